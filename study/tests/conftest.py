@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
@@ -10,14 +9,11 @@ from typing import TypeVar
 
 import pytest
 
-from support.study.kept_state import emptied
 from support.study.stepped_study import second_form
 from theodolite.errors import EvidenceError
-from theodolite_study.database import Database, migrate
 from theodolite_study.local_postgres import LocalPostgres, binaries, cluster_has_database, create
 
 _numbers = count()
-TABLES = "tables"
 Made = TypeVar("Made")
 
 
@@ -37,8 +33,6 @@ def cluster() -> Iterator[LocalPostgres]:
 def _new_cluster() -> LocalPostgres:
     made = create(Path(mkdtemp(prefix="study-pg-")), durable=False)
     made.start()
-    cluster_has_database(made, TABLES)
-    migrate(made.database(TABLES), "0001")
     return made
 
 
@@ -49,47 +43,6 @@ def _tried_again(make: Callable[[], Made], mend: Callable[[], None] = lambda: No
     except EvidenceError:
         mend()
         return make()
-
-
-@contextmanager
-def new_database(cluster: LocalPostgres) -> Iterator[Database]:
-    """A database with all tables, empty."""
-
-    def named() -> str:
-        name = f"t{next(_numbers)}"
-        cluster_has_database(cluster, name, TABLES)
-        return name
-
-    def restarted() -> None:
-        cluster.stop()
-        cluster.start()
-
-    database = Database(cluster.database(_tried_again(named, restarted)))
-    try:
-        yield database
-    finally:
-        database.close()
-
-
-@pytest.fixture
-def database(cluster: LocalPostgres) -> Iterator[Database]:
-    """A database with all tables, empty."""
-    with new_database(cluster) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def one_database(cluster: LocalPostgres) -> Iterator[Database]:
-    """A database for all tests of a module."""
-    with new_database(cluster) as made:
-        yield made
-
-
-@pytest.fixture
-def empty_database(one_database: Database) -> Database:
-    """The same one, emptied: faster than a new one."""
-    emptied(one_database)
-    return one_database
 
 
 def _second(cluster: LocalPostgres) -> str:

@@ -21,7 +21,7 @@ from theodolite_study.money.job import Job, only_job, run_again
 from theodolite_study.money.mturk import mturk_commands, mturk_table, owed_at_mturk
 from theodolite_study.money.submission import linked_studies, submission_digest
 from theodolite_study.serve.app import create_app
-from theodolite_study.web.settings import Settings
+from theodolite_study.serve.settings import Settings
 
 _numbers = count()
 

@@ -20,7 +20,7 @@ from theodolite_study.model.markdown import consent_in
 from theodolite_study.serve.app import create_app
 from theodolite_study.serve.calls import StepCalls
 from theodolite_study.serve.pictures import PictureAddresses
-from theodolite_study.web.settings import Settings
+from theodolite_study.serve.settings import Settings
 
 _numbers = count()
 ORIGIN = "https://study.example.org"

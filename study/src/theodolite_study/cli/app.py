@@ -8,9 +8,9 @@ from theodolite_study.cli.commands import (
     study_invite,
     study_serve,
     study_set,
-    study_staff,
     study_status,
 )
+from theodolite_study.cli.desk import study_desk, study_staff
 from theodolite_study.cli.people import study_invalidate, study_payments, study_withdraw
 from theodolite_study.cli.results import study_convert, study_export, study_plan, study_verify
 from theodolite_study.cli.server import study_jobs, study_material
@@ -27,6 +27,7 @@ app.command("init")(study_init)
 app.command("serve")(study_serve)
 app.command("status")(study_status)
 app.command("set")(study_set)
+app.command("desk")(study_desk)
 app.command("staff")(study_staff)
 app.command("invite")(study_invite)
 app.command("payments")(study_payments)

@@ -7,24 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from theodolite.errors import printable
 from theodolite.ext.commands import Json, Quiet, check_there
 from theodolite_study.cli.folder import (
     Folder,
     StudyDatabase,
     database_of,
     in_words,
-    last_origin,
     need_free,
     new_private_file,
     open_draft,
-    remember_origin,
     studied,
 )
 
 if TYPE_CHECKING:
     from theodolite.ext.studies import Material
-    from theodolite_study.web.settings import Settings
+    from theodolite_study.serve.settings import Settings
 
 CONTACT = "the person who gave you this link"
 
@@ -136,7 +133,7 @@ def _ready(
     """The settings of a server whose tables, keys and study are there."""
     from theodolite_study.keys import KEYS, Keys
     from theodolite_study.protocol import STUDY
-    from theodolite_study.web.settings import Settings
+    from theodolite_study.serve.settings import Settings
 
     need_free(port)
     seen = origin or f"http://127.0.0.1:{port}"
@@ -149,7 +146,6 @@ def _ready(
                 if opened:
                     open_draft(study)
                 typer.echo(f"study:  {seen}/s/{study.slug}")
-        remember_origin(folder, seen)
         yield Settings(database_url=url, folder=folder, public_origin=seen)
 
 
@@ -187,9 +183,15 @@ def study_demo(
 
 
 def _demo(folder: Path, port: int, *, kept: bool) -> None:
+    from theodolite_study.cli.desk import desk_beside
     from theodolite_study.serve.run import serve
 
-    with in_words(), _ready(folder, None, port, None, opened=True) as settings:
+    need_free(port + 1)
+    with (
+        in_words(),
+        _ready(folder, None, port, None, opened=True) as settings,
+        desk_beside(folder, settings.database_url, port + 1),
+    ):
         typer.echo(
             "stop:   Ctrl-C; "
             + ("all answers are kept" if kept else "answers are gone then; --folder keeps them")
@@ -242,29 +244,6 @@ def study_set(
         if state != "open" or not open_draft(study):
             set_study_state(study.connection, study.id, state)
         typer.echo(f"{study.slug}: {state}")
-
-
-def study_staff(
-    folder: Folder,
-    name: Annotated[str, typer.Argument(help="Whose account.")],
-    database: StudyDatabase = None,
-    origin: Annotated[
-        str | None, typer.Option(help="How staff reach it, if not as when it was last served.")
-    ] = None,
-    disable: Annotated[bool, typer.Option("--disable", help="Close the account.")] = False,
-) -> None:
-    """A link with which somebody sets up an account for the staff pages, once."""
-    from theodolite_study.keys import Keys
-    from theodolite_study.staff import disable_staff, invite_staff
-
-    with in_words(), studied(folder, database, load=True) as study:
-        if disable:
-            disable_staff(study.database, study.slug, name)
-            typer.echo(f"{printable(name)}: closed")
-            return
-        token = invite_staff(study.database, study.slug, name, Keys.read(folder))
-        seen = origin or last_origin(folder)
-        typer.echo(f"{seen}/admin/enrol/{token}\nFor {printable(name)}, once, within a day.")
 
 
 def study_invite(

@@ -136,7 +136,7 @@ def in_words() -> Iterator[None]:
         ) from error
 
 
-ORIGIN = "origin.txt"
+DESK_ORIGIN = "desk_origin.txt"
 
 
 def need_free(port: int) -> None:
@@ -156,13 +156,13 @@ def need_free(port: int) -> None:
             ) from error  # fmt: skip
 
 
-def remember_origin(folder: Path, origin: str) -> None:
-    """Where people reach the study, for links that are made later."""
+def remember_desk(folder: Path, origin: str) -> None:
+    """Where the desk is reached, for links of accounts."""
     with suppress(OSError):
-        (folder / ORIGIN).write_text(f"{origin}\n")
+        (folder / DESK_ORIGIN).write_text(f"{origin}\n")
 
 
-def last_origin(folder: Path) -> str:
-    """Where it was last served."""
-    path = folder / ORIGIN
-    return path.read_text().strip() if path.is_file() else "http://127.0.0.1:8080"
+def desk_origin(folder: Path) -> str:
+    """Where the desk was last served."""
+    path = folder / DESK_ORIGIN
+    return path.read_text().strip() if path.is_file() else "http://127.0.0.1:8081"

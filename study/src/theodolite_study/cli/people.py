@@ -15,12 +15,12 @@ def study_payments(
     database: StudyDatabase = None,
 ) -> None:
     """Whom to pay, by the ids of their platform. Before the study closes: then ids are deleted."""
-    from theodolite_study.export_csv import csv_bytes
     from theodolite_study.keys import Keys
-    from theodolite_study.payments import payments
+    from theodolite_study.money.csv_file import csv_bytes
+    from theodolite_study.money.payments import payments
 
     with new_private_file(out) as stream, in_words(), studied(folder, database) as study:
-        table = payments(study.database, study.slug, Keys.read(folder))
+        table = payments(study.connection, study.id, Keys.read(folder))
         stream.write(csv_bytes(table))
     typer.echo(f"{len(table['participant'])} people: {out}\nDelete it when they are paid.")
 

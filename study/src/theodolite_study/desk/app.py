@@ -31,9 +31,9 @@ from theodolite_study.desk.rights import SAFE, NotSignedIn, Visit, public
 from theodolite_study.desk.site import HERE, DeskSite, new_pages, new_pool
 from theodolite_study.keys import Keys
 from theodolite_study.refusals import NotHere, StudyRefusal
-from theodolite_study.web.rendering import static_files
-from theodolite_study.web.security import Counter, NotTooMany, OwnHost, OwnPages, SafeHeaders
-from theodolite_study.web.settings import Settings
+from theodolite_study.serve.pages import files_in
+from theodolite_study.serve.security import Counter, NotTooMany, OwnHost, OwnPages, SafeHeaders
+from theodolite_study.serve.settings import Settings
 
 ROOMS = (
     sign_in_routes, studies_routes, live_routes, people_routes, pay_routes, export_routes,
@@ -81,7 +81,7 @@ def create_desk(settings: Settings) -> Starlette:
     app.router.redirect_slashes = False
     app.state.site = site
     app.state.static = {
-        name: file for folder in folders for name, file in static_files(folder / "static").items()
+        name: file for folder in folders for name, file in files_in(folder / "static").items()
     }
     return app
 

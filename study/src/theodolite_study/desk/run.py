@@ -4,8 +4,8 @@ import uvicorn
 
 from theodolite.errors import EvidenceError
 from theodolite_study.desk.app import create_desk
-from theodolite_study.web.serving import KEEP_ALIVE, LAST_WORDS, is_loopback
-from theodolite_study.web.settings import Settings
+from theodolite_study.serve.settings import Settings
+from theodolite_study.serve.workers import KEEP_ALIVE, LAST_WORDS, is_loopback
 
 
 def serve_desk(settings: Settings, port: int, *, host: str = "127.0.0.1") -> None:

@@ -24,7 +24,7 @@ from theodolite_study.desk.forms import DeskForm
 from theodolite_study.keys import Keys
 from theodolite_study.locale.catalogue import money
 from theodolite_study.model.markdown import as_html
-from theodolite_study.web.settings import Settings
+from theodolite_study.serve.settings import Settings
 
 Connection = psycopg.Connection[Any]
 Rows = list[dict[str, Any]]

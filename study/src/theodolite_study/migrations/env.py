@@ -2,13 +2,11 @@
 
 from alembic import context
 
-from theodolite_study.tables import metadata
-
 
 def run() -> None:
     """Migrate within the caller's transaction: all or nothing."""
     connection = context.config.attributes["connection"]
-    context.configure(connection=connection, target_metadata=metadata)
+    context.configure(connection=connection)
     with context.begin_transaction():
         context.run_migrations()
 

@@ -18,7 +18,7 @@ from support.study.stepped_study import SteppedStudy
 from theodolite_study.desk.app import create_desk
 from theodolite_study.desk.sessions import SESSION, begin_session
 from theodolite_study.keys import Keys
-from theodolite_study.web.settings import Settings
+from theodolite_study.serve.settings import Settings
 
 ORIGIN = "https://desk.example.org"
 HEADERS = {"origin": ORIGIN, "sec-fetch-site": "same-origin"}

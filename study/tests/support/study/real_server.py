@@ -22,7 +22,7 @@ RUN = """
 import sys
 from pathlib import Path
 from theodolite_study.serve.run import serve
-from theodolite_study.web.settings import Settings
+from theodolite_study.serve.settings import Settings
 url, folder, origin, port, workers, metrics = sys.argv[1:]
 serve(Settings(url, Path(folder), origin), port=int(port), workers=int(workers), metrics_port=int(metrics))
 """

@@ -1,0 +1,122 @@
+"""Commands about the desk, where researchers make and watch studies: its pages and accounts."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.errors import printable
+from theodolite_study.cli.folder import (
+    Folder,
+    StudyDatabase,
+    database_of,
+    desk_origin,
+    in_words,
+    need_free,
+    remember_desk,
+)
+
+COMMAND = "from theodolite.cli import main; main()"
+
+
+def study_desk(
+    folder: Folder,
+    database: StudyDatabase = None,
+    port: Annotated[int, typer.Option(help="On this machine only.", min=1, max=65535)] = 8081,
+    origin: Annotated[
+        str | None,
+        typer.Option(help="How researchers reach it: https://desk.example.org, behind a proxy."),
+    ] = None,
+) -> None:
+    """Serve the desk: make studies, watch them, pay people, export, close. A process of its own."""
+    from theodolite_study.desk.run import serve_desk
+    from theodolite_study.serve.settings import Settings
+
+    need_free(port)
+    seen = origin or f"http://127.0.0.1:{port}"
+    with in_words(), database_of(folder, database, load=True) as url:
+        remember_desk(folder, seen)
+        typer.echo(f"desk:   {seen}   (accounts: theodolite study staff {folder} NAME)")
+        serve_desk(Settings(database_url=url, folder=folder, public_origin=seen), port)
+
+
+def study_staff(
+    folder: Folder,
+    name: Annotated[str, typer.Argument(help="Whose account.")],
+    database: StudyDatabase = None,
+    origin: Annotated[
+        str | None, typer.Option(help="How the desk is reached, if not as when it last ran.")
+    ] = None,
+    operator: Annotated[
+        bool, typer.Option("--operator", help="They run the server: health, no answers.")
+    ] = False,
+    disable: Annotated[bool, typer.Option("--disable", help="Close the account.")] = False,
+) -> None:
+    """A link with which somebody sets up an account at the desk, once.
+
+    Accounts own the studies that they make; the owner of the folder's study is whoever comes first.
+    """
+    with in_words(), database_of(folder, database, load=True) as url:
+        if disable:
+            _close_account(url, name)
+            typer.echo(f"{printable(name)}: closed")
+            return
+        link = account_link(folder, url, origin or desk_origin(folder), name, operator=operator)
+        typer.echo(f"{link}\nFor {printable(name)}, once, within a day.")
+
+
+def account_link(folder: Path, url: str, origin: str, name: str, *, operator: bool) -> str:
+    """The link of an account, which owns all studies that nobody owns yet."""
+    import psycopg
+
+    from theodolite_study.desk.accounts import enrol_link
+    from theodolite_study.keys import Keys
+
+    with psycopg.connect(url) as connection:
+        link = enrol_link(
+            connection, Keys.read(folder), origin, name, operator=True if operator else None
+        )
+        connection.execute(
+            "insert into member (study_id, staff_id, role) select s.id, t.id, 'owner'"
+            " from study s, staff t where t.name = %s and not exists"
+            " (select from member m where m.study_id = s.id)",
+            (name,),
+        )
+    return link
+
+
+def _close_account(url: str, name: str) -> None:
+    import psycopg
+
+    from theodolite_study.desk.accounts import end_all
+    from theodolite_study.refusals import NotHere
+
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "update staff set disabled = true, enrol_sha256 = null where name = %s returning id",
+            (name,),
+        ).fetchone()
+        if row is None:
+            raise NotHere("There is no account of that name.")
+        end_all(connection, row[0])
+
+
+@contextmanager
+def desk_beside(folder: Path, url: str, port: int) -> Iterator[None]:
+    """The desk as another process, and the link of a first account; for the demo."""
+    origin = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-c", COMMAND, "study", "desk", str(folder), "--port", str(port)]
+    desk = subprocess.Popen(  # noqa: S603
+        command, stdout=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        link = account_link(folder, url, origin, "demo", operator=True)
+        typer.echo(f"desk:   {link}")
+        yield
+    finally:
+        desk.terminate()
+        desk.wait(20)

@@ -1,1 +1,0 @@
-"""Pages of a study, for those who take part and those who run it."""
