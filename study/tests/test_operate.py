@@ -1,12 +1,18 @@
 """Figures that name nobody, what was done when, and exports that wait."""
 
+import hashlib
+import threading
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
 from support.study.stepped_study import SteppedStudy
+from theodolite_study.export.folder_check import verify_export
+from theodolite_study.operate.jobs import ExportTask, export_folder
 
 
 @pytest.fixture
@@ -35,3 +41,43 @@ def test_figures_of_a_walk(connection: psycopg.Connection[Any]) -> None:
     for refused in ("select op_count()", "select op_note('backup', '{}')", "table operation"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute(refused)
+
+
+def as_jobs(url: str) -> str:
+    """The address for the job's own rights."""
+    return f"{url}?options=-c%20role%3Dtheodolite_jobs"
+
+
+def test_exports_that_were_cut_off_are_written_again(
+    connection: psycopg.Connection[Any], second_url: str, tmp_path: Path
+) -> None:
+    study = SteppedStudy(connection, instances=2, votes=2, quota=2)
+    ann = study.person("ann").begins()
+    ann.votes(ann.next()["item"])
+    request = "insert into export_request (study_id) values (%s) returning id"
+    first, second = (study.one(request, study.study) for _ in range(2))
+    state = "select state from export_request where id = %s"
+    stop = threading.Event()
+
+    def slow(database: Any, slug: str, out: Path, **named: Any) -> None:
+        (out.parent / f".{out.name}.partial").mkdir(parents=True)
+        stop.wait(30)
+        raise psycopg.OperationalError
+
+    cut_off = ExportTask(second_url, tmp_path, slow)
+    with psycopg.connect(as_jobs(second_url), autocommit=True) as job:
+        cut_off(job)
+        cut_off(job)  # it is at work: nothing else is begun
+        assert [study.one(state, one) for one in (first, second)] == ["running", "waiting"]
+        stop.set()  # that process is gone; the next one begins
+        task = ExportTask(as_jobs(second_url), tmp_path)
+        until = time.monotonic() + 60
+        while study.one(state, second) != "done" and time.monotonic() < until:
+            task(job)
+            time.sleep(0.05)
+    for one in (first, second):
+        folder = export_folder(tmp_path, "s", one)
+        assert verify_export(folder) == []
+        digest = hashlib.sha256((folder / "manifest.json").read_bytes()).digest()
+        assert study.one("select manifest_sha256 from export_request where id = %s", one) == digest
+    assert oct((tmp_path / "exports").stat().st_mode)[-3:] == "700"

@@ -11,6 +11,7 @@ from theodolite_study.cli.commands import (
     study_status,
 )
 from theodolite_study.cli.desk import study_desk, study_staff
+from theodolite_study.cli.operate import study_backup, study_rehearse_restore, study_upgrade
 from theodolite_study.cli.people import study_invalidate, study_payments, study_withdraw
 from theodolite_study.cli.results import study_convert, study_export, study_plan, study_verify
 from theodolite_study.cli.server import study_jobs, study_material
@@ -38,3 +39,6 @@ app.command("verify")(study_verify)
 app.command("convert")(study_convert)
 app.command("material")(study_material)
 app.command("jobs")(study_jobs)
+app.command("backup")(study_backup)
+app.command("rehearse-restore")(study_rehearse_restore)
+app.command("upgrade")(study_upgrade)

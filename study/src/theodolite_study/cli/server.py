@@ -11,13 +11,18 @@ from theodolite_study.cli.folder import Folder, StudyDatabase, database_of, in_w
 
 
 def study_jobs(folder: Folder, database: StudyDatabase = None) -> None:
-    """Pay people, hear from platforms, end what lapsed. One works; a second one waits."""
+    """Pay people, hear from platforms, end what lapsed, write exports. A second one waits."""
     from theodolite_study.keys import Keys
     from theodolite_study.money.job import run_jobs
+    from theodolite_study.operate.jobs import ExportTask, FigureTask
+    from theodolite_study.operate.logs import log_as_lines
+    from theodolite_study.operate.revision import need_same_revision
 
     with in_words(), database_of(folder, database) as url:
+        need_same_revision(url)
+        log_as_lines()
         typer.echo("jobs:   at work\nstop:   Ctrl-C; a round is finished")
-        run_jobs(url, Keys.read(folder))
+        run_jobs(url, Keys.read(folder), [FigureTask(), ExportTask(url, folder)])
 
 
 def study_material(

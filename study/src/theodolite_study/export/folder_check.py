@@ -325,6 +325,8 @@ def _people(export: _Export) -> Iterator[str]:
     """Nobody is one of a few."""
     fewest = export.manifest["people"]["fewest_of_a_combination"]
     bands = export.manifest["people"]["bands"]
+    if not bands:  # nobody was asked who they are
+        return
     voted = np.sum(export.numbers("participants", "votes", "surplus_votes"), axis=0) > 0
     told = list(zip(*(export.words("participants", band) for band in bands), strict=True))
     many: dict[tuple[Any, ...], int] = {}

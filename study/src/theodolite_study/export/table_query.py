@@ -12,13 +12,15 @@ from theodolite_study.export.snapshot import Moments, StudySnapshot
 Cells = dict[str, tuple[CellKind, str]]
 """Column to its kind and what it is in SQL."""
 
-# people who agreed and did not take it back
+# people who agreed and did not take it back; nothing by which a platform knows them
 FROM = """
     with real as (
         select i.*, row_number() over (order by place, key collate "C") - 1 as n
           from instance i where study_id = %(study)s and kind = 'real'),
     person as (
-        select p.*, row_number() over (order by pseudonym collate "C") - 1 as n
+        select p.id, p.platform, p.pseudonym, p.state, p.quota, p.design_row, p.flags, p.created_at,
+               p.finished_at, p.version_id, p.language, p.condition_id, p.promised, p.outcome,
+               p.outcome_at, row_number() over (order by pseudonym collate "C") - 1 as n
           from participant p where study_id = %(study)s and not preview and state <> 'withdrawn'
            and exists (select from consent c where c.participant_id = p.id)
            and (version_id = any (%(versions)s) or exists (

@@ -8,14 +8,16 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import psycopg
 
+from theodolite_study.export.manifest import MANIFEST
+from theodolite_study.export.study_export import export_study
+
 LOG = logging.getLogger(__name__)
-MANIFEST = "manifest.json"
-WriteExport: TypeAlias = Callable[[psycopg.Connection[Any], str, Path], object]
-"""From a connection, a study's slug and a new folder: writes the export there."""
+EXPORTS = "exports"
+"""In the folder of pictures and keys."""
 
 
 @dataclass
@@ -39,13 +41,13 @@ class ExportTask:
     """Writes exports that wait, one after the other, beside what is paid.
 
     Only one job is at work. So a request that is running while this process writes nothing was cut
-    off, and is begun again; its folder has its name only when all of it is there.
+    off, and is begun again; a folder has its name only when all of it is there.
     """
 
     url: str = field(repr=False)
     folder: Path
-    """Of all exports; the one of a request is `slug-id`."""
-    write: WriteExport
+    """Of pictures and keys; the desk looks there for exports."""
+    write: Callable[..., object] = export_study
 
     def __post_init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="export")
@@ -73,16 +75,11 @@ class ExportTask:
     def write_one(self, request: int, slug: str) -> bytes:
         """Write an export; the digest of its manifest."""
         out = export_folder(self.folder, slug, request)
-        part = out.with_suffix(".part")
-        for left in (part, out):  # of a process that was cut off
-            if left.exists():
-                shutil.rmtree(left)
-        self.folder.mkdir(mode=0o700, exist_ok=True, parents=True)
-        with psycopg.connect(self.url) as connection:
-            self.write(connection, slug, part)
-        digest = hashlib.sha256((part / MANIFEST).read_bytes()).digest()
-        part.rename(out)
-        return digest
+        shutil.rmtree(out, ignore_errors=True)  # of a process that was cut off before it said so
+        out.parent.mkdir(mode=0o700, exist_ok=True)
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            self.write(connection, slug, out, pictures=self.folder, csv=True)
+        return hashlib.sha256((out / MANIFEST).read_bytes()).digest()
 
     def _note(
         self, connection: psycopg.Connection[Any], request: int, result: "Future[bytes]"
@@ -103,4 +100,4 @@ class ExportTask:
 
 def export_folder(folder: Path, slug: str, request: int) -> Path:
     """Where the export of a request lies once it is done."""
-    return folder / f"{slug}-{request}"
+    return folder / EXPORTS / f"{slug}-{request}"

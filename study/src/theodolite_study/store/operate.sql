@@ -82,7 +82,14 @@ $$;
 grant select on alembic_version to theodolite_steps;
 grant select, insert, update on operation to theodolite_steps;
 grant select on export_request to theodolite_steps, theodolite_jobs;
-grant select (id, slug) on study to theodolite_jobs;
+-- what an export is made of; no account, no session, no sealed id
+grant select on version, wording, consent_text, condition, outcome, place, instance, slot, consent,
+    answer, assignment, baseline, gold_result, vote, practice, log, log_kind, tally, picture
+    to theodolite_jobs;
+grant select (id, study_id, platform, pseudonym, state, quota, design_row, preview, flags, created_at,
+    finished_at, version_id, language, condition_id, promised, outcome, outcome_at)
+    on participant to theodolite_jobs;
+grant insert on export_run to theodolite_jobs;
 grant update (state, ended_at, manifest_sha256, why) on export_request to theodolite_jobs;
 grant create on schema public to theodolite_steps;
 do $$

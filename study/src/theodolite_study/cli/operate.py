@@ -1,0 +1,60 @@
+"""Commands that keep a server safe: backups, rehearsals of a restore, upgrades."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite_study.cli.folder import Folder, StudyDatabase, database_of, in_words
+
+Backup = Annotated[Path, typer.Argument(help="A folder that study backup wrote.")]
+
+
+def study_backup(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="A new folder, which only you can read.")],
+    database: StudyDatabase = None,
+) -> None:
+    """One moment of the database as a dump, and the list of pictures with their digests."""
+    from theodolite_study.operate.backup import backup
+
+    with in_words(), database_of(folder, database) as url:
+        typer.echo(str(backup(url, folder, out)))
+
+
+def study_rehearse_restore(
+    folder: Folder, backup: Backup, database: StudyDatabase = None
+) -> None:  # fmt: skip
+    """Bring a backup back into a scratch database, compare and verify it, and drop it again."""
+    from theodolite.errors import VerificationFailed
+    from theodolite_study.operate.restore import rehearse_restore
+
+    with in_words(), database_of(folder, database) as url:
+        report = rehearse_restore(backup, url, folder)
+    typer.echo(str(report))
+    if report.problems:
+        raise VerificationFailed("restore", f"{len(report.problems)} problems", "none")
+
+
+def study_upgrade(
+    folder: Folder,
+    check: Annotated[
+        Path | None,
+        typer.Option(help="A backup, or a dump: upgrade a copy of it, verify it, change nothing."),
+    ] = None,
+    database: StudyDatabase = None,
+) -> None:
+    """Bring the tables to the form of this release; with --check, try it on a copy first."""
+    from theodolite.errors import VerificationFailed
+    from theodolite_study.operate.revision import newest_revision
+    from theodolite_study.operate.upgrade import check_upgrade, upgrade
+
+    with in_words(), database_of(folder, database) as url:
+        if check is None:
+            upgrade(url)
+            typer.echo(f"tables: revision {newest_revision()}")
+            return
+        report = check_upgrade(check, url)
+    typer.echo(str(report))
+    if report.problems:
+        raise VerificationFailed("upgrade", f"{len(report.problems)} problems", "none")
