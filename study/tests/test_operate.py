@@ -51,9 +51,10 @@ def as_jobs(url: str) -> str:
 def test_exports_that_were_cut_off_are_written_again(
     connection: psycopg.Connection[Any], second_url: str, tmp_path: Path
 ) -> None:
-    study = SteppedStudy(connection, instances=2, votes=2, quota=2)
+    study = SteppedStudy(connection, instances=2, votes=1, quota=2)
     ann = study.person("ann").begins()
-    ann.votes(ann.next()["item"])
+    for _ in range(2):
+        ann.votes(ann.next()["item"])
     request = "insert into export_request (study_id) values (%s) returning id"
     first, second = (study.one(request, study.study) for _ in range(2))
     state = "select state from export_request where id = %s"
