@@ -234,7 +234,7 @@ def test_a_session_ends(world: DeskWorld, study: SteppedStudy) -> None:
 def test_pages_say_what_is(world: DeskWorld, study: SteppedStudy) -> None:
     owner = world.browser("ada", slug=study.slug, role="owner")
     first = owner.get("/").text
-    assert "3 of 8 votes" in first and "1 payments are not made yet" in first
+    assert "3 of 8 votes" in first and "1 payment not made yet" in first
     live = owner.get(f"{home(study)}/live?refresh=1").text
     assert "3 of 8 votes" in live and "Seconds to the ratings" in live
     assert '<meta http-equiv="refresh" content="30">' in live
@@ -293,7 +293,7 @@ def test_pay_by_hand(world: DeskWorld, study: SteppedStudy) -> None:
     assert send(browser, page, f"{page}/{payout}", how="retry").status_code == 422, "not failed"
     study.connection.execute("update payout set state = 'sending' where id = %s", (payout,))
     study.connection.execute("update payout set state = 'failed' where id = %s", (payout,))
-    assert "1 payments failed" in browser.get("/").text
+    assert "1 payment failed" in browser.get("/").text
     send(browser, page, f"{page}/{payout}", how="retry")
     assert study.one("select state from payout where id = %s", payout) == "owed"
     send(browser, page, f"{page}/{payout}", how="paid", reason="cash in hand")
@@ -323,7 +323,7 @@ def test_prolific_is_joined_and_its_token_never_shown(
 def test_a_study_closes_after_its_payments(world: DeskWorld, study: SteppedStudy) -> None:
     browser = world.browser("ada", slug=study.slug, role="owner")
     page = f"{home(study)}/close"
-    assert "1 payments are not settled" in browser.get(page).text
+    assert "1 payment not settled" in browser.get(page).text
     assert send(browser, page, page, state="closed", name="other").status_code == 409
     got = send(browser, page, page, state="closed", name=study.slug)
     assert got.status_code == 409 and "payments are not settled" in got.text

@@ -11,11 +11,11 @@ from sqlalchemy.exc import IntegrityError
 from support.study.kept_state import emptied
 from support.study.played_races import played
 from support.study.small_study import active, opened, rated, said, study_folder
+from support.study.stepped import stepped
 from support.study.study_mutations import MUTATIONS, mutated, prepared
 from theodolite_study.assignments import save_draft, store_baseline
 from theodolite_study.claims import next_assignment
 
-from support.study.stepped import stepped
 from support.study.study_guards import GUARDS
 from theodolite_study.database import Database
 from theodolite_study.sessions import begin

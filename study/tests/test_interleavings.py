@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 from support.study.played_races import played
+from support.study.stepped import stepped
 from support.study.study_races import RACES, set_up
 
-from support.study.stepped import stepped
 from theodolite_study.database import Database
 
 SCHEDULES = int(os.environ.get("THEODOLITE_STUDY_SCHEDULES", "5"))

@@ -41,7 +41,8 @@ def study_desk(
     with in_words(), database_of(folder, database, load=True) as url:
         remember_desk(folder, seen)
         typer.echo(f"desk:   {seen}   (accounts: theodolite study staff {folder} NAME)")
-        serve_desk(Settings(database_url=url, folder=folder, public_origin=seen), port)
+        settings = Settings(database_url=url, folder=folder, public_origin=seen)
+        serve_desk(settings, port, behind_proxy=origin is not None)
 
 
 def study_staff(

@@ -74,7 +74,9 @@ def download_all(desk: DeskRequest) -> Response:
     """All files in one archive, made while it is sent."""
     one = _done(desk)
     folder = _folder(desk, one)
-    names = [file["name"] for file in _files(desk, one)]
+    names = [
+        path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if _plain(path)
+    ]
     desk.log("exported", {"what": "downloaded", "export": one["id"], "file": "all"})
     name = f"{desk.slug}-{one['id']}"
     headers = {"content-disposition": f'attachment; filename="{name}.zip"'}
@@ -134,9 +136,12 @@ def _files(desk: DeskRequest, one: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {"name": path.name, "bytes": path.stat().st_size, "sha256": digests.get(path.name, "")}
         for path in sorted(folder.iterdir())
-        if path.is_file() and not path.is_symlink()
-        and (desk.may("export") or path.name in AGGREGATES)
-    ]  # fmt: skip
+        if _plain(path) and (desk.may("export") or path.name in AGGREGATES)
+    ]
+
+
+def _plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def _digests(manifest: Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive
 
-from theodolite_study.refusals import Invalid, StudyRefusal
+from theodolite_study.refusals import Invalid, Refused
 
 PLAIN, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
 MOST_BYTES = 4 << 20
@@ -20,14 +20,6 @@ MOST_FIELDS = 5000
 """A table of all texts in all languages is one form."""
 SECONDS, UPLOAD_SECONDS = 15.0, 900.0
 UNFIT = "This form has a part that does not fit."
-
-
-class Refused(StudyRefusal):
-    """With a status of its own."""
-
-    def __init__(self, status: int, message: str, retry_after: int = 0) -> None:
-        super().__init__(message)
-        self.status, self.retry_after = status, retry_after
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,9 @@
 from starlette.responses import Response
 from starlette.routing import Route
 
-from theodolite_study.desk.forms import Refused
 from theodolite_study.desk.rights import needs
 from theodolite_study.desk.site import DeskRequest, onward, page
-from theodolite_study.refusals import Invalid
+from theodolite_study.refusals import Invalid, Refused
 from theodolite_study.store.opening import last_call, set_study_state
 from theodolite_study.watch.people import people
 from theodolite_study.watch.progress import progress

@@ -10,11 +10,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from theodolite_study.desk.forms import DeskForm, Refused, read_form
+from theodolite_study.desk.forms import DeskForm, read_form
 from theodolite_study.desk.sessions import BEFORE, cookie, signed_in
 from theodolite_study.desk.site import Connection, DeskRequest, DeskSite, StaffAccount, rows
 from theodolite_study.passwords import token_digest
-from theodolite_study.refusals import NotHere, StudyRefusal
+from theodolite_study.refusals import NotHere, Refused, StudyRefusal
 
 Right: TypeAlias = Literal[
     "account", "design", "open", "pause", "watch", "counts", "pay", "export", "aggregates",

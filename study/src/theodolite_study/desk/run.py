@@ -1,26 +1,39 @@
 """Run the desk: one process on this machine, behind a proxy that speaks https."""
 
+from dataclasses import replace
+
 import uvicorn
 
 from theodolite.errors import EvidenceError
 from theodolite_study.desk.app import create_desk
+from theodolite_study.operate.logs import LOGGING
+from theodolite_study.operate.revision import need_same_revision
+from theodolite_study.serve.run import CONNECTION
 from theodolite_study.serve.settings import Settings
 from theodolite_study.serve.workers import KEEP_ALIVE, LAST_WORDS, is_loopback
 
 
-def serve_desk(settings: Settings, port: int, *, host: str = "127.0.0.1") -> None:
+def serve_desk(
+    settings: Settings, port: int, *, host: str = "127.0.0.1", behind_proxy: bool = False
+) -> None:
     """Serve the desk until told to stop.
 
     Args:
         settings: The database, where the keys are, and the desk's own origin.
         port: The port.
-        host: An address of this machine.
+        host: Where to listen. Off this machine only with ``behind_proxy``: for containers, whose
+            port is published to a proxy alone.
+        behind_proxy: Whether a proxy stands before it, which is believed where it says who comes.
     """
-    if not is_loopback(host):
-        raise EvidenceError("host", repr(host), "an address of this machine")
+    if not behind_proxy and not is_loopback(host):
+        raise EvidenceError(
+            "host", repr(host), "an address of this machine",
+            "Put a proxy with https in front, and say behind_proxy.",
+        )  # fmt: skip
+    need_same_revision(settings.database_url)
+    app = create_desk(replace(settings, behind_proxy=behind_proxy))
     uvicorn.run(
-        create_desk(settings), host=host, port=port, access_log=False, server_header=False,
-        proxy_headers=False, log_level="warning", lifespan="on", ws="none",
-        timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=LAST_WORDS,
-        h11_max_incomplete_event_size=32 << 10,
+        app, host=host, port=port, access_log=False, server_header=False, proxy_headers=False,
+        log_config=LOGGING, lifespan="on", ws="none", timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=LAST_WORDS, http=CONNECTION,
     )  # fmt: skip

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from theodolite_study.desk.accounts import phone_secret, turn
-from theodolite_study.desk.forms import Refused
 from theodolite_study.desk.sessions import DEVICE_SECONDS, begin_session
 from theodolite_study.desk.site import Connection, DeskSite, rows, write_log
 from theodolite_study.passwords import check_code, token_digest, verified
-from theodolite_study.refusals import Invalid
+from theodolite_study.refusals import Invalid, Refused
 
 FREE_FAILURES = 5
 FIRST_DELAY, LONGEST_DELAY = 10, 900

@@ -22,9 +22,10 @@ from theodolite_study.desk.sessions import (
     keep_cookie,
 )
 from theodolite_study.desk.sign_in import Credentials, SignedIn, new_device, sign_in
-from theodolite_study.desk.site import DeskRequest, address_prefix
+from theodolite_study.desk.site import DeskRequest
 from theodolite_study.passwords import token_digest
 from theodolite_study.refusals import Invalid
+from theodolite_study.serve.newcomers import network
 
 
 @public
@@ -39,7 +40,8 @@ def sign_in_form(visit: Visit) -> Response:
     form = visit.form
     given = Credentials(
         form.text("name", 100), form.text("passphrase", 200), form.text("code", 20),
-        address_prefix(visit.request), cookie(visit.request, DEVICE),
+        network(visit.request, behind_proxy=visit.site.settings.behind_proxy),
+        cookie(visit.request, DEVICE),
     )  # fmt: skip
     try:
         return _begun(visit, sign_in(visit.site, given))

@@ -3,7 +3,6 @@
 import base64
 import binascii
 import hmac
-import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -212,22 +211,16 @@ def new_pages(folders: Sequence[Path]) -> Environment:
     made.filters["markdown"] = as_html_markup
     made.filters["day"] = lambda at: "–" if at is None else at.strftime("%Y-%m-%d %H:%M")
     made.globals |= {"PAGES": PAGES, "HAS_DESIGNER": len(folders) > 1}
+    made.globals["many"] = many
     made.globals["money"] = lambda minor, currency: money("en", minor, currency)
     return made
+
+
+def many(number: int, thing: str) -> str:
+    """1 payment, 2 payments."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def as_html_markup(text: str) -> Any:
     """A text of the researcher's: its few marks as HTML, all else escaped."""
     return Markup(as_html(text))  # noqa: S704  as_html escapes
-
-
-def address_prefix(request: Request) -> str:
-    """The network somebody comes from, as the proxy on this machine says; never stored plainly."""
-    forwarded = request.headers.get("x-forwarded-for", "").split(",")[-1].strip()
-    given = forwarded or (request.client.host if request.client else "")
-    try:
-        address = ipaddress.ip_address(given)
-    except ValueError:
-        return "unknown"
-    length = 24 if address.version == 4 else 56
-    return str(ipaddress.ip_network(f"{address}/{length}", strict=False))

@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from theodolite_study.desk.rights import RIGHTS, needs
-from theodolite_study.desk.site import DeskRequest, page
+from theodolite_study.desk.site import DeskRequest, many, page
 from theodolite_study.watch.progress import StudyProgress, progress
 
 STUDIES = """
@@ -42,11 +42,11 @@ def _waits(one: Mapping[str, Any]) -> list[tuple[str, str]]:
     rights, home = RIGHTS[one["role"]], f"/studies/{one['slug']}"
     waits = []
     if "design" in rights and one["missing"]:
-        waits.append((f"{one['missing']} texts are missing", f"{home}/design"))
+        waits.append((f"{many(one['missing'], 'text')} missing", f"{home}/design"))
     if "pay" in rights and one["unpaid"]:
-        waits.append((f"{one['unpaid']} payments are not made yet", f"{home}/pay"))
+        waits.append((f"{many(one['unpaid'], 'payment')} not made yet", f"{home}/pay"))
     if "pay" in rights and one["failed"]:
-        waits.append((f"{one['failed']} payments failed", f"{home}/pay?state=failed"))
+        waits.append((f"{many(one['failed'], 'payment')} failed", f"{home}/pay?state=failed"))
     return waits
 
 

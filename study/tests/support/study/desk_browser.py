@@ -2,6 +2,7 @@
 
 import html
 import re
+import shutil
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
@@ -20,6 +22,7 @@ from theodolite_study.desk.sessions import SESSION, begin_session
 from theodolite_study.keys import Keys
 from theodolite_study.serve.settings import Settings
 
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 ORIGIN = "https://desk.example.org"
 HEADERS = {"origin": ORIGIN, "sec-fetch-site": "same-origin"}
 
@@ -30,7 +33,7 @@ class DeskWorld:
     def __init__(self, url: str, folder: Path, origin: str = ORIGIN) -> None:
         self.connection = psycopg.connect(url, autocommit=True)
         self.keys = Keys.create(folder / "keys.json")
-        self.settings = Settings(url, folder, origin)
+        self.settings = Settings(url, folder, origin, behind_proxy=True)
         self.app = create_desk(self.settings)
         self.visitor = TestClient(self.app, base_url=ORIGIN, headers=HEADERS)
 
@@ -104,3 +107,16 @@ def served_desk(url: str, folder: Path) -> Iterator[tuple[DeskWorld, str]]:
             server.should_exit = True
             runs.join(10)
             world.close()
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A real browser."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if path is None:
+        pytest.skip("no chromium here")
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
