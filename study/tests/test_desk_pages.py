@@ -5,6 +5,7 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
+from support.study.study_browser import chromium
 
 from support.study.desk_browser import DeskWorld, chromium, served_desk
 from support.study.stepped_study import second_form

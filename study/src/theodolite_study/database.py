@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 from alembic import command
 from alembic.config import Config
 from psycopg.errors import InsufficientPrivilege
@@ -53,8 +54,23 @@ def address(url: str) -> str:
 
 
 def migrate(url: str, revision: str = "head") -> None:
-    """Bring the tables to the newest form, or to a named one."""
+    """Bring the tables to the newest form, or to a named one; then the log of 0.1.0 follows."""
     _alembic(url, "upgrade", revision)
+    while move_log(url):
+        pass
+
+
+def move_log(url: str, most: int = 50_000) -> int:
+    """Move the next lines of 0.1.0's log, in a transaction of their own; 0 when all are there.
+
+    It can be broken off and goes on where it was; people may take part meanwhile.
+    """
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute("select to_regproc('move_events') is not null").fetchone()
+        if row != (True,):
+            return 0
+        moved = connection.execute("select move_events(%s)", (most,)).fetchone()
+    return 0 if moved is None else int(moved[0])
 
 
 def migrate_down(url: str, revision: str) -> None:

@@ -152,14 +152,33 @@ update vote v set version_id = p.version_id, answers = jsonb_strip_nulls(jsonb_b
         'q1', q1, 'q2', q2, 'q3', q3, 'q4', q4, 'q5', q5, 'q6', q6))
   from participant p where p.id = v.participant_id;
 
--- Lines that say who was served which picture are not taken along: addresses of pictures are signed now.
-insert into log (study_id, at, participant_id, kind, object, detail)
-select e.study_id, e.at, p.id, coalesce(k.id, 99),
-       case when e.object ~ '^[0-9]{1,18}$' then e.object::bigint end,
-       case when k.id is null then e.detail || jsonb_build_object('kind', e.kind) else e.detail end
-  from event e left join log_kind k on k.name = e.kind
-  left join participant p on p.id::text = e.actor
- where e.kind <> 'explanation served' order by e.id;
+-- The log of 0.1.0 is moved afterwards, in batches, while people take part: move_events.
+create table moved_events (upto bigint not null);
+insert into moved_events values (0);
+create index event_actor on event (actor);
+create index event_object on event (object);
+
+-- Moves the next lines, in the order of their numbers; how many numbers it went on. Lines that say
+-- who was served which picture are not taken along: addresses of pictures are signed now.
+create function move_events(most integer) returns bigint language plpgsql
+set search_path = public, pg_temp as $$
+declare
+    begun bigint; last_ bigint;
+begin
+    select upto into begun from moved_events for update;
+    select max(id) into last_ from (select id from event where id > begun order by id limit most) next_;
+    if last_ is null then return 0; end if;
+    insert into log (study_id, at, participant_id, kind, object, detail)
+    select e.study_id, e.at, p.id, coalesce(k.id, 99),
+           case when e.object ~ '^[0-9]{1,18}$' then e.object::bigint end,
+           case when k.id is null then e.detail || jsonb_build_object('kind', e.kind) else e.detail end
+      from event e left join log_kind k on k.name = e.kind
+      left join participant p on p.id::text = e.actor and p.state <> 'withdrawn'
+     where e.id > begun and e.id <= last_ and e.kind <> 'explanation served' order by e.id;
+    update moved_events set upto = last_;
+    return last_ - begun;
+end $$;
+revoke execute on function move_events(integer) from public;
 
 insert into place (version_id, no, state, participant_id)
 select p.version_id, row_number() over (partition by p.version_id order by p.created_at, p.id),
