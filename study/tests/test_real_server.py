@@ -66,7 +66,7 @@ def test_figures_and_log_of_a_walk(server: RealServer, study: SteppedStudy) -> N
     time.sleep(1.2)  # what processes counted is written once a second
     figures = server.metrics()
     assert study.one("select count(*) from vote") == before + 4
-    assert figure(figures, r'requests_total\{route="/a/\{item:int\}/ratings",.*status="303"\}') == 4
+    assert figure(figures, r'requests_total\{route="/a/\{item:long\}/ratings",.*status="303"\}') == 4
     assert figure(figures, r'request_seconds_bucket\{route="/consent",le="\+Inf"\}') == 4
     assert figure(figures, r'votes_total\{study="s",counted="yes"\}') == 4
     assert figure(figures, r'people_total\{study="s",outcome="finished"\}') == 2
@@ -77,7 +77,7 @@ def test_figures_and_log_of_a_walk(server: RealServer, study: SteppedStudy) -> N
     assert "age_seconds" in figures and "events_lag_seconds 0" in figures
     log = server.log.read_text()
     lines = [json.loads(line) for line in log.splitlines()]
-    walked = [line for line in lines if line.get("route") == "/a/{item:int}/ratings"]
+    walked = [line for line in lines if line.get("route") == "/a/{item:long}/ratings"]
     assert {(line["status"], line["word"]) for line in walked} == {(303, "ok")}
     assert len(secrets) > 10
     for secret in secrets:

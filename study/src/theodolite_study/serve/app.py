@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from theodolite_study.keys import Keys
+from theodolite_study.locale.refusal_messages import REFUSALS
 from theodolite_study.money import hook_routes
 from theodolite_study.operate.meter import Meter, RequestMeter
 from theodolite_study.platforms.prolific_keys import FILE, FetchedKeys, SigningKeys, stored_keys
@@ -34,6 +35,7 @@ from theodolite_study.serve.pages import StudyPages, files_in, words_in
 from theodolite_study.serve.pictures import PictureAddresses, PictureFiles
 from theodolite_study.serve.security import (
     Counter,
+    Faults,
     NotTooMany,
     NotTooQuick,
     OwnHost,
@@ -47,6 +49,8 @@ from theodolite_study.serve.site import StudySite, picture_key
 from theodolite_study.serve.versions import KnownVersions
 
 STATIC = Path(__file__).parent / "static"
+LOOKED_AT = ("/s/{slug}", "/static/{name}", "/healthz", "/readyz")
+"""Pages that change nothing, so that machines may ask for their headers."""
 KEPT_FOR = "public, max-age=86400"
 
 
@@ -73,6 +77,9 @@ def create_app(settings: Settings) -> Starlette:
     def refuse(headers: Headers, status: int, said: str, retry_after: int) -> Response:
         return message(site, headers, status, said, retry_after)
 
+    def fault(headers: Headers, number: str) -> Response:
+        return message(site, headers, 500, REFUSALS["fault"], number=number)
+
     limits = settings.limits
     app = Starlette(
         routes=[
@@ -83,6 +90,7 @@ def create_app(settings: Settings) -> Starlette:
         middleware=[
             Middleware(RequestMeter, meter=meter),
             Middleware(SafeHeaders, https=settings.https),
+            Middleware(Faults, answer=fault),
             Middleware(OwnHost, host=settings.host, refuse=refuse),
             Middleware(OwnPages, origin=settings.public_origin, refuse=refuse),
             Middleware(
@@ -94,10 +102,14 @@ def create_app(settings: Settings) -> Starlette:
         ],
         exception_handlers={
             StudyRefusal: refused, OperationalError: away, PoolTimeout: away, 404: gone,
+            405: not_done,
         },
         lifespan=connected,
     )  # fmt: skip
     app.router.redirect_slashes = False
+    for route in app.router.routes:  # looking at headers alone must not take a step
+        if isinstance(route, Route) and route.methods and route.path not in LOOKED_AT:
+            route.methods.discard("HEAD")
     app.state.site, app.state.static = site, files_in(STATIC)
     return app
 
@@ -108,11 +120,12 @@ def prolific_keys(folder: Path) -> SigningKeys:
 
 
 def message(
-    site: StudySite, headers: Headers, status: int, said: str, retry_after: int = 0
-) -> Response:
+    site: StudySite, headers: Headers, status: int, said: str, retry_after: int = 0, *,
+    number: str = "",
+) -> Response:  # fmt: skip
     """A refusal or a fault, as a page or for a script, in the language of whoever asks."""
     language = site.language_of(headers)
-    said = words_in(language)(said)
+    said = words_in(language)(said).replace("{number}", number)
     if wants_json(headers):
         response: Response = JSONResponse({"message": said, "errors": [said]}, status)
     else:
@@ -134,6 +147,11 @@ async def refused(request: Request, error: Exception) -> Response:
 async def gone(request: Request, error: Exception) -> Response:
     """No such page."""
     return await refused(request, NotHere())
+
+
+async def not_done(request: Request, error: Exception) -> Response:
+    """No such way to ask for a page."""
+    return message(request.app.state.site, request.headers, 405, REFUSALS["not done here"])
 
 
 async def away(request: Request, error: Exception) -> Response:

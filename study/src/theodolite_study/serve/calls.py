@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from psycopg import AsyncConnection, sql
+from psycopg import AsyncConnection, DataError, sql
 from psycopg.errors import CheckViolation
 from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool
@@ -86,6 +86,8 @@ class StepCalls:
                 row = await (await connection.execute(query, packed)).fetchone()
             except CheckViolation as error:
                 raise Invalid(str(error.diag.message_primary)) from error
+            except DataError as error:  # letters or numbers that no table can have
+                raise Invalid(REFUSALS["form"]) from error
         assert row is not None  # noqa: S101
         result: dict[str, Any] = row[0]
         note_word(result.get("word", "") if isinstance(result, dict) else "")

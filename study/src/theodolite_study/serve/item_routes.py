@@ -187,11 +187,11 @@ async def picture(request: Request) -> Response:
 
 ROUTES = [
     Route("/next", next_item),
-    Route("/a/{item:int}", item_page),
-    Route("/a/{item:int}/own", own_answer, methods=["POST"]),
-    Route("/a/{item:int}/ratings", ratings, methods=["POST"]),
-    Route("/a/{item:int}/draft", draft, methods=["POST"]),
-    Route("/a/{item:int}/heartbeat", heartbeat, methods=["POST"]),
-    Route("/a/{item:int}/release", release, methods=["POST"]),
+    Route("/a/{item:long}", item_page),
+    Route("/a/{item:long}/own", own_answer, methods=["POST"]),
+    Route("/a/{item:long}/ratings", ratings, methods=["POST"]),
+    Route("/a/{item:long}/draft", draft, methods=["POST"]),
+    Route("/a/{item:long}/heartbeat", heartbeat, methods=["POST"]),
+    Route("/a/{item:long}/release", release, methods=["POST"]),
     Route("/p/{expiry}/{mac}/{file}", picture),
 ]

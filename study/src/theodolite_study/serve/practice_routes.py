@@ -88,7 +88,7 @@ async def practice_end(request: Request) -> Response:
 ROUTES = [
     Route("/practice", practice),
     Route("/practice/end", practice_end, methods=["POST"]),
-    Route("/practice/{number:int}", practice),
-    Route("/practice/{number:int}/own", practice_own, methods=["POST"]),
-    Route("/practice/{number:int}/ratings", practice_ratings, methods=["POST"]),
+    Route("/practice/{number:short}", practice),
+    Route("/practice/{number:short}/own", practice_own, methods=["POST"]),
+    Route("/practice/{number:short}/ratings", practice_ratings, methods=["POST"]),
 ]

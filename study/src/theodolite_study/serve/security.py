@@ -1,5 +1,7 @@
 """What holds for every request and every answer, whichever page it is."""
 
+import logging
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -14,6 +16,7 @@ from theodolite_study.rate_limits import Limiter
 from theodolite_study.serve.cookies import SESSION
 from theodolite_study.serve.settings import Limits
 
+LOG = logging.getLogger("theodolite_study.serve")
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self' https://app.prolific.com https://www.mturk.com "
@@ -244,6 +247,34 @@ class NotTooMany:
             await self.app(scope, receive, send)
         finally:
             self.working.leave()
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What nobody foresaw is told with a number; its words stay here, as they may have data."""
+
+    app: ASGIApp
+    answer: Callable[[Headers, str], Response]
+    """From the request's headers and the number."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass it on; log what is raised."""
+        began = False
+
+        async def noted(message: Message) -> None:
+            nonlocal began
+            began = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        except Exception:
+            if scope["type"] != "http":
+                raise
+            number = secrets.token_hex(4)
+            LOG.exception("fault %s", number)
+            if not began:
+                await self.answer(Headers(scope=scope), number)(scope, receive, send)
 
 
 @dataclass(frozen=True)

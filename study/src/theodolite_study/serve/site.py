@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.datastructures import Headers
 from starlette.requests import Request, cookie_parser
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -32,6 +33,30 @@ DEEPEST = 1000
 MOST_FIELDS = 300
 MOST_ITEMS = 5000
 LONGEST_COOKIES = 4000
+
+
+class ShortNumber(Convertor[int]):
+    """A number in an address that an integer of the database can have."""
+
+    regex = "[0-9]{1,9}"
+
+    def convert(self, value: str) -> int:
+        """From the address."""
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        """To an address."""
+        return str(value)
+
+
+class LongNumber(ShortNumber):
+    """The same for a large one."""
+
+    regex = "[0-9]{1,18}"
+
+
+register_url_convertor("short", ShortNumber())
+register_url_convertor("long", LongNumber())
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,9 @@ begin
        or exists (select from declined where study_id = s.id and token = bar) then
         return jsonb_build_object('word', 'barred');
     end if;
+    if exists (select from seen_token where token_sha256 = link_) then
+        return jsonb_build_object('word', 'used link');  -- by somebody who is gone
+    end if;
     select * into v from version where study_id = s.id
        and (id = version_ and preview_ or version_ is null and state in ('pilot', 'open'));
     if not found or (s.state <> 'open' and not preview_) then
