@@ -1,0 +1,313 @@
+"""A study from nothing without a shell: made at the desk in a browser, walked by people, paid."""
+
+import re
+import shutil
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyotp
+import uvicorn
+from starlette.testclient import TestClient
+
+from support.study.page_walker import PageWalker
+from support.study.prolific_double import SECRET, STUDY, TOKEN, ProlificDouble
+from theodolite.ext.studies import write_json
+from theodolite_study.demo_material import demo_material
+from theodolite_study.designer.archive import write_archive
+from theodolite_study.designer.share import PARTICIPANTS
+from theodolite_study.desk.accounts import enrol_link
+from theodolite_study.desk.app import create_desk
+from theodolite_study.export.study_export import export_study
+from theodolite_study.keys import Keys
+from theodolite_study.locale.default_texts import CONSENT_GAPS, default_texts, filled
+from theodolite_study.serve.app import create_app
+from theodolite_study.serve.settings import Limits, Settings
+
+SLUG = "whole"
+HOME = "https://study.example.org"
+PASSPHRASE = "violet kettle onward maple"
+SCREENING = (
+    '[{"when": {"block": "device", "op": "eq", "value": "none"}},'
+    ' {"when": {"block": "device", "op": "eq", "value": "phone"}, "outcome": "wrong_device"}]'
+)
+WAYS = ("finished", "stopped", "declined", "screened_out", "wrong_device", "failed_practice",
+        "failed_checks", "timed_out", "returned", "withdrawn")  # fmt: skip
+"""Ways out that people choose; then people come until the study is full."""
+CODES = ("finished", "ran_out", "stopped", "declined", "screened_out", "failed_practice",
+         "failed_checks", "full", "wrong_device", "withdrawn")  # fmt: skip
+
+
+@dataclass
+class WholeStudy:
+    """The database, the folder, the desk in a browser, and the server of participants."""
+
+    url: str
+    folder: Path
+    real: int
+    """Explanations that are rated."""
+    votes: int
+    quota: int
+    double: ProlificDouble = field(default_factory=ProlificDouble)
+    met: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.connection = psycopg.connect(self.url, autocommit=True)
+        self.keys = Keys.create(self.folder / "keys.json")
+        settings = Settings(self.url, self.folder, HOME, limits=Limits(
+            posts_rate=1e3, looks_rate=1e3, newcomers_rate=1e3, codes_rate=1e3))  # fmt: skip
+        self.app = create_app(settings)
+        headers = {"origin": HOME, "sec-fetch-site": "same-origin"}
+        self.people = TestClient(self.app, base_url=HOME, headers=headers)
+
+    def material(self) -> Path:
+        """A part of the demo's material as an archive."""
+        folder = self.folder.with_name("material")
+        made = demo_material(folder)
+        real = [one for one in made.instances if one.kind == "real"][: self.real]
+        rest = [one for one in made.instances if one.kind != "real"]
+        part = made.model_copy(update={"instances": [*real, *rest]})
+        write_json(folder / "instances.json", part.model_dump(mode="json", exclude_none=True))
+        write_archive(folder, folder.with_suffix(".zip"))
+        return folder.with_suffix(".zip")
+
+    def comes(self) -> PageWalker | None:
+        name = self.double.reserve()
+        if name is None:
+            return None
+        self.double.starts(name)
+        return PageWalker(self.people, self.connection, SLUG, name)
+
+    def plays(self, way: str) -> str:
+        """Somebody comes and leaves in this way; the outcome that the database says."""
+        person = self.comes()
+        assert person is not None
+        if not person.arrives():
+            self.double.submits(person.name, "return")
+            self.met["full"] += 1
+            return "full"
+        if way == "declined":
+            person.declines()
+            self.double.submits(person.name, "return")
+        else:
+            person.agrees()
+            getattr(self, f"_{way}", self._finished)(person)
+        self.met[way] += 1
+        return way
+
+    def _finished(self, person: PageWalker) -> None:
+        person.walks()
+        self.double.submits(person.name, "approved")
+
+    def _stopped(self, person: PageWalker) -> None:
+        person.walks(1)
+        person.stops()
+        self.double.submits(person.name, "stopped")
+
+    def _screened_out(self, person: PageWalker) -> None:
+        person.walks(device="none")
+        self.double.submits(person.name, "other")
+
+    def _wrong_device(self, person: PageWalker) -> None:
+        person.walks(device="phone")
+        self.double.submits(person.name, "return")
+
+    def _failed_practice(self, person: PageWalker) -> None:
+        person.walks(right=False)
+        self.double.submits(person.name, "other")
+
+    def _failed_checks(self, person: PageWalker) -> None:
+        person.walks(1)
+        person.walks(right=False)
+        self.double.submits(person.name, "other")
+
+    def _timed_out(self, person: PageWalker) -> None:
+        person.walks(1)
+        self.double.times_out(person.name)
+
+    def _returned(self, person: PageWalker) -> None:
+        person.walks(1)
+        self.double.returns(person.name)
+
+    def _withdrawn(self, person: PageWalker) -> None:
+        person.walks(1)
+        person.withdraws()
+        self.double.submits(person.name, "other")
+
+    def one(self, query: str, *values: Any) -> Any:
+        row = self.connection.execute(query, values).fetchone()
+        return None if row is None else row[0]
+
+    def until(self, query: str, seconds: float = 60.0) -> None:
+        """Wait until a query finds nothing any more."""
+        ends = time.monotonic() + seconds
+        while self.one(query):
+            assert time.monotonic() < ends, self.connection.execute(query).fetchall()
+            time.sleep(0.05)
+
+    def write_exports(self) -> None:
+        """What the process of the job does with exports that wait."""
+        waiting = self.connection.execute(
+            "select e.id, s.slug from export_request e join study s on s.id = e.study_id"
+            " where e.state = 'waiting'"
+        ).fetchall()
+        for number, slug in waiting:
+            out = self.folder / "exports" / f"{slug}-{number}"
+            out.parent.mkdir(exist_ok=True)
+            made = export_study(self.url, slug, out, pictures=self.folder)
+            self.connection.execute(
+                "update export_request set state = 'done', ended_at = clock_timestamp(),"
+                " manifest_sha256 = %s where id = %s", (bytes.fromhex(made.sha256), number),
+            )  # fmt: skip
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+@contextmanager
+def served_desk(study: WholeStudy, monkeypatch: Any) -> Iterator[str]:
+    """The desk on loopback, and the link that sets up an account."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        origin = f"http://localhost:{found.getsockname()[1]}"
+        monkeypatch.setenv(PARTICIPANTS, HOME)
+        app = create_desk(Settings(study.url, study.folder, origin))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+        runs = threading.Thread(target=server.run, args=([found],), daemon=True)
+        runs.start()
+        while not server.started:
+            time.sleep(0.01)
+        try:
+            yield enrol_link(study.connection, study.keys, origin, "ada")
+        finally:
+            server.should_exit = True
+            runs.join(10)
+
+
+class DeskPlayer:
+    """A researcher with a browser and no shell."""
+
+    def __init__(self, page: Any, study: WholeStudy) -> None:
+        self.page, self.study = page, study
+        page.set_default_timeout(20_000)
+        self.wrong: list[str] = []
+        page.on("console", lambda said: self.wrong.append(f"{page.url}: {said.text}"))
+
+    def signs_up(self, link: str) -> None:
+        self.page.goto(link)
+        secret = self.page.locator(".code").inner_text().replace(" ", "")
+        self.page.fill("#code", pyotp.TOTP(secret).now())
+        self.page.fill("#passphrase", PASSPHRASE)
+        self.press("Set up")
+        self.home = re.match(r"https?://[^/]+", self.page.url)[0]  # type: ignore[index]
+
+    def goes(self, name: str) -> None:
+        answer = self.page.goto(f"{self.home}{name}")
+        assert answer.status == 200, (name, answer.status)
+
+    def design(self, name: str = "") -> None:
+        self.goes(f"/studies/{SLUG}/design{name}")
+
+    def press(self, name: str, within: str = "main") -> None:
+        with self.page.expect_navigation():
+            self.page.locator(within).get_by_role("button", name=name, exact=True).first.click()
+        failed = self.page.locator(".errors")
+        assert not failed.count(), failed.first.inner_text()
+
+    def fill(self, fields: Mapping[str, str]) -> None:
+        for name, value in fields.items():
+            found = self.page.locator(f'[name="{name}"]').first
+            tag = found.evaluate("e => e.tagName + (e.type || '')")
+            if tag == "INPUTcheckbox":
+                found.set_checked(value == "yes")
+            elif tag.startswith("SELECT"):
+                found.select_option(value)
+            else:
+                found.fill(value)
+
+    def makes_the_study(self) -> None:
+        """A study from the instrument that comes with the package, with a door of its own."""
+        self.goes("/new")
+        self.fill({"title": "What do you see?", "slug": SLUG, "contact": "ada@example.org"})
+        self.page.get_by_label("Deutsch").check()
+        self.press("Make the study")
+        self.page.locator("#add-door").select_option("choice")
+        self.press("Add", "form:has(#add-door)")
+        self.design("/block/choice")
+        self.fill({"name": "device", "options": "desk\nphone\nnone", "text_text": "Your device?"})
+        self.press("Save")
+        self.design("/texts?show=missing")
+        for field_ in self.page.locator("textarea").all():
+            if not field_.input_value():
+                field_.fill("…")
+        self.press("Save all texts")
+        for language in ("en", "de"):
+            self.design(f"/consent?language={language}")
+            gaps = dict(zip(CONSENT_GAPS, ("ada@example.org", "£4", "1 July"), strict=True))
+            self.fill({"consent": filled(default_texts(language)["consent"], gaps)})
+            self.press("Save")
+
+    def sets_it_up(self) -> None:
+        """Material, settings, ways out."""
+        self.design("/material")
+        self.page.set_input_files("#file", self.study.material())
+        self.press("Upload")
+        self.design("/settings")
+        self.fill({
+            "votes": str(self.study.votes), "quota": str(self.study.quota), "minutes": "20",
+            "reward": "4", "floor": "0.5", "screenout": "0.3", "sample_note": "A rehearsal.",
+            "access": "prolific", "signed": "no", "screening": SCREENING, "checks_every": "2",
+            "checks_allowed": "0", "checks_then": "screen_out", "practice_attempts": "1",
+        })  # fmt: skip
+        self.press("Save")
+        self.design("/outcomes")
+        self.fill({"on_wrong_device": "yes"} | {f"code_{key}": f"C{key.upper()}" for key in CODES})
+        self.press("Save")
+
+    def joins_prolific(self) -> None:
+        self.goes(f"/studies/{SLUG}/pay")
+        self.page.locator("details summary").first.click()
+        self.fill({"external_id": STUDY, "token": TOKEN, "secret": SECRET})
+        self.press("Save")
+
+    def pilots(self, people: int) -> str:
+        """Open for a few, let them walk, read the report, discard."""
+        self.design("/pilot")
+        self.fill({"people": str(people)})
+        self.press("Begin")
+        for _ in range(people):
+            self.study.plays("finished")
+        self.design("/pilot")
+        report = str(self.page.locator("dl.facts").inner_text())
+        self.press("Discard: leave its votes out, make a new draft")
+        return report
+
+    def opens(self) -> None:
+        self.design("/open")
+        self.page.get_by_label("A new round").check()
+        self.press("Open version 2")
+
+    def exports(self) -> Path:
+        self.goes(f"/studies/{SLUG}/export")
+        self.press("Make an export")
+        self.study.write_exports()
+        self.goes(f"/studies/{SLUG}/export")
+        with self.page.expect_download() as wanted:
+            self.page.get_by_role("link", name="Everything as one archive").click()
+        target = self.study.folder.with_name("downloaded")
+        wanted.value.save_as(target.with_suffix(".zip"))
+        shutil.unpack_archive(target.with_suffix(".zip"), target)
+        (folder,) = target.iterdir()
+        return folder
+
+    def closes(self) -> None:
+        self.goes(f"/studies/{SLUG}/close")
+        self.fill({"name": SLUG})
+        self.press("Close for good")
