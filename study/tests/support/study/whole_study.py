@@ -25,9 +25,9 @@ from theodolite_study.designer.archive import write_archive
 from theodolite_study.designer.share import PARTICIPANTS
 from theodolite_study.desk.accounts import enrol_link
 from theodolite_study.desk.app import create_desk
-from theodolite_study.export.study_export import export_study
 from theodolite_study.keys import Keys
 from theodolite_study.locale.default_texts import CONSENT_GAPS, default_texts, filled
+from theodolite_study.operate.jobs import ExportTask
 from theodolite_study.serve.app import create_app
 from theodolite_study.serve.settings import Limits, Settings
 
@@ -78,17 +78,16 @@ class WholeStudy:
         write_archive(folder, folder.with_suffix(".zip"))
         return folder.with_suffix(".zip")
 
-    def comes(self) -> PageWalker | None:
+    def comes(self) -> PageWalker:
+        self.double.status = "ACTIVE"  # they were sent before the study was paused there
         name = self.double.reserve()
-        if name is None:
-            return None
+        assert name is not None
         self.double.starts(name)
         return PageWalker(self.people, self.connection, SLUG, name)
 
     def plays(self, way: str) -> str:
         """Somebody comes and leaves in this way; the outcome that the database says."""
         person = self.comes()
-        assert person is not None
         if not person.arrives():
             self.double.submits(person.name, "return")
             self.met["full"] += 1
@@ -154,18 +153,11 @@ class WholeStudy:
 
     def write_exports(self) -> None:
         """What the process of the job does with exports that wait."""
-        waiting = self.connection.execute(
-            "select e.id, s.slug from export_request e join study s on s.id = e.study_id"
-            " where e.state = 'waiting'"
-        ).fetchall()
-        for number, slug in waiting:
-            out = self.folder / "exports" / f"{slug}-{number}"
-            out.parent.mkdir(exist_ok=True)
-            made = export_study(self.url, slug, out, pictures=self.folder)
-            self.connection.execute(
-                "update export_request set state = 'done', ended_at = clock_timestamp(),"
-                " manifest_sha256 = %s where id = %s", (bytes.fromhex(made.sha256), number),
-            )  # fmt: skip
+        task = ExportTask(self.url, self.folder)
+        task(self.connection)
+        assert task._writing is not None
+        task._writing[1].result(60)
+        task(self.connection)
 
     def close(self) -> None:
         self.connection.close()
