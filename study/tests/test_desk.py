@@ -1,7 +1,9 @@
 """The desk: who may do what, from which page, and what its login cannot do."""
 
+import html
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from theodolite_study.desk.rights import OPERATOR, RIGHTS
 from theodolite_study.desk.sessions import SESSION
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.money.submission import PlatformLink, linked_studies
+from theodolite_study.watch.people import people
 
 _numbers = count()
 HOSTILE = "<script>alert(1)</script>"
@@ -238,19 +241,45 @@ def test_pages_say_what_is(world: DeskWorld, study: SteppedStudy) -> None:
     live = owner.get(f"{home(study)}/live?refresh=1").text
     assert "3 of 8 votes" in live and "Seconds to the ratings" in live
     assert '<meta http-equiv="refresh" content="30">' in live
-    people = owner.get(f"{home(study)}/people").text
-    assert f"p-ann {study.slug}" in people and f"p-ben {study.slug}" in people
+    everybody = owner.get(f"{home(study)}/people").text
+    assert f"p-ann {study.slug}" in everybody and f"p-ben {study.slug}" in everybody
     left = owner.get(f"{home(study)}/people?outcome=finished").text
     assert f"p-ann {study.slug}" in left and f"p-ben {study.slug}" not in left
     person = owner.get(f"{home(study)}/people/p-ann {study.slug}").text
     assert ">vote<" in person and "finished" in person
     pay = owner.get(f"{home(study)}/pay").text
     assert "£4.00" in pay and "submission-" not in pay
-    for page in (first, live, people, left, person, pay, owner.get(f"{home(study)}/log").text):
+    for page in (first, live, everybody, left, person, pay, owner.get(f"{home(study)}/log").text):
         assert HOSTILE not in page and "&lt;script&gt;" in page
         assert SECRET_ANSWER not in page
     viewer = world.browser("vic", slug=study.slug, role="viewer").get(f"{home(study)}/live").text
     assert "3 of 8 votes" in viewer and "Seconds to" not in viewer and "signs" not in viewer
+
+
+def test_pages_of_people_and_log(
+    world: DeskWorld, study: SteppedStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = world.browser("ada", slug=study.slug, role="owner")
+    monkeypatch.setattr("theodolite_study.desk.log_routes.PAGE", 5)
+    monkeypatch.setattr("theodolite_study.desk.people_routes.people", partial(people, limit=1))
+    ann, ben = f"p-ann {study.slug}", f"p-ben {study.slug}"
+    first = browser.get(f"{home(study)}/people")
+    assert ann in first.text and f">{ben}<" not in first.text
+    more = html.unescape(first.text.split('class="button" href="')[1].split('"')[0])
+    second = browser.get(more).text
+    assert f">{ben}<" in second and f">{ann}<" not in second and "More people" not in second
+    send(browser, "/", f"{home(study)}/pause")
+    seen, address = 0, f"{home(study)}/log"
+    while address:
+        page = browser.get(address).text
+        seen += page.count('<td class="wrap">')
+        address = html.unescape((page.split('class="button" href="')[1:] or [""])[0].split('"')[0])
+    assert seen == study.one("select count(*) from log where study_id = %s", study.study) > 10
+    by_staff = browser.get(f"{home(study)}/log?staff=1").text
+    assert "state: paused" in by_staff and by_staff.count('<td class="wrap">') == 1
+    left = browser.get(f"{home(study)}/log?kind=left").text
+    assert "outcome: finished" in left and left.count('<td class="wrap">') == 1
+    assert browser.get(f"{home(study)}/log?kind=x&before=y").status_code == 200
 
 
 def test_votes_are_taken_out_and_seats_open_again(world: DeskWorld, study: SteppedStudy) -> None:

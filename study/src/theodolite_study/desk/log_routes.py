@@ -18,8 +18,7 @@ LINES = """
       from log l join log_kind k on k.id = l.kind
       left join staff a on a.id = l.staff_id
       left join participant p on p.id = l.participant_id and p.study_id = l.study_id
-     where l.study_id = %s and l.id < %s
-       and (%s = '' or k.name = %s) and (not %s or l.kind >= %s)
+     where l.study_id = %s and l.id < %s {which}
      order by l.id desc limit %s"""
 
 
@@ -27,12 +26,18 @@ LINES = """
 def log_page(desk: DeskRequest) -> Response:
     """A page of lines: of all, of one kind, or only of what staff did."""
     query = desk.request.query_params
-    kinds = [one["name"] for one in desk.rows("select name from log_kind order by id")]
+    kinds = {one["name"]: one["id"] for one in desk.rows("select * from log_kind order by id")}
     kind, staff_only = query.get("kind", ""), bool(query.get("staff"))
-    kind = kind if kind in kinds else ""
     before = query.get("before", "")
-    first = int(before) if re.fullmatch(r"[0-9]{1,18}", before) else NEWEST
-    found = desk.rows(LINES, desk.study_id, first, kind, kind, staff_only, BY_STAFF, PAGE)
+    values: list[Any] = [int(before) if re.fullmatch(r"[0-9]{1,18}", before) else NEWEST]
+    which = ""
+    if kind in kinds:
+        which = "and l.kind = %s"
+        values.append(kinds[kind])
+    elif staff_only:
+        which = "and l.kind >= %s"
+        values.append(BY_STAFF)
+    found = desk.rows(LINES.format(which=which), desk.study_id, *values, PAGE)
     context = {
         "lines": [one | {"words": _words(one["detail"])} for one in found], "kinds": kinds,
         "kind": kind, "staff_only": staff_only,

@@ -68,7 +68,7 @@ def quota(desk: DeskRequest) -> Response:
     row = desk.row("select desk_promise(%s, %s) as done", one["id"], items)
     if row is None or not row["done"]:
         raise Invalid("They have left, or so many items are not free.")
-    desk.log("study became", {"items": items, "of": "one person"}, person=one["id"])
+    desk.log("items changed", {"items": items, "were": one["promised"]}, person=one["id"])
     return onward(desk, _home(desk, one), f"They are asked for {items} items.")
 
 

@@ -18,6 +18,8 @@ FACTS = """
            pg_database_size(current_database()) as bytes,
            (select count(*) from platform_event where applied_at is null) as events,
            (select count(*) from export_request where state in ('waiting', 'running')) as exports,
+           (select count(*) from log where study_id is null and kind = 28
+               and at > clock_timestamp() - interval '1 day') as failures,
            (select count(*) from pg_stat_activity where datname = current_database())
              as connections"""
 STUDIES = "select slug, title, state, created_at from study order by created_at desc"
