@@ -41,6 +41,10 @@ grant theodolite_app, theodolite_withdraw, theodolite_steps, theodolite_serve, t
 grant theodolite_serve to theodolite_server;
 grant theodolite_desk to theodolite_desk_server;
 grant theodolite_jobs to theodolite_jobs_server;
+-- also through a pooler, which passes no settings on
+alter role theodolite_server set statement_timeout = '5s';
+alter role theodolite_server set lock_timeout = '4s';
+alter role theodolite_server set idle_in_transaction_session_timeout = '15s';
 
 select format('create database %I owner theodolite_owner template template0 encoding utf8', :'database')
 where :'database' not in (select datname from pg_database) \gexec

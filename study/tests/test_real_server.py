@@ -90,7 +90,7 @@ def test_the_page_of_figures_is_for_this_machine_alone(server: RealServer) -> No
         assert httpx.get(address, headers={"host": host}).status_code == 404
 
 
-def _closed_after(port: int, first: bytes, every: bytes, seconds: float) -> float:
+def closed_after(port: int, first: bytes, every: bytes, seconds: float) -> float:
     """When a server closes on somebody who sends little by little."""
     begun = time.monotonic()
     with socket.create_connection(("127.0.0.1", port), timeout=0.5) as slow:
@@ -109,8 +109,8 @@ def _closed_after(port: int, first: bytes, every: bytes, seconds: float) -> floa
 
 def test_slow_and_endless_headers_are_cut_off(server: RealServer) -> None:
     begun = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
-    assert _closed_after(server.port, begun, b"a: " + b"b" * 9000 + b"\r\n", 8) < 5
-    assert 8 < _closed_after(server.port, begun, b"a: b\r\n", 16) < 14
+    assert closed_after(server.port, begun, b"a: " + b"b" * 9000 + b"\r\n", 8) < 5
+    assert 8 < closed_after(server.port, begun, b"a: b\r\n", 16) < 14
 
 
 def test_tables_of_another_release_are_refused(cluster: LocalPostgres, tmp_path: Path) -> None:

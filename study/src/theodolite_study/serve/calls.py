@@ -43,16 +43,18 @@ class StepCalls:
     url: str = field(repr=False)
     size: int = 8
     pooled: bool = False
-    """Whether a transaction pooler stands before the database: then nothing is prepared."""
+    """Whether a transaction pooler stands before the database: then nothing is prepared or set on a
+    connection, which others use too. Role and limits of time are those of the login."""
 
     def __post_init__(self) -> None:
         self._pool = AsyncConnectionPool(
             self.url, min_size=1, max_size=self.size, timeout=3.0, open=False,
             reconnect_timeout=RECONNECT,
-            configure=self._configured,
+            configure=None if self.pooled else self._configured,
             kwargs={
-                "autocommit": True, "options": OPTIONS, "connect_timeout": 5,
+                "autocommit": True, "connect_timeout": 5,
                 "prepare_threshold": None if self.pooled else 0,
+                **({} if self.pooled else {"options": OPTIONS}),
             },
         )  # fmt: skip
 
