@@ -28,9 +28,10 @@ BROKEN = {
     "no vote came after the study was over": "update study set closed_at = '2000-01-01'",
     "votes and their assignments agree": "update assignment set state = 'surplus' where state = 'submitted'",
     "ratings fit their version": "update vote set answers = '{\"q1\": 9}'",
-    "own answers fit their version": "update baseline set answers = '{\"words\": \"\"}'",
-    "answers about people fit their version": "insert into answer select id, version_id, 'about',"
-        " '{\"age\": 3}', '{}', '' from participant where state = 'active'",
+    "own answers fit their version (of many votes, about 20,000)": "update baseline set answers = '{\"words\": \"\"}'",
+    "answers about people fit their version (of many people, about 5,000)": "insert into answer (participant_id, version_id, stage, answers,"
+        " payload_sha256) select id, version_id, 'about',"
+        " '{\"age\": 3}', '' from participant where state = 'active'",
     "whoever withdrew left nothing": "update participant set sealed_id = 'x' where state = 'withdrawn'",
     "closed studies whose money is settled know no platform ids":
         "update study set state = 'closed'; delete from payout",

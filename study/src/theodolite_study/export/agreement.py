@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ NULL_PIECES, MOST_DRAWS = 2000, 20
 """A null is drawn until so many explanations were dealt out, so many times at most."""
 DIGITS = 10
 """The last digits depend on the machine."""
-MOST_BYTES = 1 << 26
+MOST_BYTES = 1 << 24
 """Of resampled sums held at once."""
 HEADLINE = "qwk_vs_mode_loo"
 SCORES: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -57,10 +58,10 @@ SAYS = {
     "icc1": "Intraclass correlation, each explanation rated by other people.",
     "icc2": "Intraclass correlation, everybody rated everything.",
 }
-MOST_SIDE_BY_SIDE = 50_000
-"""Votes, up to which people are columns of a table; above, only how often each answer was given."""
+MOST_SIDE_BY_SIDE, MOST_RATERS = 50_000, 200
+"""Votes and people, up to which people are columns of a table; above, answers are counted alone."""
 SIDE_BY_SIDE = ("qwk_pairwise", "icc2")
-CLUSTERS_AT_ONCE = 2048
+CLUSTERS_AT_ONCE = 512
 OF_GROUPS = (HEADLINE, "krippendorff_alpha")
 USED = (RaterAgreement, PairwiseAgreement, KrippendorffAlpha, IntraclassCorrelation)
 
@@ -138,7 +139,7 @@ def rated_votes(
     counts: VoteCounts, question: str, pictures: np.ndarray, people: np.ndarray | None
 ) -> RatedVotes:
     """The votes on a question, perhaps of some people alone: side by side if they are few."""
-    if counts.counted > MOST_SIDE_BY_SIDE:
+    if counts.counted > MOST_SIDE_BY_SIDE or (counts.of_people() > 0).sum() > MOST_RATERS:
         return by_pattern(counts.histogram(question, people), pictures)
     at = 2 + list(counts.questions).index(question)
     given = zip(*(counts.column(n).tolist() for n in (0, 1, at)), strict=True)
@@ -170,6 +171,7 @@ def by_pattern(counts: Int[np.ndarray, "instances points"], pictures: np.ndarray
     counts, keys = counts[voted], np.unique(pictures[voted], return_inverse=True)[1]
     sizes = np.bincount(keys)
 
+    @cache
     def null(seed: int) -> tuple[RatingEvidence, np.ndarray]:
         random, share = np.random.default_rng(seed), counts.sum(axis=0) / counts.sum()
         return _patterns(random.multinomial(counts.sum(axis=1), share), keys)
@@ -203,8 +205,8 @@ def scored(rated: RatedVotes, name: str, *, null: bool = True) -> dict[str, Any]
     if ((~np.isnan(evidence.ratings)).sum(axis=1) < 2).all():  # alone, a vote is its own mode
         return {"value": None, "reason": "No explanation has two votes."}
     if name in SIDE_BY_SIDE and evidence.samples.ids is None:
-        return {"value": None, "reason": f"More than {MOST_SIDE_BY_SIDE:,} votes: people are not "
-                "compared one by one."}  # fmt: skip
+        return {"value": None, "reason": f"More than {MOST_SIDE_BY_SIDE:,} votes or {MOST_RATERS} "
+                "people: they are not compared one by one."}  # fmt: skip
     metric, options = SCORES[name]
     asked = _Asked(CATALOGUE[metric], options)
     rows = asked.rows(evidence, weights)

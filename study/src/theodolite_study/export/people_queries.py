@@ -5,7 +5,7 @@ from typing import Any
 
 from theodolite_study.export.columns import AnswerColumn, comment_blocks, rankings
 from theodolite_study.export.snapshot import StudySnapshot
-from theodolite_study.export.table_query import Cells, TableQuery, cell, literal
+from theodolite_study.export.table_query import Cells, TableQuery, cell, literal, number
 from theodolite_study.model.instrument import STAGES
 
 
@@ -57,6 +57,7 @@ def answers_query(asked: Mapping[Any, Sequence[AnswerColumn]]) -> TableQuery:
         "version": ("whole", "o.no"), "language": ("text", "p.language"),
         "block": ("text", "e.key"), "value": ("json", "e.value::text"),
         "shown": ("json", "(w.shown -> e.key)::text"),
+        "moves": ("whole", number("w.client -> 'moves'", exact=False) + "::bigint"),
     }  # fmt: skip
     pairs = ", ".join(f"({literal(s)}, {literal(b)})" for s, b in told) or "('', '')"
     return TableQuery("answers", cells, f"""

@@ -25,7 +25,7 @@ create function st_seat(w step_person) returns free_seat language plpgsql
 set search_path = public, pg_temp as $$
 declare
     seat free_seat; start double precision := random(); avoided text[] := st_avoided(w);
-    layer_ smallint; first smallint; door_ bigint;
+    layer_ smallint; first smallint; door_ bigint; low_ double precision; high_ double precision;
 begin
     if w.design_row is not null then
         select s.id, s.instance_id, s.assignment_id, i.picture_key into seat
@@ -40,11 +40,13 @@ begin
     end if;
     select version_id, layer into door_, first from door where version_id = st_door(w.version);
     for layer_ in coalesce(first, 0) .. w.n_votes loop
-        for half in 1 .. 2 loop
+        for half in 1 .. 2 loop  -- bounds, as an index finds them
+            low_ := case half when 1 then start else -1 end;
+            high_ := case half when 1 then 2 else start end;
             select s.id, s.instance_id, s.assignment_id, i.picture_key into seat
               from slot s join instance i on i.id = s.instance_id
              where s.study_id = w.study and s.round = w.round and s.slot_no = layer_
-               and case half when 1 then s.rnd >= start else s.rnd < start end
+               and s.rnd >= low_ and s.rnd < high_
                and s.state <> 'filled' and s.reserved_for is null
                and s.condition_id is not distinct from
                    case when w.settings ->> 'votes_per' = 'explanation_and_condition' then w.condition end

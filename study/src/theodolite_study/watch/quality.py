@@ -32,7 +32,9 @@ WORK = """
                  where given.key = any (scales.names) having count(*) >= 3))::float8 as same,
            avg((coalesce(b.client -> 'pasted', 'false')
                 not in ('false', '0', 'null', '[]', '{}'))::int)::float8 as pasted,
-           avg((v.client ->> 'moves' = '0')::int)::float8 as unmoved,
+           greatest(avg((v.client ->> 'moves' = '0')::int), (
+               select max((w.client ->> 'moves' = '0')::int) from answer w
+                where w.participant_id = person.id))::float8 as unmoved,
            count(g.assignment_id) as checks,
            count(g.assignment_id) filter (where not g.passed) as failed
       from assignment a left join vote v on v.assignment_id = a.id
@@ -58,7 +60,8 @@ class Work:
     pasted: float | None
     """Share of own answers into which something was pasted."""
     unmoved: float | None
-    """Share of items whose ranking or regions came without a single move on the page."""
+    """Share of items whose ranking came without a single move on the page; 1 if one of those that
+    are asked once did."""
     checks: int
     failed: int
 
