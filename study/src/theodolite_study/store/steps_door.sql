@@ -281,8 +281,8 @@ begin
     return st_activate(w);
 end $$;
 
--- The person may rate now. In a planned study they get the next free row of the panel; where there is
--- none, they are out, and paid for having come so far.
+-- The person may rate now. In a planned study they get the next free row of the panel, or what somebody
+-- left who stopped; where there is neither, they are out, and paid for having come so far.
 create function st_activate(w step_person) returns jsonb language plpgsql
 set search_path = public, pg_temp as $$
 declare
@@ -294,7 +294,11 @@ begin
                 (w.settings ->> 'panel')::integer) r  -- a panel of its own in each round
          where not exists (select from participant where study_id = w.study and design_row = r)
          order by r limit 1;
-        if row_ is null then return jsonb_build_object('word', 'ok') || st_out(w, 'full'); end if;
+        if row_ is null and not exists (
+            select from slot where study_id = w.study and round = w.round and state <> 'filled'
+               and reserved_for is null) then
+            return jsonb_build_object('word', 'ok') || st_out(w, 'full');
+        end if;
     end if;
     update participant set state = 'active', design_row = row_ where id = w.person;
     return jsonb_build_object('word', 'ok', 'state', 'active');
