@@ -5,10 +5,10 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
-from support.study.study_browser import chromium
 
-from support.study.desk_browser import DeskWorld, chromium, served_desk
+from support.study.desk_browser import DeskWorld, served_desk
 from support.study.stepped_study import second_form
+from support.study.study_browser import chromium
 from theodolite_study.desk.accounts import enrol_link
 from theodolite_study.desk.sessions import SESSION
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database

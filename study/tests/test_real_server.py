@@ -66,7 +66,9 @@ def test_figures_and_log_of_a_walk(server: RealServer, study: SteppedStudy) -> N
     time.sleep(1.2)  # what processes counted is written once a second
     figures = server.metrics()
     assert study.one("select count(*) from vote") == before + 4
-    assert figure(figures, r'requests_total\{route="/a/\{item:long\}/ratings",.*status="303"\}') == 4
+    assert (
+        figure(figures, r'requests_total\{route="/a/\{item:long\}/ratings",.*status="303"\}') == 4
+    )
     assert figure(figures, r'request_seconds_bucket\{route="/consent",le="\+Inf"\}') == 4
     assert figure(figures, r'votes_total\{study="s",counted="yes"\}') == 4
     assert figure(figures, r'people_total\{study="s",outcome="finished"\}') == 2

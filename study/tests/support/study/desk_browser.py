@@ -2,7 +2,6 @@
 
 import html
 import re
-import shutil
 import socket
 import threading
 import time
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
@@ -22,7 +20,6 @@ from theodolite_study.desk.sessions import SESSION, begin_session
 from theodolite_study.keys import Keys
 from theodolite_study.serve.settings import Settings
 
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 ORIGIN = "https://desk.example.org"
 HEADERS = {"origin": ORIGIN, "sec-fetch-site": "same-origin"}
 
@@ -107,16 +104,3 @@ def served_desk(url: str, folder: Path) -> Iterator[tuple[DeskWorld, str]]:
             server.should_exit = True
             runs.join(10)
             world.close()
-
-
-@contextmanager
-def chromium() -> Iterator[Any]:
-    """A real browser."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-    if path is None:
-        pytest.skip("no chromium here")
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield browser
-        browser.close()
