@@ -12,8 +12,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from theodolite.errors import EvidenceError
-from theodolite.ext.studies import PICTURES
-from theodolite.io.paths import sha256_of
+from theodolite.ext.studies import PICTURES, sha256_of
 from theodolite_study.keys import KEYS
 from theodolite_study.operate.programs import postgres_program, row_sums
 

@@ -12,8 +12,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from theodolite.errors import EvidenceError
-from theodolite.ext.studies import PICTURES
-from theodolite.io.paths import sha256_of
+from theodolite.ext.studies import PICTURES, sha256_of
 from theodolite_study.export.verify import excess_rights, missing_guards
 from theodolite_study.export.violations import violations
 from theodolite_study.operate.backup import CONTENT, DUMP, PICTURE_LIST, note_operation
