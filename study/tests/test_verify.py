@@ -95,12 +95,14 @@ def test_guards_and_rights_that_are_gone_are_told(study: SteppedStudy) -> None:
         connection.execute("alter table vote disable trigger vote_answers_fit")
         connection.execute("grant update (answers) on vote to theodolite_steps")
         connection.execute("grant select on vote to theodolite_serve")
+        connection.execute("grant delete on answer to theodolite_desk")
         gone = missing_guards(connection)
         assert [line.split()[4] for line in gone] == [
             "consent_as_shown", "vote_answers_fit", "vote_once"]  # fmt: skip
         assert excess_rights(connection) == [
             "Not so: theodolite_serve may not do this, vote: select",
             "Not so: theodolite_steps may not do this, vote: update",
+            "Not so: theodolite_desk may not do this, answer: delete",
         ]
 
 

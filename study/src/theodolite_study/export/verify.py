@@ -42,6 +42,13 @@ STEPS = """
            unnest(array['update', 'delete']) r
      where case r when 'update' then has_any_column_privilege('theodolite_steps', t, r)
                   else has_table_privilege('theodolite_steps', t, r) end"""
+DESK = """
+    select t || ': ' || r
+      from unnest(array['vote', 'baseline', 'answer', 'consent', 'gold_result', 'assignment']) t,
+           unnest(array['insert', 'update', 'delete']) r
+     where case r when 'delete' then has_table_privilege('theodolite_desk', t, r)
+                  else has_any_column_privilege('theodolite_desk', t, r) end"""
+ROLES = (("theodolite_serve", SERVER), ("theodolite_steps", STEPS), ("theodolite_desk", DESK))
 
 
 @dataclass(frozen=True)
@@ -86,10 +93,11 @@ def missing_guards(connection: psycopg.Connection[Any]) -> list[str]:
 
 
 def excess_rights(connection: psycopg.Connection[Any]) -> list[str]:
-    """The server's login touches no table; the steps add to the record and do not change it."""
+    """The server's login touches no table; the steps add to the record and do not change it,
+    and the desk does neither."""
     return [
         f"Not so: {role} may not do this, {row[0]}"
-        for role, query in (("theodolite_serve", SERVER), ("theodolite_steps", STEPS))
+        for role, query in ROLES
         for row in connection.execute(query)
     ]
 
