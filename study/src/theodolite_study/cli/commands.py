@@ -13,6 +13,7 @@ from theodolite_study.cli.folder import (
     StudyDatabase,
     database_of,
     in_words,
+    may_import,
     need_free,
     new_private_file,
     open_draft,
@@ -141,7 +142,7 @@ def _ready(
         folder.mkdir(parents=True, exist_ok=True)
         Keys.create(folder / KEYS)
     with database_of(folder, database, load=True) as url:
-        if (folder / STUDY).is_file():
+        if (folder / STUDY).is_file() and may_import(url):
             with studied(folder, url, load=True) as study:
                 if opened:
                     open_draft(study)

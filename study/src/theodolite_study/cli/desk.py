@@ -31,6 +31,12 @@ def study_desk(
         str | None,
         typer.Option(help="How researchers reach it: https://desk.example.org, behind a proxy."),
     ] = None,
+    host: Annotated[
+        str, typer.Option(help="Where to listen; off this machine only --behind-proxy.")
+    ] = "127.0.0.1",
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="A proxy with limits of time is in front.")
+    ] = False,
 ) -> None:
     """Serve the desk: make studies, watch them, pay people, export, close. A process of its own."""
     from theodolite_study.desk.run import serve_desk
@@ -42,7 +48,7 @@ def study_desk(
         remember_desk(folder, seen)
         typer.echo(f"desk:   {seen}   (accounts: theodolite study staff {folder} NAME)")
         settings = Settings(database_url=url, folder=folder, public_origin=seen)
-        serve_desk(settings, port, behind_proxy=origin is not None)
+        serve_desk(settings, port, host=host, behind_proxy=behind_proxy or origin is not None)
 
 
 def study_staff(

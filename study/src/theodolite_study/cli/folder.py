@@ -41,12 +41,22 @@ def database_of(folder: Path, url: str | None, *, load: bool = False) -> Iterato
     """The address of a folder's database; with ``load``, its tables are of the newest form."""
     from theodolite_study.database import address, migrate
     from theodolite_study.local_postgres import at_hand
+    from theodolite_study.operate.revision import database_revision, newest_revision
 
     with at_hand(folder, url or os.environ.get("THEODOLITE_DATABASE")) as place:
         address(place)  # refuses what is none
-        if load:
-            migrate(place)
+        if load and database_revision(place) != newest_revision():
+            migrate(place)  # as the owner of the tables: a server's login has no such right
         yield place
+
+
+def may_import(url: str) -> bool:
+    """Whether this login puts studies into the database; that of a server does not."""
+    import psycopg
+
+    with psycopg.connect(url) as connection:
+        row = connection.execute("select has_table_privilege('study', 'insert')").fetchone()
+    return row is not None and bool(row[0])
 
 
 @contextmanager
