@@ -383,13 +383,35 @@ def test_there_is_always_an_owner(world: DeskWorld, study: SteppedStudy) -> None
     link = re.search(rf"{ORIGIN}/enrol/[\w-]+", made.text)
     assert link is not None and link[0] not in browser.get(page).text
     again = send(browser, page, page, name=name, role="viewer")
+    assert "/enrol/" in again.text, "the first one was not used"
+    study.connection.execute("update staff set password_hash = 'x' where name = %s", (name,))
+    again = send(browser, page, page, name=name, role="viewer")
     assert "/enrol/" not in again.text, "no link takes over an account that is there"
     role = "select role from member m join staff s on s.id = m.staff_id where s.name = %s"
     assert study.one(role, name) == "owner", "adding changes no role"
     assert send(browser, page, f"{page}/{ada}", role="viewer").url.path == "/"
     assert browser.get(page).status_code == 403
     kinds = study.one("select count(*) from log where kind = 23 and study_id = %s", study.study)
-    assert kinds == 3
+    assert kinds == 4
+
+
+def test_no_link_takes_over_an_account(world: DeskWorld, study: SteppedStudy) -> None:
+    owner = world.browser("ada", slug=study.slug, role="owner")
+    page, run = f"{home(study)}/members", study.connection.execute
+    other = played(world, f"s{next(_numbers)}")
+    world.browser(f"bob {study.slug}", slug=other.slug, role="viewer")
+    world.account(f"opa {study.slug}", operator=True)
+    world.account(f"old {study.slug}")
+    for name in ("bob", "opa"):
+        for _ in range(2):
+            added = send(owner, page, page, name=f"{name} {study.slug}", role="viewer")
+            assert added.status_code == 200 and "/enrol/" not in added.text, name
+    run("update staff set disabled = true where name = %s", (f"old {study.slug}",))
+    assert send(owner, page, page, name=f"old {study.slug}", role="viewer").status_code == 422
+    operator = world.browser("oda", operator=True)
+    for name in ("bob", "opa"):
+        made = send(operator, "/server", "/server/links", name=f"{name} {study.slug}")
+        assert made.status_code == 422, name
 
 
 def test_exports_are_listed_and_viewers_see_aggregates(

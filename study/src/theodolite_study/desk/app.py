@@ -42,7 +42,7 @@ ROOMS = (
 DESIGNER = "theodolite_study.designer"
 SIGN_IN = "/sign-in"
 KEPT_FOR = "public, max-age=3600"
-AT_ONCE = 40
+AT_ONCE = 200
 NOBODY = {"staff": None, "study": None, "said": "", "errors": (), "refresh": 0}
 
 

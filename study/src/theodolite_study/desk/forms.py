@@ -16,6 +16,8 @@ from theodolite_study.refusals import Invalid, Refused
 
 PLAIN, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
 MOST_BYTES = 4 << 20
+FEW_BYTES = 1 << 16
+"""Of somebody who has not signed in."""
 MOST_FIELDS = 5000
 """A table of all texts in all languages is one form."""
 SECONDS, UPLOAD_SECONDS = 15.0, 900.0
@@ -61,13 +63,13 @@ class DeskForm:
         return value
 
 
-async def read_form(request: Request, upload: int = 0) -> DeskForm:
+async def read_form(request: Request, upload: int = 0, most_bytes: int = MOST_BYTES) -> DeskForm:
     """The form of a request; files only where a route takes them, at most so many bytes in all."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    most = upload or MOST_BYTES
+    most = upload or most_bytes
     said = request.headers.get("content-length", "0")
     if not (said.isascii() and said.isdigit()) or int(said[:20]) > most:
-        raise Refused(413, f"This is too much to be taken: at most {most >> 20} MB.")
+        raise Refused(413, f"This is too much to be taken: at most {most >> 10:,} kB.")
     if kind != PLAIN and not (kind == PARTS and upload):
         raise Refused(415, "A form was needed.")
     counted = Request(request.scope, _counted(request.receive, most))
@@ -115,7 +117,7 @@ def _counted(receive: Receive, most: int) -> Receive:
         message: dict[str, Any] = dict(await receive())
         length += len(message.get("body", b""))
         if length > most:
-            raise Refused(413, f"This is too much to be taken: at most {most >> 20} MB.")
+            raise Refused(413, f"This is too much to be taken: at most {most >> 10:,} kB.")
         return message
 
     return counted

@@ -13,6 +13,14 @@ MEMBERS = """
     select a.id, a.name, m.role, a.password_hash is not null as enrolled, a.last_success
       from member m join staff a on a.id = m.staff_id where m.study_id = %s order by a.name"""
 
+ACCOUNT = """
+    select a.disabled, a.password_hash is null and a.last_success is null and not a.operator
+           and exists (select from member m where m.staff_id = a.id and m.study_id = %s)
+           and not exists (select from member m where m.staff_id = a.id and m.study_id <> %s
+               and m.study_id not in (select study_id from member
+                                       where staff_id = %s and role = 'owner')) as unused
+      from staff a where a.name = %s"""
+
 
 @needs("members")
 def members(desk: DeskRequest) -> Response:
@@ -29,21 +37,23 @@ def _page(desk: DeskRequest, link: str = "") -> Response:
 def add(desk: DeskRequest) -> Response:
     """Somebody new: an account that is there, or a link that makes one.
 
-    A link for an account that is there would take it over; only who runs the server makes those.
+    A link for an account that is there would take it over. So there is a second one only for who
+    never used the first, and belongs to nobody else's study.
     """
     name, role = desk.form.text("name", 60), desk.form.one_of("role", ROLES)
-    known = desk.row("select id from staff where name = %s and not disabled", name)
+    known = desk.row(ACCOUNT, desk.study_id, desk.study_id, desk.staff.id, name)
+    if known is not None and known["disabled"]:
+        raise Invalid("The account of this name is closed.")
     link = ""
-    if known is None:
+    if known is None or known["unused"]:
         origin = desk.site.settings.public_origin
         link = enrol_link(desk.connection, desk.site.keys, origin, name)
-        known = desk.row("select id from staff where name = %s", name) or {}
     desk.connection.execute(
-        "insert into member (study_id, staff_id, role) values (%s, %s, %s)"
+        "insert into member (study_id, staff_id, role) select %s, id, %s from staff where name = %s"
         " on conflict (study_id, staff_id) do nothing",
-        (desk.study_id, known["id"], role),
+        (desk.study_id, role, name),
     )
-    desk.log("member", {"name": name, "became": role})
+    desk.log("member", {"name": name, "became": "linked again" if known and link else role})
     if link:
         return _page(desk, link)
     return onward(desk, f"/studies/{desk.slug}/members", f"{name} is a member.")

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from theodolite_study.desk.forms import DeskForm, read_form
+from theodolite_study.desk.forms import FEW_BYTES, DeskForm, read_form
 from theodolite_study.desk.sessions import BEFORE, cookie, signed_in
 from theodolite_study.desk.site import Connection, DeskRequest, DeskSite, StaffAccount, rows
 from theodolite_study.passwords import token_digest
@@ -92,7 +92,7 @@ def public(endpoint: Callable[[Visit], Response]) -> Route:
         digest = token_digest(f"before {before or fresh}")
         form = DeskForm()
         if request.method not in SAFE:
-            form = await read_form(request)
+            form = await read_form(request, most_bytes=FEW_BYTES)
             if not site.keys.csrf_matches(digest, form.text("csrf")):
                 raise Refused(403, "This form is too old. Please load the page again.")
         return await run_in_threadpool(endpoint, Visit(request, site, form, digest, fresh))

@@ -52,11 +52,18 @@ def _page(desk: DeskRequest, link: str = "") -> Response:
 
 @needs("server")
 def link(desk: DeskRequest) -> Response:
-    """A link for a new account, or for one whose phone or passphrase is lost."""
+    """A link for a new account, or for one that belongs to no study: who runs the server sees no
+    answers, so nobody's account is taken over from here."""
     origin = desk.site.settings.public_origin
     name = desk.form.text("name", 60)
-    if name == desk.staff.name:
-        raise Invalid("Somebody else, or the command line, makes a link for your own account.")
+    if desk.row(
+        "select from staff a where a.name = %s and (a.operator or exists"
+        " (select from member m where m.staff_id = a.id))", name,
+    ) is not None:  # fmt: skip
+        raise Invalid(
+            "This account belongs to a study or runs the server: the command theodolite study staff"
+            " makes a new link for it."
+        )
     made = enrol_link(desk.connection, desk.site.keys, origin, name)
     desk.log("member", {"name": name, "became": "linked"})
     return _page(desk, made)
