@@ -132,7 +132,7 @@ async def stage_page(request: Request) -> Response:
     stage = _stage(request)
     session = digest_of(site.token(request))
     here = await site.calls.taken("st_here", session)
-    if here["missing"] != stage:
+    if here["missing"] != stage or here["state"] == "landed":
         return onward(request, "/go")
     version = await site.version(here, session)
     context = stage_context(version, stage, here)

@@ -35,6 +35,8 @@ async def stop_page(request: Request) -> Response:
     here = await site.calls.taken("st_here", session)
     if here["outcome"] is not None:
         return onward(request, "/done")
+    if here["state"] == "landed":
+        return onward(request, "/go")
     version = await site.version(here, session)
     context = {"amount": here["if_stopped"], "currency": here["currency"], "done": here["done"]}
     return site.page("stop", version, here["language"], session, context)
