@@ -7,8 +7,8 @@ from markupsafe import Markup
 
 from theodolite_study.designer.changes import VersionContent
 from theodolite_study.model.blocks import BaseBlock
+from theodolite_study.model.orders import orders_of
 from theodolite_study.serve.block_views import FormFields, block_view
-from theodolite_study.serve.orders import orders_of
 from theodolite_study.serve.pages import environment, words_in
 
 SHOWN = '{% import "blocks.html.j2" as shown with context %}{{ shown.block(view, orders) }}'

@@ -7,13 +7,13 @@ from typing import Any
 
 from theodolite_study.model.blocks import BaseBlock
 from theodolite_study.model.instrument import Stage
+from theodolite_study.model.orders import orders_of
 from theodolite_study.serve.block_views import (
     FormFields,
     compared_answers,
     in_their_order,
     version_views,
 )
-from theodolite_study.serve.orders import orders_of
 from theodolite_study.serve.versions import StudyVersion
 
 LONGEST_MEASURES = 4000

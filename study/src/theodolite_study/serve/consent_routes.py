@@ -11,6 +11,7 @@ from theodolite_study.locale.refusal_messages import REFUSALS
 from theodolite_study.model.door import turned_away
 from theodolite_study.model.instrument import STAGES, Stage
 from theodolite_study.model.markdown import ticks_in
+from theodolite_study.model.orders import orders_of
 from theodolite_study.refusals import NotHere, Refused
 from theodolite_study.serve import cookies
 from theodolite_study.serve.answers import measures, payload_digest, stage_context
@@ -18,7 +19,6 @@ from theodolite_study.serve.block_forms import UnfitForm, answers_from
 from theodolite_study.serve.block_views import unfit_for_script, wants_script
 from theodolite_study.serve.calls import refusal
 from theodolite_study.serve.door_routes import NOTHING_KEPT, device_of, site_of
-from theodolite_study.serve.orders import orders_of
 from theodolite_study.serve.outcomes import way_out
 from theodolite_study.serve.pages import consent_part
 from theodolite_study.serve.site import form_of, onward

@@ -22,10 +22,11 @@ from theodolite_study.model.door import (
     access_of,
     turned_away,
 )
+from theodolite_study.platforms import arrivals
+from theodolite_study.platforms.arrivals import Arrival
 from theodolite_study.platforms.identity import Preview
 from theodolite_study.refusals import NotHere
-from theodolite_study.serve import arrivals, cookies
-from theodolite_study.serve.arrivals import Arrival
+from theodolite_study.serve import cookies
 from theodolite_study.serve.newcomers import WAIT, need_patience, room_for_newcomer
 from theodolite_study.serve.outcomes import way_out
 from theodolite_study.serve.security import FRAMED

@@ -8,13 +8,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from theodolite_study.model.orders import orders_of
 from theodolite_study.refusals import Invalid, NotHere, Refused
 from theodolite_study.serve.answers import measures, payload_digest
 from theodolite_study.serve.block_forms import UnfitForm, answers_from
 from theodolite_study.serve.block_views import unfit_for_script, wants_script
 from theodolite_study.serve.door_routes import site_of
 from theodolite_study.serve.items import asked_blocks, item_context, picture_size, seconds_left
-from theodolite_study.serve.orders import orders_of
 from theodolite_study.serve.pictures import kind_of
 from theodolite_study.serve.site import StudySite, form_of, onward, sent
 from theodolite_study.serve.versions import StudyVersion

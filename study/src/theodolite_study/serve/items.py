@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from theodolite_study.model.blocks import BaseBlock
 from theodolite_study.model.instrument import Stage
+from theodolite_study.model.orders import orders_of
 from theodolite_study.serve.block_forms import Size
 from theodolite_study.serve.block_views import (
     FormFields,
@@ -14,7 +15,6 @@ from theodolite_study.serve.block_views import (
     in_their_order,
     version_views,
 )
-from theodolite_study.serve.orders import orders_of
 from theodolite_study.serve.pictures import PictureAddresses
 from theodolite_study.serve.versions import StudyVersion
 
