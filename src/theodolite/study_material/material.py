@@ -45,19 +45,39 @@ class Box(StrictRecord):
     height: Annotated[float, Field(gt=0)]
 
 
-class Explained(StrictRecord):
-    """A picture, the class predicted for it, and the explanation: a map of colours or concepts."""
+Piece: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+Weight: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
-    picture: PictureFile
+
+class Explained(StrictRecord):
+    """What was classified, the class predicted for it, and the explanation.
+
+    A picture is explained by a map of colours or by concepts; a text by weights of its tokens; a
+    row of a table by weights of its features. Text and row are shown without weights before.
+    """
+
+    picture: PictureFile | None = None
     predicted: Name
     map: PictureFile | None = None
     """Colours of the picture's size, to be laid over it."""
     concepts: Annotated[dict[Name, float] | None, Field(min_length=1, max_length=100)] = None
+    tokens: Annotated[
+        list[tuple[Piece, Weight]] | None, Field(min_length=1, max_length=2000)
+    ] = None
+    """A text in pieces, blanks among them, each with its signed weight: for or against."""
+    table: Annotated[
+        list[tuple[Name, Piece, Weight]] | None, Field(min_length=1, max_length=100)
+    ] = None
+    """Features with their values and signed weights."""
 
     @model_validator(mode="after")
     def _one_explanation(self) -> "Explained":
-        if (self.map is None) == (self.concepts is None):
-            raise ValueError("needs either a map or concepts")
+        of_picture = [self.map, self.concepts]
+        ways = [one is not None for one in (*of_picture, self.tokens, self.table)]
+        if sum(ways) != 1:
+            raise ValueError("needs one of: a map, concepts, tokens, a table")
+        if any(one is not None for one in of_picture) and self.picture is None:
+            raise ValueError("a map or concepts need the picture")
         return self
 
 

@@ -153,7 +153,7 @@ def read_potato(path: Path, folder: Path, material: Material, protocol: Protocol
     are not known: both columns are empty, and votes are in the order of people's own items.
     """
     keys = {identifier(one.key): one.key for one in material.of("real")}
-    sizes = {one.key: one.shown.picture for one in material.of("real")}
+    sizes = {one.key: one.shown.picture or "" for one in material.of("real")}
 
     def size(key: str) -> tuple[int, int]:
         return picture_size(picture_path(folder, sizes[key]))

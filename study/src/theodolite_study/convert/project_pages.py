@@ -71,6 +71,11 @@ def pages(folder: Path, material: Material, protocol: Protocol, out: Path) -> Se
 
 def _seen(folder: Path, shown: Explained, material: Material, out: Path) -> tuple[str, str, str]:
     """The picture, the explanation as a picture, and in words."""
+    if shown.picture is None:
+        raise RefusedInput(
+            "material", "explanations of texts or tables", "explanations of pictures",
+            "Other platforms are given pictures; the server of studies shows all.",
+        )  # fmt: skip
     path = picture_path(folder, shown.picture)
     picture = keep_picture(out, path.read_bytes(), path.suffix[1:])
     said = f"The program's answer: {plain_text(shown.predicted)}."

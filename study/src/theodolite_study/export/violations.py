@@ -83,9 +83,11 @@ ANSWERS: dict[str, str] = {
     "ratings fit their version": """
         select min(id)::text from (
             select v.id, v.answers, v.version_id, v.participant_id, (
-                       select jsonb_object_agg(n.value, case when i.shown -> n.value <> 'null'
-                                                             then true end)
-                         from jsonb_each_text(o.settings -> 'needs') n) as shown,
+                       select coalesce(jsonb_object_agg(
+                           n.value, case when i.shown -> n.value <> 'null' then true end), '{}')
+                         from jsonb_each_text(o.settings -> 'needs') n) || jsonb_build_object(
+                       'shown', jsonb_build_object('picture', case
+                           when i.shown #> '{shown,picture}' <> 'null' then true end)) as shown,
                    case when jsonb_path_exists(o.instrument -> 'after', '$[*].blocks[*].show_if')
                         then v.participant_id end as rules_about
               from vote v join instance i on i.id = v.instance_id
@@ -96,11 +98,11 @@ ANSWERS: dict[str, str] = {
             version_id, 'after', (array_agg(participant_id))[1], shown, answers) <> ''""",
     "own answers fit their version (of many votes, about 20,000)": """
         select b.assignment_id::text from baseline b join assignment a on a.id = b.assignment_id
-          join participant p on p.id = a.participant_id
+          join participant p on p.id = a.participant_id join instance i on i.id = a.instance_id
          where p.study_id = %(study)s and b.copied_from is null and a.id %% greatest(1, (
                    select sum(t.n) from tally t where t.version_id = a.version_id
                       and t.what = 'votes')::bigint / 20000) = 0
-           and why_not_fit(a.version_id, 'before', p.id, null, b.answers) <> ''""",
+           and why_not_fit(a.version_id, 'before', p.id, i.shown, b.answers) <> ''""",
     "answers about people fit their version (of many people, about 5,000)": """
         select a.participant_id::text from answer a join participant p on p.id = a.participant_id
          where p.study_id = %(study)s and get_byte(p.person, 0) %% greatest(1, (

@@ -87,7 +87,7 @@ class StepCalls:
             try:
                 row = await (await connection.execute(query, packed)).fetchone()
             except CheckViolation as error:
-                raise Invalid(str(error.diag.message_primary)) from error
+                raise Invalid(REFUSALS["form"]) from error  # routes have checked it before
             except DataError as error:  # letters or numbers that no table can have
                 raise Invalid(REFUSALS["form"]) from error
         assert row is not None  # noqa: S101

@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 from typing import Any
 from uuid import uuid4
 
-from theodolite_study.model.blocks import BaseBlock
+from theodolite_study.model.blocks import BaseBlock, RegionsBlock
 from theodolite_study.model.instrument import Stage
 from theodolite_study.model.orders import orders_of
 from theodolite_study.serve.block_forms import Size
@@ -24,9 +24,13 @@ SIZES = "sizes"
 
 def asked_blocks(version: StudyVersion, stage: Stage, shown: Mapping[str, Any]) -> list[BaseBlock]:
     """Blocks of a stage without those that ask for what this explanation does not have."""
-    needs = version.settings.get("needs", {}) if stage == "after" else {}
-    blocks = version.instrument.blocks(stage)
-    return [b for b in blocks if b.name not in needs or shown.get(needs[b.name]) is not None]
+    needs = version.settings.get("needs", {})
+    picture = shown["shown"].get("picture")
+    return [
+        block for block in version.instrument.blocks(stage)
+        if (block.name not in needs or shown.get(needs[block.name]) is not None)
+        and (picture or not isinstance(block, RegionsBlock))
+    ]  # fmt: skip
 
 
 def picture_size(shown: Mapping[str, Any]) -> Size | None:
@@ -70,8 +74,8 @@ def item_context(
         "instruction": shown.get("instruction") or "",
         "lease_seconds": seconds_left(came["lease"]), "key": str(uuid4()), "practice": False,
         "earlier": compared_answers(blocks, came["earlier"]), "parts": {},
-        "legend": version.settings.get("legend", "signed"),
-        "amount": came.get("if_stopped") or 0, "currency": came.get("currency") or "",
+        "legend": came.get("legend") or "signed",
+        "amount": came.get("if_stopped"), "currency": came.get("currency") or "",
     }  # fmt: skip
     if not before:
         parts = {n: part for n, part in shown.items() if isinstance(part, dict) and n != SIZES}
@@ -103,6 +107,7 @@ class ExplanationViews:
         view = {
             "label": part.get("predicted", ""), "picture": self._picture(part.get("picture")),
             "map": None, "concepts": [], "tokens": [], "table": [], "most": 1.0, "signed": False,
+            "weighted": not before,
         }  # fmt: skip
         tokens, table = part.get("tokens") or [], part.get("table") or []
         if before:

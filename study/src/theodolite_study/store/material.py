@@ -75,7 +75,7 @@ def _same(one: Instance, known: dict[str, Any]) -> bool:
     record = known.get(one.key)
     if record is None:
         return False
-    if record != one.model_dump(mode="json"):
+    if Instance.model_validate(record) != one:  # as read now: kinds of explanations were added
         raise EvidenceError(
             f"explanation {one.key!r}", "another content", "the one that people may have met",
             "Give the changed explanation another key.",
@@ -96,7 +96,8 @@ def _row(study: UUID, place: int, one: Instance, sizes: dict[str, list[int]]) ->
 
 def modality_of(part: Explained) -> str:
     """How an explanation says what it says."""
-    return "saliency" if part.map is not None else "concept"
+    names = {"map": "saliency", "concepts": "concept", "tokens": "text", "table": "table"}
+    return next(word for name, word in names.items() if getattr(part, name) is not None)
 
 
 def _stored_pictures(

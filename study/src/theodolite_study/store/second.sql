@@ -239,9 +239,9 @@ create table answer (
     stage text not null,
     answers jsonb not null,
     shown jsonb not null default '{}',
-    client jsonb not null default '{}',
     payload_sha256 bytea not null,
     at timestamptz not null default clock_timestamp(),
+    client jsonb not null default '{}',
     constraint answer_pkey primary key (participant_id, stage),
     constraint answer_stage check (stage in ('door', 'about', 'end'))
 );
@@ -260,15 +260,20 @@ set search_path = public, pg_temp as $$
 $$;
 
 -- Pages of a stage without the blocks that ask for what an explanation does not have: a block names
--- what it needs by the setting `needs` of the version, {"q5": "same", "q6": "different"}.
+-- what it needs by the setting `needs` of the version, {"q5": "same", "q6": "different"}; places are
+-- marked in pictures alone.
 create function asked_of(pages jsonb, settings jsonb, shown jsonb) returns jsonb
 language sql immutable set search_path = pg_catalog, public, pg_temp as $$
-    select case when shown is null or settings -> 'needs' is null then coalesce(pages, '[]') else (
+    select case when shown is null
+                  or settings -> 'needs' is null and coalesce(shown #> '{shown,picture}', 'null') <> 'null'
+    then coalesce(pages, '[]') else (
         select coalesce(jsonb_agg(jsonb_set(page, '{blocks}', (
             select coalesce(jsonb_agg(b order by q), '[]')
               from jsonb_array_elements(page -> 'blocks') with ordinality as inside(b, q)
-             where coalesce(shown -> (settings -> 'needs' ->> (b ->> 'name')), 'null') <> 'null'
-                or settings -> 'needs' -> (b ->> 'name') is null)) order by p), '[]')
+             where (coalesce(shown -> (settings -> 'needs' ->> (b ->> 'name')), 'null') <> 'null'
+                    or settings -> 'needs' -> (b ->> 'name') is null)
+               and (b ->> 'kind' <> 'regions' or coalesce(shown #> '{shown,picture}', 'null') <> 'null')
+            )) order by p), '[]')
           from jsonb_array_elements(pages) with ordinality as every(page, p)) end
 $$;
 
@@ -303,7 +308,7 @@ begin
         person := new.participant_id; which := new.version_id; stage_ := new.stage;
     else
         stage_ := case tg_table_name when 'baseline' then 'before' else 'after' end;
-        select a.participant_id, a.version_id, case stage_ when 'after' then i.shown end
+        select a.participant_id, a.version_id, i.shown
           into person, which, explanation
           from assignment a join instance i on i.id = a.instance_id where a.id = new.assignment_id;
     end if;

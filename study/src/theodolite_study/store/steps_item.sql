@@ -7,7 +7,7 @@ create function st_item(tok bytea, item bigint, looking boolean) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     found_person uuid; a assignment; b baseline; i instance; slot_end timestamptz; p participant;
-    first timestamptz; v version; done integer;
+    first timestamptz; v version; t study; done integer;
 begin
     select s.participant_id into found_person from session s
      where s.token_sha256 = tok and s.expires_at > clock_timestamp() and s.participant_id is not null;
@@ -16,6 +16,7 @@ begin
     if not found then return jsonb_build_object('word', 'not here'); end if;
     select * into p from participant where id = found_person;
     select * into v from version where id = p.version_id;
+    select * into t from study where id = p.study_id;
     select * into b from baseline where assignment_id = item;
     if looking and b.assignment_id is not null and a.revealed_at is null then
         perform 1 from participant where id = found_person for share;  -- nobody takes them out now
@@ -35,8 +36,9 @@ begin
         'exposure', a.image_exposure_index, 'version', v.id, 'language', p.language,
         'condition', p.condition_id, 'lease', slot_end, 'done', done,
         'promised', coalesce(p.promised, p.quota), 'person', p.id, 'preview', p.preview,
-        'if_stopped', st_amount(v.id, 'stopped', done, coalesce(p.promised, p.quota)),
-        'currency', (select currency from study where id = p.study_id),
+        'if_stopped', case when coalesce((v.settings #>> '{pay,reward}')::integer, 0) > 0
+            then st_amount(v.id, 'stopped', done, coalesce(p.promised, p.quota)) end,
+        'currency', t.currency, 'legend', t.legend,
         'own', case when b.assignment_id is null then null else b.answers end,
         'earlier', earlier_answers(found_person),
         'draft', (select content from draft where assignment_id = item),

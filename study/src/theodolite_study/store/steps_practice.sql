@@ -43,6 +43,7 @@ begin
         'attempts', coalesce((v.settings #>> '{training,attempts}')::integer, 3),
         'instance', item.instance, 'own', t.baseline, 'answers', t.answers, 'passed', t.passed,
         'version', w.version, 'language', w.language, 'state', w.state, 'preview', w.preview,
+        'legend', (select legend from study where id = w.study),
         'earlier', earlier_answers(w.person),
         'shown', (select shown from instance where id = item.instance),
         'feedback', (select case when t.answers is not null then record #>> '{check,feedback}' end
@@ -69,7 +70,8 @@ begin
         select baseline into known from practice where id = item.row_id;
         return jsonb_build_object('word', case when known = answers_ then 'ok' else 'conflict' end);
     end if;
-    perform need_fit(w.version, 'before', w.person, null, answers_);
+    perform need_fit(w.version, 'before', w.person,
+                     (select shown from instance where id = item.instance), answers_);
     insert into practice (participant_id, instance_id, attempt, baseline, version_id)
     values (w.person, item.instance, item.attempt, answers_, w.version);
     return jsonb_build_object('word', 'ok');

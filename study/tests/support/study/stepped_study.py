@@ -61,6 +61,7 @@ class SteppedStudy:
     gold: int = 0
     training: int = 0
     slug: str = "s"
+    languages: tuple[str, ...] = ("en", "de")
 
     def __post_init__(self) -> None:
         run = self.connection.execute
@@ -71,11 +72,11 @@ class SteppedStudy:
         (self.version,) = run(
             "insert into version (study_id, no, instrument, settings, n_votes, quota, least_items,"
             " lease_seconds, languages, default_language)"
-            " values (%s, 1, %s, %s, %s, %s, %s, %s, '{en,de}', 'en') returning id",
+            " values (%s, 1, %s, %s, %s, %s, %s, %s, %s, 'en') returning id",
             (self.study, Jsonb(self.instrument), Jsonb({"pay": PAY} | self.settings), self.votes,
-             self.quota, self.least_items, self.lease),
+             self.quota, self.least_items, self.lease, list(self.languages)),
         ).fetchone()  # fmt: skip
-        for language in ("en", "de"):
+        for language in self.languages:
             run("insert into consent_text (version_id, language, shown, digest) values (%s, %s, %s, sha256(%s))",
                 (self.version, language, CONSENT, CONSENT))  # fmt: skip
         for key, pay in OUTCOMES.items():

@@ -5,6 +5,12 @@ export function look(place) {
   const tools = place.querySelector(".tools");
   const views = place.querySelector(".views");
   tools.hidden = false;
+  for (const stage of document.querySelectorAll(".stage")) {
+    const picture = stage.querySelector(".picture");
+    stage.style.setProperty("--ratio", String(picture.getAttribute("width") / picture.getAttribute("height")));
+  }
+  const scrolls = () => { if (views.scrollHeight > views.clientHeight + 1) views.tabIndex = 0; else views.removeAttribute("tabindex"); };
+  new ResizeObserver(scrolls).observe(views);
   enlarges(place, views);
   tools.querySelector("[data-original]")?.addEventListener("click", ({ target }) => {
     target.ariaPressed = String(target.ariaPressed !== "true");
@@ -16,25 +22,25 @@ export function look(place) {
 
 function swaps(place, views, pairs) {
   const narrow = matchMedia("(max-width: 40rem) and (min-height: 30rem)");
+  const form = document.getElementById("answer");
   const first = [...views.childNodes];
-  const homes = new Map(pairs.map((pair) => [pair, pair.closest(".question")]));
   let current = null;
   const show = (pair) => {
     if (pair === current) return;
-    if (current) homes.get(current).prepend(current);
+    // what is below does not jump
+    if (current === null) place.style.setProperty("min-height", `${place.offsetHeight}px`);
     current = pair;
-    views.replaceChildren(...(pair ? [pair] : first));
+    views.replaceChildren(...(pair ? [pair.cloneNode(true)] : first));
   };
   const follow = () => {
-    for (const [pair, question] of homes) question.classList.toggle("swapped", narrow.matches && pair === current);
-    if (!narrow.matches) { show(null); return; }
+    form.classList.toggle("swaps", narrow.matches);
+    if (!narrow.matches) { place.style.removeProperty("min-height"); show(null); return; }
     // the question that begins last above the middle of what is left under the explanation
     const below = place.getBoundingClientRect().bottom;
     const line = below + (innerHeight - below) / 2;
-    const asked = [...document.querySelectorAll("#answer .question:not([hidden])")].findLast((one) => textTop(one) <= line);
-    show(pairs.find((pair) => homes.get(pair) === asked) ?? null);
+    const asked = [...form.querySelectorAll(".question:not([hidden])")].findLast((one) => one.getBoundingClientRect().top <= line);
+    show(asked?.querySelector(".pair") ?? null);
   };
-  const textTop = (question) => (question.querySelector("fieldset, label") ?? question).getBoundingClientRect().top;
   let waiting = false;
   const soon = () => {
     if (waiting) return;

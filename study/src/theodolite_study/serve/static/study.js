@@ -38,7 +38,7 @@ for (const group of document.querySelectorAll(".rating")) {
 const form = document.getElementById("answer");
 if (form !== null) {
   anticipate(form);
-  if (!("practice" in form.dataset)) keep(form);
+  if ("kept" in form.dataset) keep(form);
   sendSafely(form, measured(form));
 }
 
