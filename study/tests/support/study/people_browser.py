@@ -22,7 +22,6 @@ from theodolite_study.keys import Keys
 from theodolite_study.locale.default_texts import default_texts
 from theodolite_study.model.instrument import Instrument
 from theodolite_study.serve.app import create_app
-from theodolite_study.serve.cookies import SESSION
 from theodolite_study.serve.settings import Limits, Settings
 from theodolite_study.store.material import add_material
 
@@ -30,6 +29,8 @@ SIZE = (320, 240)
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 STATUS = "Failed to load resource"
 """What the console says about each answer of 400 and more: refusals are not faults of a page."""
+REQUESTED: list[tuple[str, str]] = []
+"""What browsers asked a server for: methods and paths."""
 LANGUAGES = ("en", "de", "fr", "en-XA", "ar-XB")
 ABOUT = [
     {"name": "age", "kind": "number", "least": 1, "most": 120, "required": False},
@@ -148,8 +149,14 @@ def served(url: str, folder: Path) -> Iterator[str]:
         origin = f"http://localhost:{found.getsockname()[1]}"
         limits = Limits(pool=3, posts_rate=1e3, looks_rate=1e3)
         app = create_app(Settings(url, folder, origin, limits=limits))
+
+        async def noted(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] == "http":
+                REQUESTED.append((scope["method"], scope["path"]))
+            await app(scope, receive, send)
+
         server = uvicorn.Server(
-            uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=1)
+            uvicorn.Config(noted, log_level="error", access_log=False, timeout_graceful_shutdown=1)
         )
         server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
         runs = threading.Thread(target=server.run, args=([found],), daemon=True)
@@ -241,6 +248,3 @@ def somebody(browser: Any, origin: str, **window: Any) -> Iterator[Person]:
     yield person
     context.close()
     assert person.wrong == []
-
-
-__all__ = ["SESSION", "PeopleStudy", "Person", "chromium", "served", "somebody"]

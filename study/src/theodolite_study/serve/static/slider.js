@@ -13,7 +13,7 @@ export function slider(question) {
     range.removeAttribute("aria-valuetext");
   };
   // a press in the very middle changes no value, and is an answer all the same
-  for (const name of ["input", "click"]) {
+  for (const name of ["input", "pointerup", "click"]) {
     range.addEventListener(name, () => {
       touched();
       if (number.value === range.value) return;
