@@ -86,9 +86,7 @@ class StepCalls:
         async with self._pool.connection() as connection:
             try:
                 row = await (await connection.execute(query, packed)).fetchone()
-            except CheckViolation as error:
-                raise Invalid(REFUSALS["form"]) from error  # routes have checked it before
-            except DataError as error:  # letters or numbers that no table can have
+            except (CheckViolation, DataError) as error:  # what routes did not see
                 raise Invalid(REFUSALS["form"]) from error
         assert row is not None  # noqa: S101
         result: dict[str, Any] = row[0]
