@@ -81,7 +81,14 @@ def walked(person: Person, look: Any) -> None:
             page.locator("[data-add]").first.click()
         page.click("button.main")
         look()
+        assert page.locator("#look mark, #look .bar").count() == 0, "only what is explained"
         person.says()
+        if page.locator(".tokens").count():
+            assert page.locator("mark.against sub").first.inner_text() == "−4", (
+                "not by colour alone"
+            )
+        elif page.locator("#look td").count() == 9:
+            assert page.locator(".weights tr").nth(1).inner_text().split("\t")[-1] == "−0.80"
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         look()
         person.rates()
