@@ -88,9 +88,11 @@ def study_verify(
             typer.echo(f"Not complete yet. {printable(line, LONGEST)}")
     else:
         from theodolite_study.export.verify import verify
+        from theodolite_study.operate.backup import note_operation
 
         with in_words(), studied(folder, database) as study:
             verification = verify(study.connection, study.id)
+            note_operation(study.url, "verify", {"problems": len(verification.problems)})
         faults = list(verification.problems)
         for line in (*verification.facts, *verification.warnings):
             typer.echo(printable(line, LONGEST))
