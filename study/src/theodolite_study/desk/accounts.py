@@ -64,27 +64,32 @@ def enrol_link(
     """
     if not 2 <= len(name) <= 60 or not name.isprintable() or name != name.strip():
         raise Invalid("A name has 2 to 60 letters.")
-    made = new_enrolment(datetime.now(timezone.utc))
-    values = (made.digest, made.expires, keys.sealed(new_phone_secret(), SEALED_FOR), name)
-    found = rows(
+    invitation = new_enrolment(datetime.now(timezone.utc))
+    values = (
+        invitation.digest,
+        invitation.expires,
+        keys.sealed(new_phone_secret(), SEALED_FOR),
+        name,
+    )
+    records = rows(
         connection,
         "update staff set enrol_sha256 = %s, enrol_expires_at = %s, totp_sealed = %s,"
         " totp_last_step = 0, password_hash = null, disabled = false where name = %s returning id",
         *values,
     )
-    if not found:
-        found = rows(
+    if not records:
+        records = rows(
             connection,
             "insert into staff (enrol_sha256, enrol_expires_at, totp_sealed, name)"
             " values (%s, %s, %s, %s) returning id", *values,
         )  # fmt: skip
-    staff_id = found[0]["id"]
+    staff_id = records[0]["id"]
     end_all(connection, staff_id)
     if operator is not None:
         connection.execute("update staff set operator = %s where id = %s", (operator, staff_id))
     detail = {"name": name, "became": "linked", "operator": bool(operator)}
     write_log(connection, "member", detail, study=None, staff=None)
-    return f"{origin}/enrol/{made.token}"
+    return f"{origin}/enrol/{invitation.token}"
 
 
 def end_all(connection: Connection, staff_id: int) -> None:
@@ -95,16 +100,16 @@ def end_all(connection: Connection, staff_id: int) -> None:
 
 def enrolment(connection: Connection, keys: Keys, token: str) -> DeskEnrolment:
     """Whose link it is, and the secret for their phone. Looking uses nothing up."""
-    found = rows(
+    records = rows(
         connection,
         "select id, name, totp_sealed from staff where enrol_sha256 = %s"
         " and enrol_expires_at > clock_timestamp() and not disabled", token_digest(token),
     )  # fmt: skip
-    secret = phone_secret(keys, found[0]["totp_sealed"], None) if found else None
+    secret = phone_secret(keys, records[0]["totp_sealed"], None) if records else None
     if secret is None:
         raise NotHere(USED)
-    name = str(found[0]["name"])
-    return DeskEnrolment(found[0]["id"], name, secret, phone_address(secret, name))
+    name = str(records[0]["name"])
+    return DeskEnrolment(records[0]["id"], name, secret, phone_address(secret, name))
 
 
 def enrol(
@@ -117,11 +122,11 @@ def enrol(
     if step is None:
         raise Invalid("The code of your phone does not fit. Please wait for the next one.")
     with turn():
-        made = hashed(passphrase)
+        stored = hashed(passphrase)
     done = connection.execute(
         "update staff set password_hash = %s, totp_last_step = %s, enrol_sha256 = null,"
         " enrol_expires_at = null where enrol_sha256 = %s and not disabled",
-        (made, step, token_digest(token)),
+        (stored, step, token_digest(token)),
     )
     if done.rowcount != 1:
         raise NotHere(USED)
@@ -132,12 +137,12 @@ def enrol(
 
 def study_names(connection: Connection, staff_id: int) -> list[str]:
     """Names of the studies that an account belongs to: nobody's passphrase is made of them."""
-    found = rows(
+    records = rows(
         connection,
         "select s.slug, s.title from study s join member m on m.study_id = s.id"
         " where m.staff_id = %s", staff_id,
     )  # fmt: skip
-    return [name for one in found for name in (one["slug"], one["title"]) if name]
+    return [name for one in records for name in (one["slug"], one["title"]) if name]
 
 
 def check_strength(passphrase: str, names: Sequence[str]) -> None:

@@ -43,7 +43,7 @@ DESIGNER = "theodolite_study.designer"
 SIGN_IN = "/sign-in"
 KEPT_FOR = "public, max-age=3600"
 AT_ONCE = 200
-NOBODY = {"staff": None, "study": None, "said": "", "errors": (), "refresh": 0}
+NOBODY = {"staff": None, "study": None, "notice": "", "errors": (), "refresh": 0}
 
 
 def create_desk(settings: Settings) -> Starlette:
@@ -62,8 +62,8 @@ def create_desk(settings: Settings) -> Starlette:
         finally:
             site.pool.close()
 
-    def refuse(headers: Headers, status: int, said: str, retry_after: int) -> Response:
-        return message(site, status, said, retry_after)
+    def refuse(headers: Headers, status: int, text: str, retry_after: int) -> Response:
+        return message(site, status, text, retry_after)
 
     app = Starlette(
         routes=[*(route for room in ROOMS for route in room.ROUTES), *more, *SMALL],
@@ -93,10 +93,10 @@ def _designer() -> tuple[list[Path], list[BaseRoute]]:
     return [HERE, HERE.parent / "designer"], list(import_module(f"{DESIGNER}.routes").ROUTES)
 
 
-def message(site: DeskSite, status: int, said: str, retry_after: int = 0) -> Response:
+def message(site: DeskSite, status: int, text: str, retry_after: int = 0) -> Response:
     """A refusal or a fault as a page."""
     response = HTMLResponse(
-        site.render("message", {"status": status, "message": said, **NOBODY}), status
+        site.render("message", {"status": status, "message": text, **NOBODY}), status
     )
     if retry_after:
         response.headers["retry-after"] = str(retry_after)
@@ -119,8 +119,8 @@ async def gone(request: Request, error: Exception) -> Response:
 
 async def away(request: Request, error: Exception) -> Response:
     """The database does not answer."""
-    said = "The database cannot be reached just now. Please try again in a moment."
-    return message(request.app.state.site, 503, said, 2)
+    text = "The database cannot be reached just now. Please try again in a moment."
+    return message(request.app.state.site, 503, text, 2)
 
 
 @public

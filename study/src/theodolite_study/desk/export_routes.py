@@ -29,8 +29,8 @@ REQUESTS = """
 @needs("aggregates")
 def exports(desk: DeskRequest) -> Response:
     """All exports of the study; those who may not export see aggregates only."""
-    found = desk.rows(REQUESTS, desk.study_id, LISTED)
-    entries = [(one, _files(desk, one) if one["state"] == "done" else []) for one in found]
+    records = desk.rows(REQUESTS, desk.study_id, LISTED)
+    entries = [(one, _files(desk, one) if one["state"] == "done" else []) for one in records]
     alive = desk.row(
         "select at, at > clock_timestamp() - interval '5 minutes' as alive from operation"
         " where what = 'jobs'"
@@ -87,9 +87,12 @@ def download_all(desk: DeskRequest) -> Response:
 def archive(folder: Path, names: list[str], inside: str) -> Iterator[bytes]:
     """A zip of files, piece by piece; never more than some pieces in memory."""
     out = _Pieces()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as made:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as packed:
         for name in names:
-            with (folder / name).open("rb") as source, made.open(f"{inside}/{name}", "w") as target:
+            with (
+                (folder / name).open("rb") as source,
+                packed.open(f"{inside}/{name}", "w") as target,
+            ):
                 while piece := source.read(PIECE):
                     target.write(piece)
                     yield out.taken()
@@ -114,13 +117,13 @@ class _Pieces(BytesIO):
 
 
 def _done(desk: DeskRequest) -> dict[str, Any]:
-    found = desk.row(
+    record = desk.row(
         "select id, state from export_request where id = %s and study_id = %s and state = 'done'",
         desk.request.path_params["export"], desk.study_id,
     )  # fmt: skip
-    if found is None:
+    if record is None:
         raise NotHere
-    return found
+    return record
 
 
 def _folder(desk: DeskRequest, one: dict[str, Any]) -> Path:
@@ -147,9 +150,9 @@ def _plain(path: Path) -> bool:
 def _digests(manifest: Path) -> dict[str, str]:
     try:
         content = json.loads(manifest.read_text(encoding="utf-8"))
-        found = content.get("files", {})
+        digests = content.get("files", {})
         return {name: value if isinstance(value, str) else str(value.get("sha256", ""))
-                for name, value in found.items()}  # fmt: skip
+                for name, value in digests.items()}  # fmt: skip
     except (OSError, ValueError, AttributeError):
         return {}
 

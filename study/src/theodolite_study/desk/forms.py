@@ -67,8 +67,8 @@ async def read_form(request: Request, upload: int = 0, most_bytes: int = MOST_BY
     """The form of a request; files only where a route takes them, at most so many bytes in all."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     most = upload or most_bytes
-    said = request.headers.get("content-length", "0")
-    if not (said.isascii() and said.isdigit()) or int(said[:20]) > most:
+    length = request.headers.get("content-length", "0")
+    if not (length.isascii() and length.isdigit()) or int(length[:20]) > most:
         raise Refused(413, f"This is too much to be taken: at most {most >> 10:,} kB.")
     if kind != PLAIN and not (kind == PARTS and upload):
         raise Refused(415, "A form was needed.")
@@ -109,7 +109,7 @@ async def _parts(request: Request) -> DeskForm:
 
 
 def _counted(receive: Receive, most: int) -> Receive:
-    """The same, refused as soon as more comes than was said."""
+    """The same, refused as soon as more comes than may."""
     length = 0
 
     async def counted() -> Message:

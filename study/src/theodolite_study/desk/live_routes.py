@@ -55,8 +55,8 @@ def call_last(desk: DeskRequest) -> Response:
         last_call(desk.connection, version, items, staff=desk.staff.id)
     except Invalid as refusal:
         return onward(desk, f"/studies/{desk.slug}/live", refusal.message)
-    said = f"People are let in from {items} items on."
-    return onward(desk, f"/studies/{desk.slug}/live", said)
+    notice = f"People are let in from {items} items on."
+    return onward(desk, f"/studies/{desk.slug}/live", notice)
 
 
 ROUTES = [

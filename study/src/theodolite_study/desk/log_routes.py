@@ -37,11 +37,11 @@ def log_page(desk: DeskRequest) -> Response:
     elif staff_only:
         which = "and l.kind >= %s"
         values.append(BY_STAFF)
-    found = desk.rows(LINES.format(which=which), desk.study_id, *values, PAGE)
+    records = desk.rows(LINES.format(which=which), desk.study_id, *values, PAGE)
     context = {
-        "lines": [one | {"words": _words(one["detail"])} for one in found], "kinds": kinds,
+        "lines": [one | {"words": _words(one["detail"])} for one in records], "kinds": kinds,
         "kind": kind, "staff_only": staff_only,
-        "older": found[-1]["id"] if len(found) == PAGE else None,
+        "older": records[-1]["id"] if len(records) == PAGE else None,
     }  # fmt: skip
     return page(desk, "log", context)
 

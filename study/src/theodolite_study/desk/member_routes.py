@@ -88,8 +88,8 @@ def change(desk: DeskRequest) -> Response:
         )
     desk.log("member", {"name": one["name"], "was": one["role"], "became": role})
     own = staff_id == desk.staff.id and role != "owner"
-    said = f"{one['name']}: {role if role != 'none' else 'no member any more'}."
-    return onward(desk, "/" if own else f"/studies/{desk.slug}/members", said)
+    notice = f"{one['name']}: {role if role != 'none' else 'no member any more'}."
+    return onward(desk, "/" if own else f"/studies/{desk.slug}/members", notice)
 
 
 ROUTES = [

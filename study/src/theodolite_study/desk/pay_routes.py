@@ -40,19 +40,19 @@ def pay(desk: DeskRequest) -> Response:
     query = desk.request.query_params
     state = query.get("state", "")
     chosen = [state] if state in STATES else list(STATES[:4])
-    found = desk.rows(LEDGER, desk.study_id, chosen, *_after(query.get("after", "")), PAGE + 1)
-    more = found[PAGE - 1] if len(found) > PAGE else None
+    records = desk.rows(LEDGER, desk.study_id, chosen, *_after(query.get("after", "")), PAGE + 1)
+    more = records[PAGE - 1] if len(records) > PAGE else None
     context = {
         "sums": sums(desk.connection, desk.study_id), "states": STATES, "state": state,
-        "payouts": found[:PAGE], "link": desk.row(LINK, desk.study_id),
+        "payouts": records[:PAGE], "link": desk.row(LINK, desk.study_id),
         "after": f"{more['at'].isoformat()}_{more['id']}" if more else "",
     }  # fmt: skip
     return page(desk, "pay", context)
 
 
-def _after(given: str) -> tuple[str, str]:
-    if re.fullmatch(r"[0-9T:.+-]{10,40}_[0-9a-f-]{36}", given):
-        at, _, number = given.partition("_")
+def _after(key: str) -> tuple[str, str]:
+    if re.fullmatch(r"[0-9T:.+-]{10,40}_[0-9a-f-]{36}", key):
+        at, _, number = key.partition("_")
         return at, number
     return FIRST
 
@@ -104,13 +104,13 @@ def show_id(desk: DeskRequest) -> Response:
 
 
 def _payout(desk: DeskRequest) -> dict[str, Any]:
-    found = desk.row(
+    record = desk.row(
         "select * from payout where id = %s and study_id = %s for update",
         desk.request.path_params["payout"], desk.study_id,
     )  # fmt: skip
-    if found is None:
+    if record is None:
         raise NotHere
-    return found
+    return record
 
 
 @needs("pay")

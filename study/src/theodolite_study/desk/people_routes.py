@@ -31,11 +31,11 @@ def people_page(desk: DeskRequest) -> Response:
     """Some people after a pseudonym, of one way out or of all."""
     query = desk.request.query_params
     outcome = query.get("outcome", "")
-    found = people(
+    listed = people(
         desk.connection, desk.study_id, after=query.get("after", "")[:LONGEST],
         outcome=outcome if outcome in OUTCOMES else None,
     )  # fmt: skip
-    context = {"found": found, "outcomes": OUTCOMES, "outcome": outcome}
+    context = {"listed": listed, "outcomes": OUTCOMES, "outcome": outcome}
     return page(desk, "people", context)
 
 
@@ -73,10 +73,10 @@ def quota(desk: DeskRequest) -> Response:
 
 
 def _person(desk: DeskRequest) -> dict[str, Any]:
-    found = desk.row(PERSON, desk.study_id, str(desk.request.path_params["pseudonym"])[:LONGEST])
-    if found is None:
+    record = desk.row(PERSON, desk.study_id, str(desk.request.path_params["pseudonym"])[:LONGEST])
+    if record is None:
         raise NotHere
-    return found
+    return record
 
 
 def _home(desk: DeskRequest, one: dict[str, Any]) -> str:

@@ -143,28 +143,28 @@ def _permitted(
 def _study(
     connection: Connection, staff: StaffAccount, slug: str
 ) -> tuple[dict[str, Any], frozenset[str]]:
-    found = rows(
+    records = rows(
         connection,
         "select s.id, s.slug, s.title, s.state, s.currency, s.keys_id, s.created_at, s.opened_at,"
         " s.closed_at, m.role from study s"
         " left join member m on m.study_id = s.id and m.staff_id = %s where s.slug = %s",
         staff.id, slug,
     )  # fmt: skip
-    if not found or (found[0]["role"] is None and not staff.operator):
+    if not records or (records[0]["role"] is None and not staff.operator):
         raise NotHere
-    of_role = RIGHTS.get(found[0]["role"] or "", frozenset())
-    return found[0], of_role | ({"pause"} if staff.operator else set())
+    of_role = RIGHTS.get(records[0]["role"] or "", frozenset())
+    return records[0], of_role | ({"pause"} if staff.operator else set())
 
 
 def _version(
     connection: Connection, study: dict[str, Any], number: object
 ) -> dict[str, Any] | None:
     wanted = None if number is None else int(str(number))
-    found = rows(
+    records = rows(
         connection,
         "select * from version where study_id = %s and (%s::int is null or no = %s)"
         " order by no desc limit 1", study["id"], wanted, wanted,
     )  # fmt: skip
-    if not found and wanted is not None:
+    if not records and wanted is not None:
         raise NotHere
-    return found[0] if found else None
+    return records[0] if records else None

@@ -64,9 +64,9 @@ def link(desk: DeskRequest) -> Response:
             "This account belongs to a study or runs the server: the command theodolite study staff"
             " makes a new link for it."
         )
-    made = enrol_link(desk.connection, desk.site.keys, origin, name)
+    address = enrol_link(desk.connection, desk.site.keys, origin, name)
     desk.log("member", {"name": name, "became": "linked"})
-    return _page(desk, made)
+    return _page(desk, address)
 
 
 @needs("server")

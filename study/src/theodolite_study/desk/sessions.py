@@ -44,7 +44,7 @@ def signed_in(connection: Connection, request: Request) -> StaffAccount | None:
     token = cookie(request, SESSION)
     if not token:
         return None
-    found = rows(
+    records = rows(
         connection,
         "select a.id, a.name, a.operator,"
         " s.last_seen < clock_timestamp() - make_interval(secs => %s) as stale"
@@ -53,9 +53,9 @@ def signed_in(connection: Connection, request: Request) -> StaffAccount | None:
         " and s.last_seen > clock_timestamp() - make_interval(secs => %s)",
         SEEN_EVERY, token_digest(token), IDLE,
     )  # fmt: skip
-    if not found:
+    if not records:
         return None
-    one = found[0]
+    one = records[0]
     if one["stale"]:
         connection.execute(
             "update session set last_seen = clock_timestamp() where token_sha256 = %s",

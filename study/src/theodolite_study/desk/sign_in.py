@@ -43,32 +43,34 @@ class SignedIn:
     device: str = field(repr=False)
 
 
-def sign_in(site: DeskSite, given: Credentials) -> SignedIn:
+def sign_in(site: DeskSite, credentials: Credentials) -> SignedIn:
     """Begin a session. No connection is held while the passphrase is looked at."""
     with site.pool.connection() as connection:
-        found = rows(connection, ACCOUNT, token_digest(given.device), given.name)
-    account = found[0] if found else None
+        records = rows(connection, ACCOUNT, token_digest(credentials.device), credentials.name)
+    account = records[0] if records else None
     known = account is not None and account["known"]
-    key = _key(given, known=known)
+    key = _key(credentials, known=known)
     with turn(known=known):
         with site.pool.connection() as connection:
             count_attempt(connection, key)
-        verdict = verified(None if account is None else account["password_hash"], given.passphrase)
+        verdict = verified(
+            None if account is None else account["password_hash"], credentials.passphrase
+        )
     step = None
     if account is not None and verdict.right:
         secret = phone_secret(site.keys, account["totp_sealed"], account["slug"])
         if secret is not None:
-            step = check_code(secret, given.code, account["totp_last_step"], time.time())
+            step = check_code(secret, credentials.code, account["totp_last_step"], time.time())
     with site.pool.connection() as connection:
-        came = account is not None and step is not None and _came_in(connection, account, step)
+        right = account is not None and step is not None and _use_code(connection, account, step)
         staff = None if account is None else account["id"]
-        write_log(connection, "signed in" if came else "sign-in failed", study=None, staff=staff)
-        if came and account is not None:
+        write_log(connection, "signed in" if right else "sign-in failed", study=None, staff=staff)
+        if right and account is not None:
             connection.execute("delete from sign_in_failure where key = %s", (key,))
             if verdict.rehashed is not None:
                 connection.execute("update staff set password_hash = %s where id = %s",
                                    (verdict.rehashed, staff))  # fmt: skip
-            device = given.device if known else new_device(connection, account["id"])
+            device = credentials.device if known else new_device(connection, account["id"])
             return SignedIn(begin_session(connection, account["id"]), device)
     raise Invalid(WRONG)
 
@@ -110,13 +112,15 @@ def new_device(connection: Connection, staff_id: int) -> str:
     return token
 
 
-def _key(given: Credentials, *, known: bool) -> bytes:
+def _key(credentials: Credentials, *, known: bool) -> bytes:
     """Failures are counted by account and network, or by account and the device that knows it."""
-    whence = f"device {given.device}" if known else f"network {given.network}"
-    return hashlib.sha256(f"{given.name.casefold()}\0{whence}".encode(errors="replace")).digest()
+    whence = f"device {credentials.device}" if known else f"network {credentials.network}"
+    return hashlib.sha256(
+        f"{credentials.name.casefold()}\0{whence}".encode(errors="replace")
+    ).digest()
 
 
-def _came_in(connection: Connection, account: dict[str, Any], step: int) -> bool:
+def _use_code(connection: Connection, account: dict[str, Any], step: int) -> bool:
     """The code is used up by one statement, so it is good once."""
     done = connection.execute(
         "update staff set totp_last_step = %s, last_success = clock_timestamp()"

@@ -38,13 +38,13 @@ def sign_in_page(visit: Visit) -> Response:
 def sign_in_form(visit: Visit) -> Response:
     """Begin a session; an older one of this browser ends."""
     form = visit.form
-    given = Credentials(
+    credentials = Credentials(
         form.text("name", 100), form.text("passphrase", 200), form.text("code", 20),
         network(visit.request, behind_proxy=visit.site.settings.behind_proxy),
         cookie(visit.request, DEVICE),
     )  # fmt: skip
     try:
-        return _begun(visit, sign_in(visit.site, given))
+        return _with_session(visit, sign_in(visit.site, credentials))
     except Invalid as refusal:
         return _visitor_page(visit, "sign_in", {}, [refusal.message])
 
@@ -67,10 +67,10 @@ def enrol_form(visit: Visit) -> Response:
                 connection, site.keys, token, form.text("passphrase", 200), form.text("code", 20),
                 names,
             )  # fmt: skip
-            made = SignedIn(begin_session(connection, staff_id), new_device(connection, staff_id))
+            tokens = SignedIn(begin_session(connection, staff_id), new_device(connection, staff_id))
     except Invalid as refusal:
         return _enrolment_page(visit, token, refusal.message)
-    return _begun(visit, made)
+    return _with_session(visit, tokens)
 
 
 @needs("account")
@@ -82,14 +82,14 @@ def sign_out(desk: DeskRequest) -> Response:
     return response
 
 
-def _begun(visit: Visit, made: SignedIn) -> Response:
+def _with_session(visit: Visit, tokens: SignedIn) -> Response:
     old = cookie(visit.request, SESSION)
     if old:
         with visit.site.pool.connection() as connection:
             end_session(connection, token_digest(old))
     response = RedirectResponse("/", 303)
-    keep_cookie(response, SESSION, made.session, LONGEST)
-    keep_cookie(response, DEVICE, made.device, DEVICE_SECONDS)
+    keep_cookie(response, SESSION, tokens.session, LONGEST)
+    keep_cookie(response, DEVICE, tokens.device, DEVICE_SECONDS)
     return response
 
 
@@ -99,7 +99,7 @@ def _enrolment_page(visit: Visit, token: str, *errors: str) -> Response:
     drawn = segno.make(who.address, error="m").svg_inline(border=0, omitsize=True)
     context = {
         "enrolment": who, "token": token,
-        "picture": Markup(drawn),  # noqa: S704  made of squares by segno
+        "picture": Markup(drawn),  # noqa: S704  tokens of squares by segno
         "secret": " ".join(who.secret[i : i + 4] for i in range(0, len(who.secret), 4)),
     }  # fmt: skip
     return _visitor_page(visit, "enrol", context, errors)
@@ -110,7 +110,7 @@ def _visitor_page(
 ) -> Response:
     everywhere = {
         "csrf": visit.site.keys.csrf(visit.digest), "errors": errors, "staff": None, "study": None,
-        "said": "", "refresh": 0,
+        "notice": "", "refresh": 0,
     }  # fmt: skip
     content = visit.site.render(name, {**everywhere, **(context or {})})
     response = HTMLResponse(content, 422 if errors else 200)

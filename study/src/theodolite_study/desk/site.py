@@ -32,8 +32,8 @@ OPTIONS = (
     "-c statement_timeout=10000 -c lock_timeout=4000 -c idle_in_transaction_session_timeout=60000 "
     "-c jit=off -c timezone=UTC"
 )
-SAID = "__Host-theodolite-said"
-LONGEST_SAID = 500
+NOTICE = "__Host-theodolite-notice"
+LONGEST_NOTICE = 500
 HERE = Path(__file__).parent
 PAGES = [
     ("counts", "/live", "Live"), ("design", "/design", "Design"), ("watch", "/people", "People"),
@@ -115,8 +115,8 @@ class DeskRequest:
 
     def row(self, query: str, *values: Any) -> dict[str, Any] | None:
         """The first row, if there is one."""
-        found = self.rows(query, *values)
-        return found[0] if found else None
+        records = self.rows(query, *values)
+        return records[0] if records else None
 
     def log(
         self, kind: str, detail: Mapping[str, Any] | None = None, *, person: UUID | None = None
@@ -152,34 +152,34 @@ def page(
 ) -> Response:  # fmt: skip
     """A page for somebody who has signed in: a template that extends ``desk.html.j2``."""
     csrf = desk.site.keys.csrf(desk.staff.session)
-    said = _said(desk)
+    notice = _notice(desk)
     everywhere = {
         "staff": desk.staff, "study": desk.study, "version": desk.version, "may": desk.may,
-        "csrf": csrf, "path": desk.request.url.path, "errors": list(errors), "said": said,
+        "csrf": csrf, "path": desk.request.url.path, "errors": list(errors), "notice": notice,
         "refresh": 0,
     }  # fmt: skip
     response = HTMLResponse(desk.site.render(name, {**everywhere, **(context or {})}), status)
-    if SAID in desk.request.cookies:
-        response.delete_cookie(SAID, path="/", secure=True, httponly=True, samesite="strict")
+    if NOTICE in desk.request.cookies:
+        response.delete_cookie(NOTICE, path="/", secure=True, httponly=True, samesite="strict")
     return response
 
 
-def onward(desk: DeskRequest, address: str, said: str = "") -> Response:
+def onward(desk: DeskRequest, address: str, notice: str = "") -> Response:
     """To the next page, which says what was done."""
     response = RedirectResponse(address, 303)
-    if said:
-        text = said[:LONGEST_SAID].encode()
+    if notice:
+        text = notice[:LONGEST_NOTICE].encode()
         mac = desk.site.keys.csrf(desk.staff.session + text)
         value = f"{base64.urlsafe_b64encode(text).decode()}.{mac}"
         response.set_cookie(
-            SAID, value, max_age=60, path="/", secure=True, httponly=True, samesite="strict"
+            NOTICE, value, max_age=60, path="/", secure=True, httponly=True, samesite="strict"
         )
     return response
 
 
-def _said(desk: DeskRequest) -> str:
-    """What the last form did, if we said so to this session."""
-    text, _, mac = desk.request.cookies.get(SAID, "").partition(".")
+def _notice(desk: DeskRequest) -> str:
+    """What the last form did, if it is ours and of this session."""
+    text, _, mac = desk.request.cookies.get(NOTICE, "").partition(".")
     try:
         plain = base64.b64decode(text, altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
@@ -204,16 +204,16 @@ def new_pool(url: str, size: int = 8) -> ConnectionPool[Connection]:
 
 def new_pages(folders: Sequence[Path]) -> Environment:
     """Templates of the desk, and of rooms that add pages to it."""
-    made = Environment(
+    pages = Environment(
         loader=FileSystemLoader(list(folders)), autoescape=True, undefined=StrictUndefined,
         auto_reload=False, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    made.filters["markdown"] = as_html_markup
-    made.filters["day"] = lambda at: "–" if at is None else at.strftime("%Y-%m-%d %H:%M")
-    made.globals |= {"PAGES": PAGES, "HAS_DESIGNER": len(folders) > 1}
-    made.globals["many"] = many
-    made.globals["money"] = lambda minor, currency: money("en", minor, currency)
-    return made
+    pages.filters["markdown"] = as_html_markup
+    pages.filters["day"] = lambda at: "–" if at is None else at.strftime("%Y-%m-%d %H:%M")
+    pages.globals |= {"PAGES": PAGES, "HAS_DESIGNER": len(folders) > 1}
+    pages.globals["many"] = many
+    pages.globals["money"] = lambda minor, currency: money("en", minor, currency)
+    return pages
 
 
 def many(number: int, thing: str) -> str:

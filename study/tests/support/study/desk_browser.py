@@ -23,6 +23,9 @@ from theodolite_study.serve.settings import Settings
 ORIGIN = "https://desk.example.org"
 HEADERS = {"origin": ORIGIN, "sec-fetch-site": "same-origin"}
 
+HOSTILE = "<script>alert(1)</script>"
+SECRET_ANSWER = "a horn of no use"
+
 
 class DeskWorld:
     """A database with studies, and the desk's application on it."""
@@ -104,3 +107,33 @@ def served_desk(url: str, folder: Path) -> Iterator[tuple[DeskWorld, str]]:
             server.should_exit = True
             runs.join(10)
             world.close()
+
+
+def played(world: DeskWorld, slug: str) -> SteppedStudy:
+    """A study with somebody who finished, and somebody who is inside."""
+    study = world.study(slug, instances=4, votes=2, quota=2, least_items=2)
+    world.connection.execute(
+        "update study set title = %s, keys_id = %s where id = %s",
+        (f"Study {slug} {HOSTILE}", world.keys.id, study.study),
+    )
+    world.connection.execute(
+        "update instance set shown = jsonb_set(shown, '{shown,predicted}', '\"cat\"')"
+        " where study_id = %s", (study.study,),
+    )  # fmt: skip
+    ann, ben = study.person(f"ann {slug}").begins(), study.person(f"ben {slug}").begins()
+    for _ in range(2):
+        item = ann.next()["item"]
+        assert ann.says(item, SECRET_ANSWER)["word"] == "ok"
+        ann.item(item)
+        ann.rates(item)
+    assert ann.leaves()["outcome"] == "finished"
+    ben.votes(ben.next()["item"])
+    world.connection.execute(
+        "update payout set sealed_submission = %s where study_id = %s",
+        (world.keys.sealed(f"submission-{slug}", slug), study.study),
+    )
+    return study
+
+
+def home(study: SteppedStudy) -> str:
+    return f"/studies/{study.slug}"
