@@ -151,6 +151,18 @@ def test_a_code_is_good_once_and_nothing_is_told(world: DeskWorld) -> None:
     assert len(said) == 1 and again.status_code == 422
 
 
+def test_two_at_once_use_a_code_once(world: DeskWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    jan = Somebody(world, "jan")
+    jan.enrols()
+    fields = {"name": "jan", "passphrase": GOOD, "code": jan.code()}
+    monkeypatch.setattr(  # both have read the account before either of them is in
+        "theodolite_study.desk.sign_in.check_code",
+        lambda secret, code, last, now: passwords.check_code(secret, code, None, now),
+    )
+    assert came_in(send(browser(world), "/sign-in", "/sign-in", **fields))
+    assert not came_in(send(browser(world), "/sign-in", "/sign-in", **fields))
+
+
 def test_knowing_a_name_locks_nobody_out(world: DeskWorld) -> None:
     dan = Somebody(world, "dan")
     dan.enrols()
