@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
@@ -19,8 +19,17 @@ NAMES = (
     "votes", "baselines", "boxes", "instances", "participants", "checks", "rankings", "aggregates",
     "design", "order", "answers", "comments", "consents", "outcomes", "payouts",
 )  # fmt: skip
-EXAMPLES = 5
+PAIRS = ("votes", "baselines", "boxes", "design", "order")
 PLACES = ("baseline_order", "reveal_order", "vote_order")
+READ = {
+    "votes": ("counted", "at_order", "version", "consent_sha256"),
+    "participants": ("votes", "surplus_votes"),
+    "aggregates": ("question", "n", "mode", "mode_tie", "median", "mean"),
+    "order": ("kind", *PLACES, "seconds_baseline_to_reveal", "seconds_reveal_to_vote"),
+    "consents": ("version", "sha256", "form"),
+}
+"""Columns that are looked at, beside explanation and person."""
+EXAMPLES = 5
 
 
 def listed(keys: Sequence[Any]) -> str:
@@ -80,10 +89,26 @@ class _Export:
     folder: Path
     manifest: Mapping[str, Any]
 
+    _read: dict[str, dict[str, Any]] = field(default_factory=dict)
+
     def columns(self, table: str, *names: str) -> list[Any]:
-        """As pyarrow has them."""
-        found = read_columns(confined(self.folder, f"{table}.parquet"), names, f"table {table}")
-        return [found[name].combine_chunks() for name in names]
+        """As pyarrow has them; each file is read once."""
+        if table not in self._read:
+            pair = ("instance", "participant") if table in PAIRS else ("participant",)
+            wanted = (*pair, *READ.get(table, ()))
+            if table == "votes":
+                wanted += tuple(self.manifest["questions"])
+            elif table == "participants":
+                wanted += tuple(self.manifest["people"]["bands"])
+            elif table in ("aggregates", "instances"):
+                wanted = ("instance", *READ.get(table, ()))
+                if table == "aggregates":
+                    most = max(self.manifest["questions"].values(), default=0)
+                    wanted += tuple(f"n_{level + 1}" for level in range(most))
+            path = confined(self.folder, f"{table}.parquet")
+            found = read_columns(path, wanted, f"table {table}")
+            self._read[table] = {name: found[name].combine_chunks() for name in wanted}
+        return [self._read[table][name] for name in names]
 
     def numbers(self, table: str, *names: str) -> list[np.ndarray]:
         """Numbers and flags; what is missing is NaN."""
@@ -94,7 +119,7 @@ class _Export:
 
     def words(self, table: str, name: str) -> np.ndarray:
         """Texts; None where there is none."""
-        return np.array(self.columns(table, name)[0].to_pylist(), object)
+        return np.asarray(self.columns(table, name)[0].to_numpy(zero_copy_only=False), object)
 
     @cached_property
     def instances(self) -> dict[str, int]:
@@ -162,14 +187,14 @@ def _consents(export: _Export) -> Iterator[str]:
     given = {}
     for at, version in enumerate(number.tolist()):
         agreed = f"{int(version)} {digest[at]}"
-        given[who[at], int(version)] = digest[at]
+        given[who[at], version] = digest[at]
         if kind[at] == "shown" and agreed not in forms:
             yield f"{who[at]} agreed to a form that no version has."
-    of_votes = zip(
-        export.words("votes", "participant"), export.numbers("votes", "version")[0],
+    votes = zip(
+        export.words("votes", "participant"), export.numbers("votes", "version")[0].tolist(),
         export.words("votes", "consent_sha256"), strict=True,
     )  # fmt: skip
-    if any(given.get((person, int(v))) != agreed for person, v, agreed in of_votes):
+    if any(given.get((person, version)) != agreed for person, version, agreed in set(votes)):
         yield "Votes under consents that are not in `consents`."
 
 
