@@ -68,7 +68,7 @@ ROWS = f"""
            began + interval '50 s' from given;
     insert into log (study_id, participant_id, at, kind, object)
     select %(study)s, person, began + s * interval '7 s', (array[7, 8, 5, 6, 4, 4, 4])[k], n
-      from given, unnest(array[3.0, 7.14, 0, 2.8, 0.1, 0.2, 0.3]) with ordinality as every(s, k);
+      from given, unnest(array[3.0, 7.14, 0, 2.8, 0.1, 0.2, 0.3]) with ordinality as every(s, k) order by n, s;
     drop table given"""  # noqa: S608  only our own numbers are put in
 HELPERS = """
     create function pg_temp.person(n integer) returns uuid language sql immutable as

@@ -13,8 +13,8 @@ from theodolite_study.refusals import NotHere
 
 ALARM = 0.05
 """Of all votes, so many in vain: leases are too short for how long people take."""
-RECENT = 500
-"""Votes whose seconds are looked at."""
+RECENT = 3000
+"""Lines of the log whose votes' seconds are looked at."""
 
 ROUND = """
     select s.slug, s.title, s.state, v.id as version, v.no, v.round, v.state as version_state,
@@ -41,7 +41,8 @@ LIVE = """
 
 SECONDS = """
     with last as (
-        select object from log where study_id = %s and kind in (8, 9) order by id desc limit %s)
+        select object from (select kind, object from log where study_id = %s
+                             order by id desc limit %s) lines where kind in (8, 9))
     select percentile_cont(0.5) within group (
                order by extract(epoch from a.baseline_at - a.leased_at)) as before,
            percentile_cont(0.5) within group (
