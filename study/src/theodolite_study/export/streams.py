@@ -16,8 +16,8 @@ import pyarrow.parquet as pq  # noqa: TID251  nothing is read by it
 
 from theodolite_study.export.columns import CellKind
 
-ROWS = 50_000
-"""Of a group of rows."""
+ROWS, PIECE = 50_000, 5_000
+"""Of a group of rows, and of what is parsed at once."""
 TYPES: Mapping[CellKind, pa.DataType] = {
     "text": pa.string(), "json": pa.string(), "whole": pa.int64(), "number": pa.float64(),
     "flag": pa.bool_(),
@@ -81,12 +81,24 @@ def batches(
         true_values=["t"], false_values=["f"], strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )  # fmt: skip
-    read = arrow_csv.ReadOptions(column_names=list(kinds), use_threads=False, block_size=1 << 28)
+    read = arrow_csv.ReadOptions(column_names=list(kinds), use_threads=False, block_size=1 << 26)
     parse = arrow_csv.ParseOptions(newlines_in_values=True)
     rows = copied(connection, query, "format csv")
-    while content := b"".join(islice(rows, ROWS)):
-        table = arrow_csv.read_csv(pa.py_buffer(content), read, parse, convert)
-        yield table.combine_chunks().to_batches()[0]
+    pieces: list[pa.Table] = []
+    while content := b"".join(islice(rows, PIECE)):
+        pieces.append(arrow_csv.read_csv(pa.py_buffer(content), read, parse, convert))
+        if len(pieces) == ROWS // PIECE:
+            yield _joined(pieces)
+            pieces = []
+    if pieces:
+        yield _joined(pieces)
+
+
+def _joined(pieces: list[pa.Table]) -> pa.RecordBatch:
+    batch = pa.concat_tables(pieces).combine_chunks().to_batches()[0]
+    pieces.clear()
+    pa.default_memory_pool().release_unused()
+    return batch
 
 
 @dataclass
