@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -38,7 +38,7 @@ from theodolite_study.export.manifest import (
 )
 from theodolite_study.export.queries import MATERIAL, MOMENTS_OF_LOG, tables
 from theodolite_study.export.snapshot import Moments, StudySnapshot, snapshot
-from theodolite_study.export.streams import NOTE, ROWS, TYPES, TableFiles, batches, copied
+from theodolite_study.export.streams import NOTE, PIECE, TYPES, TableFiles, batches, copied
 from theodolite_study.export.table_query import TableQuery
 
 VERSIONS, AGREEMENT, DATASHEET, LINES = (
@@ -48,6 +48,7 @@ PICTURE = re.compile(rb'"([0-9a-f]{64}\.(?:png|jpg|webp))"')
 RAW = "format csv, quote e'\\x01', delimiter e'\\x02'"
 """A column as it is: JSON of the database has no such characters."""
 GROUPED = ("age_band", "gender")
+ABOUT = ["instance", "technique", "picture_key"]
 
 
 def export_study(  # noqa: PLR0913  each is a choice of its own
@@ -125,6 +126,10 @@ class _Writer:
     files: TableFiles
     texts: TextsHow
     moments: Moments
+    about: pa.Table = field(
+        default_factory=lambda: pa.table({name: pa.array([], pa.string()) for name in ABOUT})
+    )
+    """What is repeated of each explanation."""
 
     def written(self, pictures: Path | None) -> Manifest:
         """All files."""
@@ -182,8 +187,10 @@ class _Writer:
         parts: dict[str, list[np.ndarray]] = {
             name: [] for name in query.kinds if name.startswith("_")
         }
+        about: list[pa.RecordBatch] = []
         with self.files.table(query.name, query.kinds) as table:
             for batch in batches(self.study.connection, query.text(self.study), query.kinds):
+                about.append(batch.select(ABOUT))
                 for name, part in parts.items():
                     part.append(batch[name].to_numpy(zero_copy_only=False))
                 concepts = [
@@ -192,6 +199,8 @@ class _Writer:
                 ]
                 at = batch.schema.get_field_index("concepts")
                 table.put(batch.set_column(at, "concepts", pa.array(concepts, pa.string())))
+        if about:
+            self.about = pa.Table.from_batches(about).combine_chunks()
         return {
             name: np.concatenate(part) if part else np.zeros(0, np.int64)
             for name, part in parts.items()
@@ -221,11 +230,10 @@ class _Writer:
             **dict.fromkeys(levels, "whole"),
         }  # fmt: skip
         tables_of = {name: counts.histogram(name) for name in counts.questions}
-        about = pa.table(self._read("instances", "instance", "technique", "picture_key"))
         with self.files.table("aggregates", kinds) as table:
-            step = max(ROWS // max(len(counts.questions), 1), 1)
-            for at in range(0, about.num_rows, step):
-                rows = list(_summed(about.slice(at, step), tables_of, shown, at, most))
+            step = max(PIECE // max(len(counts.questions), 1), 1)
+            for at in range(0, self.about.num_rows, step):
+                rows = list(_summed(self.about.slice(at, step), tables_of, shown, at, most))
                 columns = list(zip(*rows, strict=True)) or [()] * len(kinds)
                 arrays = [
                     pa.array(column, TYPES[kind])
@@ -236,7 +244,7 @@ class _Writer:
     def _traps(self, counts: VoteCounts, shown: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Numbers for the data sheet."""
         ties = self._read("aggregates", "mode_tie")["mode_tie"]
-        techniques = self._read("instances", "technique")["technique"]
+        techniques = self.about["technique"]
         return {
             "modes": len(ties),
             "ties": sum(chunk.true_count for chunk in ties.chunks),
