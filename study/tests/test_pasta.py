@@ -7,7 +7,6 @@ import jsonschema
 import psycopg
 import pytest
 
-from theodolite_study import wording
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.locale.catalogue import languages
 from theodolite_study.locale.default_texts import (
@@ -57,21 +56,6 @@ def test_every_text_is_translated() -> None:
             assert text != TEXTS["en"][key] or (
                 language == "fr" and key.rpartition(".")[0] in same
             ), key
-
-
-def test_the_english_words_are_those_of_the_first_release() -> None:
-    texts = TEXTS["en"]
-    for name, question in wording.QUESTIONS.items():
-        assert {part: texts[f"{name}.{part}"] for part in ("text", "low", "high")} == question
-    for name, ranking in wording.RANKINGS.items():
-        items = [texts[f"{name}.item.i{number}"] for number in range(len(ranking["items"]))]
-        assert {"text": texts[f"{name}.text"], "items": items} == ranking
-    assert texts["words.text"] == wording.BEFORE_TEXT
-    assert texts["regions.text"] == wording.BEFORE_BOXES
-    for key, text in (
-        ("welcome", wording.WELCOME), ("instructions", wording.INSTRUCTIONS), ("thanks", wording.THANKS)
-    ):  # fmt: skip
-        assert texts[key] == text, key
 
 
 @pytest.mark.parametrize("language", sorted(TEXTS))

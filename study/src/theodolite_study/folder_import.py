@@ -189,7 +189,7 @@ def texts_of(protocol: Protocol, language: str) -> dict[str, str]:
 def _written_texts(protocol: Protocol) -> Mapping[str, str]:
     """What study.yaml itself says; what it leaves to us is in `default_texts`."""
     written = protocol.model_fields_set
-    texts = {name: getattr(protocol, name) for name in OWN_TEXTS if name in written}
+    texts = {name: getattr(protocol, name) for name in OWN_TEXTS if getattr(protocol, name)}
     if "before_text" in written:
         texts["words.text"] = protocol.before_text
     if "before_boxes" in written:
@@ -209,7 +209,7 @@ def _written_texts(protocol: Protocol) -> Mapping[str, str]:
 def consent_of(protocol: Protocol, language: str) -> str:
     """The consent form as Markdown: study.yaml's own, else ours with its gaps filled in."""
     written = protocol.texts.get(language, {}).get(CONSENT)
-    if written is None and language == protocol.language and "consent" in protocol.model_fields_set:
+    if written is None and language == protocol.language:
         written = protocol.consent
     if written is not None:
         return written

@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
 from theodolite.errors import EvidenceError
@@ -12,10 +14,13 @@ from theodolite_study.keys import KEYS, Keys
 from theodolite_study.protocol import STUDY, Protocol, read_protocol
 
 TEMPLATE = """\
-# A study of theodolite. It is frozen when it is served for the first time.
+# A study of theodolite. When it is first served, it is put into the database and stays as it is.
 slug: {slug}            # its part of the address, after /s/
 title: {title}
 contact: {contact}      # shown on each page
+languages: {languages}  # besides English: in texts of ours (de, fr), or of `texts`
+pay: no money           # as the consent form says it
+until: {until}          # it closes by then, as the consent form says
 
 votes: {votes}          # for each explanation, of different people
 quota: {quota}          # explanations for each person
@@ -56,6 +61,7 @@ class Beginning:
     votes: int = 5
     quota: int = 20
     seed: int = 0
+    languages: Sequence[str] = ()
 
 
 def begin_study(folder: Path, material: Material, beginning: Beginning) -> Protocol:
@@ -71,6 +77,8 @@ def begin_study(folder: Path, material: Material, beginning: Beginning) -> Proto
         votes=beginning.votes, quota=quota, every=max(2, quota // 3),
         minutes=max(5, 2 * quota), seed=beginning.seed,
         gap=min(5, len(pictures) // 2) if len(pictures) < len(real) else 0,
+        languages=json.dumps(list(beginning.languages)),
+        until=json.dumps(f"{datetime.now(timezone.utc).year + 1}-12-31"),
         finished=_code(), declined=_code(), screened=_code(),
     )  # fmt: skip
     with all_or_nothing(folder / STUDY) as stream:

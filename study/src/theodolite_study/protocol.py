@@ -1,23 +1,19 @@
 """study.yaml: what is asked, of how many, and in which words."""
 
-import hashlib
-import json
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, ValidationError, model_validator
 
 from theodolite.errors import EvidenceError
-from theodolite.ext.studies import StrictRecord, read_json, read_yaml, write_json
-from theodolite_study import wording
+from theodolite.ext.studies import StrictRecord, read_yaml
+from theodolite_study.locale.default_texts import default_texts
+from theodolite_study.model.pasta import RANKED
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
 Line: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
-Said = TypeVar("Said", bound=StrictRecord)
 STUDY = "study.yaml"
-FROZEN = "study.frozen.json"
 QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6")
 
 
@@ -38,8 +34,28 @@ class Ranking(StrictRecord):
     items: Annotated[list[Line], Field(min_length=2, max_length=12)]
 
 
-def _filled(kind: type[Said], words: Mapping[str, Any]) -> dict[str, Said]:
-    return {name: kind.model_validate(given) for name, given in words.items()}
+def _questions() -> dict[str, Question]:
+    """Paper 004's, in our words."""
+    texts = default_texts("en")
+    parts = ("text", "low", "high")
+    return {
+        name: Question.model_validate({part: texts[f"{name}.{part}"] for part in parts})
+        for name in QUESTIONS
+    }
+
+
+def _rankings() -> dict[str, Ranking]:
+    texts = default_texts("en")
+    return {
+        name: Ranking(
+            text=texts[f"{name}.text"], items=[texts[f"{name}.item.i{at}"] for at in range(many)]
+        )
+        for name, many in RANKED.items()
+    }
+
+
+def _our_text(key: str) -> Any:
+    return Field(default_factory=lambda: default_texts("en")[key])
 
 
 class Training(StrictRecord):
@@ -131,15 +147,15 @@ class Protocol(StrictRecord):
     """How often one person may meet one picture."""
     baseline: Literal["per_instance", "once_per_image"] = "per_instance"
     questions: Annotated[dict[str, Question], Field(min_length=1)] = Field(
-        default_factory=lambda: _filled(Question, wording.QUESTIONS)
+        default_factory=_questions
     )
-    rankings: dict[str, Ranking] = Field(default_factory=lambda: _filled(Ranking, wording.RANKINGS))
-    before_text: Line = wording.BEFORE_TEXT
-    before_boxes: Line = wording.BEFORE_BOXES
-    welcome: Text = wording.WELCOME
-    consent: Text = wording.CONSENT
-    instructions: Text = wording.INSTRUCTIONS
-    thanks: Text = wording.THANKS
+    rankings: dict[str, Ranking] = Field(default_factory=_rankings)
+    before_text: Line = _our_text("words.text")
+    before_boxes: Line = _our_text("regions.text")
+    welcome: Text | None = None
+    consent: Text | None = None
+    instructions: Text | None = None
+    thanks: Text | None = None
     contact: Line
     """Whom to write to: shown on each page."""
     minutes: Annotated[int, Field(ge=1, le=600)] = 40
@@ -166,40 +182,6 @@ class Protocol(StrictRecord):
             raise ValueError("signed tokens need `access.audience`: the study's id at Prolific")
         return self
 
-    def digest(self) -> bytes:
-        """SHA-256 of what was decided."""
-        content = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(content.encode()).digest()
-
-    def consent_digest(self) -> bytes:
-        """SHA-256 of the form that people agree to."""
-        return hashlib.sha256(self.consent.encode()).digest()
-
-
-def read_protocol(folder: Path) -> Protocol:
-    """The study of a folder: its study.yaml, or, once it was served, what was frozen then.
-
-    Texts that study.yaml leaves to us stay as people read them, also when ours become better.
-    """
-    given = _written(folder)
-    path = folder / FROZEN
-    if not path.is_file():
-        return given
-    return as_agreed(given, Protocol.model_validate(read_json(path, "frozen study")))
-
-
-def as_agreed(given: Protocol, frozen: Protocol) -> Protocol:
-    """What people agreed to, unless study.yaml now says something else."""
-    written = given.model_dump(mode="json", exclude_unset=True)
-    changed = _changed(written, frozen.model_dump(mode="json"))
-    if changed is not None:
-        name, now, before = changed
-        raise EvidenceError(
-            f"{STUDY}, {name}", f"{now!r}", f"{before!r}, as when it was first served",
-            "Give the changed study another `slug`: people have agreed to the first one.",
-        )  # fmt: skip
-    return frozen
-
 
 def need_unchanged(given: Protocol, stored: Mapping[str, Any]) -> None:
     """Refuse a study.yaml that says something else than when it was put into the database."""
@@ -210,12 +192,6 @@ def need_unchanged(given: Protocol, stored: Mapping[str, Any]) -> None:
             f"{STUDY}, {name}", f"{now!r}", f"{before!r}, as when it was first served",
             "Give the changed study another `slug`, or open a new version of it in the desk.",
         )  # fmt: skip
-
-
-def freeze(folder: Path, protocol: Protocol) -> None:
-    """Keep every setting and text as it is now."""
-    with suppress(OSError):  # a folder that cannot be written stays with its study.yaml
-        write_json(folder / FROZEN, protocol.model_dump(mode="json"))
 
 
 def _changed(part: Any, whole: Any, name: str = "") -> tuple[str, Any, Any] | None:
@@ -229,7 +205,8 @@ def _changed(part: Any, whole: Any, name: str = "") -> tuple[str, Any, Any] | No
     return None
 
 
-def _written(folder: Path) -> Protocol:
+def read_protocol(folder: Path) -> Protocol:
+    """The study of a folder, as its study.yaml says."""
     given = read_yaml(folder / STUDY, "study")
     try:
         return Protocol.model_validate(given)

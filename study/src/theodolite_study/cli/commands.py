@@ -175,7 +175,11 @@ def study_demo(
         if not (place / "study.yaml").exists():
             material = demo_material(place, seed=0)
             title = "A study to try: drawn pictures"
-            begin_study(place, material, Beginning(title=title, contact=CONTACT, slug="demo"))
+            begin_study(
+                place,
+                material,
+                Beginning(title=title, contact=CONTACT, slug="demo", languages=("de", "fr")),
+            )
         with ends_when_answered(port, "/s/demo") if check else nullcontext():
             _demo(place, port, kept=folder is not None)
     finally:
