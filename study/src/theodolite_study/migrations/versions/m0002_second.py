@@ -30,7 +30,7 @@ NEW_ANSWERS = """
 
 def upgrade() -> None:
     """Make everything, and move what is there; the log follows in batches."""
-    driver = op.get_bind().connection.driver_connection  # what has % in it is no pattern here
+    driver: Any = op.get_bind().connection.driver_connection  # here % is no pattern
     for name in SECOND_FORM:
         driver.execute(statements(name))
     _add_texts(driver)
@@ -58,7 +58,7 @@ def downgrade() -> None:
     Refused once somebody agreed, answered or was asked in the second form: the first has no place
     for it.
     """
-    driver = op.get_bind().connection.driver_connection
+    driver: Any = op.get_bind().connection.driver_connection
     ((new,),) = driver.execute(NEW_ANSWERS).fetchall()
     if new:
         raise RefusedInput(
