@@ -148,13 +148,18 @@ def put_conditions(
     connection: Connection[Any], version: int, conditions: Sequence[StudyCondition]
 ) -> None:
     """These conditions and no others."""
-    connection.execute("delete from condition where version_id = %s", (version,))
+    connection.execute(
+        "delete from condition where version_id = %s and key <> all(%s)",
+        (version, [one.key for one in conditions]),
+    )
     for one in conditions:
         strange = one.overrides.keys() - OVERRIDES
         if strange:
             raise Invalid(f"A condition cannot change {min(strange)!r}.")
         connection.execute(
-            "insert into condition (version_id, key, weight, overrides) values (%s, %s, %s, %s)",
+            "insert into condition (version_id, key, weight, overrides) values (%s, %s, %s, %s)"
+            " on conflict (version_id, key) do update set weight = excluded.weight,"
+            " overrides = excluded.overrides",  # previews may name the row
             (version, one.key, one.weight, Jsonb(one.overrides)),
         )
 

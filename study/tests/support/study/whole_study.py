@@ -1,5 +1,6 @@
 """A study from nothing without a shell: made at the desk in a browser, walked by people, paid."""
 
+import os
 import re
 import shutil
 import socket
@@ -10,7 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import psycopg
 import pyotp
@@ -18,15 +21,20 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from support.study.page_walker import PageWalker
-from support.study.prolific_double import SECRET, STUDY, TOKEN, ProlificDouble
+from support.study.prolific_double import SECRET, STUDY, TOKEN, ProlificDouble, doubled
+from support.study.rehearsed import job_beside
 from theodolite.ext.studies import write_json
 from theodolite_study.demo_material import demo_material
 from theodolite_study.designer.archive import write_archive
+from theodolite_study.designer.links import PAGES
 from theodolite_study.designer.share import PARTICIPANTS
 from theodolite_study.desk.accounts import enrol_link
 from theodolite_study.desk.app import create_desk
+from theodolite_study.export.folder_check import verify_export
+from theodolite_study.export.verify import verify
 from theodolite_study.keys import Keys
 from theodolite_study.locale.default_texts import CONSENT_GAPS, default_texts, filled
+from theodolite_study.money.rehearsal import balance
 from theodolite_study.operate.jobs import ExportTask
 from theodolite_study.serve.app import create_app
 from theodolite_study.serve.settings import Limits, Settings
@@ -164,12 +172,11 @@ class WholeStudy:
 
 
 @contextmanager
-def served_desk(study: WholeStudy, monkeypatch: Any) -> Iterator[str]:
+def served_desk(study: WholeStudy) -> Iterator[str]:
     """The desk on loopback, and the link that sets up an account."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         origin = f"http://localhost:{found.getsockname()[1]}"
-        monkeypatch.setenv(PARTICIPANTS, HOME)
         app = create_desk(Settings(study.url, study.folder, origin))
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
         runs = threading.Thread(target=server.run, args=([found],), daemon=True)
@@ -177,7 +184,8 @@ def served_desk(study: WholeStudy, monkeypatch: Any) -> Iterator[str]:
         while not server.started:
             time.sleep(0.01)
         try:
-            yield enrol_link(study.connection, study.keys, origin, "ada")
+            with patch.dict(os.environ, {PARTICIPANTS: HOME}):
+                yield enrol_link(study.connection, study.keys, origin, "ada")
         finally:
             server.should_exit = True
             runs.join(10)
@@ -269,6 +277,33 @@ class DeskPlayer:
         self.fill({"external_id": STUDY, "token": TOKEN, "secret": SECRET})
         self.press("Save")
 
+    def looks(self, rules: str) -> list[str]:
+        """What is wrong with the designer's pages on a phone: rules of axe, and what is cut off."""
+        wrong = []
+        self.page.set_viewport_size({"width": 360, "height": 740})
+        number = self.study.one("select id from instance limit 1")
+        more = ("/block/q1", "/block/device?language=de", f"/material/{number}")
+        for name in (*(name for name, _ in PAGES), *more):
+            self.design(name)
+            self.page.evaluate(rules)
+            found = self.page.evaluate("axe.run().then(r => r.violations.map(v => v.id))")
+            wide = self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+            wrong += [f"{name}: {what}" for what in [*found, *(["wide"] if wide else [])]]
+        self.page.set_viewport_size({"width": 1280, "height": 800})
+        return wrong
+
+    def previews(self) -> PageWalker:
+        """Somebody of the staff walks through the draft by its link, as far as the first item."""
+        self.design("/preview")
+        link = self.page.get_by_role("link", name="Deutsch").get_attribute("href")
+        person = PageWalker(self.study.people, self.study.connection, SLUG, "preview")
+        person.get(link)
+        (form,) = [one for one in person.forms() if "preview" in one.action]
+        person.sends(form)
+        person.agrees()
+        person.walks(1)
+        return person
+
     def pilots(self, people: int) -> str:
         """Open for a few, let them walk, read the report, discard."""
         self.design("/pilot")
@@ -303,3 +338,55 @@ class DeskPlayer:
         self.goes(f"/studies/{SLUG}/close")
         self.fill({"name": SLUG})
         self.press("Close for good")
+
+
+def play(study: WholeStudy, browser: Any, *, each: int, pilot: int, rules: str = "") -> list[str]:
+    """The whole of it; what is wrong afterwards.
+
+    Args:
+        study: An empty database and folder.
+        browser: For the researcher.
+        each: People for each way out; then people come until the study is full.
+        pilot: People of the pilot.
+        rules: The text of axe, to look at the designer's pages.
+    """
+    with study.people, served_desk(study) as link, doubled(study.double) as host:
+        ada = DeskPlayer(browser.new_page(), study)
+        ada.signs_up(link)
+        ada.makes_the_study()
+        ada.sets_it_up()
+        wrong = ada.looks(rules) if rules else []
+        preview = ada.previews()
+        if "Vorschau" not in preview.page.text or study.one("select count(*) from place"):
+            wrong.append("the preview")
+        ada.joins_prolific()
+        study.connection.execute("select op_note('backup', '{}')")
+        with job_beside(study.url, study.keys, host):
+            if f"Votes\n{pilot * study.quota}" not in ada.pilots(pilot):
+                wrong.append("the report of the pilot")
+            ada.opens()
+            ways = [way for way in WAYS for _ in range(each)]
+            Random(25).shuffle(ways)  # noqa: S311
+            wrong += [way for way in ways if study.plays(way) != way]
+            study.until("select 1 from participant where outcome is null and not preview")
+            while study.plays("finished") != "full":
+                pass
+            study.until("select 1 from payout where state not in ('confirmed', 'void') limit 1")
+        folder = ada.exports()
+        ada.closes()
+    return [*wrong, *_problems(study, folder), *ada.wrong]
+
+
+def _problems(study: WholeStudy, folder: Path) -> list[str]:
+    """What does not hold after a study has closed."""
+    number = study.one("select id from study where slug = %s", SLUG)
+    outcomes = {way for (way,) in study.connection.execute(
+        "select distinct outcome from participant where not preview")}  # fmt: skip
+    books = balance(study.connection, study.keys, number, study.double.paid())
+    wrong = [f"nobody {way}" for way in {*WAYS} - {"declined", "withdrawn"} - outcomes]
+    wrong += [] if books.holds() else [f"{books}"]
+    if not study.one("select bool_and(state = 'filled') from slot where round = 2"):
+        wrong.append("seats of the second round")
+    if study.one("select state from study") != "closed":
+        wrong.append("the study is not closed")
+    return [*wrong, *verify_export(folder), *verify(study.connection, number).problems]
