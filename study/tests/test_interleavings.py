@@ -1,21 +1,28 @@
+"""Steps of two or three people at once, in many orders of the statements inside of their functions."""
+
 import os
-from pathlib import Path
+from collections.abc import Iterator
 
+import psycopg
 import pytest
-from support.study.played_races import played
-from support.study.stepped import stepped
-from support.study.study_races import RACES, set_up
 
-from theodolite_study.database import Database
+from support.study.gates import Gates, gates
+from support.study.step_races import RACES, played
 
-SCHEDULES = int(os.environ.get("THEODOLITE_STUDY_SCHEDULES", "5"))
-"""Of each race; 0: all of those with at most three changes from one to the other."""
+ORDERS = int(os.environ.get("THEODOLITE_STUDY_ORDERS", "1"))
+"""Of each race, beside those one after the other; 0: all with at most three changes."""
+
+
+@pytest.fixture(scope="module")
+def gate(second_module_url: str) -> Iterator[Gates]:
+    with gates(second_module_url) as made:
+        yield made
 
 
 @pytest.mark.parametrize("name", RACES)
 def test_every_order_of_statements_ends_well(
-    name: str, empty_database: Database, tmp_path: Path
+    name: str, gate: Gates, second_module_url: str
 ) -> None:
-    play = set_up(empty_database, tmp_path / "s", RACES[name])
-    with stepped(empty_database) as scheduler:
-        assert played(play, RACES[name], scheduler, seed=name, most=SCHEDULES) > min(SCHEDULES, 9)
+    with psycopg.connect(second_module_url, autocommit=True) as connection:
+        done = played(connection, RACES[name], gate, name=name, most=ORDERS)
+        assert done >= 2 + min(ORDERS, 1)
