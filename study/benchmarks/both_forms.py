@@ -61,7 +61,7 @@ SERVE_FIRST = """
 import sys
 from pathlib import Path
 from theodolite_study.web.serving import serve
-from theodolite_study.serve.settings import Settings
+from theodolite_study.web.settings import Settings
 url, folder, port, workers = sys.argv[1:]
 serve(Settings(url, Path(folder), f"http://127.0.0.1:{port}"), port=int(port), workers=int(workers))
 """
