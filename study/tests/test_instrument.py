@@ -16,6 +16,7 @@ from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.model.blocks import UnfitAnswer
 from theodolite_study.model.instrument import Instrument, fitted, shown_blocks
 from theodolite_study.model.rules import Comparison, NotRule, holds, same
+from theodolite_study.serve.block_forms import UnfitForm, answers_from
 
 FIT = Path(theodolite_study.store.__file__).with_name("fit.sql")
 ASK = "select answers_fit(i -> 'after', e, a) from unnest(%s::jsonb[], %s::jsonb[], %s::jsonb[]) as t(i, e, a)"
@@ -139,6 +140,60 @@ def test_the_database_takes_what_the_server_stores(
         )
         assert (theirs is None) == is_normal, (answers, mine, theirs)
     assert said[len(batch) :] == [None] * (len(said) - len(batch))
+
+
+def fields_of(name: str, value: Any, *, scripts: bool) -> dict[str, list[str]]:
+    """What a page sends for an answer, drawn by its scripts or typed without them."""
+    if isinstance(value, dict):
+        return fields_of(name, value["chosen"], scripts=scripts) | {
+            f"{name}_other": [value["other"]]
+        }
+    if not isinstance(value, list):
+        return {name: [str(value)]}
+    if any(isinstance(part, dict) for part in value) or (not value and scripts):
+        if scripts:
+            return {name: [json.dumps(value)], f"{name}_nothing": ["yes"]}
+        return {
+            f"{name}_{part}_{n}": [str(number)]
+            for n, shape in enumerate(value) if isinstance(shape, dict)
+            for part, number in shape.items()
+        }  # fmt: skip
+    places = {f"{name}.{item}": [str(n + 1)] for n, item in enumerate(value)}
+    return {name: list(map(str, value)), f"{name}_nothing": ["yes"]} | places
+
+
+def from_form(
+    whole: Instrument, earlier: dict[str, Any], answers: dict[str, Any], *, scripts: bool
+) -> dict[str, Any] | None:
+    """What the server stores of a page's form; nothing if it is refused."""
+    fields: dict[str, list[str]] = {}
+    for name, value in answers.items():
+        fields |= {} if value is None else fields_of(name, value, scripts=scripts)
+    regions = {b.name for b in whole.blocks("after") if getattr(b, "kind", "") == "regions"}
+    if not scripts:
+        fields = {name: given for name, given in fields.items() if name not in regions}
+    try:
+        return answers_from(whole.blocks("after"), fields, earlier)
+    except UnfitForm:
+        return None
+
+
+@settings(max_examples=40)
+@given(st.lists(cases(), min_size=20, max_size=20), st.booleans())
+def test_forms_of_pages_bring_what_fits_and_nothing_else(
+    connection: psycopg.Connection,
+    batch: list[tuple[Instrument, dict[str, Any], dict[str, Any]]],
+    scripts: bool,
+) -> None:
+    stored = []
+    for whole, earlier, answers in batch:
+        sent = from_form(whole, earlier, answers, scripts=scripts)
+        if sent is not None:
+            stored.append((whole.stored(), earlier, sent))
+        normal = accepted(whole, earlier, answers)
+        if normal is not None:
+            assert from_form(whole, earlier, normal, scripts=scripts) == normal
+    assert reasons(connection, stored) == [None] * len(stored)
 
 
 def test_both_sides_were_seen() -> None:
