@@ -1,7 +1,8 @@
 """Instruments: pages, server and database agree on which answers fit."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 
 import theodolite_study.store
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
-from theodolite_study.model.blocks import UnfitAnswer
+from theodolite_study.model.blocks import BaseBlock, ChoiceBlock, UnfitAnswer
 from theodolite_study.model.instrument import Instrument, fitted, shown_blocks
 from theodolite_study.model.rules import Comparison, NotRule, holds, same
 from theodolite_study.serve.block_forms import UnfitForm, answers_from
@@ -21,6 +22,12 @@ from theodolite_study.serve.block_forms import UnfitForm, answers_from
 FIT = Path(theodolite_study.store.__file__).with_name("fit.sql")
 ASK = "select answers_fit(i -> 'after', e, a) from unnest(%s::jsonb[], %s::jsonb[], %s::jsonb[]) as t(i, e, a)"
 KEYS = ["a", "b", "c"]
+FITTING: list[Any] = [
+    1, 3, 2.5, 0.35, "a", "tie", "x y", ["a"], ["a", "c"], {"chosen": "other", "other": "x"},
+    {"chosen": ["a", "other"], "other": "x"}, ["b", "a"], ["c", "a", "b"], [], [{"x": 1, "y": 2}],
+    [{"x": 0, "y": 0.5, "width": 1, "height": 3}, {"x": 4, "y": 0, "width": 2.5, "height": 1}],
+]  # fmt: skip
+"""Answers that fit one kind of block or another."""
 BEFORE = [{"blocks": [{"name": "words", "kind": "text"}]}]
 
 
@@ -163,17 +170,17 @@ def fields_of(name: str, value: Any, *, scripts: bool) -> dict[str, list[str]]:
 
 
 def from_form(
-    whole: Instrument, earlier: dict[str, Any], answers: dict[str, Any], *, scripts: bool
+    blocks: Sequence[BaseBlock], earlier: dict[str, Any], answers: dict[str, Any], *, scripts: bool
 ) -> dict[str, Any] | None:
     """What the server stores of a page's form; nothing if it is refused."""
     fields: dict[str, list[str]] = {}
     for name, value in answers.items():
         fields |= {} if value is None else fields_of(name, value, scripts=scripts)
-    regions = {b.name for b in whole.blocks("after") if getattr(b, "kind", "") == "regions"}
+    regions = {block.name for block in blocks if getattr(block, "kind", "") == "regions"}
     if not scripts:
         fields = {name: given for name, given in fields.items() if name not in regions}
     try:
-        return answers_from(whole.blocks("after"), fields, earlier)
+        return answers_from(blocks, fields, earlier)
     except UnfitForm:
         return None
 
@@ -187,12 +194,16 @@ def test_forms_of_pages_bring_what_fits_and_nothing_else(
 ) -> None:
     stored = []
     for whole, earlier, answers in batch:
-        sent = from_form(whole, earlier, answers, scripts=scripts)
+        sent = from_form(whole.blocks("after"), earlier, answers, scripts=scripts)
         if sent is not None:
             stored.append((whole.stored(), earlier, sent))
-        normal = accepted(whole, earlier, answers)
-        if normal is not None:
-            assert from_form(whole, earlier, normal, scripts=scripts) == normal
+        alone = whole.blocks("after")[0].model_copy(update={"show_if": None})
+        for value in FITTING:
+            if value == [] and isinstance(alone, ChoiceBlock):
+                continue  # a page cannot tell nothing chosen from nothing answered
+            with suppress(UnfitAnswer):
+                normal = fitted([alone], {alone.name: value}, {})
+                assert from_form([alone], {}, normal, scripts=scripts) == normal
     assert reasons(connection, stored) == [None] * len(stored)
 
 
