@@ -71,6 +71,8 @@ class Annotator:
     hidden: dict[str, set[str]] = field(default_factory=dict)
     """For each picture the files that nobody may see before their own answer."""
     items: list[int] = field(default_factory=list)
+    known: set[str] = field(default_factory=set)
+    """Files of explanations that were shown, which further ones may share."""
     left: str = ""
     """How, if by oneself."""
 
@@ -233,12 +235,13 @@ class Annotator:
     def _remember(self, page: str) -> None:
         for address in PICTURE.findall(page):
             self.witness.addresses[address.rpartition("/")[2]] = address
+            self.known.add(address.rpartition("/")[2])
 
     async def peeks(self, page: str) -> None:
         """Nothing of the explanation is named or given before the own answer."""
         (address, *_) = PICTURE.findall(page)
         before, _, file = address.rpartition("/")
-        for other in self.hidden.get(file, ()):
+        for other in self.hidden.get(file, set()) - self.known:
             self.witness.early += other.partition(".")[0] in page
             for tried in {f"{before}/{other}", self.witness.addresses.get(other, "")} - {""}:
                 self.witness.peeks += 1
