@@ -198,7 +198,7 @@ def _carry_out(protocol: Path, out: Path, data: Path, cache: Path | None, *, qui
     from theodolite.cli.commands.sweep import sweep
     from theodolite.io.text import read_yaml
 
-    content = read_yaml(protocol_file(protocol), "protocol")
+    content = read_yaml(protocol, "protocol")
     if isinstance(content, dict) and "vary" in content:
         sweep(protocol, out, data, cache, quiet=quiet)
     else:
