@@ -59,7 +59,7 @@ class VoteCounts:
             known &= people[self.column(1)]
         cells = instance[known].astype(np.int64) * points + answer[known] - 1
         counts = np.bincount(cells, minlength=self.instances * points)
-        return counts.reshape(self.instances, points).astype(np.int64)
+        return counts.reshape(self.instances, points)
 
     def of_instances(self) -> Int[np.ndarray, " instances"]:
         """Counted votes of each explanation."""

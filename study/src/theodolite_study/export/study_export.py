@@ -261,7 +261,8 @@ class _Writer:
 
         def lines() -> Iterator[bytes]:
             for line in copied(self.study.connection, self.study.filled(MATERIAL), RAW):
-                names.update(PICTURE.findall(line))
+                if pictures is not None:
+                    names.update(PICTURE.findall(line))
                 yield line
 
         self.files.lines(LINES, lines())
