@@ -316,6 +316,26 @@ def test_places_and_people_lapse(study: MoneyStudy, host: str) -> None:
     assert study.broken() == []
 
 
+def test_what_comes_after_the_lapse_is_paid_too(study: MoneyStudy, host: str) -> None:
+    bob = study.comes().begins()
+    item = bob.next()["item"]
+    bob.says(item)
+    bob.item(item)
+    run = study.connection.execute
+    run("update session set last_seen = clock_timestamp() - interval '1 day'")
+    run("update participant set created_at = clock_timestamp() - interval '1 day'")
+    run(
+        "update slot set lease_expires_at = clock_timestamp() - interval '1 s' where state = 'leased'"
+    )
+    study.job(host).round()
+    assert study.outcome(bob.name) == "timed_out" and study.ledger() == {}
+    for _ in range(2):
+        rated = bob.rates(item)
+        assert rated["word"] in ("ok", "conflict")
+    assert study.one("select count(*) from vote where not counted") == 1
+    assert study.ledger() == {"owed": (1, 100)} and study.broken() == []
+
+
 def test_ids_of_who_withdrew_are_forgotten(study: MoneyStudy) -> None:
     bob = study.comes().begins()
     bob.works(1).step("st_withdraw", bob.code, True)
@@ -466,7 +486,7 @@ def test_login_of_the_job_writes_money_and_nothing_else(
         _rounds(job)
         assert study.ledger() == {"confirmed": (1, 400)} and job.problems == []
         for wrong in ("delete from payout", "insert into payout default values", "delete from vote",
-                      "select * from vote", "update participant set state = 'active'",
+                      "update vote set counted = false", "update participant set state = 'active'",
                       "select sealed_id from participant", "update payout set amount_minor = 1",
                       "select hook_event('a', 'a', 'a', 'a', now())"):  # fmt: skip
             with pytest.raises(psycopg.errors.InsufficientPrivilege):

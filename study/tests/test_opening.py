@@ -64,7 +64,7 @@ class DraftedStudy(SteppedStudy):
             connection.execute(
                 "insert into instance (study_id, key, picture_key, technique, modality, kind,"
                 " place, record, shown) values (%s, %s, %s, 'map', 'saliency', 'real', %s, '{}',"
-                " '{}')", (self.study, f"i{number}", f"p{number}", number),
+                " '{\"shown\": {\"picture\": \"x\"}}')", (self.study, f"i{number}", f"p{number}", number),
             )  # fmt: skip
 
     def draft(self, settings: dict[str, Any], votes: int = 2) -> int:

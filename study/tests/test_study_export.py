@@ -319,7 +319,9 @@ def test_each_lie_is_found_though_the_digests_fit(exported: Path, tmp_path: Path
     changed, sentence = LIES[lie]
     changed(folder)
     if lie == "a vote less":
-        assert verify_export(folder) == ["votes.parquet is not the file that the manifest tells of."]
+        assert verify_export(folder) == [
+            "votes.parquet is not the file that the manifest tells of."
+        ]
     forged(folder)
     found = verify_export(folder)
     assert any(sentence in line for line in found), found

@@ -76,7 +76,9 @@ INSTANCES = (
     VoteColumn("modality", "text", "saliency, concept, text or table"),
     VoteColumn("predicted", "text", "the class that was predicted"),
     VoteColumn(
-        "picture", "text", "file in the folder of pictures; none where no picture is explained",
+        "picture",
+        "text",
+        "file in the folder of pictures; none where no picture is explained",
         may_be_none=True,
     ),
     VoteColumn(

@@ -61,9 +61,9 @@ class Explained(StrictRecord):
     map: PictureFile | None = None
     """Colours of the picture's size, to be laid over it."""
     concepts: Annotated[dict[Name, float] | None, Field(min_length=1, max_length=100)] = None
-    tokens: Annotated[
-        list[tuple[Piece, Weight]] | None, Field(min_length=1, max_length=2000)
-    ] = None
+    tokens: Annotated[list[tuple[Piece, Weight]] | None, Field(min_length=1, max_length=2000)] = (
+        None
+    )
     """A text in pieces, blanks among them, each with its signed weight: for or against."""
     table: Annotated[
         list[tuple[Name, Piece, Weight]] | None, Field(min_length=1, max_length=100)

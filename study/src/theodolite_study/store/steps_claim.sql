@@ -64,7 +64,8 @@ begin
         if layer_ = coalesce(first, 0) and not exists (
             select from slot s where s.study_id = w.study and s.round = w.round
                and s.slot_no = layer_ and s.state <> 'filled') then
-            update door set layer = greatest(layer, layer_ + 1) where version_id = door_;
+            update door set layer = greatest(layer, layer_ + 1) where version_id in (
+                select version_id from door where version_id = door_ for update skip locked);
             first := layer_ + 1;
         end if;
     end loop;

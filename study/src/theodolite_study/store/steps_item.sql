@@ -145,6 +145,9 @@ begin
                       answers, shown, idem_key, payload_sha256, durations, client, at)
     values (item, a.slot_id, a.instance_id, w.person, w.version, counts, answers_,
             coalesce(shown_, '{}'), key, digest_, coalesce(seconds, '{}'), coalesce(client_, '{}'), at_);
+    if w.outcome is not null and not w.preview then  -- work of somebody who was taken out without any
+        perform st_owe(w, w.outcome, 1);
+    end if;
     if not counts and w.outcome is null and w.version is not null then
         update door set available = available + 1 where version_id = st_door(w.version);
     end if;

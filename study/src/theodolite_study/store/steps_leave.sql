@@ -14,11 +14,30 @@ returns integer language sql stable set search_path = public, pg_temp as $$
     from version v where v.id = version_
 $$;
 
+-- What somebody who is out is owed, written down once.
+create function st_owe(w step_person, outcome_ text, given integer) returns integer
+language plpgsql set search_path = public, pg_temp as $$
+declare
+    amount integer := st_amount(w.version, outcome_, given, w.promised);
+begin
+    if amount > 0 then
+        insert into payout (study_id, participant_id, sealed_submission, submission_digest, kind,
+                            outcome, amount_minor, currency)
+        select w.study, w.person, p.submission, p.submission_digest,
+               case (select pay from outcome where version_id = w.version and key = outcome_)
+                   when 'reward' then 'reward' when 'part' then 'partial' else 'screenout' end,
+               outcome_, amount, s.currency
+          from participant p join study s on s.id = p.study_id where p.id = w.person
+        on conflict do nothing;
+    end if;
+    return amount;
+end $$;
+
 -- One way out for each person, once: outcome, pay, seats, place and door in one transaction.
 create function st_out(w step_person, outcome_ text) returns jsonb language plpgsql
 set search_path = public, pg_temp as $$
 declare
-    given integer; amount integer; new_state text; live assignment; p participant; s study;
+    given integer; amount integer; new_state text; live assignment;
 begin
     select count(*) into given from vote where participant_id = w.person;
     select * into live from assignment where participant_id = w.person and state in ('leased', 'revealed');
@@ -28,7 +47,7 @@ begin
     update participant set outcome = outcome_, outcome_at = clock_timestamp(), state = new_state,
            finished_at = clock_timestamp(),
            design_row = case when new_state = 'screened_out' then null else design_row end
-     where id = w.person returning * into p;
+     where id = w.person;
     if w.design_row is not null then
         update slot set reserved_for = null where id in (
             select id from slot where study_id = w.study and reserved_for = w.design_row
@@ -40,17 +59,7 @@ begin
     if given = 0 then perform st_place_back(w.person); end if;
     update door set available = available + greatest(0, w.promised - given)
      where version_id = st_door(w.version);
-    amount := st_amount(w.version, outcome_, given, w.promised);
-    if amount > 0 then
-        select * into s from study where id = w.study;
-        insert into payout (study_id, participant_id, sealed_submission, submission_digest, kind,
-                            outcome, amount_minor, currency)
-        values (w.study, w.person, p.submission, p.submission_digest,
-            case (select pay from outcome where version_id = w.version and key = outcome_)
-                when 'reward' then 'reward' when 'part' then 'partial' else 'screenout' end,
-            outcome_, amount, s.currency)
-        on conflict do nothing;
-    end if;
+    amount := st_owe(w, outcome_, given);
     perform st_log(w.study, w.person, 12::smallint, null, jsonb_build_object('outcome', outcome_));
     perform st_count(w.version, 'out ' || outcome_, 1);
     return jsonb_build_object('outcome', outcome_, 'amount', amount, 'state', new_state, 'votes', given);
