@@ -324,8 +324,10 @@ def test_what_comes_after_the_lapse_is_paid_too(study: MoneyStudy, host: str) ->
     run = study.connection.execute
     run("update session set last_seen = clock_timestamp() - interval '1 day'")
     run("update participant set created_at = clock_timestamp() - interval '1 day'")
+    # as if another had taken the seat over and gone
+    run("update slot set state = 'open', lease_expires_at = null, assignment_id = null")
     run(
-        "update slot set lease_expires_at = clock_timestamp() - interval '1 s' where state = 'leased'"
+        "update assignment set state = 'lost', finished_at = clock_timestamp(), reason = 'taken over'"
     )
     study.job(host).round()
     assert study.outcome(bob.name) == "timed_out" and study.ledger() == {}
