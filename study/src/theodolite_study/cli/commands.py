@@ -181,13 +181,13 @@ def study_demo(
                 Beginning(title=title, contact=CONTACT, slug="demo", languages=("de", "fr")),
             )
         with ends_when_answered(port, "/s/demo") if check else nullcontext():
-            _demo(place, port, kept=folder is not None)
+            _demo(place, port, keep_answers=folder is not None)
     finally:
         if folder is None:
             shutil.rmtree(place, ignore_errors=True)
 
 
-def _demo(folder: Path, port: int, *, kept: bool) -> None:
+def _demo(folder: Path, port: int, *, keep_answers: bool) -> None:
     from theodolite_study.cli.desk import desk_beside
     from theodolite_study.serve.run import serve
 
@@ -199,7 +199,11 @@ def _demo(folder: Path, port: int, *, kept: bool) -> None:
     ):
         typer.echo(
             "stop:   Ctrl-C; "
-            + ("all answers are kept" if kept else "answers are gone then; --folder keeps them")
+            + (
+                "all answers are kept"
+                if keep_answers
+                else "answers are gone then; --folder keeps them"
+            )
         )
         serve(settings, port=port)
 
@@ -220,8 +224,8 @@ def study_status(folder: Folder, database: StudyDatabase = None, as_json: Json =
     if as_json:
         further = {"surplus_share": now.surplus_share, "new_people": now.new_people}
         work = [
-            {"participant": one.pseudonym} | asdict(one.work) | {"signs": one.work.signs}
-            for one in page
+            {"participant": person.pseudonym} | asdict(person.work) | {"signs": person.work.signs}
+            for person in page
         ]
         typer.echo(json.dumps(asdict(now) | further | {"work": work}, indent=1))
         return

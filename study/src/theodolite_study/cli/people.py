@@ -44,11 +44,11 @@ def study_withdraw(
 
     with in_words(), studied(folder, database) as study:
         digest = Keys.read(folder).code_digest(code)
-        found = study.connection.execute(
+        row = study.connection.execute(
             "select from participant where study_id = %s and withdrawal_sha256 = %s",
             (study.id, digest),
         ).fetchone()
-        if found is None:
+        if row is None:
             raise NotHere("There is no such code in this study.")
         study.connection.execute("select st_withdraw(%s, %s)", (digest, paid))
     typer.echo("withdrawn; exports and backups from before still hold it")

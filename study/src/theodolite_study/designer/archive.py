@@ -157,7 +157,7 @@ def _material(folder: Path) -> Material:
 
 
 def _need_same_pictures(material: Material, there: set[str]) -> None:
-    named = {file for one in material.instances for file in one.pictures()}
+    named = {file for instance in material.instances for file in instance.pictures()}
     missing, spare = sorted(named - there), sorted(there - named)
     if missing:
         raise Invalid(f"{len(missing)} pictures are missing, such as {missing[0]}.")
@@ -176,18 +176,18 @@ def picture_sizes(folder: Path) -> dict[str, tuple[int, int]]:
         raise Invalid("The pictures take too long to be checked.") from error
     lines = done.stdout.decode("utf-8", "replace").splitlines()
     try:
-        found = json.loads(lines[-1])
+        report = json.loads(lines[-1])
     except (ValueError, IndexError):
-        found = {"refused": "The pictures cannot be read within the memory that they get."}
-    if "refused" in found:
-        raise Invalid(str(found["refused"]))
-    return {name: (int(size[0]), int(size[1])) for name, size in found.items()}
+        report = {"refused": "The pictures cannot be read within the memory that they get."}
+    if "refused" in report:
+        raise Invalid(str(report["refused"]))
+    return {name: (int(size[0]), int(size[1])) for name, size in report.items()}
 
 
 def write_archive(folder: Path, out: Path) -> None:
     """instances.json and the pictures that it names; nothing else, and the same bytes each time."""
     material = read_material(folder)
-    names = sorted({name for one in material.instances for name in one.pictures()})
+    names = sorted({name for instance in material.instances for name in instance.pictures()})
     with all_or_nothing(out) as stream, zipfile.ZipFile(stream, "w") as archive:
         records = material.model_dump_json(exclude_none=True)
         archive.writestr(zipfile.ZipInfo(INSTANCES), records, zipfile.ZIP_DEFLATED)

@@ -57,13 +57,13 @@ def form_fields(record: BaseModel, labels: Mapping[str, str] = WORDS) -> list[Fo
         least: Any = next((m.ge for m in limits if isinstance(m, Ge)), None)
         least = next((m.gt for m in limits if isinstance(m, Gt)), least)
         most: Any = next((m.le for m in limits if isinstance(m, Le)), None)
-        shown = "\n".join(value) if kind == "lines" else value
-        shown = f"{value:g}" if isinstance(value, float) else shown
-        fields.append(FormField(name, words, kind, shown, options, least, most))  # type: ignore[arg-type]
+        display = "\n".join(value) if kind == "lines" else value
+        display = f"{value:g}" if isinstance(value, float) else display
+        fields.append(FormField(name, words, kind, display, options, least, most))  # type: ignore[arg-type]
     return fields
 
 
-def _plain(annotation: Any) -> Any:
+def _bare_annotation(annotation: Any) -> Any:
     """An annotation without None and without what is only said of it."""
     while True:
         if get_origin(annotation) is Annotated:
@@ -77,12 +77,12 @@ def _plain(annotation: Any) -> Any:
 def _inner_metadata(annotation: Any) -> list[Any]:
     """What is said of the number inside of `int | None`."""
     parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ()
-    found = [m for part in parts if get_origin(part) is Annotated for m in get_args(part)[1:]]
-    return [n for m in found for n in getattr(m, "metadata", [m])]
+    metadata = [m for part in parts if get_origin(part) is Annotated for m in get_args(part)[1:]]
+    return [n for m in metadata for n in getattr(m, "metadata", [m])]
 
 
 def _field_kind(annotation: Any) -> tuple[str, tuple[str, ...]]:
-    plain = _plain(annotation)
+    plain = _bare_annotation(annotation)
     if plain is bool:
         return "checkbox", ()
     if plain in (int, float):
@@ -169,11 +169,11 @@ def rule_rows(rule: Rule | None) -> RuleRows | None:
         how = "any" if how == "all" and isinstance(rule, AnyOf) else how
     if len(parts) > RULE_ROWS or not all(isinstance(part, Comparison) for part in parts):
         return None
-    return RuleRows(how, tuple((p.block, p.op, _said(p.value)) for p in parts
+    return RuleRows(how, tuple((p.block, p.op, _value_text(p.value)) for p in parts
                                if isinstance(p, Comparison)))  # fmt: skip
 
 
-def _said(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return "" if value is None else str(value)
@@ -218,10 +218,10 @@ def _numeric_blocks(instrument: Instrument) -> set[str]:
 
 
 def _comparison(block: str, op: str, text: str, *, numeric: bool) -> dict[str, Any]:
-    def one(part: str) -> int | float | str:
+    def operand(part: str) -> int | float | str:
         return number_from(part.strip()) if numeric else part.strip()
 
     if op == "answered":
         return {"block": block, "op": op}
-    value: Any = [one(part) for part in text.split(",")] if op == "in" else one(text)
+    value: Any = [operand(part) for part in text.split(",")] if op == "in" else operand(text)
     return {"block": block, "op": op, "value": value}

@@ -90,13 +90,13 @@ def _text_changes(
     old: Mapping[tuple[str, str], str], new: Mapping[tuple[str, str], str]
 ) -> Iterator[str]:
     for key, language in sorted(old.keys() | new.keys()):
-        one, other = old.get((key, language)), new.get((key, language))
-        if one is None:
-            yield f"Text {key} ({language}) is new: {_short(other)}."
-        elif other is None:
-            yield f"Text {key} ({language}) is gone; it was {_short(one)}."
-        elif one != other:
-            yield f"Text {key} ({language}) was {_short(one)}, is {_short(other)}."
+        before, after = old.get((key, language)), new.get((key, language))
+        if before is None:
+            yield f"Text {key} ({language}) is new: {_short(after)}."
+        elif after is None:
+            yield f"Text {key} ({language}) is gone; it was {_short(before)}."
+        elif before != after:
+            yield f"Text {key} ({language}) was {_short(before)}, is {_short(after)}."
 
 
 def _short(value: Any) -> str:

@@ -112,19 +112,19 @@ def _texts(content: VersionContent) -> CheckEntry:
         for pair in missing_texts(content.instrument, languages, wording, content.outcomes)
         if pair[1] != "consent"
     ]
-    said = (
+    message = (
         f"{len(missing)} texts are missing, such as {missing[0][1]} in {missing[0][0]}." if missing
         else f"All texts are there in {', '.join(languages)}."
     )  # fmt: skip
-    return CheckEntry("Texts", not missing, said, "/texts?show=missing")
+    return CheckEntry("Texts", not missing, message, "/texts?show=missing")
 
 
 def _consent(content: VersionContent) -> CheckEntry:
     for language in content.settings["languages"]:
         faults = consent_faults(content.texts.get(("consent", language), ""), language)
         if faults:
-            said = f"In {language}, {faults[0]}."
-            return _to_do("Consent", said, f"/consent?language={language}")
+            message = f"In {language}, {faults[0]}."
+            return _to_do("Consent", message, f"/consent?language={language}")
     return _done("Consent", "It speaks of all topics in all languages.", "/consent")
 
 
@@ -137,10 +137,10 @@ def _codes(content: VersionContent) -> CheckEntry:
     ]
     if access != "prolific":
         return _done("Codes", "No platform needs codes.", "/outcomes")
-    said = (
+    message = (
         f"Prolific needs codes for {', '.join(lacking)}." if lacking else "All codes are entered."
     )
-    return CheckEntry("Codes", not lacking, said, "/outcomes")
+    return CheckEntry("Codes", not lacking, message, "/outcomes")
 
 
 def _pay(facts: OpeningFacts) -> CheckEntry:
@@ -152,11 +152,11 @@ def _pay(facts: OpeningFacts) -> CheckEntry:
     minutes = facts.pilot_minutes or settings.get("minutes") or 0
     source = "as the pilot's median" if facts.pilot_minutes else "as the settings say"
     hourly = reward * 60 / minutes if minutes else 0
-    said = (
+    message = (
         f"{reward / 100:.2f} for {minutes:.0f} minutes ({source}) are {hourly / 100:.2f}"
         f" {facts.currency} an hour; the floor is {floor / 100:.2f}."
     )
-    return CheckEntry("Pay", hourly >= floor and reward > 0, said, "/settings")
+    return CheckEntry("Pay", hourly >= floor and reward > 0, message, "/settings")
 
 
 def _material(facts: OpeningFacts) -> CheckEntry:
@@ -164,32 +164,34 @@ def _material(facts: OpeningFacts) -> CheckEntry:
     if not real:
         return _to_do("Material", "There are no explanations yet.", "/material")
     if facts.missing_files:
-        said = f"{facts.missing_files} pictures are not on this server."
-        return _to_do("Material", said, "/material")
+        message = f"{facts.missing_files} pictures are not on this server."
+        return _to_do("Material", message, "/material")
     words = {"training": "for practice", "gold": "hidden checks"}
-    others = "".join(f", {facts.kinds[one]} {words[one]}" for one in words if one in facts.kinds)
-    said = f"{real} explanations{others}; every picture is there."
-    return _done("Material", said, "/material")
+    others = "".join(
+        f", {facts.kinds[kind]} {words[kind]}" for kind in words if kind in facts.kinds
+    )
+    message = f"{real} explanations{others}; every picture is there."
+    return _done("Material", message, "/material")
 
 
 def _checks(facts: OpeningFacts) -> Iterator[CheckEntry]:
     """Whether what is rated fits the settings."""
     settings, real = facts.content.settings, facts.kinds.get("real", 0)
     if real and settings["quota"] > real:
-        said = f"{settings['quota']} explanations for each person, but there are {real}."
-        yield _to_do("Number of explanations", said, "/settings")
+        message = f"{settings['quota']} explanations for each person, but there are {real}."
+        yield _to_do("Number of explanations", message, "/settings")
     by_condition = settings.get("votes_per") == "explanation_and_condition"
     if by_condition and len(facts.content.conditions) < 2:
-        said = "Votes are counted for each condition, but there are none."
-        yield _to_do("Conditions", said, "/conditions")
+        message = "Votes are counted for each condition, but there are none."
+        yield _to_do("Conditions", message, "/conditions")
 
 
 def _size(facts: OpeningFacts) -> CheckEntry:
     note = facts.content.settings.get("sample_note", "")
-    said = size_words(facts)
+    message = size_words(facts)
     if not note:
-        said += " Please write down why this is enough."
-    return CheckEntry("Sample size", bool(note), said, "/settings#sample_note")
+        message += " Please write down why this is enough."
+    return CheckEntry("Sample size", bool(note), message, "/settings#sample_note")
 
 
 def size_words(facts: OpeningFacts) -> str:
@@ -216,8 +218,8 @@ def _backup(facts: OpeningFacts, waiver: str) -> CheckEntry:
     if age is not None and age < BACKUP_AGE:
         hours = age.total_seconds() / 3600
         return _done("Backup", f"The last one is {hours:.0f} hours old.", "/open#waiver")
-    said = "There is no backup." if age is None else f"The last backup is {age.days} days old."
+    message = "There is no backup." if age is None else f"The last backup is {age.days} days old."
     if len(waiver) >= 10:
-        return _done("Backup", f"{said} Opened anyway: {waiver}", "/open#waiver")
-    said += " Ask whoever runs the server for one, or say below why you open without."
-    return _to_do("Backup", said, "/open#waiver")
+        return _done("Backup", f"{message} Opened anyway: {waiver}", "/open#waiver")
+    message += " Ask whoever runs the server for one, or say below why you open without."
+    return _to_do("Backup", message, "/open#waiver")

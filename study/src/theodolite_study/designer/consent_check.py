@@ -36,9 +36,9 @@ class ConsentTopic:
 def consent_topics(markdown: str, language: str) -> list[ConsentTopic]:
     """Which topics occur in a consent."""
     short = language.split("-")[0]
-    found = {name: re.search(words[short], markdown, re.IGNORECASE) is not None
-             for name, words in TOPICS.items() if short in words}  # fmt: skip
-    return [ConsentTopic(name, QUESTIONS[name], found.get(name)) for name in TOPICS]
+    occurs = {name: re.search(words[short], markdown, re.IGNORECASE) is not None
+              for name, words in TOPICS.items() if short in words}  # fmt: skip
+    return [ConsentTopic(name, QUESTIONS[name], occurs.get(name)) for name in TOPICS]
 
 
 def consent_faults(markdown: str, language: str) -> list[str]:

@@ -43,7 +43,8 @@ def blocks_page(desk: DeskRequest) -> Response:
     language = version["default_language"]
     texts = {key: body for (key, spoken), body in content.texts.items() if spoken == language}
     context = {
-        "stages": [(one, STAGE_WORDS[one], content.instrument.pages(one)) for one in STAGES],
+        "stages": [(stage, STAGE_WORDS[stage], content.instrument.pages(stage))
+                   for stage in STAGES],
         "kinds": list(edits.block_kinds()), "texts": texts, "of_people": OF_PEOPLE,
         "changed": changed, "opened": opened,
     }  # fmt: skip
@@ -57,9 +58,9 @@ def edit_blocks(desk: DeskRequest) -> Response:
     do, name = form.text("do"), form.text("block", 60)
 
     def edit(content: VersionContent) -> str:
-        instrument, said = _edited(content.instrument, do, name, form)
+        instrument, message = _edited(content.instrument, do, name, form)
         put_instrument(desk, instrument)
-        return said
+        return message
 
     anchor = f"#block-{name}" if name and do != "delete" else ""
     return save(desk, base(desk) + anchor, edit)
@@ -115,16 +116,16 @@ def _block_page(desk: DeskRequest, error: str = "") -> Response:
 
 def _earlier(instrument: Instrument, name: str) -> list[str]:
     """Blocks that a rule of this one may look at."""
-    found: list[str] = []
+    names: list[str] = []
     for stage in STAGES:
         for block in instrument.blocks(stage):
             if block.name == name:
-                return found
+                return names
             if block.kind != "note":
-                found.append(block.name)
+                names.append(block.name)
         if stage not in ("door", "about"):
-            found = [n for n in found if n not in {b.name for b in instrument.blocks(stage)}]
-    return found
+            names = [n for n in names if n not in {b.name for b in instrument.blocks(stage)}]
+    return names
 
 
 @needs("design")

@@ -39,8 +39,8 @@ def first_words(error: ValidationError) -> str:
     """The first thing that does not fit, and where."""
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
-    said = str(first["msg"]).removeprefix("Value error, ")
-    return f"{place}: {said}" if place else said
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return f"{place}: {message}" if place else message
 
 
 def _edited(instrument: Instrument, edit: Callable[[Stored], None]) -> Instrument:
@@ -73,10 +73,10 @@ def block_of(instrument: Instrument, name: str) -> BaseBlock:
     raise NotHere
 
 
-def free_name(stored: Stored, wanted: str) -> str:
-    """A name that no block has: the wanted one, or with a number behind it."""
+def free_name(stored: Stored, base_name: str) -> str:
+    """A name that no block has: the base name, or with a number behind it."""
     names = {b["name"] for stage in STAGES for page in stored[stage] for b in page["blocks"]}
-    stem = wanted[:36]
+    stem = base_name[:36]
     numbered = (f"{stem}_{number}" for number in range(2, len(names) + 3))
     return next(name for name in (stem, *numbered) if name not in names)
 
@@ -175,8 +175,10 @@ def replace_block(instrument: Instrument, name: str, block: BaseBlock) -> Instru
         )
         if block.name != name:
             for pages in stored.values():
-                for one in (b for p in pages for b in p["blocks"]):
-                    one["show_if"] = _renamed(one.get("show_if"), name, block.name)
+                for stored_block in (b for p in pages for b in p["blocks"]):
+                    stored_block["show_if"] = _renamed(
+                        stored_block.get("show_if"), name, block.name
+                    )
 
     return _edited(instrument, edit)
 

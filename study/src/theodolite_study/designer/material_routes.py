@@ -64,24 +64,24 @@ def take_material(desk: DeskRequest) -> Response:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     total = len(checked.material.instances)
-    said = f"{new} explanations are new, of {total} with {len(checked.sizes)} pictures."
-    desk.log("draft changed", {"changes": [f"Material: {said}"]})
-    return onward(desk, f"{base(desk)}/material", said)
+    message = f"{new} explanations are new, of {total} with {len(checked.sizes)} pictures."
+    desk.log("draft changed", {"changes": [f"Material: {message}"]})
+    return onward(desk, f"{base(desk)}/material", message)
 
 
 @needs("design")
 def instance_page(desk: DeskRequest) -> Response:
     """One explanation with all its parts, beside each other."""
     number = int(desk.request.path_params["number"])
-    found = desk.row(
+    row = desk.row(
         "select id, key, picture_key, technique, kind, shown, record -> 'check' as check"
         " from instance where study_id = %s and id = %s", desk.study_id, number,
     )  # fmt: skip
-    if found is None:
+    if row is None:
         raise NotHere
-    shown = found["shown"]
-    parts = [(name, shown[name]) for name in ("shown", *TWINS) if shown.get(name)]
-    context = {"one": found, "parts_": parts, "sizes": shown.get("sizes", {})}
+    explanation = row["shown"]
+    parts = [(name, explanation[name]) for name in ("shown", *TWINS) if explanation.get(name)]
+    context = {"one": row, "parts_": parts, "sizes": explanation.get("sizes", {})}
     return design_page(desk, "design_instance", context)
 
 
@@ -89,11 +89,11 @@ def instance_page(desk: DeskRequest) -> Response:
 def picture(desk: DeskRequest) -> Response:
     """A picture of this study's material; those of other studies are not here."""
     file = str(desk.request.path_params["file"])
-    shown = desk.row(
+    row = desk.row(
         "select from instance where study_id = %s and shown -> 'sizes' ? %s limit 1",
         desk.study_id, file,
     )  # fmt: skip
-    path = picture_path(desk.site.settings.folder, file) if shown is not None else None
+    path = picture_path(desk.site.settings.folder, file) if row is not None else None
     if path is None or not path.is_file():
         raise NotHere
     headers = {"cache-control": "private, max-age=3600, immutable"}

@@ -102,8 +102,8 @@ def _create(desk: DeskRequest) -> str:
     for language in spoken:
         texts = {"title": title, "contact": contact}
         if language in default_languages() and begin == "pasta":
-            found = default_texts(language)
-            texts = {**{k: v for k, v in found.items() if k != "consent"}, **texts}
+            defaults = default_texts(language)
+            texts = {**{k: v for k, v in defaults.items() if k != "consent"}, **texts}
         put_texts(desk.connection, version, language, texts)
     write_log(desk.connection, "draft changed", {"changes": ["The study is new."]},
               study=study, staff=desk.staff.id)  # fmt: skip

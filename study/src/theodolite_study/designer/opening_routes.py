@@ -71,7 +71,7 @@ def pilot_page(desk: DeskRequest) -> Response:
     pilots = desk.rows(
         "select * from version where study_id = %s and pilot order by no desc", desk.study_id
     )
-    reports = [(one, pilot_report(desk.connection, one)) for one in pilots]
+    reports = [(pilot, pilot_report(desk.connection, pilot)) for pilot in pilots]
     entries = _entries(desk, "", pilot=True) if version["state"] == "draft" else []
     return design_page(desk, "design_pilot", {"reports": reports, "entries": entries})
 
@@ -101,8 +101,10 @@ def end_pilot(desk: DeskRequest) -> Response:
         return _open(desk, version, "continue")
     copy_version(desk.connection, version["id"])
     desk.log("draft changed", {"changes": [f"The pilot of version {version['no']} is discarded."]})
-    said = "The pilot's votes stay out of the tables. This is a new draft, with a round of its own."
-    return onward(desk, base(desk), said)
+    message = (
+        "The pilot's votes stay out of the tables. This is a new draft, with a round of its own."
+    )
+    return onward(desk, base(desk), message)
 
 
 @needs("open")
@@ -142,8 +144,8 @@ def _open(desk: DeskRequest, version: Mapping[str, Any], seats: Any) -> Response
     open_version(desk.connection, version["id"], seats=seats, staff=desk.staff.id)
     if waiver:
         desk.log("draft changed", {"changes": [f"Opened without a fresh backup: {waiver}"]})
-    said = f"Version {version['no']} is open: people can take part."
-    return onward(desk, f"{base(desk)}/share", said)
+    message = f"Version {version['no']} is open: people can take part."
+    return onward(desk, f"{base(desk)}/share", message)
 
 
 def _need_same(desk: DeskRequest) -> None:

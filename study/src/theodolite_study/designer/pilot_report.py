@@ -61,13 +61,13 @@ def pilot_report(connection: Connection, version: Mapping[str, Any]) -> PilotRep
 def median_minutes(connection: Connection, study: UUID, version: int | None = None) -> float | None:
     """How long people took who finished, of one version or of the study's last pilot."""
     if version is None:
-        found = rows(
+        pilots = rows(
             connection,
             "select id from version where study_id = %s and pilot order by no desc limit 1", study,
         )  # fmt: skip
-        if not found:
+        if not pilots:
             return None
-        version = found[0]["id"]
+        version = pilots[0]["id"]
     took = rows(
         connection,
         "select extract(epoch from outcome_at - created_at)::float8 / 60 as minutes"
@@ -81,11 +81,11 @@ def _comments(connection: Connection, version: Mapping[str, Any]) -> tuple[str, 
     instrument = Instrument.model_validate(version["instrument"])
     names = [block.name for stage in STAGES for block in instrument.blocks(stage)
              if isinstance(block, CommentBlock)]  # fmt: skip
-    found = rows(
+    comments = rows(
         connection,
         "select b.value from (select answers from vote where version_id = %s union all"
         " select answers from answer where version_id = %s) a, jsonb_each_text(a.answers) b"
         " where b.key = any(%s) order by b.value limit %s",
         version["id"], version["id"], names, MOST_COMMENTS,
     )  # fmt: skip
-    return tuple(row["value"] for row in found)
+    return tuple(row["value"] for row in comments)

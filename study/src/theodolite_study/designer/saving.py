@@ -50,7 +50,7 @@ def save(
     if desk.form.text("edited_no") != str(version["edited_no"]):
         return _conflict(desk, back, version["edited_no"], theirs(before))
     try:
-        said = edit(before)
+        message = edit(before)
         desk.connection.execute(
             "update version set edited_no = edited_no + 1 where id = %s", (number,)
         )
@@ -66,7 +66,7 @@ def save(
         rest = [f"and {more} more"] if more > 0 else []
         desk.log("draft changed", {"version": version["no"],
                                    "changes": [*sentences[:MOST_SENTENCES], *rest]})  # fmt: skip
-    return onward(desk, back, said)
+    return onward(desk, back, message)
 
 
 def put_instrument(desk: DeskRequest, instrument: Instrument) -> None:

@@ -176,7 +176,7 @@ def form_of(content: VersionContent) -> SettingsForm:
 
 def outcomes_from(text: Any) -> list[StudyOutcome]:
     """Ways out of a form; ``text`` gives the value of a field."""
-    found = []
+    outcomes = []
     for key in OUTCOMES:
         if not text(f"on_{key}"):
             continue
@@ -188,15 +188,15 @@ def outcomes_from(text: Any) -> list[StudyOutcome]:
         pay = text(f"pay_{key}") or "none"
         if pay not in PAYS:
             raise Invalid(f"{key}: the pay is one of {', '.join(PAYS)}.")
-        found.append(StudyOutcome(key, pay, text(f"code_{key}") or None, redirect))
-    if "finished" not in {one.key for one in found}:
+        outcomes.append(StudyOutcome(key, pay, text(f"code_{key}") or None, redirect))
+    if "finished" not in {outcome.key for outcome in outcomes}:
         raise Invalid("People can finish: this way out is needed.")
-    return found
+    return outcomes
 
 
 def conditions_from(text: Any, instrument: Instrument) -> list[StudyCondition]:
     """Conditions of a form; rows without a key are left out."""
-    found: list[StudyCondition] = []
+    conditions: list[StudyCondition] = []
     for row in range(MOST_CONDITIONS):
         key = text(f"condition_{row}")
         if not key:
@@ -204,17 +204,20 @@ def conditions_from(text: Any, instrument: Instrument) -> list[StudyCondition]:
         weight = text(f"weight_{row}") or "1"
         if not weight.isascii() or not weight.isdigit() or not 1 <= int(weight) <= 100:
             raise Invalid(f"{key}: the weight is a whole number from 1 to 100.")
-        if not key.replace("_", "").replace("-", "").isalnum() or key in {c.key for c in found}:
+        letters = key.replace("_", "").replace("-", "")
+        if not letters.isalnum() or key in {c.key for c in conditions}:
             raise Invalid(f"“{key}”: conditions have different names of letters and digits.")
-        found.append(StudyCondition(key, int(weight), _overrides(text(f"overrides_{row}"), key)))
-    if len(found) == 1:
+        conditions.append(
+            StudyCondition(key, int(weight), _overrides(text(f"overrides_{row}"), key))
+        )
+    if len(conditions) == 1:
         raise Invalid("One condition is none: name two or more, or leave all of them out.")
     names = {block.name for stage in STAGES for block in instrument.blocks(stage)}
-    for one in found:
-        strange = set(one.overrides.get("blocks", {})) - names
+    for condition in conditions:
+        strange = set(condition.overrides.get("blocks", {})) - names
         if strange:
-            raise Invalid(f"{one.key}: there is no block “{min(strange)}”.")
-    return found
+            raise Invalid(f"{condition.key}: there is no block “{min(strange)}”.")
+    return conditions
 
 
 def _overrides(written: str, key: str) -> dict[str, Any]:

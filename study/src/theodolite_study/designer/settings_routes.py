@@ -55,7 +55,7 @@ def settings_page(desk: DeskRequest) -> Response:
 def _settings_page(desk: DeskRequest, error: str = "") -> Response:
     form = form_of(content_of(desk.connection, version_of(desk)))
     fields = {field.name: field for field in form_fields(form, LABELS)}
-    groups = [(name, [fields[one] for one in names]) for name, names in GROUPS.items()]
+    groups = [(name, [fields[setting] for setting in names]) for name, names in GROUPS.items()]
     return design_page(desk, "design_settings", {"groups": groups}, [error] if error else [])
 
 
@@ -132,9 +132,10 @@ def _conditions_page(desk: DeskRequest, error: str = "") -> Response:
 
 def _condition_rows(content: VersionContent) -> list[tuple[str, str, str]]:
     return [
-        (key, str(one["weight"]),
-         json.dumps(one["overrides"], ensure_ascii=False, indent=1) if one["overrides"] else "")
-        for key, one in content.conditions.items()
+        (key, str(condition["weight"]),
+         json.dumps(condition["overrides"], ensure_ascii=False, indent=1)
+         if condition["overrides"] else "")
+        for key, condition in content.conditions.items()
     ]  # fmt: skip
 
 
@@ -143,8 +144,8 @@ def save_conditions(desk: DeskRequest) -> Response:
     """All conditions at once."""
 
     def edit(content: VersionContent) -> str:
-        found = conditions_from(desk.form.text, content.instrument)
-        put_conditions(desk.connection, version_of(desk)["id"], found)
+        conditions = conditions_from(desk.form.text, content.instrument)
+        put_conditions(desk.connection, version_of(desk)["id"], conditions)
         return "The conditions were saved."
 
     def theirs(content: VersionContent) -> dict[str, str]:

@@ -45,16 +45,16 @@ def qr_svg(address: str) -> str:
 
 def invitations_csv(desk: DeskRequest, count: int) -> bytes:
     """New invitations: codes in the file alone, digests in the database."""
-    made = new_invitations(count)
+    invitations = new_invitations(count)
     with (
         desk.connection.cursor() as cursor,
         cursor.copy("copy invite (code_sha256, study_id) from stdin") as copy,
     ):
-        for digest in made.digests:
+        for digest in invitations.digests:
             copy.write_row((digest, desk.study_id))
     file = io.StringIO(newline="")
     writer = csv.writer(file)
     writer.writerow(["code", "address"])
     link = study_link(desk)
-    writer.writerows([code, f"{link}?{INVITE_FIELD}={code}"] for code in made.codes)
+    writer.writerows([code, f"{link}?{INVITE_FIELD}={code}"] for code in invitations.codes)
     return file.getvalue().encode()

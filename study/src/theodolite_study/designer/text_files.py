@@ -64,14 +64,14 @@ def texts_from_po(content: bytes, language: str, keys: Iterable[str]) -> dict[tu
         catalogue = read_po(io.BytesIO(content), charset="utf-8", abort_invalid=True)
     except (PoFileError, UnicodeDecodeError, ValueError) as error:
         raise Invalid(f"This is no PO file: {error}") from error
-    found: dict[tuple[str, str], str] = {}
+    texts: dict[tuple[str, str], str] = {}
     for message in catalogue:
         if not message.id:
             continue
         if isinstance(message.string, tuple | list):
             raise Invalid(f"{message.context}: plural forms are not used here.")
-        found[str(message.context or ""), language] = str(message.string or "")
-    return known_texts(found, keys, [language])
+        texts[str(message.context or ""), language] = str(message.string or "")
+    return known_texts(texts, keys, [language])
 
 
 def csv_of(keys: Iterable[str], languages: Sequence[str], texts: Texts) -> bytes:
@@ -99,34 +99,34 @@ def texts_from_csv(
     named = rows[0][1:]
     if len(set(named)) < len(named):
         raise Invalid("A language is there twice.")
-    found: dict[tuple[str, str], str] = {}
+    texts: dict[tuple[str, str], str] = {}
     for number, row in enumerate(rows[1:], 2):
         if len(row) != len(rows[0]):
             raise Invalid(f"Row {number} has {len(row)} cells; {len(rows[0])} are needed.")
-        if (row[0], *named[:1]) in found:
+        if (row[0], *named[:1]) in texts:
             raise Invalid(f"Row {number}: the key “{row[0]}” is there twice.")
-        found |= {(row[0], language): body for language, body in zip(named, row[1:], strict=True)}
-    return known_texts(found, keys, languages)
+        texts |= {(row[0], language): body for language, body in zip(named, row[1:], strict=True)}
+    return known_texts(texts, keys, languages)
 
 
 def known_texts(
-    found: Texts, keys: Iterable[str], languages: Sequence[str]
+    texts: Texts, keys: Iterable[str], languages: Sequence[str]
 ) -> dict[tuple[str, str], str]:
     """Those with words, if all keys and languages are the version's; else a list of the others."""
     known = set(keys)
-    strange = sorted({key for key, _ in found if key not in known})
+    strange = sorted({key for key, _ in texts if key not in known})
     if strange:
         more = f" and {len(strange) - 20} more" if len(strange) > 20 else ""
         raise Invalid(f"Keys that this version does not have: {', '.join(strange[:20])}{more}.")
-    others = sorted({language for _, language in found if language not in languages})
+    others = sorted({language for _, language in texts if language not in languages})
     if others:
         raise Invalid(f"Languages that this version does not have: {', '.join(others)}.")
-    long = [key for (key, _), body in found.items() if len(body) > LONGEST_BODY]
+    long = [key for (key, _), body in texts.items() if len(body) > LONGEST_BODY]
     if long:
         raise Invalid(f"{long[0]}: at most {LONGEST_BODY:,} characters.")
     return {
         pair: body.replace("\r\n", "\n").replace("\x00", "")
-        for pair, body in found.items()
+        for pair, body in texts.items()
         if body.strip(BLANKS)
     }
 

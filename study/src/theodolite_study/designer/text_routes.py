@@ -33,8 +33,8 @@ def _texts_page(desk: DeskRequest, error: str = "") -> Response:
     rows = text_files.text_rows(keys_of(content), version["languages"], content.texts)
     show = desk.request.query_params.get("show", "all")
     missing = sum(len(row.missing) for row in rows)
-    shown = [row for row in rows if row.missing] if show == "missing" else rows
-    context = {"rows": shown, "missing": missing, "of": len(rows) * len(version["languages"]),
+    visible = [row for row in rows if row.missing] if show == "missing" else rows
+    context = {"rows": visible, "missing": missing, "of": len(rows) * len(version["languages"]),
                "show": show, "own_name": own_name}  # fmt: skip
     return design_page(desk, "design_texts", context, [error] if error else [])
 
@@ -152,7 +152,8 @@ def _consent_page(desk: DeskRequest, error: str = "") -> Response:
         "language": language, "text": text, "suggested": suggested,
         "shown": Markup(consent_bytes(stored).decode()) if stored else "",  # noqa: S704  as stored
         "topics": consent_topics(text, language), "again": bool(again and again["again"]),
-        "there": {one for (key, one) in content.texts if key == CONSENT}, "own_name": own_name,
+        "there": {spoken for (key, spoken) in content.texts if key == CONSENT},
+        "own_name": own_name,
     }  # fmt: skip
     return design_page(desk, "design_consent", context, [error] if error else [])
 

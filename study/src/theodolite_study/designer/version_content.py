@@ -33,7 +33,8 @@ def content_of(connection: Connection, version: Mapping[str, Any]) -> VersionCon
             for way in ways
         },
         conditions={
-            one["key"]: {"weight": one["weight"], "overrides": one["overrides"]} for one in groups
+            group["key"]: {"weight": group["weight"], "overrides": group["overrides"]}
+            for group in groups
         },
     )
 
@@ -43,8 +44,8 @@ def last_opened(connection: Connection, study: UUID) -> dict[str, Any] | None:
     query = (
         "select * from version where study_id = %s and state <> 'draft' order by no desc limit 1"
     )
-    found = rows(connection, query, study)
-    return found[0] if found else None
+    versions = rows(connection, query, study)
+    return versions[0] if versions else None
 
 
 def keys_of(content: VersionContent) -> list[str]:

@@ -142,7 +142,7 @@ def study_names(connection: Connection, staff_id: int) -> list[str]:
         "select s.slug, s.title from study s join member m on m.study_id = s.id"
         " where m.staff_id = %s", staff_id,
     )  # fmt: skip
-    return [name for one in records for name in (one["slug"], one["title"]) if name]
+    return [name for study in records for name in (study["slug"], study["title"]) if name]
 
 
 def check_strength(passphrase: str, names: Sequence[str]) -> None:

@@ -44,7 +44,7 @@ def close(desk: DeskRequest) -> Response:
     if desk.form.ticked("void"):
         if not desk.may("pay"):
             raise Invalid("Only owners void payments.")
-        void = [one["id"] for one in desk.rows(
+        void = [payout["id"] for payout in desk.rows(
             "select id from payout where study_id = %s and state in ('owed', 'failed')",
             desk.study_id,
         )]  # fmt: skip

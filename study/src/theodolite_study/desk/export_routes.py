@@ -30,7 +30,9 @@ REQUESTS = """
 def exports(desk: DeskRequest) -> Response:
     """All exports of the study; those who may not export see aggregates only."""
     records = desk.rows(REQUESTS, desk.study_id, LISTED)
-    entries = [(one, _files(desk, one) if one["state"] == "done" else []) for one in records]
+    entries = [
+        (export, _files(desk, export) if export["state"] == "done" else []) for export in records
+    ]
     alive = desk.row(
         "select at, at > clock_timestamp() - interval '5 minutes' as alive from operation"
         " where what = 'jobs'"
@@ -58,13 +60,13 @@ def request_export(desk: DeskRequest) -> Response:
 @needs("aggregates")
 def download(desk: DeskRequest) -> Response:
     """One file of an export."""
-    one, name = _done(desk), str(desk.request.path_params["file"])
-    known = {file["name"] for file in _files(desk, one)}
+    export, name = _done(desk), str(desk.request.path_params["file"])
+    known = {file["name"] for file in _files(desk, export)}
     if name not in known:
         raise NotHere
-    desk.log("exported", {"what": "downloaded", "export": one["id"], "file": name})
+    desk.log("exported", {"what": "downloaded", "export": export["id"], "file": name})
     return FileResponse(
-        _folder(desk, one) / name, filename=f"{desk.slug}-{one['id']}-{name}",
+        _folder(desk, export) / name, filename=f"{desk.slug}-{export['id']}-{name}",
         media_type="application/octet-stream",
     )  # fmt: skip
 
@@ -72,13 +74,15 @@ def download(desk: DeskRequest) -> Response:
 @needs("export")
 def download_all(desk: DeskRequest) -> Response:
     """All files in one archive, made while it is sent."""
-    one = _done(desk)
-    folder = _folder(desk, one)
+    export = _done(desk)
+    folder = _folder(desk, export)
     names = [
-        path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if _plain(path)
+        path.relative_to(folder).as_posix()
+        for path in sorted(folder.rglob("*"))
+        if _is_regular_file(path)
     ]
-    desk.log("exported", {"what": "downloaded", "export": one["id"], "file": "all"})
-    name = f"{desk.slug}-{one['id']}"
+    desk.log("exported", {"what": "downloaded", "export": export["id"], "file": "all"})
+    name = f"{desk.slug}-{export['id']}"
     headers = {"content-disposition": f'attachment; filename="{name}.zip"'}
     pieces = archive(folder, names, name)
     return StreamingResponse(pieces, media_type="application/zip", headers=headers)
@@ -126,24 +130,24 @@ def _done(desk: DeskRequest) -> dict[str, Any]:
     return record
 
 
-def _folder(desk: DeskRequest, one: dict[str, Any]) -> Path:
-    return desk.site.settings.folder / "exports" / f"{desk.slug}-{one['id']}"
+def _folder(desk: DeskRequest, export: dict[str, Any]) -> Path:
+    return desk.site.settings.folder / "exports" / f"{desk.slug}-{export['id']}"
 
 
-def _files(desk: DeskRequest, one: dict[str, Any]) -> list[dict[str, Any]]:
+def _files(desk: DeskRequest, export: dict[str, Any]) -> list[dict[str, Any]]:
     """Plain files of an export that this person may have, with their digests of the manifest."""
-    folder = _folder(desk, one)
+    folder = _folder(desk, export)
     if not folder.is_dir():
         return []
     digests = _digests(folder / MANIFEST)
     return [
         {"name": path.name, "bytes": path.stat().st_size, "sha256": digests.get(path.name, "")}
         for path in sorted(folder.iterdir())
-        if _plain(path) and (desk.may("export") or path.name in AGGREGATES)
+        if _is_regular_file(path) and (desk.may("export") or path.name in AGGREGATES)
     ]
 
 
-def _plain(path: Path) -> bool:
+def _is_regular_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 

@@ -75,14 +75,14 @@ async def read_form(request: Request, upload: int = 0, most_bytes: int = MOST_BY
     counted = Request(request.scope, _counted(request.receive, most))
     try:
         with anyio.fail_after(UPLOAD_SECONDS if upload else SECONDS):
-            return await (_parts(counted) if kind == PARTS else _plain(counted))
+            return await (_parts(counted) if kind == PARTS else _urlencoded_form(counted))
     except TimeoutError as error:
         raise Refused(408, "This took too long to arrive. Please try again.") from error
     except ClientDisconnect as error:
         raise Refused(400, "The form did not arrive.") from error
 
 
-async def _plain(request: Request) -> DeskForm:
+async def _urlencoded_form(request: Request) -> DeskForm:
     try:
         fields = parse_qs(
             (await request.body()).decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS

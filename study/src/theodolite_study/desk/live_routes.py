@@ -25,7 +25,7 @@ def live(desk: DeskRequest) -> Response:
     flagged = None
     if desk.may("watch"):
         some = people(desk.connection, desk.study_id, limit=FLAGGED).people
-        flagged = (sum(bool(one.work.signs) for one in some), len(some))
+        flagged = (sum(bool(person.work.signs) for person in some), len(some))
     return page(desk, "live", {"now": now, "flagged": flagged, "refresh": refresh})
 
 

@@ -26,7 +26,7 @@ LINES = """
 def log_page(desk: DeskRequest) -> Response:
     """A page of lines: of all, of one kind, or only of what staff did."""
     query = desk.request.query_params
-    kinds = {one["name"]: one["id"] for one in desk.rows("select * from log_kind order by id")}
+    kinds = {row["name"]: row["id"] for row in desk.rows("select * from log_kind order by id")}
     kind, staff_only = query.get("kind", ""), bool(query.get("staff"))
     before = query.get("before", "")
     values: list[Any] = [int(before) if re.fullmatch(r"[0-9]{1,18}", before) else NEWEST]
@@ -39,7 +39,7 @@ def log_page(desk: DeskRequest) -> Response:
         values.append(BY_STAFF)
     records = desk.rows(LINES.format(which=which), desk.study_id, *values, PAGE)
     context = {
-        "lines": [one | {"words": _words(one["detail"])} for one in records], "kinds": kinds,
+        "lines": [line | {"words": _words(line["detail"])} for line in records], "kinds": kinds,
         "kind": kind, "staff_only": staff_only,
         "older": records[-1]["id"] if len(records) == PAGE else None,
     }  # fmt: skip

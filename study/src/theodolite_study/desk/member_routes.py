@@ -69,13 +69,13 @@ def change(desk: DeskRequest) -> Response:
         "select staff_id from member where study_id = %s and role = 'owner' for update",
         desk.study_id,
     )
-    one = desk.row(
+    member = desk.row(
         "select a.name, m.role from member m join staff a on a.id = m.staff_id"
         " where m.study_id = %s and m.staff_id = %s", desk.study_id, staff_id,
     )  # fmt: skip
-    if one is None:
+    if member is None:
         raise NotHere
-    if one["role"] == "owner" and role != "owner" and len(owners) == 1:
+    if member["role"] == "owner" and role != "owner" and len(owners) == 1:
         raise Invalid("A study has an owner: name another one first.")
     if role == "none":
         desk.connection.execute(
@@ -86,9 +86,9 @@ def change(desk: DeskRequest) -> Response:
             "update member set role = %s where study_id = %s and staff_id = %s",
             (role, desk.study_id, staff_id),
         )
-    desk.log("member", {"name": one["name"], "was": one["role"], "became": role})
+    desk.log("member", {"name": member["name"], "was": member["role"], "became": role})
     own = staff_id == desk.staff.id and role != "owner"
-    notice = f"{one['name']}: {role if role != 'none' else 'no member any more'}."
+    notice = f"{member['name']}: {role if role != 'none' else 'no member any more'}."
     return onward(desk, "/" if own else f"/studies/{desk.slug}/members", notice)
 
 

@@ -42,34 +42,34 @@ def people_page(desk: DeskRequest) -> Response:
 @needs("watch")
 def person_page(desk: DeskRequest) -> Response:
     """What one of them did when."""
-    one = _person(desk)
-    entries = timeline(desk.connection, desk.study_id, one["pseudonym"])
-    return page(desk, "person", {"person": one, "entries": entries})
+    person = _person(desk)
+    entries = timeline(desk.connection, desk.study_id, person["pseudonym"])
+    return page(desk, "person", {"person": person, "entries": entries})
 
 
 @needs("watch")
 def take_out(desk: DeskRequest) -> Response:
     """Their votes no longer count; their seats are open again."""
-    one = _person(desk)
+    person = _person(desk)
     reason = desk.form.text("reason", 200)
     if len(reason) < 5:
         raise Invalid("Say in some words why the votes are taken out.")
-    identity: UUID = one["id"]
+    identity: UUID = person["id"]
     row = desk.row("select desk_take_out(%s, %s, %s) as n", identity, desk.staff.id, reason)
     taken = 0 if row is None else row["n"]
-    return onward(desk, _home(desk, one), f"{taken} votes no longer count.")
+    return onward(desk, _home(desk, person), f"{taken} votes no longer count.")
 
 
 @needs("watch")
 def quota(desk: DeskRequest) -> Response:
     """How many items they are asked for."""
-    one = _person(desk)
+    person = _person(desk)
     items = desk.form.whole("items", 0, 100_000)
-    row = desk.row("select desk_promise(%s, %s) as done", one["id"], items)
+    row = desk.row("select desk_promise(%s, %s) as done", person["id"], items)
     if row is None or not row["done"]:
         raise Invalid("They have left, or so many items are not free.")
-    desk.log("items changed", {"items": items, "were": one["promised"]}, person=one["id"])
-    return onward(desk, _home(desk, one), f"They are asked for {items} items.")
+    desk.log("items changed", {"items": items, "were": person["promised"]}, person=person["id"])
+    return onward(desk, _home(desk, person), f"They are asked for {items} items.")
 
 
 def _person(desk: DeskRequest) -> dict[str, Any]:
@@ -79,8 +79,8 @@ def _person(desk: DeskRequest) -> dict[str, Any]:
     return record
 
 
-def _home(desk: DeskRequest, one: dict[str, Any]) -> str:
-    return f"/studies/{desk.slug}/people/{one['pseudonym']}"
+def _home(desk: DeskRequest, person: dict[str, Any]) -> str:
+    return f"/studies/{desk.slug}/people/{person['pseudonym']}"
 
 
 ROUTES = [

@@ -159,12 +159,12 @@ def _study(
 def _version(
     connection: Connection, study: dict[str, Any], number: object
 ) -> dict[str, Any] | None:
-    wanted = None if number is None else int(str(number))
+    requested = None if number is None else int(str(number))
     records = rows(
         connection,
         "select * from version where study_id = %s and (%s::int is null or no = %s)"
-        " order by no desc limit 1", study["id"], wanted, wanted,
+        " order by no desc limit 1", study["id"], requested, requested,
     )  # fmt: skip
-    if not records and wanted is not None:
+    if not records and requested is not None:
         raise NotHere
     return records[0] if records else None

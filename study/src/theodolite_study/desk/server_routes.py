@@ -35,7 +35,7 @@ def server(desk: DeskRequest) -> Response:
 
 
 def _page(desk: DeskRequest, link: str = "") -> Response:
-    ages = {one["what"]: one for one in desk.rows(
+    ages = {operation["what"]: operation for operation in desk.rows(
         "select what, at, extract(epoch from clock_timestamp() - at)::bigint as age"
         " from operation"
     )}  # fmt: skip

@@ -55,13 +55,13 @@ def signed_in(connection: Connection, request: Request) -> StaffAccount | None:
     )  # fmt: skip
     if not records:
         return None
-    one = records[0]
-    if one["stale"]:
+    row = records[0]
+    if row["stale"]:
         connection.execute(
             "update session set last_seen = clock_timestamp() where token_sha256 = %s",
             (token_digest(token),),
         )
-    return StaffAccount(one["id"], one["name"], one["operator"], token_digest(token))
+    return StaffAccount(row["id"], row["name"], row["operator"], token_digest(token))
 
 
 def end_session(connection: Connection, digest: bytes) -> None:

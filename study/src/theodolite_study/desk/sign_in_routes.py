@@ -96,10 +96,10 @@ def _with_session(visit: Visit, tokens: SignedIn) -> Response:
 def _enrolment_page(visit: Visit, token: str, *errors: str) -> Response:
     with visit.site.pool.connection() as connection:
         who: DeskEnrolment = enrolment(connection, visit.site.keys, token)
-    drawn = segno.make(who.address, error="m").svg_inline(border=0, omitsize=True)
+    svg = segno.make(who.address, error="m").svg_inline(border=0, omitsize=True)
     context = {
         "enrolment": who, "token": token,
-        "picture": Markup(drawn),  # noqa: S704  tokens of squares by segno
+        "picture": Markup(svg),  # noqa: S704  tokens of squares by segno
         "secret": " ".join(who.secret[i : i + 4] for i in range(0, len(who.secret), 4)),
     }  # fmt: skip
     return _visitor_page(visit, "enrol", context, errors)

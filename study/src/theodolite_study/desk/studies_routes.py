@@ -27,26 +27,26 @@ STUDIES = """
 def studies(desk: DeskRequest) -> Response:
     """One's own studies."""
     mine = desk.rows(STUDIES, desk.staff.id)
-    entries = [(one, _progress(desk, one), _waits(one)) for one in mine]
+    entries = [(study_row, _progress(desk, study_row), _waits(study_row)) for study_row in mine]
     return page(desk, "studies", {"entries": entries})
 
 
-def _progress(desk: DeskRequest, one: Mapping[str, Any]) -> StudyProgress | None:
-    if one["no"] is None or one["state"] == "draft":
+def _progress(desk: DeskRequest, study_row: Mapping[str, Any]) -> StudyProgress | None:
+    if study_row["no"] is None or study_row["state"] == "draft":
         return None
-    return progress(desk.connection, one["id"])
+    return progress(desk.connection, study_row["id"])
 
 
-def _waits(one: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _waits(study_row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What somebody of this role has to see to, and where."""
-    rights, home = RIGHTS[one["role"]], f"/studies/{one['slug']}"
+    rights, home = RIGHTS[study_row["role"]], f"/studies/{study_row['slug']}"
     waits = []
-    if "design" in rights and one["missing"]:
-        waits.append((f"{many(one['missing'], 'text')} missing", f"{home}/design"))
-    if "pay" in rights and one["unpaid"]:
-        waits.append((f"{many(one['unpaid'], 'payment')} not made yet", f"{home}/pay"))
-    if "pay" in rights and one["failed"]:
-        waits.append((f"{many(one['failed'], 'payment')} failed", f"{home}/pay?state=failed"))
+    if "design" in rights and study_row["missing"]:
+        waits.append((f"{many(study_row['missing'], 'text')} missing", f"{home}/design"))
+    if "pay" in rights and study_row["unpaid"]:
+        waits.append((f"{many(study_row['unpaid'], 'payment')} not made yet", f"{home}/pay"))
+    if "pay" in rights and study_row["failed"]:
+        waits.append((f"{many(study_row['failed'], 'payment')} failed", f"{home}/pay?state=failed"))
     return waits
 
 
