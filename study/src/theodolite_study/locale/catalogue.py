@@ -31,8 +31,8 @@ LARGEST_NUMBER = 200
 @cache
 def languages() -> tuple[str, ...]:
     """Those that our texts are written in."""
-    found = sorted(path.parts[-3] for path in HERE.glob("*/LC_MESSAGES/messages.po"))
-    return (SOURCE, *found)
+    translations = sorted(path.parts[-3] for path in HERE.glob("*/LC_MESSAGES/messages.po"))
+    return (SOURCE, *translations)
 
 
 @cache

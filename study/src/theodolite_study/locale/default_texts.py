@@ -39,10 +39,10 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     gaps = {gap[1:-1] for gap in GAP.findall(text)}
     if gaps != values.keys():
         raise ValueError(f"gaps are {sorted(gaps)}, values came for {sorted(values)}")
-    return GAP.sub(lambda gap: _plain(values[gap[0][1:-1]]), text)
+    return GAP.sub(lambda gap: _escaped(values[gap[0][1:-1]]), text)
 
 
-def _plain(value: str) -> str:
+def _escaped(value: str) -> str:
     """A value on one line that Markdown leaves as it is."""
     line = " ".join(value.split())
     return "".join(f"\\{letter}" if letter in MARKS else letter for letter in line)

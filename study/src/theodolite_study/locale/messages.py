@@ -15,9 +15,9 @@ def N_(text: str) -> str:  # noqa: N802  # the name that translators' tools and 
     return text
 
 
-def NN_(one: str, many: str) -> tuple[str, str]:  # noqa: N802
+def NN_(singular: str, plural: str) -> tuple[str, str]:  # noqa: N802
     """A text with a number, translated where it is shown."""
-    return one, many
+    return singular, plural
 
 
 def worded(

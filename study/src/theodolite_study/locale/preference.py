@@ -31,14 +31,14 @@ def _weight(text: str) -> float:
         return 0.0
 
 
-def preferred_language(wanted: Sequence[str], offered: Sequence[str], default: str) -> str:
+def preferred_language(preferences: Sequence[str], offered: Sequence[str], default: str) -> str:
     """The first that is offered, or whose language is offered without its region.
 
     >>> preferred_language(["nl", "de-AT"], ["en", "de"], "en")
     'de'
     """
     by_name = {language.lower(): language for language in offered}
-    for name in wanted:
+    for name in preferences:
         for form in (name.lower(), name.lower().partition("-")[0]):
             if form in by_name:
                 return by_name[form]

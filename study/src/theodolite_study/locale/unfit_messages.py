@@ -28,7 +28,7 @@ UNFIT: dict[str, str] = {
 
 def needed(words: NullTranslations, block: BaseBlock) -> str:
     """What an answer to this block has to be."""
-    gaps = {name: _plain(value) for name, value in block.model_dump().items()}
+    gaps = {name: _formatted(value) for name, value in block.model_dump().items()}
     if isinstance(block, ChoiceBlock):
         gaps["most"] = block.most or len(block.keys())
     if isinstance(block, RegionsBlock):
@@ -48,5 +48,5 @@ def _name(block: BaseBlock) -> str:
     return "number" if kind == "slider" else kind
 
 
-def _plain(value: object) -> object:
+def _formatted(value: object) -> object:
     return f"{value:g}" if isinstance(value, float) else value

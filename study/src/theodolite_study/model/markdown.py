@@ -68,7 +68,7 @@ def _ticked(tokens: Sequence[Token]) -> None:
     number = 0
     for place, token in enumerate(tokens[2:], 2):
         words = token.children or []
-        inside = [one.type for one in tokens[place - 2 : place]]
+        inside = [opening.type for opening in tokens[place - 2 : place]]
         if inside != ["list_item_open", "paragraph_open"] or not words:
             continue
         if words[0].type == "text" and words[0].content.startswith(EMPTY_BOX):
@@ -80,13 +80,13 @@ def _ticked(tokens: Sequence[Token]) -> None:
             token.children = [before, *words, after]
 
 
-def ticks_in(shown: bytes) -> list[str]:
+def ticks_in(consent: bytes) -> list[str]:
     """What has to be ticked in a consent.
 
     >>> ticks_in(consent_bytes("- [ ] I am 18\\n- [ ] I agree"))
     ['1', '2']
     """
-    return re.findall(TICK_PATTERN, shown.decode())
+    return re.findall(TICK_PATTERN, consent.decode())
 
 
 def consent_in(page: bytes) -> bytes:
@@ -101,10 +101,10 @@ def consent_in(page: bytes) -> bytes:
     if page.count(CONSENT_BEGINS) != 1 or page.count(CONSENT_ENDS) != 1:
         raise ValueError("a page shows one consent, between its two comments")
     _, _, rest = page.partition(CONSENT_BEGINS)
-    shown, end, _ = rest.partition(CONSENT_ENDS)
+    consent, end, _ = rest.partition(CONSENT_ENDS)
     if not end:
         raise ValueError("the consent ends before it begins")
-    return shown
+    return consent
 
 
 @cache

@@ -26,7 +26,7 @@ OUTCOMES = (
 
 def pasta() -> Instrument:
     """The instrument. Its texts are in `locale/pasta`, one file a language."""
-    about: list[Block] = [
+    background: list[Block] = [
         ChoiceBlock(name="age_band", options=list(AGES), required=False),
         ChoiceBlock(name="gender", options=list(GENDERS), required=False),
         TextBlock(name="country", least=2, most=2, lines=1, required=False),
@@ -41,6 +41,6 @@ def pasta() -> Instrument:
         for name, items in RANKED.items()
     ]
     return Instrument(
-        about=[InstrumentPage(blocks=about)], before=[InstrumentPage(blocks=before)],
+        about=[InstrumentPage(blocks=background)], before=[InstrumentPage(blocks=before)],
         after=[InstrumentPage(blocks=after)], end=[InstrumentPage(blocks=end)],
     )  # fmt: skip

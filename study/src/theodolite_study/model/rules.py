@@ -103,14 +103,14 @@ def _compared(rule: Comparison, answer: Any) -> bool:
     return bool(answer > rule.value if rule.op == "gt" else answer >= rule.value)
 
 
-def same(one: Any, other: Any) -> bool:
+def same(left: Any, right: Any) -> bool:
     """Equality of JSON: 3 is 3.0, and true is not 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        pairs = zip(one, other, strict=False)
-        return len(one) == len(other) and all(same(*pair) for pair in pairs)
-    return bool(one == other)
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, list) and isinstance(right, list):
+        pairs = zip(left, right, strict=False)
+        return len(left) == len(right) and all(same(*pair) for pair in pairs)
+    return bool(left == right)
 
 
 def _number(value: Any) -> bool:

@@ -28,13 +28,13 @@ def signed_event(
     of the event where the delivery names one that is not later than its signature, else by the
     time of the signature.
     """
-    given = {name.lower(): value for name, value in headers.items()}
-    moment = given.get(TIMESTAMP, "")
+    header_values = {name.lower(): value for name, value in headers.items()}
+    moment = header_values.get(TIMESTAMP, "")
     signed = float(moment) if MOMENT.fullmatch(moment) else now
     verified = event(headers, body, secret, signed)
     if not now - OLDEST <= signed <= now + EARLIEST:
         raise RefusedInput("message of Prolific", "an old one", "one of the last 25 hours")
-    when = given.get(EVENT_TIME, "")
+    when = header_values.get(EVENT_TIME, "")
     if MOMENT.fullmatch(when) and float(when) <= signed + EARLIEST:
         signed = float(when)
     return verified, datetime.fromtimestamp(signed, timezone.utc)

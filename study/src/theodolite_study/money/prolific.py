@@ -178,10 +178,10 @@ class Prolific:
 
 def _json(content: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(content or b"{}")
+        value = json.loads(content or b"{}")
     except ValueError as error:
         raise UnclearAnswer("an answer that cannot be read") from error
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _submission(content: Any) -> Submission:

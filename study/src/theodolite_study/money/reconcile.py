@@ -51,12 +51,12 @@ def reconcile(
         " and submission_digest = any (%s) and state = 'owed' and due_at > clock_timestamp()",
         (link.study, settled),
     )
-    found = _difference(connection, link, theirs)
+    difference = _difference(connection, link, theirs)
     connection.execute(
         "update platform_link set read_at = clock_timestamp(), difference = %s where study_id = %s",
-        (Jsonb(asdict(found)), link.study),
+        (Jsonb(asdict(difference)), link.study),
     )
-    return found
+    return difference
 
 
 def _difference(

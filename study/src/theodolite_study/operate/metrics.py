@@ -46,15 +46,15 @@ def _of_processes(snapshots: list[Mapping[str, Any]]) -> Iterator[str]:
     buckets: dict[str, list[int]] = {}
     seconds: Counter[str] = Counter()
     pool: Counter[str] = Counter()
-    for one in snapshots:
-        for route, method, status, n in one["requests"]:
+    for snapshot in snapshots:
+        for route, method, status, n in snapshot["requests"]:
             requests[route, method, status] += n
-        for route, counts in one["buckets"].items():
+        for route, counts in snapshot["buckets"].items():
             before = buckets.get(route, [0] * len(counts))
             buckets[route] = [a + b for a, b in zip(before, counts, strict=True)]
-        for route, spent in one["seconds"].items():
+        for route, spent in snapshot["seconds"].items():
             seconds[route] += spent
-        pool.update(one["pool"])
+        pool.update(snapshot["pool"])
     labels = ("route", "method", "status")
     yield from _family("requests_total", "counter", (
         (dict(zip(labels, key, strict=True)), n) for key, n in sorted(requests.items())
@@ -68,7 +68,9 @@ def _of_processes(snapshots: list[Mapping[str, Any]]) -> Iterator[str]:
             yield f"theodolite_request_seconds_bucket{labels_} {upto}"
         yield f"theodolite_request_seconds_sum{_labels({'route': route})} {seconds[route]:.6f}"
         yield f"theodolite_request_seconds_count{_labels({'route': route})} {upto}"
-    yield from _family("processes", "gauge", [({}, sum(bool(one["pool"]) for one in snapshots))])
+    yield from _family(
+        "processes", "gauge", [({}, sum(bool(snapshot["pool"]) for snapshot in snapshots))]
+    )
     yield from _family("statements_total", "counter", [({}, pool["requests_num"])])
     yield from _family("statements_waited_total", "counter", [({}, pool["requests_queued"])])
     yield from _family("pool_waiting", "gauge", [({}, pool["requests_waiting"])])
@@ -77,7 +79,7 @@ def _of_processes(snapshots: list[Mapping[str, Any]]) -> Iterator[str]:
 
 def _of_database(figures: Mapping[str, Any]) -> Iterator[str]:
     studies = figures["studies"]
-    tallies = [(one["slug"], one["tally"]) for one in studies]
+    tallies = [(study["slug"], study["tally"]) for study in studies]
     yield from _family("votes_total", "counter", (
         ({"study": slug, "counted": counted}, tally.get(what, 0))
         for slug, tally in tallies for what, counted in (("votes", "yes"), ("surplus", "no"))
@@ -91,11 +93,11 @@ def _of_database(figures: Mapping[str, Any]) -> Iterator[str]:
         if what.startswith("out ") or what in ("declined", "withdrawn")
     ))  # fmt: skip
     yield from _family("study_state", "gauge", (
-        ({"study": one["slug"], "state": one["state"]}, 1) for one in studies
+        ({"study": study["slug"], "state": study["state"]}, 1) for study in studies
     ))  # fmt: skip
     yield from _family("seats_unpromised", "gauge", (
-        ({"study": one["slug"]}, one["available"]) for one in studies
-        if one["available"] is not None
+        ({"study": study["slug"]}, study["available"]) for study in studies
+        if study["available"] is not None
     ))  # fmt: skip
     for name in ("seats", "payouts"):
         yield from _family(name, "gauge", (

@@ -22,11 +22,11 @@ LONGEST = 300
 
 def postgres_program(name: str, url: str, *arguments: str) -> None:
     """Run a program on a database; its last words are the error's."""
-    told = {VARIABLES[key]: str(value) for key, value in conninfo_to_dict(url).items()
-            if key in VARIABLES}  # fmt: skip
+    variables = {VARIABLES[key]: str(value) for key, value in conninfo_to_dict(url).items()
+                 if key in VARIABLES}  # fmt: skip
     command = [str(binaries() / name), *arguments]
     done = subprocess.run(  # noqa: S603
-        command, capture_output=True, check=False, text=True, env=os.environ | told
+        command, capture_output=True, check=False, text=True, env=os.environ | variables
     )
     if done.returncode:
         words = done.stderr.strip()[-LONGEST:]

@@ -87,7 +87,7 @@ def row_sums_of(url: str) -> dict[str, Any]:
 def problems_of(url: str) -> list[str]:
     """Rules that do not hold, guards that are not there, rights that are too many."""
     with psycopg.connect(url, autocommit=True) as connection:
-        problems = [str(one) for one in violations(connection)]
+        problems = [str(violation) for violation in violations(connection)]
         return [*problems, *missing_guards(connection), *excess_rights(connection)]
 
 
@@ -102,7 +102,7 @@ def _differences(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]
 
 def _missing_pictures(backup: Path, folder: Path) -> list[str]:
     listed = json.loads((backup / PICTURE_LIST).read_text())
-    files = [str(one["file"]) for one in listed]
+    files = [str(entry["file"]) for entry in listed]
     missing = [file for file in files if not (folder / PICTURES / file).is_file()]
     return [f"{len(missing):,} pictures are missing, {missing[0]} among them"] if missing else []
 

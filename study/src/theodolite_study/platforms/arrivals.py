@@ -112,8 +112,8 @@ def from_address(
     until = time.time() + LONGEST
     try:
         if access.kind == "mturk":
-            found = mturk.arrival(parameters)
-            return found if isinstance(found, Preview) else Arrival(found, until=until)
+            identity = mturk.arrival(parameters)
+            return identity if isinstance(identity, Preview) else Arrival(identity, until=until)
         if access.kind == "invite":
             return by_invitation(parameters.get(INVITATION, ""))
         if not access.signed:

@@ -25,8 +25,8 @@ class Identity:
 
     def __post_init__(self) -> None:
         for name in ("platform", "platform_id", "study_id", "session_id"):
-            given = getattr(self, name)
-            if given is not None and not ID.fullmatch(given):
+            value = getattr(self, name)
+            if value is not None and not ID.fullmatch(value):
                 raise RefusedInput(
                     name.replace("_", " "), "something that is no id", "letters and digits",
                     "Open the study by the link on the platform's page.",
@@ -47,11 +47,13 @@ def visitor() -> Identity:
 
 def named(parameters: Mapping[str, str], name: str, platform: str) -> str:
     """A part of the address that has to be there, and filled in by the platform."""
-    given = parameters.get(name, "")
-    if not ID.fullmatch(given):
-        came = "a blank form" if "{" in given else "something that is no id" if given else "nothing"
+    value = parameters.get(name, "")
+    if not ID.fullmatch(value):
+        problem = (
+            "a blank form" if "{" in value else "something that is no id" if value else "nothing"
+        )
         raise RefusedInput(
-            f"{name} in the address", came, f"an id of {platform}",
+            f"{name} in the address", problem, f"an id of {platform}",
             f"Open the study by the link on {platform}'s page.",
         )  # fmt: skip
-    return given
+    return value

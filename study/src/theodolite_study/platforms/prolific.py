@@ -109,20 +109,20 @@ def _in_time(claims: Mapping[str, Any], now: float) -> float:
     return expires
 
 
-def _moment(given: Any) -> float | None:
+def _moment(value: Any) -> float | None:
     """A time that a calendar has; other things are not compared with clocks."""
-    number = isinstance(given, int | float) and not isinstance(given, bool)
-    return float(given) if number and 0 <= given < 1e11 else None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value < 1e11 else None
 
 
 def _meant_for(audience: Any, address: str) -> bool:
     """Whether a token is for our address: by its host alone, or by host and path."""
     ours = urlsplit(address)
-    for given in audience if isinstance(audience, list) else [audience]:
-        if not isinstance(given, str):
+    for recipient in audience if isinstance(audience, list) else [audience]:
+        if not isinstance(recipient, str):
             continue
         try:
-            theirs = urlsplit(given if "//" in given else f"{ours.scheme}://{given}")
+            theirs = urlsplit(recipient if "//" in recipient else f"{ours.scheme}://{recipient}")
             same = (theirs.scheme, theirs.hostname, theirs.port) == (
                 ours.scheme, ours.hostname, ours.port,
             )  # fmt: skip
@@ -137,8 +137,8 @@ def _meant_for(audience: Any, address: str) -> bool:
 def _identity(claims: Mapping[str, Any], expected: Expected) -> Identity:
     inside = claims.get("prolific")
     inside = inside if isinstance(inside, dict) else {}
-    given = [inside.get(name) for name in (PERSON, STUDY, SESSION)]
-    person, study, session = (value if isinstance(value, str) else "" for value in given)
+    ids = [inside.get(name) for name in (PERSON, STUDY, SESSION)]
+    person, study, session = (value if isinstance(value, str) else "" for value in ids)
     if not all(ID.fullmatch(value) for value in (person, study, session)):
         raise _refused(
             "a token without the ids", do=f"The link needs {PERSON}, {STUDY} and {SESSION}."
@@ -150,8 +150,8 @@ def _identity(claims: Mapping[str, Any], expected: Expected) -> Identity:
     return Identity(PLATFORM, person, study_id=study, session_id=session, signed=True)
 
 
-def _refused(came: str, do: str = AGAIN) -> RefusedInput:
-    return RefusedInput("the link from Prolific", came, "the link as Prolific made it", do)
+def _refused(problem: str, do: str = AGAIN) -> RefusedInput:
+    return RefusedInput("the link from Prolific", problem, "the link as Prolific made it", do)
 
 
 def unsigned_arrival(parameters: Mapping[str, str]) -> Identity:

@@ -50,18 +50,18 @@ def event(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> E
             "secret of Prolific's webhooks", "none, or a short one", f"{LEAST_SECRET} letters",
             "Ask Prolific for a secret: POST /api/v1/hooks/secrets/.",
         )  # fmt: skip
-    given = {name.lower(): value for name, value in headers.items()}
+    header_values = {name.lower(): value for name, value in headers.items()}
     if len(body) > MOST_BYTES:
         raise _refused("a large one")
-    moment = given.get(TIMESTAMP, "")
+    moment = header_values.get(TIMESTAMP, "")
     if not MOMENT.fullmatch(moment):
         raise _refused("no time")
     right = signature(secret, moment, body).encode()
-    if not hmac.compare_digest(right, given.get(SIGNATURE, "").encode(errors="replace")):
+    if not hmac.compare_digest(right, header_values.get(SIGNATURE, "").encode(errors="replace")):
         raise _refused("a signature that is not Prolific's")
     if abs(now - float(moment)) > STALE:
         raise _refused("an old one")
-    return _event(given.get(EVENT_ID, ""), hashlib.sha256(right).digest(), body)
+    return _event(header_values.get(EVENT_ID, ""), hashlib.sha256(right).digest(), body)
 
 
 def _event(name: str, delivery: bytes, body: bytes) -> Event:
@@ -77,5 +77,5 @@ def _event(name: str, delivery: bytes, body: bytes) -> Event:
     return Event(name, delivery, kind, resource, content)
 
 
-def _refused(came: str) -> RefusedInput:
-    return RefusedInput("message of Prolific", came, "one that Prolific signed just now")
+def _refused(problem: str) -> RefusedInput:
+    return RefusedInput("message of Prolific", problem, "one that Prolific signed just now")

@@ -62,20 +62,20 @@ def stored_keys(folder: Path) -> StoredKeys:
 
 def keys_in(content: bytes, name: str) -> StoredKeys:
     """The RSA keys for RS256 in a key set; others are left out."""
-    given = json_from(content, name)
-    entries = given.get("keys") if isinstance(given, dict) else None
+    key_set = json_from(content, name)
+    entries = key_set.get("keys") if isinstance(key_set, dict) else None
     if not isinstance(entries, list) or len(entries) > MOST_KEYS:
         raise RefusedInput(
             f"key set {name!r}", "something else", f"a list of at most {MOST_KEYS} keys"
         )
-    found = {}
+    keys = {}
     for entry in entries:
         key = _public_key(entry)
         if key is not None:
-            found[str(entry["kid"])] = key
-    if not found:
+            keys[str(entry["kid"])] = key
+    if not keys:
         raise RefusedInput(f"key set {name!r}", "no key for RS256", "at least one")
-    return StoredKeys(found)
+    return StoredKeys(keys)
 
 
 def _public_key(entry: Any) -> RSAPublicKey | None:

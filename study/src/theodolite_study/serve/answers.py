@@ -45,8 +45,8 @@ def stage_context(
     pages = version.instrument.pages(stage)
     orders = orders_of(pages, version.id, here["person"], stage)
     blocks = in_their_order(version.instrument.blocks(stage), pages, orders)
-    kept = FormFields(fields)
-    views = version_views(blocks, version, here["language"], kept, unfit=unfit)
+    form = FormFields(fields)
+    views = version_views(blocks, version, here["language"], form, unfit=unfit)
     return {
         "stage": stage, "blocks": views, "orders": orders,
         "errors": [view for view in views if view["error"]],

@@ -74,32 +74,13 @@ def create_app(settings: Settings) -> Starlette:
         finally:
             await calls.close()
 
-    def refuse(headers: Headers, status: int, said: str, retry_after: int) -> Response:
-        return message(site, headers, status, said, retry_after)
-
-    def fault(headers: Headers, number: str) -> Response:
-        return message(site, headers, 500, REFUSALS["fault"], number=number)
-
-    limits = settings.limits
     app = Starlette(
         routes=[
             *door_routes.ROUTES, *previews.ROUTES, *consent_routes.ROUTES, *practice_routes.ROUTES,
             *item_routes.ROUTES, *leave_routes.ROUTES, *hook_routes.ROUTES,
             Route("/static/{name}", static), Route("/healthz", alive), Route("/readyz", ready),
         ],
-        middleware=[
-            Middleware(RequestMeter, meter=meter),
-            Middleware(SafeHeaders, https=settings.https),
-            Middleware(Faults, answer=fault),
-            Middleware(OwnHost, host=settings.host, refuse=refuse),
-            Middleware(OwnPages, origin=settings.public_origin, refuse=refuse),
-            Middleware(
-                NotTooQuick, refuse=refuse, sent=Limiter(limits.posts_rate, limits.posts_burst),
-                looks=Limiter(limits.looks_rate, limits.looks_burst),
-            ),
-            Middleware(WholeBodies, limits=limits, refuse=refuse, reading=Counter(limits.readers)),
-            Middleware(NotTooMany, working=Counter(limits.in_flight), refuse=refuse),
-        ],
+        middleware=_middleware(site, meter),
         exception_handlers={
             StudyRefusal: refused, OperationalError: away, PoolTimeout: away, 404: gone,
             405: not_done,
@@ -114,22 +95,47 @@ def create_app(settings: Settings) -> Starlette:
     return app
 
 
+def _middleware(site: StudySite, meter: Meter) -> list[Middleware]:
+    """What holds around all routes, the outermost first."""
+    settings, limits = site.settings, site.settings.limits
+
+    def refuse(headers: Headers, status: int, text: str, retry_after: int) -> Response:
+        return message(site, headers, status, text, retry_after)
+
+    def fault(headers: Headers, number: str) -> Response:
+        return message(site, headers, 500, REFUSALS["fault"], number=number)
+
+    return [
+        Middleware(RequestMeter, meter=meter),
+        Middleware(SafeHeaders, https=settings.https),
+        Middleware(Faults, answer=fault),
+        Middleware(OwnHost, host=settings.host, refuse=refuse),
+        Middleware(OwnPages, origin=settings.public_origin, refuse=refuse),
+        Middleware(
+            NotTooQuick, refuse=refuse, sent=Limiter(limits.posts_rate, limits.posts_burst),
+            looks=Limiter(limits.looks_rate, limits.looks_burst),
+        ),
+        Middleware(WholeBodies, limits=limits, refuse=refuse, reading=Counter(limits.readers)),
+        Middleware(NotTooMany, working=Counter(limits.in_flight), refuse=refuse),
+    ]  # fmt: skip
+
+
 def prolific_keys(folder: Path) -> SigningKeys:
     """From a file beside the keys where there is one, else from Prolific itself."""
     return stored_keys(folder) if (folder / FILE).is_file() else FetchedKeys()
 
 
 def message(
-    site: StudySite, headers: Headers, status: int, said: str, retry_after: int = 0, *,
+    site: StudySite, headers: Headers, status: int, text: str, retry_after: int = 0, *,
     number: str = "",
 ) -> Response:  # fmt: skip
     """A refusal or a fault, as a page or for a script, in the language of whoever asks."""
     language = site.language_of(headers)
-    said = words_in(language)(said).replace("{number}", number)
+    text = words_in(language)(text).replace("{number}", number)
     if wants_json(headers):
-        response: Response = JSONResponse({"message": said, "errors": [said]}, status)
+        response: Response = JSONResponse({"message": text, "errors": [text]}, status)
     else:
-        context = {"status": status, "message": said}
+        context = {"status": status, "message": text}
         response = HTMLResponse(site.pages.page("message", language, "", context), status)
     if retry_after:
         response.headers["retry-after"] = str(retry_after)
@@ -156,8 +162,8 @@ async def not_done(request: Request, error: Exception) -> Response:
 
 async def away(request: Request, error: Exception) -> Response:
     """The database does not answer: whatever was sent is sent again by its page."""
-    said = "The study cannot be reached just now. Please try again in a moment."
-    return message(request.app.state.site, request.headers, 503, said, 2)
+    text = "The study cannot be reached just now. Please try again in a moment."
+    return message(request.app.state.site, request.headers, 503, text, 2)
 
 
 async def static(request: Request) -> Response:

@@ -128,12 +128,12 @@ def _ranking(block: RankingBlock, fields: Fields) -> Any:
 
 
 def _regions(block: RegionsBlock, fields: Fields) -> Any:
-    drawn = _first(fields, block.name)
-    if drawn:
+    drawing = _first(fields, block.name)
+    if drawing:
         try:
-            shapes = json.loads(drawn)
+            shapes = json.loads(drawing)
         except (ValueError, RecursionError):
-            return drawn
+            return drawing
         if shapes or _first(fields, f"{block.name}_nothing"):
             return shapes
         return None

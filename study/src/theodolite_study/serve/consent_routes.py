@@ -37,14 +37,14 @@ async def consent_page(request: Request) -> Response:
 async def _form(request: Request, here: dict[str, Any], error: str = "") -> Response:
     site = site_of(request)
     session = digest_of(site.token(request))
-    asked = here if here["newer"] is None else here | {"version": here["newer"]}
-    version = await site.version(asked, session)
+    current = here if here["newer"] is None else here | {"version": here["newer"]}
+    version = await site.version(current, session)
     language = here["language"]
     if language not in version.consent:
         raise Refused(409, REFUSALS["no consent"])
-    shown, digest = version.consent[language]
+    consent, digest = version.consent[language]
     context = {
-        "consent": consent_part(shown), "digest": digest.hex(), "version_id": version.id,
+        "consent": consent_part(consent), "digest": digest.hex(), "version_id": version.id,
         "again": here["state"] != "landed", "notice": site.said(request, error) if error else "",
     }  # fmt: skip
     return site.page("consent", version, language, session, context, 409 if error else 200)
@@ -57,27 +57,27 @@ async def agree(request: Request) -> Response:
     fields = await form_of(request, site, session)
     here = await site.calls.taken("st_here", session)
     number = _whole(fields, "version")
-    asked = here["newer"] if number == here["newer"] else here["version"]
-    version = await site.version(here | {"version": asked}, session)
-    shown, _ = version.consent.get(here["language"], (b"", b""))
-    if set(ticks_in(shown)) - set(fields.get("tick", [])):
+    version_id = here["newer"] if number == here["newer"] else here["version"]
+    version = await site.version(here | {"version": version_id}, session)
+    consent, _ = version.consent.get(here["language"], (b"", b""))
+    if set(ticks_in(consent)) - set(fields.get("tick", [])):
         return await _form(request, here, REFUSALS["ticks"])
     code = site.keys.code_digest(site.keys.withdrawal_code(here["person"]))
     digest = _bytes(fields, "digest")
-    came = await site.calls.step("st_consent", session, number, here["language"], digest, code)
-    if came["word"] == "old form":
+    result = await site.calls.step("st_consent", session, number, here["language"], digest, code)
+    if result["word"] == "old form":
         return await _form(
             request, await site.calls.taken("st_here", session), REFUSALS["old form"]
         )
-    if came["word"] == "full":
-        version = await site.versions.version(came["version"])
+    if result["word"] == "full":
+        version = await site.versions.version(result["version"])
         context = {"outcome": "full", "amount": 0, "currency": here["currency"], "code": "",
                    "way": way_out(version, "full"), "kept": NOTHING_KEPT}  # fmt: skip
         response = site.page("ended", version, here["language"], session, context)
         cookies.forget_session(response)
         return response
-    if came["word"] != "ok":
-        raise refusal(came)
+    if result["word"] != "ok":
+        raise refusal(result)
     return onward(request, "/go")
 
 
@@ -155,10 +155,10 @@ async def stage_answers(request: Request) -> Response:
             return unfit_for_script(error, here["language"])
         context = stage_context(version, stage, here, fields, error.blocks)
         return site.page("stage", version, here["language"], session, context, error.status)
-    shown = orders_of(version.instrument.pages(stage), version.id, here["person"], stage)
+    orders = orders_of(version.instrument.pages(stage), version.id, here["person"], stage)
     away = turned_away(version.settings, answers | device_of(fields)) if stage == "door" else None
     await site.calls.taken(
-        "st_answer", session, stage, answers, shown, payload_digest(answers), away,
+        "st_answer", session, stage, answers, orders, payload_digest(answers), away,
         measures(fields, "client"),
     )  # fmt: skip
     return onward(request, "/go" if stage != "end" else "/finish")

@@ -32,14 +32,14 @@ def cookies_of(request: Request) -> Cookies:
 
 
 def _plausible(request: Request, name: str) -> str:
-    given = request.cookies.get(name, "")
-    return given if len(given) <= LONGEST and given.isascii() else ""
+    value = request.cookies.get(name, "")
+    return value if len(value) <= LONGEST and value.isascii() else ""
 
 
 def arrival_of(request: Request) -> str:
     """What was kept of the link by which somebody came."""
-    given = request.cookies.get(ARRIVAL, "")
-    return given if len(given) <= LONGEST_ARRIVAL and given.isascii() else ""
+    value = request.cookies.get(ARRIVAL, "")
+    return value if len(value) <= LONGEST_ARRIVAL and value.isascii() else ""
 
 
 def keep_arrival(response: Response, value: str) -> None:

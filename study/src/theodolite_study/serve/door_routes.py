@@ -48,69 +48,69 @@ def site_of(request: Request) -> StudySite:
 async def landing(request: Request) -> Response:
     """The welcome page, in the language that was asked for. Ids in the address leave it."""
     site, slug = site_of(request), request.path_params["slug"]
-    came = await _landing(request)
-    if "version" not in came:
-        return _first_page(request, None, came)
-    version = await site.versions.version(came["version"])
+    study = await _landing(request)
+    if "version" not in study:
+        return _first_page(request, None, study)
+    version = await site.versions.version(study["version"])
     access = access_of(version.settings)
     parameters = dict(request.query_params)
     if arrivals.names_somebody(access, parameters) and request.method != "HEAD":
-        return await _named(request, version, came, parameters)
+        return await _named_arrival(request, version, study, parameters)
     arrival = arrivals.opened(site.keys, slug, cookies.arrival_of(request))
-    if came["own"] not in (None, "landed") and arrival is None:
+    if study["own"] not in (None, "landed") and arrival is None:
         return onward(request, "/go")
-    return _first_page(request, version, came, arrival=arrival)
+    return _first_page(request, version, study, arrival=arrival)
 
 
 async def _landing(request: Request) -> dict[str, Any]:
     """What the first page needs; whoever takes part is told by their session."""
     token = cookies.cookies_of(request).session
-    came = await site_of(request).calls.step(
+    study = await site_of(request).calls.step(
         "st_landing", request.path_params["slug"], digest_of(token) if token else None
     )
-    if came["word"] == "not here":
+    if study["word"] == "not here":
         raise NotHere
-    return came
+    return study
 
 
-async def _named(
-    request: Request, version: StudyVersion, came: dict[str, Any], parameters: dict[str, str]
+async def _named_arrival(
+    request: Request, version: StudyVersion, study: dict[str, Any], parameters: dict[str, str]
 ) -> Response:
     """Somebody whom an address names: they are kept in a cookie until they press the button."""
     site, slug = site_of(request), request.path_params["slug"]
     access = access_of(version.settings)
     if access.kind == "mturk" and request.headers.get("sec-fetch-dest") == "iframe":
-        response = _first_page(request, version, came, framed=f"?{urlencode(parameters)}")
+        response = _first_page(request, version, study, framed=f"?{urlencode(parameters)}")
         response.headers["content-security-policy"] = FRAMED
         return response
     address = f"{site.settings.public_origin}/s/{slug}"
     # the keys of Prolific may have to be fetched
-    found = await run_in_threadpool(
+    arrival = await run_in_threadpool(
         arrivals.from_address, access, parameters, address, site.signing_keys
     )
-    if isinstance(found, Preview):
-        return _first_page(request, version, came, looks=True)
+    if isinstance(arrival, Preview):
+        return _first_page(request, version, study, looks=True)
     language = request.query_params.get("lang", "")
     query = f"?{urlencode({'lang': language})}" if language else ""
     response = RedirectResponse(f"/s/{slug}{query}", 303)
-    cookies.keep_arrival(response, found.sealed(site.keys, slug))
+    cookies.keep_arrival(response, arrival.sealed(site.keys, slug))
     return response
 
 
 def _first_page(  # noqa: PLR0913  each is a thing that the page says
-    request: Request, version: StudyVersion | None, came: Mapping[str, Any], *,
+    request: Request, version: StudyVersion | None, study: Mapping[str, Any], *,
     arrival: Arrival | None = None, looks: bool = False, framed: str = "", error: str = "",
     needs_code: bool = False, somebody_else: bool = False, status: int = 200,
 ) -> Response:  # fmt: skip
     site = site_of(request)
     fresh = cookies.cookies_of(request).before or cookies.new_before()
-    languages = came.get("languages") or list(catalogue_languages())
-    language = language_for(request, languages, came.get("default_language", "en"))
+    languages = study.get("languages") or list(catalogue_languages())
+    language = language_for(request, languages, study.get("default_language", "en"))
     access = access_of(version.settings) if version else Access()
-    open_ = came["word"] == "ok"
+    open_ = study["word"] == "ok"
     context: dict[str, Any] = {
-        "slug": request.path_params["slug"], "study_state": came["study_state"], "open": open_,
-        "full": came["word"] == "full", "languages": came.get("languages", []),
+        "slug": request.path_params["slug"], "study_state": study["study_state"], "open": open_,
+        "full": study["word"] == "full", "languages": study.get("languages", []),
         "welcome": version.text("welcome", language) if version else "",
         "minutes": version.settings.get("minutes", 0) if version else 0,
         "needs_invite": access.kind == "invite" and arrival is None and not needs_code,
@@ -130,8 +130,8 @@ def _first_page(  # noqa: PLR0913  each is a thing that the page says
 
 def language_for(request: Request, offered: list[str], default: str) -> str:
     """`?lang=`, else what the browser prefers, else the version's own."""
-    wanted = [request.query_params.get("lang", ""), *accepted(request.headers)]
-    return preferred_language(wanted, offered, default)
+    preferences = [request.query_params.get("lang", ""), *accepted(request.headers)]
+    return preferred_language(preferences, offered, default)
 
 
 async def begin(request: Request) -> Response:
@@ -139,14 +139,14 @@ async def begin(request: Request) -> Response:
     site, slug = site_of(request), request.path_params["slug"]
     before = cookies.before_digest(cookies.cookies_of(request).before)
     fields = await form_of(request, site, before)
-    came = await _landing(request)
-    if "version" not in came:
+    study = await _landing(request)
+    if "version" not in study:
         return onward(request, f"/s/{slug}")
-    version = await site.versions.version(came["version"])
+    version = await site.versions.version(study["version"])
     access = access_of(version.settings)
     arrival = arrivals.opened(site.keys, slug, cookies.arrival_of(request))
     if "again" in fields:
-        return await _again(request, version, came, fields)
+        return await _again(request, version, study, fields)
     if access.kind == "invite" and arrival is None:
         arrival = arrivals.by_invitation((fields.get("code") or [""])[0])
     elif access.kind == "link":
@@ -157,11 +157,11 @@ async def begin(request: Request) -> Response:
         return _wrong_device(request, version)
     if not await room_for_newcomer(site, request, access.kind):
         return _waiting(request, version)
-    return await _arrived(request, version, came, arrival, fields)
+    return await _arrived(request, version, study, arrival, fields)
 
 
 async def _arrived(
-    request: Request, version: StudyVersion, came: dict[str, Any], arrival: Arrival,
+    request: Request, version: StudyVersion, study: dict[str, Any], arrival: Arrival,
     fields: Mapping[str, Sequence[str]],
 ) -> Response:  # fmt: skip
     site, slug = site_of(request), request.path_params["slug"]
@@ -180,15 +180,15 @@ async def _arrived(
         cookies.forget_arrival(response)
         return response
     if word == "full":
-        return _first_page(request, version, {**came, "word": "full"}, arrival=arrival)
+        return _first_page(request, version, {**study, "word": "full"}, arrival=arrival)
     if word == "code needed":
         return onward(request, f"/s/{slug}/again")
     if word == "somebody else":
-        return _first_page(request, version, came, arrival=arrival, somebody_else=True)
+        return _first_page(request, version, study, arrival=arrival, somebody_else=True)
     if word == "not open":
         return onward(request, f"/s/{slug}")
-    said = REFUSALS.get(word, REFUSALS["stage"])
-    return _first_page(request, version, came, error=site.said(request, said),
+    message = REFUSALS.get(word, REFUSALS["stage"])
+    return _first_page(request, version, study, error=site.said(request, message),
                        status=REFUSED.get(word, 409))  # fmt: skip
 
 
@@ -204,17 +204,17 @@ def session_end() -> datetime:
 
 async def again_page(request: Request) -> Response:
     """Somebody began on another device, and nobody vouches for them."""
-    came = await _landing(request)
-    if came["own"] is not None:
+    study = await _landing(request)
+    if study["own"] is not None:
         return onward(request, "/go")
-    if "version" not in came:
+    if "version" not in study:
         return onward(request, f"/s/{request.path_params['slug']}")
-    version = await site_of(request).versions.version(came["version"])
-    return _first_page(request, version, {**came, "word": "ok"}, needs_code=True)
+    version = await site_of(request).versions.version(study["version"])
+    return _first_page(request, version, {**study, "word": "ok"}, needs_code=True)
 
 
 async def _again(
-    request: Request, version: StudyVersion, came: dict[str, Any],
+    request: Request, version: StudyVersion, study: dict[str, Any],
     fields: Mapping[str, Sequence[str]],
 ) -> Response:  # fmt: skip
     """The code that they got is the proof."""
@@ -224,7 +224,7 @@ async def _again(
     code = site.keys.code_digest((fields.get("again") or [""])[0][:200])
     went = await site.calls.step("st_again", slug, code, digest_of(token), session_end())
     if went["word"] != "ok":
-        return _first_page(request, version, {**came, "word": "ok"}, needs_code=True, status=422,
+        return _first_page(request, version, {**study, "word": "ok"}, needs_code=True, status=422,
                            error=site.said(request, REFUSALS["code"]))  # fmt: skip
     response = onward(request, "/go")
     cookies.keep_session(response, token)
@@ -236,11 +236,11 @@ def device_of(fields: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """What a page said of the device; nothing without scripts, and nobody is sent away for it."""
     text = (fields.get("client") or ["{}"])[0]
     try:
-        said = json.loads(text) if len(text) < 4000 else {}
+        device = json.loads(text) if len(text) < 4000 else {}
     except (ValueError, RecursionError):
         return {}
-    said = said if isinstance(said, dict) else {}
-    width, pointer = said.get("width"), said.get("pointer")
+    device = device if isinstance(device, dict) else {}
+    width, pointer = device.get("width"), device.get("pointer")
     known: dict[str, Any] = {}
     if isinstance(width, int) and not isinstance(width, bool) and 0 < width < 100_000:
         known[WIDTH] = width

@@ -33,12 +33,12 @@ async def next_item(request: Request) -> Response:
     return _went(request, await site.calls.taken("st_next", session))
 
 
-def _went(request: Request, came: dict[str, Any]) -> Response:
+def _went(request: Request, result: dict[str, Any]) -> Response:
     """From what a step says comes next to the page for it."""
-    if came["go"] == "item":
-        return onward(request, f"/a/{came['item']}")
-    if came["go"] == "wait":
-        return onward(request, f"/wait?seconds={int(came['seconds'])}")
+    if result["go"] == "item":
+        return onward(request, f"/a/{result['item']}")
+    if result["go"] == "wait":
+        return onward(request, f"/wait?seconds={int(result['seconds'])}")
     places = {
         "consent": "/consent",
         "done": "/finish",
@@ -46,18 +46,18 @@ def _went(request: Request, came: dict[str, Any]) -> Response:
         "end": "/done",
         "stage": "/go",
     }
-    return onward(request, places.get(came["go"], "/closed"))
+    return onward(request, places.get(result["go"], "/closed"))
 
 
 async def item_page(request: Request) -> Response:
     """The page of an item. Its step stamps the moment from which the explanation may be seen."""
     site, item = site_of(request), request.path_params["item"]
     session = digest_of(site.token(request))
-    came = await site.calls.taken("st_item", session, item, LOOKING)
-    site.remember(session, came)
-    version = await site.version(came, session)
-    context = item_context(came, version, site.addresses, session)
-    return site.page("item", version, came["language"], session, context)
+    row = await site.calls.taken("st_item", session, item, LOOKING)
+    site.remember(session, row)
+    version = await site.version(row, session)
+    context = item_context(row, version, site.addresses, session)
+    return site.page("item", version, row["language"], session, context)
 
 
 async def own_answer(request: Request) -> Response:
@@ -65,14 +65,14 @@ async def own_answer(request: Request) -> Response:
     site, item = site_of(request), request.path_params["item"]
     session = digest_of(site.token(request))
     fields = await form_of(request, site, session)
-    version, shown, came = await _known(site, session, item)
-    blocks = asked_blocks(version, "before", shown)
+    version, instance, row = await _known(site, session, item)
+    blocks = asked_blocks(version, "before", instance)
     try:
-        answers = answers_from(blocks, fields, came["earlier"], picture_size(shown))
+        answers = answers_from(blocks, fields, row["earlier"], picture_size(instance))
     except UnfitForm as error:
         return await _asked_again(request, site, session, fields, error)
     await site.calls.taken(
-        "st_baseline", session, item, answers, _orders(version, came, "before"),
+        "st_baseline", session, item, answers, _orders(version, row, "before"),
         measures(fields, "client"), payload_digest(answers),
     )  # fmt: skip
     return onward(request, f"/a/{item}")
@@ -83,10 +83,10 @@ async def ratings(request: Request) -> Response:
     site, item = site_of(request), request.path_params["item"]
     session = digest_of(site.token(request))
     fields = await form_of(request, site, session)
-    version, shown, came = await _known(site, session, item)
-    blocks = asked_blocks(version, "after", shown)
+    version, instance, row = await _known(site, session, item)
+    blocks = asked_blocks(version, "after", instance)
     try:
-        answers = answers_from(blocks, fields, came["earlier"], picture_size(shown))
+        answers = answers_from(blocks, fields, row["earlier"], picture_size(instance))
     except UnfitForm as error:
         return await _asked_again(request, site, session, fields, error)
     try:
@@ -94,7 +94,7 @@ async def ratings(request: Request) -> Response:
     except ValueError as error:
         raise Invalid("This form has no key. Please load the page again.") from error
     went = await site.calls.taken(
-        "st_rate", session, item, answers, _orders(version, came, "after"), key,
+        "st_rate", session, item, answers, _orders(version, row, "after"), key,
         payload_digest(answers), measures(fields, "durations"), measures(fields, "client"),
     )  # fmt: skip
     return _went(request, went)
@@ -108,10 +108,10 @@ async def _asked_again(
     if wants_script(request):
         return unfit_for_script(error, site.language_of(request.headers))
     item = request.path_params["item"]
-    came = await site.calls.taken("st_item", session, item, not LOOKING)
-    version = await site.version(came, session)
-    context = item_context(came, version, site.addresses, session, fields, error.blocks)
-    return site.page("item", version, came["language"], session, context, error.status)
+    row = await site.calls.taken("st_item", session, item, not LOOKING)
+    version = await site.version(row, session)
+    context = item_context(row, version, site.addresses, session, fields, error.blocks)
+    return site.page("item", version, row["language"], session, context, error.status)
 
 
 async def _known(
@@ -120,15 +120,15 @@ async def _known(
     """The item that a form is about: from memory where its page was made by this process."""
     remembered = site.items.get((session, item))
     if remembered is None:
-        came = await site.calls.taken("st_item", session, item, not LOOKING)
-        remembered = site.remember(session, came)
+        row = await site.calls.taken("st_item", session, item, not LOOKING)
+        remembered = site.remember(session, row)
     version = await site.version(remembered, session)
     return version, remembered["shown"], remembered
 
 
-def _orders(version: StudyVersion, came: dict[str, Any], stage: Any) -> dict[str, Any]:
+def _orders(version: StudyVersion, row: dict[str, Any], stage: Any) -> dict[str, Any]:
     pages = version.instrument.pages(stage)
-    return orders_of(pages, version.id, came["person"], came["position"])
+    return orders_of(pages, version.id, row["person"], row["position"])
 
 
 async def sent_json(request: Request, site: StudySite, session: bytes) -> dict[str, Any]:
@@ -145,8 +145,8 @@ async def draft(request: Request) -> Response:
     site, item = site_of(request), request.path_params["item"]
     session = digest_of(site.token(request))
     content = await sent_json(request, site, session)
-    came = await site.calls.taken("st_draft", session, item, content)
-    return _lease(came)
+    result = await site.calls.taken("st_draft", session, item, content)
+    return _lease(result)
 
 
 async def heartbeat(request: Request) -> Response:
@@ -157,9 +157,9 @@ async def heartbeat(request: Request) -> Response:
     return _lease(await site.calls.taken("st_beat", session, item))
 
 
-def _lease(came: dict[str, Any]) -> Response:
-    lost = came.get("lease") is None
-    return JSONResponse({"lease_seconds": seconds_left(came.get("lease")), "lost": lost})
+def _lease(result: dict[str, Any]) -> Response:
+    lost = result.get("lease") is None
+    return JSONResponse({"lease_seconds": seconds_left(result.get("lease")), "lost": lost})
 
 
 async def release(request: Request) -> Response:

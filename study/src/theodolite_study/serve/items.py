@@ -22,63 +22,63 @@ SIZES = "sizes"
 """Of what an instance shows: no explanation, unlike all its other objects, which blocks compare."""
 
 
-def asked_blocks(version: StudyVersion, stage: Stage, shown: Mapping[str, Any]) -> list[BaseBlock]:
+def asked_blocks(
+    version: StudyVersion, stage: Stage, instance: Mapping[str, Any]
+) -> list[BaseBlock]:
     """Blocks of a stage without those that ask for what this explanation does not have."""
     needs = version.settings.get("needs", {})
-    picture = shown["shown"].get("picture")
+    picture = instance["shown"].get("picture")
     return [
         block for block in version.instrument.blocks(stage)
-        if (block.name not in needs or shown.get(needs[block.name]) is not None)
+        if (block.name not in needs or instance.get(needs[block.name]) is not None)
         and (picture or not isinstance(block, RegionsBlock))
     ]  # fmt: skip
 
 
-def picture_size(shown: Mapping[str, Any]) -> Size | None:
+def picture_size(instance: Mapping[str, Any]) -> Size | None:
     """Width and height of the picture that is asked about; None where there is none."""
-    size = shown.get(SIZES, {}).get(shown["shown"].get("picture"))
+    size = instance.get(SIZES, {}).get(instance["shown"].get("picture"))
     return None if size is None else (size[0], size[1])
 
 
 def item_context(
-    came: Mapping[str, Any], version: StudyVersion, addresses: PictureAddresses, session: bytes,
+    row: Mapping[str, Any], version: StudyVersion, addresses: PictureAddresses, session: bytes,
     fields: Mapping[str, Any] | None = None, unfit: Sequence[BaseBlock] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """Before one's own answer nothing but the picture is named; afterwards all of it.
 
     Args:
-        came: What the item's step returned.
+        row: What the item's step returned.
         version: The person's.
         addresses: Where pictures are.
         session: Whose they are.
         fields: A form that was refused; without one, the draft is shown.
         unfit: Blocks that were refused.
     """
-    before, shown = came["own"] is None, came["shown"]
+    before, instance = row["own"] is None, row["shown"]
     stage: Stage = "before" if before else "after"
-    first, language = shown["shown"], came["language"]
+    first, language = instance["shown"], row["language"]
     label = first.get("predicted", "")
-    explained = ExplanationViews(addresses, session, shown.get(SIZES, {}))
-    orders = orders_of(
-        version.instrument.pages(stage), version.id, came["person"], came["position"]
-    )
+    explained = ExplanationViews(addresses, session, instance.get(SIZES, {}))
+    orders = orders_of(version.instrument.pages(stage), version.id, row["person"], row["position"])
     blocks = in_their_order(
-        asked_blocks(version, stage, shown), version.instrument.pages(stage), orders
+        asked_blocks(version, stage, instance), version.instrument.pages(stage), orders
     )
-    kept = FormFields(came["draft"] if fields is None else fields)
-    views = version_views(blocks, version, language, kept, label, unfit)
+    form = FormFields(row["draft"] if fields is None else fields)
+    views = version_views(blocks, version, language, form, label, unfit)
     context: dict[str, Any] = {
-        "before": before, "action": f"/a/{came['item']}", "position": came["done"] + 1,
-        "of": came["promised"], "label": label, "blocks": views, "orders": orders,
+        "before": before, "action": f"/a/{row['item']}", "position": row["done"] + 1,
+        "of": row["promised"], "label": label, "blocks": views, "orders": orders,
         "errors": [view for view in views if view["error"]],
         "explanation": explained.of(first, before=before),
-        "instruction": shown.get("instruction") or "",
-        "lease_seconds": seconds_left(came["lease"]), "key": str(uuid4()), "practice": False,
-        "earlier": compared_answers(blocks, came["earlier"]), "parts": {},
-        "legend": came.get("legend") or "signed",
-        "amount": came.get("if_stopped"), "currency": came.get("currency") or "",
+        "instruction": instance.get("instruction") or "",
+        "lease_seconds": seconds_left(row["lease"]), "key": str(uuid4()), "practice": False,
+        "earlier": compared_answers(blocks, row["earlier"]), "parts": {},
+        "legend": row.get("legend") or "signed",
+        "amount": row.get("if_stopped"), "currency": row.get("currency") or "",
     }  # fmt: skip
     if not before:
-        parts = {n: part for n, part in shown.items() if isinstance(part, dict) and n != SIZES}
+        parts = {n: part for n, part in instance.items() if isinstance(part, dict) and n != SIZES}
         context["parts"] = {name: explained.of(part, before=before) for name, part in parts.items()}
     return context
 

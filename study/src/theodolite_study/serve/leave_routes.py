@@ -20,10 +20,10 @@ async def finish(request: Request) -> Response:
     """All items are done, or nothing is left: questions at the end, then the way out."""
     site = site_of(request)
     session = digest_of(site.token(request))
-    came = await site.calls.step("st_leave", session, "finished")
-    if came["word"] == "stage" and came.get("missing") == "end":
+    result = await site.calls.step("st_leave", session, "finished")
+    if result["word"] == "stage" and result.get("missing") == "end":
         return onward(request, "/stage/end")
-    if came["word"] == "stage":
+    if result["word"] == "stage":
         return onward(request, "/go")
     return onward(request, "/done")
 
@@ -95,15 +95,15 @@ async def withdraw(request: Request) -> Response:
     version = await site.version(here, session) if known else None
     if not known:
         await need_patience(site, request)
-    came = await site.calls.step("st_withdraw", _code(site, here, fields), paid)
-    if came["word"] != "ok":
+    result = await site.calls.step("st_withdraw", _code(site, here, fields), paid)
+    if result["word"] != "ok":
         raise NotHere(REFUSALS["code"])
-    version = version or await site.versions.version(came["version"])
+    version = version or await site.versions.version(result["version"])
     language = here.get("language") or version.languages[0]
     context = {
-        "outcome": "withdrawn", "amount": came["amount"], "currency": here.get("currency", ""),
+        "outcome": "withdrawn", "amount": result["amount"], "currency": here.get("currency", ""),
         "way": way_out(version, "withdrawn"), "code": "",
-        "kept": "submission" if came["amount"] else NOTHING_KEPT,
+        "kept": "submission" if result["amount"] else NOTHING_KEPT,
     }  # fmt: skip
     response = site.page("ended", version, language, session, context)
     cookies.forget_session(response)
@@ -137,8 +137,8 @@ async def _notice(request: Request, name: str) -> Response:
     session = digest_of(site.token(request))
     here = await site.calls.taken("st_here", session)
     version = await site.version(here, session)
-    asked = request.query_params.get("seconds", "5")
-    seconds = min(int(asked), 60) if asked.isascii() and asked.isdigit() else 5
+    text = request.query_params.get("seconds", "5")
+    seconds = min(int(text), 60) if text.isascii() and text.isdigit() else 5
     context = {"seconds": max(seconds, 1), "study_state": here["study_state"]}
     return site.page(name, version, here["language"], session, context)
 

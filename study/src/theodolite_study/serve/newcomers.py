@@ -42,14 +42,14 @@ def network_key(site: StudySite, request: Request, purpose: str) -> bytes:
 async def room_for_newcomer(site: StudySite, request: Request, platform: str) -> bool:
     """Whether somebody new is let in now; if not, they wait. Many of one network are refused."""
     limits = site.settings.limits
-    came = await site.calls.step(
+    result = await site.calls.step(
         "st_newcomer", network_key(site, request, platform),
         limits.newcomers_rate, float(limits.newcomers_burst),
         limits.landings_rate, float(limits.landings_burst),
     )  # fmt: skip
-    if came["word"] == "quick":
+    if result["word"] == "quick":
         raise Refused(429, QUICK, WAIT)
-    return bool(came["word"] == "ok")
+    return bool(result["word"] == "ok")
 
 
 async def need_patience(site: StudySite, request: Request) -> None:

@@ -89,9 +89,9 @@ def markdown(text: str) -> Markup:
     return Markup(as_html(text))  # noqa: S704  everything but the few marks is escaped
 
 
-def consent_part(shown: bytes) -> Markup:
+def consent_part(consent: bytes) -> Markup:
     """The consent as the page contains it: its bytes, between two comments."""
-    part = CONSENT_BEGINS + shown + CONSENT_ENDS
+    part = CONSENT_BEGINS + consent + CONSENT_ENDS
     return Markup(part.decode())  # noqa: S704  made by us
 
 
@@ -107,11 +107,11 @@ class StaticFile:
 
 def files_in(folder: Path) -> Mapping[str, StaticFile]:
     """All files of a folder that pages may ask for, by name; others are not served."""
-    found = {}
+    files = {}
     for path in sorted(folder.rglob("*")):
         kind = KINDS.get(path.suffix)
         if kind is not None and path.is_file():
             content = path.read_bytes()
             tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-            found[path.relative_to(folder).as_posix()] = StaticFile(content, kind, tag)
-    return found
+            files[path.relative_to(folder).as_posix()] = StaticFile(content, kind, tag)
+    return files

@@ -21,32 +21,32 @@ async def practice(request: Request) -> Response:
     site = site_of(request)
     session = digest_of(site.token(request))
     number = request.path_params.get("number")
-    came = await site.calls.step("st_practice", session, number)
-    if came["word"] == "not here" and came.get("state") != "training":
+    row = await site.calls.step("st_practice", session, number)
+    if row["word"] == "not here" and row.get("state") != "training":
         return onward(request, "/go")
-    if came["word"] != "ok":
+    if row["word"] != "ok":
         raise NotHere
-    return await _page(site, session, came)
+    return await _page(site, session, row)
 
 
 async def _page(
-    site: StudySite, session: bytes, came: Mapping[str, Any],
+    site: StudySite, session: bytes, row: Mapping[str, Any],
     fields: Mapping[str, Sequence[str]] | None = None, error: UnfitForm | None = None,
 ) -> Response:  # fmt: skip
-    version = await site.version(came, session)
+    version = await site.version(row, session)
     as_item = {
-        **came, "item": came["number"], "done": came["number"] - 1, "promised": came["of"],
-        "draft": {}, "lease": None, "person": came["instance"], "position": came["number"],
+        **row, "item": row["number"], "done": row["number"] - 1, "promised": row["of"],
+        "draft": {}, "lease": None, "person": row["instance"], "position": row["number"],
     }  # fmt: skip
     unfit = () if error is None else error.blocks
     context: dict[str, Any] = item_context(as_item, version, site.addresses, session, fields, unfit)
     context |= {
-        "action": f"/practice/{came['number']}", "practice": True, "passed": came["passed"],
-        "feedback": came["feedback"] or "", "last": came["number"] == came["of"],
+        "action": f"/practice/{row['number']}", "practice": True, "passed": row["passed"],
+        "feedback": row["feedback"] or "", "last": row["number"] == row["of"],
     }  # fmt: skip
-    name = "item" if came["answers"] is None else "feedback"
+    name = "item" if row["answers"] is None else "feedback"
     status = 200 if error is None else error.status
-    return site.page(name, version, came["language"], session, context, status)
+    return site.page(name, version, row["language"], session, context, status)
 
 
 async def practice_own(request: Request) -> Response:
@@ -63,15 +63,15 @@ async def _sent(request: Request, stage: Any, step: str) -> Response:
     site, number = site_of(request), request.path_params["number"]
     session = digest_of(site.token(request))
     fields = await form_of(request, site, session)
-    came = await site.calls.taken("st_practice", session, number)
-    version = await site.version(came, session)
-    blocks = asked_blocks(version, stage, came["shown"])
+    row = await site.calls.taken("st_practice", session, number)
+    version = await site.version(row, session)
+    blocks = asked_blocks(version, stage, row["shown"])
     try:
-        answers = answers_from(blocks, fields, came["earlier"], picture_size(came["shown"]))
+        answers = answers_from(blocks, fields, row["earlier"], picture_size(row["shown"]))
     except UnfitForm as error:
         if wants_script(request):
-            return unfit_for_script(error, came["language"])
-        return await _page(site, session, came, fields, error)
+            return unfit_for_script(error, row["language"])
+        return await _page(site, session, row, fields, error)
     await site.calls.taken(step, session, number, answers)
     return onward(request, f"/practice/{number}")
 

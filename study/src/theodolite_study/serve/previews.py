@@ -52,8 +52,8 @@ def _signed(request: Request) -> dict[str, str]:
     """The parts of an address that we made and that still holds."""
     site, slug = site_of(request), request.path_params["slug"]
     parts = {name: request.query_params.get(name, "") for name in PARTS}
-    given = request.query_params.get("mac", "").encode(errors="replace")
-    good = hmac.compare_digest(_mac(site.keys, slug, parts).encode(), given)
+    mac = request.query_params.get("mac", "").encode(errors="replace")
+    good = hmac.compare_digest(_mac(site.keys, slug, parts).encode(), mac)
     if not good or not 0 < int(parts["ends"]) - time.time() <= LONGEST:
         raise NotHere
     return parts
@@ -77,15 +77,15 @@ async def preview_begin(request: Request) -> Response:
     await form_of(request, site, cookies.before_digest(cookies.cookies_of(request).before))
     who, token = visitor(), secrets.token_urlsafe(32)
     names = (slug, who.platform, who.platform_id)
-    came = await site.calls.step(
+    result = await site.calls.step(
         "st_arrive", slug_=slug, platform_=who.platform, person_=site.keys.person(*names),
         sealed=None, bar=site.keys.bar(*names), pseudonym_=new_pseudonym(), submission_=None,
         submission_digest_=None, language_=parts["language"], tok=digest_of(token),
         ends=session_end(), preview_=True, version_=int(parts["version"]),
         condition_=parts["condition"] or None,
     )  # fmt: skip
-    if came["word"] != "ok":
-        raise refusal(came)
+    if result["word"] != "ok":
+        raise refusal(result)
     response = onward(request, "/go")
     cookies.keep_session(response, token)
     return response

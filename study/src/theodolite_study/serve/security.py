@@ -114,8 +114,8 @@ class OwnPages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass it on, or refuse."""
-        asked = scope["type"] == "http" and scope["path"] not in WEBHOOKS
-        if asked and scope["method"] not in SAFE:
+        from_browser = scope["type"] == "http" and scope["path"] not in WEBHOOKS
+        if from_browser and scope["method"] not in SAFE:
             headers = Headers(scope=scope)
             if not from_own_page(headers, self.origin):
                 await self.refuse(headers, 403, FOREIGN, 0)(scope, receive, send)
@@ -129,10 +129,10 @@ def from_own_page(headers: Headers, origin: str) -> bool:
     Our pages send no Referer, and browsers that obey say «null» for the origin of a form then. What
     they say in Sec-Fetch-Site no page can change; where it is missing, the origin has to be ours.
     """
-    site, given = headers.get("sec-fetch-site"), headers.get("origin")
+    site, origin_header = headers.get("sec-fetch-site"), headers.get("origin")
     if site is None:
-        return given == origin
-    return site == "same-origin" and given in (None, "null", origin)
+        return origin_header == origin
+    return site == "same-origin" and origin_header in (None, "null", origin)
 
 
 @dataclass(frozen=True)
@@ -170,19 +170,19 @@ class WholeBodies:
     async def _refused(
         self, headers: Headers, status: int, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        said = {
+        messages = {
             408: "This took too long to arrive. Please try again.",
             413: "This is too much to be taken.",
             503: BUSY,
         }
-        answer = self.refuse(headers, status, said[status], 2 if status == 503 else 0)
+        answer = self.refuse(headers, status, messages[status], 2 if status == 503 else 0)
         answer.headers["connection"] = "close"  # what is left of the body is not read
         await answer(scope, receive, send)
 
 
 async def _read(headers: Headers, receive: Receive, most: int) -> bytes | int | None:
-    said = headers.get("content-length", "0")
-    if not (said.isascii() and said.isdigit()) or int(said[:20]) > most:
+    size_header = headers.get("content-length", "0")
+    if not (size_header.isascii() and size_header.isdigit()) or int(size_header[:20]) > most:
         return 413
     pieces: list[bytes] = []
     length = 0

@@ -63,9 +63,9 @@ class Settings:
     """Whether a proxy of ours says who comes, as the last entry of X-Forwarded-For."""
 
     def __post_init__(self) -> None:
-        given = urlsplit(self.public_origin)
-        plain = f"{given.scheme}://{given.netloc}"
-        if given.scheme not in {"http", "https"} or not given.hostname or "@" in given.netloc:
+        url = urlsplit(self.public_origin)
+        plain = f"{url.scheme}://{url.netloc}"
+        if url.scheme not in {"http", "https"} or not url.hostname or "@" in url.netloc:
             raise EvidenceError(
                 "origin", repr(self.public_origin), "https://host or https://host:port"
             )
@@ -86,25 +86,29 @@ class Settings:
 
     def environment(self) -> dict[str, str]:
         """The same as variables, for worker processes. Limits are the usual ones there."""
-        said = {
+        variables = {
             DATABASE: self.database_url,
             FOLDER: str(self.folder.resolve()),
             ORIGIN: self.public_origin,
         }
-        said |= {PROXY: "1"} if self.behind_proxy else {}
-        return said if self.webhook_secret is None else said | {WEBHOOKS: self.webhook_secret}
+        variables |= {PROXY: "1"} if self.behind_proxy else {}
+        return (
+            variables
+            if self.webhook_secret is None
+            else variables | {WEBHOOKS: self.webhook_secret}
+        )
 
 
 def settings_from(environment: Mapping[str, str] | None = None) -> Settings:
     """What the variables say."""
-    said = os.environ if environment is None else environment
-    missing = [name for name in (DATABASE, FOLDER, ORIGIN) if not said.get(name)]
+    variables = os.environ if environment is None else environment
+    missing = [name for name in (DATABASE, FOLDER, ORIGIN) if not variables.get(name)]
     if missing:
         raise EvidenceError("environment", f"no {missing[0]}", "the settings of a study server")
     return Settings(
-        database_url=said[DATABASE],
-        folder=Path(said[FOLDER]),
-        public_origin=said[ORIGIN],
-        webhook_secret=said.get(WEBHOOKS) or None,
-        behind_proxy=said.get(PROXY) == "1",
+        database_url=variables[DATABASE],
+        folder=Path(variables[FOLDER]),
+        public_origin=variables[ORIGIN],
+        webhook_secret=variables.get(WEBHOOKS) or None,
+        behind_proxy=variables.get(PROXY) == "1",
     )

@@ -97,19 +97,19 @@ class StudySite:
             raise NobodyHere("You have not begun yet.")
         return token
 
-    def remember(self, session: bytes, came: dict[str, Any]) -> dict[str, Any]:
+    def remember(self, session: bytes, row: dict[str, Any]) -> dict[str, Any]:
         """Keep what forms of an item are read with."""
         names = ("version", "shown", "person", "position", "earlier", "language", "preview")
-        self.items[session, came["item"]] = {name: came[name] for name in names}
+        self.items[session, row["item"]] = {name: row[name] for name in names}
         if len(self.items) > MOST_ITEMS:
             self.items.popitem(last=False)
-        return self.items[session, came["item"]]
+        return self.items[session, row["item"]]
 
-    async def version(self, came: Mapping[str, Any], session: bytes) -> StudyVersion:
+    async def version(self, row: Mapping[str, Any], session: bytes) -> StudyVersion:
         """What somebody is asked and told: of a preview, as it is at this moment."""
-        if came.get("preview"):
+        if row.get("preview"):
             return await self.versions.preview(session)
-        return await self.versions.version(came["version"])
+        return await self.versions.version(row["version"])
 
     def page(
         self, name: str, version: StudyVersion | None, language: str, session: bytes,

@@ -54,25 +54,25 @@ class KnownVersions:
 
     async def preview(self, session: bytes) -> StudyVersion:
         """The version of a preview, as it is now: drafts change."""
-        came = await self._calls.taken("st_preview", session)
+        row = await self._calls.taken("st_preview", session)
         return StudyVersion(
-            id=came["id"],
-            instrument=Instrument.model_validate(came["instrument"]),
-            settings=came["settings"],
-            languages=tuple(came["languages"]),
-            wording={(key, language): body for key, language, body in came["wording"] or ()},
-            consent={language: (bytes.fromhex(shown), bytes.fromhex(digest))
-                     for language, shown, digest in came["consent"] or ()},
-            outcomes={way["key"]: way for way in came["outcomes"] or ()},
+            id=row["id"],
+            instrument=Instrument.model_validate(row["instrument"]),
+            settings=row["settings"],
+            languages=tuple(row["languages"]),
+            wording={(key, language): body for key, language, body in row["wording"] or ()},
+            consent={language: (bytes.fromhex(form), bytes.fromhex(digest))
+                     for language, form, digest in row["consent"] or ()},
+            outcomes={way["key"]: way for way in row["outcomes"] or ()},
             preview=True,
         )  # fmt: skip
 
     async def _read(self, number: int) -> StudyVersion:
         rows = self._calls.rows
-        found = await rows("select * from version_public where id = %s", number)
-        if not found:
+        matches = await rows("select * from version_public where id = %s", number)
+        if not matches:
             raise NotHere
-        (row,) = found
+        (row,) = matches
         texts = await rows("select * from wording_public where version_id = %s", number)
         forms = await rows("select * from consent_public where version_id = %s", number)
         ways = await rows("select * from outcome_public where version_id = %s", number)

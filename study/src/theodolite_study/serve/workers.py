@@ -40,10 +40,10 @@ def is_loopback(host: str) -> bool:
 
 
 @contextmanager
-def _environment(given: dict[str, str]) -> Iterator[None]:
+def _environment(variables: dict[str, str]) -> Iterator[None]:
     """Variables for the processes that are started, and for nothing else."""
-    before = {name: os.environ.get(name) for name in given}
-    os.environ.update(given)
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:

@@ -133,14 +133,14 @@ def put_consent(
     Raises:
         ValueError: If a gap is not filled in, or nothing is said.
     """
-    shown = consent_bytes(markdown)
+    consent = consent_bytes(markdown)
     _put_text(connection, version, language, CONSENT, markdown)
     connection.execute(
         "insert into consent_text (version_id, language, shown, digest, reconsent)"
         " values (%(v)s, %(l)s, %(s)s, sha256(%(s)s), %(r)s)"
         " on conflict (version_id, language) do update"
         " set shown = excluded.shown, digest = excluded.digest, reconsent = excluded.reconsent",
-        {"v": version, "l": language, "s": shown, "r": reconsent},
+        {"v": version, "l": language, "s": consent, "r": reconsent},
     )
 
 
@@ -150,17 +150,17 @@ def put_conditions(
     """These conditions and no others."""
     connection.execute(
         "delete from condition where version_id = %s and key <> all(%s)",
-        (version, [one.key for one in conditions]),
+        (version, [condition.key for condition in conditions]),
     )
-    for one in conditions:
-        strange = one.overrides.keys() - OVERRIDES
+    for condition in conditions:
+        strange = condition.overrides.keys() - OVERRIDES
         if strange:
             raise Invalid(f"A condition cannot change {min(strange)!r}.")
         connection.execute(
             "insert into condition (version_id, key, weight, overrides) values (%s, %s, %s, %s)"
             " on conflict (version_id, key) do update set weight = excluded.weight,"
             " overrides = excluded.overrides",  # previews may name the row
-            (version, one.key, one.weight, Jsonb(one.overrides)),
+            (version, condition.key, condition.weight, Jsonb(condition.overrides)),
         )
 
 
@@ -169,11 +169,11 @@ def put_outcomes(
 ) -> None:
     """These ways out and no others."""
     connection.execute("delete from outcome where version_id = %s", (version,))
-    for one in outcomes:
+    for outcome in outcomes:
         connection.execute(
             "insert into outcome (version_id, key, code, redirect, pay)"
             " values (%s, %s, %s, %s, %s)",
-            (version, one.key, one.code, one.redirect, one.pay),
+            (version, outcome.key, outcome.code, outcome.redirect, outcome.pay),
         )
 
 

@@ -57,12 +57,15 @@ def add_material(
             "select key, record from instance where study_id = %s", (study,)
         ).fetchall()
     )
-    new = [one for one in material.instances if not _same(one, known)]
+    new = [instance for instance in material.instances if not _same(instance, known)]
     with connection.cursor() as cursor:
         cursor.executemany(
             "insert into instance (study_id, key, picture_key, technique, modality, kind, place,"
             " record, shown) values (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-            (_row(study, len(known) + place, one, sizes) for place, one in enumerate(new)),
+            (
+                _row(study, len(known) + place, instance, sizes)
+                for place, instance in enumerate(new)
+            ),
         )
     connection.execute(
         "update study set origin = %s, legend = %s where id = %s",
@@ -71,26 +74,28 @@ def add_material(
     return len(new)
 
 
-def _same(one: Instance, known: dict[str, Any]) -> bool:
-    record = known.get(one.key)
+def _same(instance: Instance, known: dict[str, Any]) -> bool:
+    record = known.get(instance.key)
     if record is None:
         return False
-    if Instance.model_validate(record) != one:  # as read now: kinds of explanations were added
+    if Instance.model_validate(record) != instance:  # as read now: kinds of explanations were added
         raise EvidenceError(
-            f"explanation {one.key!r}", "another content", "the one that people may have met",
+            f"explanation {instance.key!r}", "another content", "the one that people may have met",
             "Give the changed explanation another key.",
         )  # fmt: skip
     return True
 
 
-def _row(study: UUID, place: int, one: Instance, sizes: dict[str, list[int]]) -> tuple[Any, ...]:
-    record = one.model_dump(mode="json")
-    shown = {name: value for name, value in record.items() if name != "check"}
-    shown["instruction"] = one.check.instruction if one.check else None
-    shown["sizes"] = {file: sizes[file] for file in one.pictures()}
+def _row(
+    study: UUID, place: int, instance: Instance, sizes: dict[str, list[int]]
+) -> tuple[Any, ...]:
+    record = instance.model_dump(mode="json")
+    visible = {name: value for name, value in record.items() if name != "check"}
+    visible["instruction"] = instance.check.instruction if instance.check else None
+    visible["sizes"] = {file: sizes[file] for file in instance.pictures()}
     return (
-        study, one.key, one.picture_key, one.technique, modality_of(one.shown), one.kind, place,
-        Jsonb(record), Jsonb(shown),
+        study, instance.key, instance.picture_key, instance.technique,
+        modality_of(instance.shown), instance.kind, place, Jsonb(record), Jsonb(visible),
     )  # fmt: skip
 
 
@@ -125,4 +130,4 @@ def _stored_pictures(
 
 
 def _files(material: Material) -> Iterable[str]:
-    return (file for one in material.instances for file in one.pictures())
+    return (file for instance in material.instances for file in instance.pictures())

@@ -196,10 +196,10 @@ def _lock_study(connection: Connection[Any], study: UUID) -> None:
 
 def _locked_version(connection: Connection[Any], version: int) -> Row:
     with connection.cursor(row_factory=dict_row) as cursor:
-        found = cursor.execute("select study_id from version where id = %s", (version,)).fetchone()
-        if found is None:
+        study = cursor.execute("select study_id from version where id = %s", (version,)).fetchone()
+        if study is None:
             raise NotHere("There is no such version.")
-        _lock_study(connection, found["study_id"])
+        _lock_study(connection, study["study_id"])
         row = cursor.execute(
             "select v.*, s.state as study_state from version v join study s on s.id = v.study_id"
             " where v.id = %s for update of v",
@@ -246,7 +246,7 @@ def _conditions(
         " order by no limit 1) order by key",
         (row["study_id"], round_, version),
     ).fetchall()
-    if [one[:2] for one in first] != [one[:2] for one in own]:
+    if [condition[:2] for condition in first] != [condition[:2] for condition in own]:
         raise WrongStage("Other conditions need a new round: seats of this one name the old ones.")
     return [(number, weight) for _, weight, number in first]
 
@@ -288,9 +288,10 @@ def _reserve(connection: Connection[Any], row: Row) -> None:
         (row["study_id"],),
     ).fetchall()
     plan = planned(
-        [Seat(*one) for one in real], votes=row["n_votes"], panel=settings.get("panel") or 0,
-        quota=row["quota"], gap=settings.get("same_picture_gap") or 0,
-        most=settings.get("same_picture_most"), seed=settings.get("seed") or 0,
+        [Seat(*instance) for instance in real], votes=row["n_votes"],
+        panel=settings.get("panel") or 0, quota=row["quota"],
+        gap=settings.get("same_picture_gap") or 0, most=settings.get("same_picture_most"),
+        seed=settings.get("seed") or 0,
     ).table()  # fmt: skip
     taken: dict[str, int] = {}
     cells = []
@@ -314,8 +315,8 @@ def _add_places(connection: Connection[Any], row: Row, places: int | None) -> No
         " where study_id = %s and round = %s and state <> 'filled')",
         (row["id"], row["study_id"], row["round"]),
     ).fetchone() or (0, 0)
-    wanted = min(there + open_seats, MOST_PLACES) if places is None else places
-    order = condition_order(row["conditions"], _digest(connection, row["id"]), wanted)
+    target = min(there + open_seats, MOST_PLACES) if places is None else places
+    order = condition_order(row["conditions"], _digest(connection, row["id"]), target)
     with (
         connection.cursor() as cursor,
         cursor.copy("copy place (version_id, no, condition_id) from stdin") as copy,

@@ -95,8 +95,8 @@ def people(
         outcome: Only those who left in this way; `inside`: those who have not left.
         limit: How many on a page.
     """
-    wanted = {"study": study, "after": after, "outcome": outcome, "limit": limit + 1}
-    rows = connection.cursor(row_factory=dict_row).execute(PEOPLE, wanted).fetchall()
+    values = {"study": study, "after": after, "outcome": outcome, "limit": limit + 1}
+    rows = connection.cursor(row_factory=dict_row).execute(PEOPLE, values).fetchall()
     more = rows[limit - 1]["pseudonym"] if len(rows) > limit else None
     return PeoplePage([_person(row) for row in rows[:limit]], more)
 
