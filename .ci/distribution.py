@@ -21,8 +21,8 @@ NEEDED = {
         "theodolite/py.typed",
     ),
     "study": (
-        "theodolite_study/demo_scenes/scenes.json",
-        "theodolite_study/demo_scenes/windmill_parts.png",
+        "theodolite_study/demo/scenes/scenes.json",
+        "theodolite_study/demo/scenes/windmill_parts.png",
         "theodolite_study/web/templates",
         "theodolite_study/web/static",
         "theodolite_study/locale/messages.pot",

@@ -14,9 +14,9 @@ from PIL import Image
 from theodolite.errors import RefusedInput
 from theodolite.study_material.explained_pictures import Looks, material_from_arrays
 from theodolite.study_material.material import Material, picture_path, read_material
-from theodolite_study import _demo_scenes
-from theodolite_study._demo_scenes import FOLDER, Scene, scenes
-from theodolite_study.demo_material import MAPS, TECHNIQUES, _items, demo_material
+from theodolite_study.demo import scenes as demo_scenes
+from theodolite_study.demo.material import MAPS, TECHNIQUES, _items, demo_material
+from theodolite_study.demo.scenes import FOLDER, Scene, scenes
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def test_a_broken_scene_is_named(
 ) -> None:
     spoil, words = BROKEN[kind]
     folder = shutil.copytree(FOLDER, tmp_path / "scenes")
-    monkeypatch.setattr(_demo_scenes, "FOLDER", folder)
+    monkeypatch.setattr(demo_scenes, "FOLDER", folder)
     spoil(folder)
     with pytest.raises(RefusedInput, match=words):
         demo_material(tmp_path / "study", seed=0)
@@ -164,7 +164,7 @@ def test_the_same_seed_gives_the_same_records(made: tuple[Path, Material], tmp_p
 
 def test_nothing_heavy_is_needed() -> None:
     code = (
-        "import sys, theodolite_study.demo_material\n"
+        "import sys, theodolite_study.demo.material\n"
         "heavy = {'torch', 'timm', 'sklearn', 'matplotlib', 'fastapi', 'sqlalchemy'}\n"
         "sys.exit(f'{heavy & set(sys.modules)}' if heavy & set(sys.modules) else 0)"
     )

@@ -13,7 +13,7 @@ import pytest
 from support.study.stepped_study import INSTRUMENT, OUTCOMES, PAY, SteppedStudy, Walker
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.ext.studies import Material
-from theodolite_study.demo_material import demo_material
+from theodolite_study.demo.material import demo_material
 from theodolite_study.model.markdown import consent_bytes
 from theodolite_study.refusals import Invalid, WrongStage
 from theodolite_study.store.drafts import (

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theodolite.errors import EvidenceError
-from theodolite_study._plan_order import fits, largest_gap, ordered
-from theodolite_study._plan_search import Limits, found_shares
-from theodolite_study.planned import Plan, Seat, planned
+from theodolite_study.planning.plan_order import fits, largest_gap, ordered
+from theodolite_study.planning.plan_search import PlanLimits, found_shares
+from theodolite_study.planning.planned import Plan, Seat, planned
 
 LIMITS = ("votes", "panel", "quota", "gap", "most")
 
@@ -135,7 +135,7 @@ def test_the_search_finds_shares_exactly_where_they_exist(
     given, limits = study
     pictures, techniques = ([getattr(s, n) for s in given] for n in ("picture_key", "technique"))
     random = np.random.default_rng(0)
-    shares, proven = found_shares(pictures, techniques, Limits(**limits), random)  # type: ignore[arg-type]
+    shares, proven = found_shares(pictures, techniques, PlanLimits(**limits), random)  # type: ignore[arg-type]
     assert (shares is not None) == exists(given, **limits)  # type: ignore[arg-type]
     assert proven
     if shares is not None:
@@ -154,7 +154,7 @@ def test_the_search_finds_shares_exactly_where_they_exist(
 def test_the_search_gives_nobody_the_same_explanation_twice() -> None:
     """Two votes of two people: both get all, though two of one picture would be as even."""
     pictures = ["a", "b", "c", "c", "c"]
-    limits = Limits(votes=2, panel=2, quota=5, gap=0, most=None)
+    limits = PlanLimits(votes=2, panel=2, quota=5, gap=0, most=None)
     shares, _ = found_shares(pictures, ["t"] * 5, limits, np.random.default_rng(0))
     assert shares is not None and [sorted(row) for row in shares] == [[0, 1, 2, 3, 4]] * 2
 
@@ -253,7 +253,7 @@ def test_orders_against_all_orders(counts: list[int], gap: int, seed: int) -> No
 
 
 def test_most_first_finds_every_order_that_exists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("theodolite_study._plan_order.ATTEMPTS", 0)
+    monkeypatch.setattr("theodolite_study.planning.plan_order.ATTEMPTS", 0)
     for counts in product(range(1, 4), repeat=3):
         row = [name for name, count in zip("abc", counts, strict=True) for _ in range(count)]
         for gap in range(3):

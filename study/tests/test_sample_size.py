@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal, norm, ttest_1samp
 
 from theodolite.errors import EvidenceError
-from theodolite_study.agreement_size import (
+from theodolite_study.planning.agreement_size import (
     Simulated,
     Size,
     agreement_grid,
@@ -18,7 +18,7 @@ from theodolite_study.agreement_size import (
     expected_agreement,
     simulated_ratings,
 )
-from theodolite_study.sample_size import (
+from theodolite_study.planning.sample_size import (
     PeopleNeeded,
     Raters,
     half_width,
@@ -27,7 +27,7 @@ from theodolite_study.sample_size import (
     power,
     votes_for,
 )
-from theodolite_study.sample_text import Expected, plan_text
+from theodolite_study.planning.sample_text import ExpectedRatings, plan_text
 
 SPREAD = {"spread_between": 0.6, "spread_within": 0.9}
 
@@ -144,7 +144,7 @@ def test_power_at_its_ends() -> None:
 
 
 def test_said_in_plain_words() -> None:
-    told = plan_text(instances=24, votes=5, quota=20, expected=Expected(people=0))
+    told = plan_text(instances=24, votes=5, quota=20, expected=ExpectedRatings(people=0))
     assert told.startswith(
         "24 explanations × 5 votes = 120 votes; with 20 a person that is 6 people, 7 with 10 % who "
         "leave.\nThe mean rating of the technique will be known to ± 0.31, that of a single "

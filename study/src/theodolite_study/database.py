@@ -40,17 +40,17 @@ def _first_line(error: DBAPIError) -> str:
 def address(url: str) -> str:
     """The address for psycopg, whichever way it was written."""
     try:
-        given = make_url(url)
+        parsed = make_url(url)
     except ArgumentError as error:
         raise EvidenceError(
             "database", "no address", "postgresql://user:password@host:port/name"
         ) from error
-    if given.get_backend_name() not in {"postgresql", "postgres"}:
+    if parsed.get_backend_name() not in {"postgresql", "postgres"}:
         raise EvidenceError(
-            "database", given.get_backend_name(), "PostgreSQL",
+            "database", parsed.get_backend_name(), "PostgreSQL",
             "Exactly n votes is proved for PostgreSQL only.",
         )  # fmt: skip
-    return given.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+    return parsed.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
 
 
 def migrate(url: str, revision: str = "head") -> None:

@@ -54,11 +54,11 @@ class Keys:
     """For the hidden fields that show a form is ours."""
 
     def __post_init__(self) -> None:
-        given = [getattr(self, name) for name in SECRETS]
-        for name, secret in zip(SECRETS, given, strict=True):
+        values = [getattr(self, name) for name in SECRETS]
+        for name, secret in zip(SECRETS, values, strict=True):
             if len(secret) != BYTES or len(set(secret)) < LEAST_DIFFERENT:
                 raise RefusedInput(f"key {name!r}", "a weak secret", f"{BYTES} random bytes", MAKE)
-        if len(set(given)) != len(given):
+        if len(set(values)) != len(values):
             raise RefusedInput("keys", "one secret for two purposes", "different ones", MAKE)
         if not self.id.isalnum():
             raise RefusedInput("keys", "no id", "letters and digits", MAKE)
@@ -66,8 +66,8 @@ class Keys:
     @classmethod
     def create(cls, path: Path) -> "Keys":
         """New random keys in a new file that only its owner can read."""
-        made = {name: secrets.token_bytes(BYTES) for name in SECRETS}
-        keys = cls(id=secrets.token_hex(8), **made)
+        new_secrets = {name: secrets.token_bytes(BYTES) for name in SECRETS}
+        keys = cls(id=secrets.token_hex(8), **new_secrets)
         content = {"format": FORMAT, "id": keys.id}
         content |= {name: base64.b64encode(getattr(keys, name)).decode() for name in SECRETS}
         _write_new(path, (json.dumps(content, indent=1) + "\n").encode())
@@ -81,8 +81,8 @@ class Keys:
         what = f"key file {path.name!r}"
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise RefusedInput(what, "another content", f"the format {FORMAT!r}", MAKE)
-        given = {name: _secret(content, name, what) for name in SECRETS}
-        return cls(id=str(content.get("id", "")), **given)
+        stored = {name: _secret(content, name, what) for name in SECRETS}
+        return cls(id=str(content.get("id", "")), **stored)
 
     def person(self, slug: str, platform: str, platform_id: str) -> bytes:
         """Who somebody is in one study: always the same, and nobody without the keys."""
@@ -142,10 +142,10 @@ class Keys:
         mac = _mac(self.derived("csrf"), "csrf", session_digest)
         return base64.urlsafe_b64encode(mac).rstrip(b"=").decode()
 
-    def csrf_matches(self, session_digest: bytes, given: str) -> bool:
+    def csrf_matches(self, session_digest: bytes, token: str) -> bool:
         """Whether a form came from a page of this session, told in constant time."""
         return hmac.compare_digest(
-            self.csrf(session_digest).encode(), given.encode(errors="replace")
+            self.csrf(session_digest).encode(), token.encode(errors="replace")
         )
 
 
@@ -163,8 +163,8 @@ def _secret(content: dict[str, Any], name: str, what: str) -> bytes:
     try:
         return base64.b64decode(content[name], validate=True)
     except (KeyError, TypeError, binascii.Error) as error:
-        came = f"no {name!r}" if name not in content else f"a broken {name!r}"
-        raise RefusedInput(what, came, f"{BYTES} random bytes in base64", MAKE) from error
+        problem = f"no {name!r}" if name not in content else f"a broken {name!r}"
+        raise RefusedInput(what, problem, f"{BYTES} random bytes in base64", MAKE) from error
 
 
 def _private(path: Path) -> bytes:
@@ -175,12 +175,12 @@ def _private(path: Path) -> bytes:
     except OSError as error:
         raise RefusedInput(what, "nothing that can be read", "the study's keys", MAKE) from error
     with os.fdopen(handle, "rb") as stream:
-        about = os.fstat(stream.fileno())
-        if not stat.S_ISREG(about.st_mode):
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise RefusedInput(what, "no plain file", "the study's keys", MAKE)
-        if os.name == "posix" and about.st_mode & 0o077:
+        if os.name == "posix" and status.st_mode & 0o077:
             raise RefusedInput(
-                what, f"mode {about.st_mode & 0o777:03o}, which others can read", "mode 600",
+                what, f"mode {status.st_mode & 0o777:03o}, which others can read", "mode 600",
                 f"chmod 600 {path.name}; if others may have read it, make new keys.",
             )  # fmt: skip
         content = stream.read(MOST_BYTES + 1)

@@ -147,9 +147,9 @@ class LocalPostgres:
 
     def _last_words(self) -> str:
         """Why it did not start: what comes after that only says that it ends."""
-        said = (self.folder / "log").read_text(errors="replace").strip().splitlines()
-        grave = [line for line in said if "FATAL" in line or "ERROR" in line or "PANIC" in line]
-        return (grave or said or ["no answer"])[-1]
+        lines = (self.folder / "log").read_text(errors="replace").strip().splitlines()
+        grave = [line for line in lines if "FATAL" in line or "ERROR" in line or "PANIC" in line]
+        return (grave or lines or ["no answer"])[-1]
 
     def stop(self) -> None:
         """Stop it in good order."""
@@ -179,7 +179,7 @@ def create(folder: Path, *, durable: bool = True) -> LocalPostgres:
     secret.write_text(password)
     if owner:
         shutil.chown(secret, "postgres", "postgres")
-    made = subprocess.run(  # noqa: S603
+    result = subprocess.run(  # noqa: S603
         [
             str(binaries() / "initdb"), "-D", str(folder / "data"), "-U", NAME, "-E", "UTF8",
             "--locale=C.UTF-8", "--auth=scram-sha-256", f"--pwfile={secret}",
@@ -187,8 +187,8 @@ def create(folder: Path, *, durable: bool = True) -> LocalPostgres:
         ],
         capture_output=True, check=False, **owner,
     )  # fmt: skip
-    if made.returncode:
-        raise EvidenceError("PostgreSQL", made.stderr.decode()[-300:], "a new cluster")
+    if result.returncode:
+        raise EvidenceError("PostgreSQL", result.stderr.decode()[-300:], "a new cluster")
     cluster = LocalPostgres(folder, _free_port(), password, durable)
     cluster.start()
     try:

@@ -69,7 +69,7 @@ def begin_study(folder: Path, material: Material, beginning: Beginning) -> Proto
     if (folder / STUDY).exists():
         raise EvidenceError("study folder", f"one with a {STUDY}", "a new folder")
     real = material.of("real")
-    pictures = {one.picture_key for one in real}
+    pictures = {instance.picture_key for instance in real}
     quota = min(beginning.quota, len(real))
     content = TEMPLATE.format(
         slug=json.dumps(beginning.slug or slug_of(beginning.title)),

@@ -16,7 +16,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from theodolite.errors import EvidenceError
-from theodolite_study._common_passphrases import OURS, ROWS, WORDS
+from theodolite_study.common_passphrases import OURS, ROWS, WORDS
 from theodolite_study.refusals import NothingNow
 
 SHORTEST, LONGEST = 12, 128
@@ -93,18 +93,18 @@ class Verdict:
     rehashed: str | None = field(default=None, repr=False)
 
 
-def verified(stored: str | None, given: str) -> Verdict:
+def verified(stored: str | None, passphrase: str) -> Verdict:
     """Compare; without an account the same work is done, so that time tells nobody."""
-    if len(given) > LONGEST:
+    if len(passphrase) > LONGEST:
         return Verdict(right=False)
     try:
-        HASHER.verify(_decoy() if stored is None else stored, given)
+        HASHER.verify(_decoy() if stored is None else stored, passphrase)
     except (VerificationError, InvalidHashError):
         return Verdict(right=False)
     if stored is None:
         return Verdict(right=False)
     return Verdict(
-        right=True, rehashed=hashed(given) if HASHER.check_needs_rehash(stored) else None
+        right=True, rehashed=hashed(passphrase) if HASHER.check_needs_rehash(stored) else None
     )
 
 
@@ -129,16 +129,16 @@ def check_code(secret: str, code: str, last_step: int | None, now: float) -> int
     ``now`` in seconds since 1970, of the server. A code is good for its own 30 seconds and the
     step on either side, and only once: nothing up to ``last_step`` is taken again.
     """
-    given = code.replace(" ", "")
-    if not re.fullmatch(r"[0-9]{6}", given):
+    digits = code.replace(" ", "")
+    if not re.fullmatch(r"[0-9]{6}", digits):
         return None
     expected, current = pyotp.TOTP(secret, interval=STEP), int(now // STEP)
-    found = None
+    accepted = None
     for step in range(current - DRIFT, current + DRIFT + 1):  # all of them: time tells nothing
-        same = hmac.compare_digest(expected.generate_otp(step), given)
+        same = hmac.compare_digest(expected.generate_otp(step), digits)
         if same and (last_step is None or step > last_step):
-            found = step
-    return found
+            accepted = step
+    return accepted
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class Codes(StrictRecord):
     screened_out: Line | None = None
 
 
-class Access(StrictRecord):
+class ProtocolAccess(StrictRecord):
     """How people come in."""
 
     kind: Literal["link", "invite", "prolific", "mturk"] = "link"
@@ -165,7 +165,7 @@ class Protocol(StrictRecord):
     """Narrower windows are asked to come back with a larger one; 0: all are welcome."""
     training: Training = Training()
     checks: Checks = Checks()
-    access: Access = Access()
+    access: ProtocolAccess = ProtocolAccess()
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Protocol":
@@ -183,9 +183,9 @@ class Protocol(StrictRecord):
         return self
 
 
-def need_unchanged(given: Protocol, stored: Mapping[str, Any]) -> None:
+def need_unchanged(protocol: Protocol, stored: Mapping[str, Any]) -> None:
     """Refuse a study.yaml that says something else than when it was put into the database."""
-    changed = _changed(given.model_dump(mode="json", exclude_unset=True), stored)
+    changed = _changed(protocol.model_dump(mode="json", exclude_unset=True), stored)
     if changed is not None:
         name, now, before = changed
         raise EvidenceError(
@@ -199,22 +199,22 @@ def _changed(part: Any, whole: Any, name: str = "") -> tuple[str, Any, Any] | No
     if not (isinstance(part, dict) and isinstance(whole, dict)):
         return None if part == whole else (name or "the whole", part, whole)
     for key, value in part.items():
-        found = _changed(value, whole.get(key), f"{name}.{key}".strip("."))
-        if found is not None:
-            return found
+        difference = _changed(value, whole.get(key), f"{name}.{key}".strip("."))
+        if difference is not None:
+            return difference
     return None
 
 
 def read_protocol(folder: Path) -> Protocol:
     """The study of a folder, as its study.yaml says."""
-    given = read_yaml(folder / STUDY, "study")
+    content = read_yaml(folder / STUDY, "study")
     try:
-        return Protocol.model_validate(given)
+        return Protocol.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the whole"
-        came = "an unknown setting" if first["type"] == "extra_forbidden" else str(first["msg"])
+        problem = "an unknown setting" if first["type"] == "extra_forbidden" else str(first["msg"])
         raise EvidenceError(
-            f"{STUDY}, {place}", came, "a study that can be held",
+            f"{STUDY}, {place}", problem, "a study that can be held",
             "docs/study.md lists each setting.",
         ) from error  # fmt: skip

@@ -36,14 +36,14 @@ def rating_evidence(
     counted = list(_counted(checked_table("votes", votes), question, groups or {}))
     if all(vote.rating != vote.rating for vote in counted):
         raise EvidenceError(question, "no counted vote", "at least one")
-    found = explanations_from(counted, name="study", scale=[float(level) for level in SCALE])
-    return found.questions[question]
+    ratings = explanations_from(counted, name="study", scale=[float(level) for level in SCALE])
+    return ratings.questions[question]
 
 
 def _counted(votes: Table, question: str, groups: Mapping[str, str]) -> Iterator[Vote]:
-    wanted = ("instance", "participant", question, "technique", "picture_key", "counted")
+    columns = ("instance", "participant", question, "technique", "picture_key", "counted")
     for item, rater, answer, technique, picture, counted in zip(
-        *(votes[name] for name in wanted), strict=True
+        *(votes[name] for name in columns), strict=True
     ):
         if counted:
             rating = float("nan") if answer is None else float(answer)
@@ -56,15 +56,17 @@ def instance_rows(instances: Iterable[Instance]) -> dict[str, list[Any]]:
         "instances",
         [
             {
-                "instance": one.key,
-                "picture_key": one.picture_key,
-                "technique": one.technique,
-                "modality": "saliency" if one.shown.map else "concept",
-                "predicted": one.shown.predicted,
-                "picture": one.shown.picture,
-                "map": one.shown.map,
-                "concepts": concepts_text(one.shown.concepts) if one.shown.concepts else None,
+                "instance": instance.key,
+                "picture_key": instance.picture_key,
+                "technique": instance.technique,
+                "modality": "saliency" if instance.shown.map else "concept",
+                "predicted": instance.shown.predicted,
+                "picture": instance.shown.picture,
+                "map": instance.shown.map,
+                "concepts": concepts_text(instance.shown.concepts)
+                if instance.shown.concepts
+                else None,
             }
-            for one in instances
+            for instance in instances
         ],
     )

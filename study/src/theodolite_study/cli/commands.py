@@ -52,7 +52,7 @@ def study_init(
 ) -> None:
     """Make a study folder from a finished run: pictures, explanations, practice, study.yaml."""
     from theodolite_study.new_study import Beginning, begin_study
-    from theodolite_study.sample_text import plan_text
+    from theodolite_study.planning.sample_text import plan_text
 
     check_there(data)
     material = material_from(source, out, data, pictures, techniques, quiet=quiet)
@@ -165,7 +165,7 @@ def study_demo(
     from tempfile import mkdtemp
 
     from theodolite_study.cli.first_page import ends_when_answered
-    from theodolite_study.demo_material import demo_material
+    from theodolite_study.demo.material import demo_material
     from theodolite_study.new_study import Beginning, begin_study
 
     place = folder or Path(mkdtemp(prefix="theodolite-demo-"))

@@ -31,7 +31,7 @@ def study_plan(
 ) -> None:
     """How many people a study needs, and how well its answers will be known."""
     from theodolite.ext.studies import votes_needed
-    from theodolite_study.sample_text import plan_text, wanted_text
+    from theodolite_study.planning.sample_text import plan_text, wanted_text
 
     if panel is not None:
         typer.echo(f"{votes_needed(instances, votes, panel, quota)}.")

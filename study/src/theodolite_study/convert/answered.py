@@ -68,88 +68,96 @@ def converted(answers: Iterable[Answered], material: Material, protocol: Protoco
     If somebody answered twice the last answer stays. Ratings of questions that an explanation is
     not asked are left out.
     """
-    about = {one.key: one for one in material.of("real")}
-    given = sorted(answers, key=lambda one: one.at)
-    strange = next((one.instance for one in given if one.instance not in about), None)
+    instances = {instance.key: instance for instance in material.of("real")}
+    history = sorted(answers, key=lambda answer: answer.at)
+    strange = next(
+        (answer.instance for answer in history if answer.instance not in instances), None
+    )
     if strange is not None:
         raise RefusedInput("answers", f"instance {strange!r}"[:80], "instances of this study")
-    last = {(one.instance, one.rater): one for one in given}
-    kept = sorted(last.values(), key=lambda one: one.at)
-    names = {r: f"p{i}" for i, r in enumerate(dict.fromkeys(one.rater for one in kept), start=1)}
-    votes = _votes(kept, names, about, protocol)
+    last = {(answer.instance, answer.rater): answer for answer in history}
+    latest = sorted(last.values(), key=lambda answer: answer.at)
+    names = {
+        r: f"p{i}" for i, r in enumerate(dict.fromkeys(answer.rater for answer in latest), start=1)
+    }
+    votes = _votes(latest, names, instances, protocol)
     tables = checked_together({
         "votes": columns_of("votes", votes),
         "baselines": columns_of("baselines", [
-            _key(one, names) | {"text": plain_text(one.text), "copied": False}
-            for one in kept if one.text or one.boxes
+            _key(answer, names) | {"text": plain_text(answer.text), "copied": False}
+            for answer in latest if answer.text or answer.boxes
         ]),
         "boxes": columns_of("boxes", [
-            _key(one, names) | {"number": n, "x": x, "y": y, "width": width, "height": height}
-            for one in kept for n, (x, y, width, height) in enumerate(one.boxes, start=1)
+            _key(answer, names) | {"number": n, "x": x, "y": y, "width": width, "height": height}
+            for answer in latest for n, (x, y, width, height) in enumerate(answer.boxes, start=1)
         ]),
-        "instances": instance_rows(about.values()),
+        "instances": instance_rows(instances.values()),
     })  # fmt: skip
     filled = Counter(vote["instance"] for vote in votes)
-    notes = _notes(given, kept, [filled[key] for key in about], protocol)
+    notes = _notes(history, latest, [filled[key] for key in instances], protocol)
     return Converted(tables, {name: rater for rater, name in names.items()}, tuple(notes))
 
 
-def _key(one: Answered, names: Mapping[str, str]) -> dict[str, Any]:
-    return {"instance": one.instance, "participant": names[one.rater]}
+def _key(answer: Answered, names: Mapping[str, str]) -> dict[str, Any]:
+    return {"instance": answer.instance, "participant": names[answer.rater]}
 
 
 def _votes(
-    kept: Sequence[Answered],
+    answers: Sequence[Answered],
     names: Mapping[str, str],
-    about: Mapping[str, Instance],
+    instances: Mapping[str, Instance],
     protocol: Protocol,
 ) -> list[dict[str, Any]]:
     seen = image_exposure_index(
-        [one.rater for one in kept], [about[one.instance].picture_key for one in kept]
+        [answer.rater for answer in answers],
+        [instances[answer.instance].picture_key for answer in answers],
     )
     votes: list[dict[str, Any]] = []
     filled: Counter[str] = Counter()
     positions: Counter[str] = Counter()
-    for one, index in zip(kept, seen, strict=True):
-        positions[one.rater] += 1
-        ratings = _ratings(one, about[one.instance], protocol)
+    for answer, index in zip(answers, seen, strict=True):
+        positions[answer.rater] += 1
+        ratings = _ratings(answer, instances[answer.instance], protocol)
         if not ratings:
             continue
-        filled[one.instance] += 1
+        filled[answer.instance] += 1
         votes.append({
-            **_key(one, names), **ratings,
-            "technique": about[one.instance].technique,
-            "picture_key": about[one.instance].picture_key,
-            "counted": filled[one.instance] <= protocol.votes,
-            "position": positions[one.rater],
+            **_key(answer, names), **ratings,
+            "technique": instances[answer.instance].technique,
+            "picture_key": instances[answer.instance].picture_key,
+            "counted": filled[answer.instance] <= protocol.votes,
+            "position": positions[answer.rater],
             "image_exposure_index": int(index),
             "at_order": len(votes) + 1,
         })  # fmt: skip
     return votes
 
 
-def _ratings(one: Answered, instance: Instance, protocol: Protocol) -> dict[str, int]:
-    asked = asked_of(instance, protocol)
-    odd = [value for value in one.ratings.values() if value != int(value)]
+def _ratings(answer: Answered, instance: Instance, protocol: Protocol) -> dict[str, int]:
+    questions = asked_of(instance, protocol)
+    odd = [value for value in answer.ratings.values() if value != int(value)]
     if odd:
-        raise RefusedInput(f"rating of {one.instance!r}", f"{odd[0]}", "1 to 5")
-    return {name: int(value) for name, value in one.ratings.items() if name in asked}
+        raise RefusedInput(f"rating of {answer.instance!r}", f"{odd[0]}", "1 to 5")
+    return {name: int(value) for name, value in answer.ratings.items() if name in questions}
 
 
 def _notes(
-    given: Sequence[Answered], kept: Sequence[Answered], filled: Sequence[int], protocol: Protocol
+    history: Sequence[Answered],
+    latest: Sequence[Answered],
+    filled: Sequence[int],
+    protocol: Protocol,
 ) -> list[str]:
     few = sum(count < protocol.votes for count in filled)
     many = sum(max(count - protocol.votes, 0) for count in filled)
-    left_out = sum(one.left_out for one in kept)
-    again = len(given) - len(kept)
-    said = [
+    left_out = sum(answer.left_out for answer in latest)
+    again = len(history) - len(latest)
+    notes = [
         (few, f"{few:,} explanations have fewer than {protocol.votes} votes."),
         (many, f"{many:,} votes are more than {protocol.votes} and are not counted."),
         (again, f"{again:,} answers were given again later; the last ones count."),
         (left_out, f"{left_out:,} answers have no place in the tables and are left out."),
     ]
     return [
-        *(text for number, text in said if number),
+        *(text for number, text in notes if number),
         "Whether the explanation was seen before the own answer is not known.",
     ]

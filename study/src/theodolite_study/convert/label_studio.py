@@ -45,21 +45,21 @@ def write_label_studio(
         out: A new folder.
         pictures: What stands before a picture's name in a task.
     """
-    shown = pages(folder, material, protocol, out)
-    root = _configuration(material, protocol, with_twins=list(shown[0].twins))
+    study_pages = pages(folder, material, protocol, out)
+    root = _configuration(material, protocol, with_twins=list(study_pages[0].twins))
     ElementTree.indent(root)
     with all_or_nothing(out / CONFIG) as stream:
         stream.write(ElementTree.tostring(root, encoding="utf-8", xml_declaration=False))
-    write_json(out / TASKS, [{"data": _data(page, pictures)} for page in shown])
+    write_json(out / TASKS, [{"data": _data(page, pictures)} for page in study_pages])
 
 
 def _data(page: Page, pictures: str) -> dict[str, str]:
-    one = page.instance
+    instance = page.instance
     data = {
-        "instance": one.key,
-        "technique": one.technique,
-        "picture": one.picture_key,
-        "label": one.shown.predicted,
+        "instance": instance.key,
+        "technique": instance.technique,
+        "picture": instance.picture_key,
+        "label": instance.shown.predicted,
         "image": pictures + page.picture,
         "before": page.before,
         "explanation": pictures + page.explanation,
@@ -128,17 +128,21 @@ def _answers(path: Path) -> Iterator[Answered]:
     for number, task in enumerate(label_studio_tasks(path)):
         instance = str(label_studio_data(task).get("instance", ""))
         for rater, annotation in label_studio_annotations(task, path):
-            results = [one for one in label_studio_results(annotation) if isinstance(one, dict)]
+            results = [
+                result for result in label_studio_results(annotation) if isinstance(result, dict)
+            ]
             ratings = {
-                str(one["from_name"]): value
-                for one in results
-                if one.get("from_name") in QUESTIONS
-                and (value := label_studio_number(one)) is not None
+                str(result["from_name"]): value
+                for result in results
+                if result.get("from_name") in QUESTIONS
+                and (value := label_studio_number(result)) is not None
             }
-            texts = [text for one in results for text in _texts(one)]
-            frames = [_frame(one) for one in results if "rectangle" in str(one.get("type"))]
+            texts = [text for result in results for text in _texts(result)]
+            frames = [
+                _frame(result) for result in results if "rectangle" in str(result.get("type"))
+            ]
             boxes = [frame for frame in frames if frame is not None]
-            known = len(ratings) + sum(one.get("from_name") == "text" for one in results)
+            known = len(ratings) + sum(result.get("from_name") == "text" for result in results)
             yield Answered(
                 instance,
                 rater,
@@ -166,7 +170,7 @@ def _frame(result: Mapping[str, Any]) -> Frame | None:
         return None
     try:
         x, y, width, height = (float(value[n]) for n in ("x", "y", "width", "height"))
-        across, down = (float(one) for one in size)  # type: ignore[arg-type]
+        across, down = (float(length) for length in size)  # type: ignore[arg-type]
     except (KeyError, TypeError, ValueError):
         return None
     return frame_of((x / 100, y / 100, width / 100, height / 100), across, down)

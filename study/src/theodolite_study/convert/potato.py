@@ -48,11 +48,11 @@ def write_potato(folder: Path, material: Material, protocol: Protocol, out: Path
         protocol: What it asks.
         out: A new folder.
     """
-    shown = pages(folder, material, protocol, out)
-    lines = [json.dumps(_data(page), ensure_ascii=False) for page in shown]
+    study_pages = pages(folder, material, protocol, out)
+    lines = [json.dumps(_data(page), ensure_ascii=False) for page in study_pages]
     with all_or_nothing(out / DATA) as stream:
         stream.write("".join(line + "\n" for line in lines).encode())
-    write_yaml(out / CONFIG, _configuration(material, protocol, list(shown[0].twins)))
+    write_yaml(out / CONFIG, _configuration(material, protocol, list(study_pages[0].twins)))
 
 
 def identifier(key: str) -> str:
@@ -152,8 +152,8 @@ def read_potato(path: Path, folder: Path, material: Material, protocol: Protocol
     Boxes come as shares of the picture and are turned into pixels of the study folder's own. Times
     are not known: both columns are empty, and votes are in the order of people's own items.
     """
-    keys = {identifier(one.key): one.key for one in material.of("real")}
-    sizes = {one.key: one.shown.picture or "" for one in material.of("real")}
+    keys = {identifier(instance.key): instance.key for instance in material.of("real")}
+    sizes = {instance.key: instance.shown.picture or "" for instance in material.of("real")}
 
     def size(key: str) -> tuple[int, int]:
         return picture_size(picture_path(folder, sizes[key]))
@@ -161,12 +161,12 @@ def read_potato(path: Path, folder: Path, material: Material, protocol: Protocol
     answers: list[Answered] = []
     for file in potato_files(Path(path)):
         order = _order(file)
-        for place, (rater, item, said, _) in enumerate(potato_annotations(file)):
+        for place, (rater, item, annotation, _) in enumerate(potato_annotations(file)):
             if item not in keys:
                 raise RefusedInput("answers", f"instance {item!r}"[:80], "instances of this study")
             at = (order.get(item, len(order) + place), rater)
             answers.append(
-                _answered(keys[item], rater, at, potato_by_question(said), size(keys[item]))
+                _answered(keys[item], rater, at, potato_by_question(annotation), size(keys[item]))
             )
     return converted(answers, material, protocol)
 
@@ -184,19 +184,19 @@ def _answered(
     key: str,
     rater: str,
     at: tuple[str | int, ...],
-    said: Mapping[str, Any],
+    answers: Mapping[str, Any],
     size: tuple[int, int],
 ) -> Answered:
     ratings = {
         name: value
         for name in QUESTIONS
-        if name in said and (value := potato_number(said[name], name)) is not None
+        if name in answers and (value := potato_number(answers[name], name)) is not None
     }
-    text = "\n".join(str(one) for one in _values(said.get(TEXT)) if one)
-    drawn = [shape for one in _values(said.get(BOXES)) for shape in _shapes(one)]
-    boxes = [frame for shape in drawn if (frame := _frame(shape, size)) is not None]
-    answered = {name for name in said if name in (*ratings, TEXT, BOXES)}
-    left_out = len(said) - len(answered) + len(drawn) - len(boxes)
+    text = "\n".join(str(value) for value in _values(answers.get(TEXT)) if value)
+    shapes = [shape for value in _values(answers.get(BOXES)) for shape in _shapes(value)]
+    boxes = [frame for shape in shapes if (frame := _frame(shape, size)) is not None]
+    answered = {name for name in answers if name in (*ratings, TEXT, BOXES)}
+    left_out = len(answers) - len(answered) + len(shapes) - len(boxes)
     return Answered(key, rater, at, ratings, text, boxes, left_out)
 
 

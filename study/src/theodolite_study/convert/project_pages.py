@@ -49,48 +49,54 @@ def pages(folder: Path, material: Material, protocol: Protocol, out: Path) -> Se
     """
     if any(out.glob("*")):
         raise RefusedInput(f"folder {out.name!r}", "files in it", "a new or empty folder")
-    found = []
-    for one in material.of("real"):
-        picture, explanation, text = _seen(folder, one.shown, material, out)
-        label = plain_text(one.shown.predicted)
+    all_pages = []
+    for instance in material.of("real"):
+        picture, explanation, text = _seen(folder, instance.shown, material, out)
+        label = plain_text(instance.shown.predicted)
         twins = {}
         for question, name in TWINS.items():
             if question in protocol.questions and any(
                 getattr(other, name) for other in material.of("real")
             ):
-                changed: Explained | None = getattr(one, name)
+                changed: Explained | None = getattr(instance, name)
                 twins[question] = (
                     (picture, explanation, NOT_ASKED)
                     if changed is None
                     else _seen(folder, changed, material, out)
                 )
         before = plain_text(protocol.before_text).replace("{label}", label)
-        found.append(Page(one, picture, before, explanation, text, twins))
-    return found
+        all_pages.append(Page(instance, picture, before, explanation, text, twins))
+    return all_pages
 
 
-def _seen(folder: Path, shown: Explained, material: Material, out: Path) -> tuple[str, str, str]:
+def _seen(
+    folder: Path, explained: Explained, material: Material, out: Path
+) -> tuple[str, str, str]:
     """The picture, the explanation as a picture, and in words."""
-    if shown.picture is None:
+    if explained.picture is None:
         raise RefusedInput(
             "material", "explanations of texts or tables", "explanations of pictures",
             "Other platforms are given pictures; the server of studies shows all.",
         )  # fmt: skip
-    path = picture_path(folder, shown.picture)
+    path = picture_path(folder, explained.picture)
     picture = keep_picture(out, path.read_bytes(), path.suffix[1:])
-    said = f"The program's answer: {plain_text(shown.predicted)}."
-    if shown.map is None:
-        return picture, picture, f"{said}\n{concept_lines(shown.concepts or {})}"
-    over = laid_over(path, picture_path(folder, shown.map))
-    drawn = shown_from(over, longest=max(over.size))
+    prediction = f"The program's answer: {plain_text(explained.predicted)}."
+    if explained.map is None:
+        return picture, picture, f"{prediction}\n{concept_lines(explained.concepts or {})}"
+    over = laid_over(path, picture_path(folder, explained.map))
+    overlay = shown_from(over, longest=max(over.size))
     meant = "Red speaks for it, blue against it." if material.legend == "signed" else ""
-    return picture, keep_picture(out, drawn.content, drawn.suffix), f"{said} {meant}".strip()
+    return (
+        picture,
+        keep_picture(out, overlay.content, overlay.suffix),
+        f"{prediction} {meant}".strip(),
+    )
 
 
-def laid_over(picture: Path, drawn: Path, opacity: float = OPACITY) -> Image.Image:
+def laid_over(picture: Path, saliency_map: Path, opacity: float = OPACITY) -> Image.Image:
     """A picture with the colours of a map over it."""
     below = read_picture(picture)
-    return Image.blend(below, read_picture(drawn).resize(below.size), opacity)
+    return Image.blend(below, read_picture(saliency_map).resize(below.size), opacity)
 
 
 def concept_lines(concepts: Mapping[str, float]) -> str:
@@ -116,7 +122,7 @@ def asked_of(instance: Instance, protocol: Protocol) -> tuple[str, ...]:
 def always_asked(question: str, material: Material) -> bool:
     """Whether it is asked of each explanation."""
     return question not in TWINS or all(
-        getattr(one, TWINS[question]) is not None for one in material.of("real")
+        getattr(instance, TWINS[question]) is not None for instance in material.of("real")
     )
 
 

@@ -14,8 +14,8 @@ from theodolite_study.designer.pilot_report import median_minutes
 from theodolite_study.designer.settings_form import NO_CODE
 from theodolite_study.desk.site import Connection, rows
 from theodolite_study.model.texts import missing_texts
+from theodolite_study.planning.sample_size import half_width, people_for
 from theodolite_study.refusals import WrongStage
-from theodolite_study.sample_size import half_width, people_for
 
 BACKUP_AGE = timedelta(days=1)
 SPREAD_BETWEEN, SPREAD_WITHIN = 0.6, 0.9

@@ -13,7 +13,7 @@ from psycopg import Connection
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from theodolite_study.planned import Seat, planned
+from theodolite_study.planning.planned import Seat, planned
 from theodolite_study.refusals import Invalid, NotHere, WrongStage
 
 Row: TypeAlias = dict[str, Any]

@@ -24,7 +24,7 @@ from support.study.page_walker import PageWalker
 from support.study.prolific_double import SECRET, STUDY, TOKEN, ProlificDouble, doubled
 from support.study.rehearsed import job_beside
 from theodolite.ext.studies import write_json
-from theodolite_study.demo_material import demo_material
+from theodolite_study.demo.material import demo_material
 from theodolite_study.designer.archive import write_archive
 from theodolite_study.designer.links import PAGES
 from theodolite_study.designer.share import PARTICIPANTS

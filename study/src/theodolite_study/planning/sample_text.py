@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from theodolite.errors import EvidenceError
-from theodolite_study.sample_size import (
+from theodolite_study.planning.sample_size import (
     Raters,
     half_width,
     instances_for,
@@ -15,7 +15,7 @@ from theodolite_study.sample_size import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expected:
+class ExpectedRatings:
     """What is expected of ratings from 1 to 5; guesses that a pilot study replaces."""
 
     between: float = 0.6
@@ -35,7 +35,7 @@ def plan_text(
     quota: int,
     techniques: int = 1,
     dropout: float = 0.1,
-    expected: Expected | None = None,
+    expected: ExpectedRatings | None = None,
 ) -> str:
     """What a study costs and what will be known from it, in plain sentences.
 
@@ -47,7 +47,7 @@ def plan_text(
         dropout: Share of people who leave.
         expected: What ratings are expected to be like.
     """
-    like = expected or Expected()
+    like = expected or ExpectedRatings()
     if techniques < 1 or instances < techniques:
         raise EvidenceError("techniques", f"{techniques}", f"1 to {instances}")
     people = people_for(instances, votes, quota, dropout)
@@ -64,8 +64,8 @@ def plan_text(
     lines = [
         f"{instances:,} explanations × {votes} votes = {people.votes:,} votes; with {quota:,} a "
         f"person that is {people.finishing:,} people{leave.replace('%', ' %')}.",
-        f"The mean rating of {_one_of(techniques)} will be known to {_about(mean)}, that of a "
-        f"single explanation to {_about(alone)}.",
+        f"The mean rating of {_one_of(techniques)} will be known to {_plus_minus(mean)}, that of a "
+        f"single explanation to {_plus_minus(alone)}.",
     ]
     if techniques > 1:
         lines.append(_compared(votes, each, like))
@@ -83,13 +83,13 @@ def wanted_text(
     instances: int,
     votes: int,
     techniques: int = 1,
-    expected: Expected | None = None,
+    expected: ExpectedRatings | None = None,
 ) -> str:
     """How many votes or explanations would make the mean rating known so well, in sentences.
 
     Habits of people are left aside: more people help against these, not more votes.
     """
-    like = expected or Expected()
+    like = expected or ExpectedRatings()
     spreads = {"spread_between": like.between, "spread_within": like.within}
     more = instances_for(half, votes, **spreads)  # type: ignore[arg-type]
     lines = [
@@ -107,18 +107,18 @@ def _one_of(techniques: int) -> str:
     return "the technique" if techniques == 1 else f"one of the {techniques} techniques"
 
 
-def _about(half: float) -> str:
+def _plus_minus(half: float) -> str:
     return "nothing that could be told" if math.isnan(half) else f"± {half:.2f}"
 
 
-def _compared(votes: int, pictures: int, like: Expected) -> str:
+def _compared(votes: int, pictures: int, like: ExpectedRatings) -> str:
     spreads = {"spread_between": like.difference, "spread_within": like.within}
     half = half_width(votes, pictures, quantity="difference", **spreads)  # type: ignore[arg-type]
     if math.isnan(half):
         return "Two techniques cannot be compared with one picture."
-    found = power(0.5, votes, pictures, **spreads)
+    detected = power(0.5, votes, pictures, **spreads)
     return (
         f"The difference of two techniques on the same {pictures:,} pictures will be known to "
-        f"{_about(half)}; a true difference of 0.5 is found with a probability of "
-        f"{min(round(100 * found), 99)} %."
+        f"{_plus_minus(half)}; a true difference of 0.5 is found with a probability of "
+        f"{min(round(100 * detected), 99)} %."
     )

@@ -98,7 +98,7 @@ def _interval(parts: list[tuple[float, int]]) -> float:
 
 
 def votes_for(
-    wanted: float,
+    target: float,
     instances: int,
     *,
     spread_between: float,
@@ -116,18 +116,18 @@ def votes_for(
             quantity=quantity,
         )  # fmt: skip
 
-    found = _fewest(width, wanted, MOST_VOTES)
-    if found is not None:
-        return found
+    fewest = _fewest(width, target, MOST_VOTES)
+    if fewest is not None:
+        return fewest
     reached = width(MOST_VOTES)
     raise EvidenceError(
-        "wanted", f"± {wanted:g}", f"± {reached:.2g} or more with {instances:,} explanations",
+        "wanted", f"± {target:g}", f"± {reached:.2g} or more with {instances:,} explanations",
         "Votes alone do not help: take more explanations.",
     )  # fmt: skip
 
 
 def instances_for(
-    wanted: float,
+    target: float,
     votes: int,
     *,
     spread_between: float,
@@ -142,22 +142,22 @@ def instances_for(
             quantity=quantity,
         )  # fmt: skip
 
-    found = _fewest(width, wanted, MOST_INSTANCES)
-    if found is None:
-        raise EvidenceError("wanted", f"± {wanted:g}", f"± {width(MOST_INSTANCES):.2g} or more")
-    return found
+    fewest = _fewest(width, target, MOST_INSTANCES)
+    if fewest is None:
+        raise EvidenceError("wanted", f"± {target:g}", f"± {width(MOST_INSTANCES):.2g} or more")
+    return fewest
 
 
-def _fewest(width: Callable[[int], float], wanted: float, most: int) -> int | None:
+def _fewest(width: Callable[[int], float], target: float, most: int) -> int | None:
     """The smallest number whose interval is narrow enough; intervals shrink with numbers."""
-    if not wanted > 0:
-        raise EvidenceError("wanted", f"{wanted}", "a number above 0")
-    if not width(most) <= wanted:
+    if not target > 0:
+        raise EvidenceError("wanted", f"{target}", "a number above 0")
+    if not width(most) <= target:
         return None
     low, high = 0, most
     while high - low > 1:
         middle = (low + high) // 2
-        if width(middle) <= wanted:
+        if width(middle) <= target:
             high = middle
         else:
             low = middle

@@ -9,9 +9,9 @@ import numpy as np
 
 from theodolite.errors import EvidenceError
 from theodolite.ext.studies import VotesNeeded, votes_needed
-from theodolite_study._plan_order import fits, largest_gap, ordered
-from theodolite_study._plan_search import Limits, found_shares
-from theodolite_study._plan_shares import even_shares
+from theodolite_study.planning.plan_order import fits, largest_gap, ordered
+from theodolite_study.planning.plan_search import PlanLimits, found_shares
+from theodolite_study.planning.plan_shares import even_shares
 
 __all__ = ["Plan", "Seat", "planned"]
 
@@ -81,7 +81,7 @@ def planned(  # noqa: PLR0913  each is a limit of its own
         EvidenceError: No such plan exists, or, in large studies with a tight gap, none was found;
             the message tells which.
     """
-    limits = Limits(votes, panel, quota, gap, most)
+    limits = PlanLimits(votes, panel, quota, gap, most)
     needed = _possible(instances, limits)
     random = np.random.default_rng(seed)
     pictures = [seat.picture_key for seat in instances]
@@ -100,7 +100,7 @@ def _counts(row: Sequence[int], pictures: Sequence[str]) -> Mapping[str, int]:
     return Counter(pictures[i] for i in row)
 
 
-def _possible(instances: Sequence[Seat], limits: Limits) -> VotesNeeded:
+def _possible(instances: Sequence[Seat], limits: PlanLimits) -> VotesNeeded:
     """What can be said without looking for a plan."""
     if len({seat.key for seat in instances}) < len(instances):
         raise EvidenceError("instances", "a key twice", "distinct keys")
@@ -125,15 +125,15 @@ def _possible(instances: Sequence[Seat], limits: Limits) -> VotesNeeded:
 
 def _other_shares(
     instances: Sequence[Seat],
-    limits: Limits,
+    limits: PlanLimits,
     shares: Sequence[Sequence[int]],
     random: np.random.Generator,
 ) -> list[list[int]]:
     pictures = [seat.picture_key for seat in instances]
     techniques = [seat.technique for seat in instances]
-    found, proven = found_shares(pictures, techniques, limits, random)
-    if found is not None:
-        return found
+    other, proven = found_shares(pictures, techniques, limits, random)
+    if other is not None:
+        return other
     works = min(largest_gap(_counts(row, pictures)) for row in shares)
     beside = "" if limits.most is None else f" with same_picture_most {limits.most}"
     raise EvidenceError(

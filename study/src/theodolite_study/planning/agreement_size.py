@@ -16,7 +16,7 @@ from theodolite.ext.studies import (
     RatingEvidence,
     votes_needed,
 )
-from theodolite_study.sample_size import people_for
+from theodolite_study.planning.sample_size import people_for
 
 Agreement: TypeAlias = Literal["alpha", "kappa"]
 EVEN = (0.2, 0.2, 0.2, 0.2, 0.2)
@@ -113,12 +113,12 @@ def expected_agreement(
     if repeats < 40:
         raise EvidenceError("repeats", f"{repeats}", "40 or more: tails are looked at")
     streams = np.random.default_rng(seed).spawn(repeats)
-    studies = [agreement_of(simulated_ratings(size, like, one), what) for one in streams]
-    found = np.array([value for value in studies if not np.isnan(value)])
-    if len(found) < repeats / 2:
+    studies = [agreement_of(simulated_ratings(size, like, stream), what) for stream in streams]
+    defined = np.array([value for value in studies if not np.isnan(value)])
+    if len(defined) < repeats / 2:
         return AgreementExpected(size, np.nan, np.nan)
-    low, high = np.quantile(found, (0.025, 0.975))
-    return AgreementExpected(size, float(found.mean()), float(high - low) / 2)
+    low, high = np.quantile(defined, (0.025, 0.975))
+    return AgreementExpected(size, float(defined.mean()), float(high - low) / 2)
 
 
 def agreement_grid(

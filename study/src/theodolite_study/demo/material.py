@@ -18,7 +18,7 @@ from theodolite.ext.studies import (
     material_from_arrays,
     planned_checks,
 )
-from theodolite_study._demo_scenes import CELL, HEIGHT, WIDTH, Scene, scenes
+from theodolite_study.demo.scenes import CELL, HEIGHT, WIDTH, Scene, scenes
 
 Map = Float[np.ndarray, "rows columns"]
 MAPS = ("on the object", "beside the object", "all over")

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from theodolite_study._plan_shares import dealt, numbered
+from theodolite_study.planning.plan_shares import dealt, numbered
 
 MOST_UNKNOWNS = 250
 """Larger searches are not begun."""
@@ -18,7 +18,7 @@ IMPOSSIBLE = 2
 
 
 @dataclass(frozen=True)
-class Limits:
+class PlanLimits:
     """What a plan has to keep."""
 
     votes: int
@@ -31,7 +31,7 @@ class Limits:
 def found_shares(
     pictures: Sequence[str],
     techniques: Sequence[str],
-    limits: Limits,
+    limits: PlanLimits,
     random: np.random.Generator,
 ) -> tuple[list[list[int]] | None, bool]:
     """Shares that can be ordered with the gap, of sizes as even as were found.
@@ -58,7 +58,7 @@ def found_shares(
     return rows, True
 
 
-def _counts(many: np.ndarray, deep: int, limits: Limits) -> tuple[np.ndarray | None, bool]:
+def _counts(many: np.ndarray, deep: int, limits: PlanLimits) -> tuple[np.ndarray | None, bool]:
     """How many of each picture each person gets, people by pictures, by integer programming.
 
     ``x[r, p, j]``: person r gets more than j of picture p; ``y[r, j]``: of any picture. ``low`` and
@@ -71,8 +71,8 @@ def _counts(many: np.ndarray, deep: int, limits: Limits) -> tuple[np.ndarray | N
     low, high = size + people * deep, size + people * deep + 1
     rules = _Rules()
     for p in range(n):
-        wanted = int(many[p]) * limits.votes
-        rules.add(x[:, p].ravel(), 1, least=wanted, most=wanted)
+        total = int(many[p]) * limits.votes
+        rules.add(x[:, p].ravel(), 1, least=total, most=total)
     for r in range(people):
         own = x[r].ravel()
         ones = np.ones(len(own))
@@ -159,15 +159,15 @@ def _exchange(
     pictures: Sequence[str],
     names: np.ndarray,
 ) -> bool:
-    one, other = rows
-    for a, i in enumerate(one):
-        for b, j in enumerate(other):
-            if pictures[i] != pictures[j] or i in other or j in one:
+    first, second = rows
+    for a, i in enumerate(first):
+        for b, j in enumerate(second):
+            if pictures[i] != pictures[j] or i in second or j in first:
                 continue
             t, u = names[i], names[j]
             # moving one t there and one u back brings both closer, in squares
             if (counts[0][t] - counts[1][t]) - (counts[0][u] - counts[1][u]) > 2:
-                one[a], other[b] = j, i
+                first[a], second[b] = j, i
                 counts[0][[t, u]] += (-1, 1)
                 counts[1][[t, u]] += (1, -1)
                 return True

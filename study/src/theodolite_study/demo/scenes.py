@@ -11,7 +11,7 @@ from PIL import Image, ImageOps
 from theodolite.errors import RefusedInput
 from theodolite.ext.studies import read_json, read_picture
 
-FOLDER = Path(__file__).parent / "demo_scenes"
+FOLDER = Path(__file__).parent / "scenes"
 STORED = (520, 390)
 WIDTH, HEIGHT = 480, 360
 """Of the window through which a stored picture is seen."""

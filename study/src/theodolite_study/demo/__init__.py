@@ -1,0 +1,1 @@
+"""A study to try, without data of one's own."""

@@ -1,0 +1,1 @@
+"""How many people and votes a study needs, and who rates what."""
