@@ -47,8 +47,8 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
     whole = {name: read_parquet(_file(root, name), f"table {name}") for name in TABLES}
     scales = _scales(root)
     tables = checked_together({name: _known(name, whole[name], scales) for name in TABLES})
-    asked = {name: points for name, points in scales.items() if name in whole["votes"]}
-    rows = list(_rows({**tables["votes"], **{name: whole["votes"][name] for name in asked}}))
+    questions = {name: points for name, points in scales.items() if name in whole["votes"]}
+    rows = list(_rows({**tables["votes"], **{name: whole["votes"][name] for name in questions}}))
     counted = [row for row in rows if row["counted"]]
     used = [row for row in counted if seen == "all" or row["image_exposure_index"] == 1]
     if not used:
@@ -56,19 +56,7 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
     explained = {row["instance"]: row for row in _rows(tables["instances"])}
     order = {key: i for i, key in enumerate(explained)}
     used.sort(key=lambda row: (order[row["instance"]], row["at_order"]))
-    shown = {row["instance"]: _explanation(explained[row["instance"]], root) for row in used}
-    parts = [
-        explanations_from(
-            (vote for row in used for vote in _votes(row, asked, points)),
-            name=root.name,
-            explanations=shown,
-            scale=[float(level + 1) for level in range(points)],
-            tables=[_file(root, name) for name in TABLES],
-        )
-        for points in dict.fromkeys(asked.values())
-    ]
-    every = {name: part for one in parts for name, part in one.questions.items()}
-    data_set = replace(parts[0], questions={name: every[name] for name in asked if name in every})
+    data_set = _voted(root, used, explained, questions)
     without = len(explained) - len(data_set)
     remarks = [
         (len(rows) - len(counted), "votes were given beyond those that count."),
@@ -88,6 +76,28 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
         },
         more=_more(root, tables, {(row["instance"], row["participant"]) for row in used}),
     )  # fmt: skip
+
+
+def _voted(
+    root: Path,
+    rows: Sequence[Mapping[str, Any]],
+    explained: Mapping[str, Mapping[str, Any]],
+    questions: Mapping[str, int],
+) -> VotedExplanations:
+    """The votes of these rows: questions of one number of points are read together."""
+    explanations = {row["instance"]: _explanation(explained[row["instance"]], root) for row in rows}
+    parts = [
+        explanations_from(
+            (vote for row in rows for vote in _votes(row, questions, points)),
+            name=root.name,
+            explanations=explanations,
+            scale=[float(level + 1) for level in range(points)],
+            tables=[_file(root, name) for name in TABLES],
+        )
+        for points in dict.fromkeys(questions.values())
+    ]
+    every = {name: evidence for part in parts for name, evidence in part.questions.items()}
+    return replace(parts[0], questions={name: every[name] for name in questions if name in every})
 
 
 def _without_picture(data_set: VotedExplanations) -> int:
@@ -137,14 +147,14 @@ def _rows(table: Table) -> Iterator[dict[str, Any]]:
 def _scales(root: Path) -> dict[str, int]:
     """Questions on a scale and their points, as the export's manifest has them."""
     path = confined(root, "manifest.json")
-    told = read_json(path, "manifest").get("questions") if path.is_file() else None
-    if told is None:
+    scales = read_json(path, "manifest").get("questions") if path.is_file() else None
+    if scales is None:
         return dict.fromkeys(QUESTIONS, len(SCALE))
-    if not isinstance(told, dict) or not all(
-        isinstance(points, int) and 2 <= points <= MOST_POINTS for points in told.values()
+    if not isinstance(scales, dict) or not all(
+        isinstance(points, int) and 2 <= points <= MOST_POINTS for points in scales.values()
     ):
         raise RefusedInput("manifest", "questions of another form", "question: points")
-    return told
+    return scales
 
 
 def _known(name: TableName, table: Table, scales: Mapping[str, int]) -> dict[str, Sequence[Any]]:
@@ -156,8 +166,8 @@ def _known(name: TableName, table: Table, scales: Mapping[str, int]) -> dict[str
     return {**known, **{column: [None] * rows for column in missing}}
 
 
-def _votes(row: Mapping[str, Any], asked: Mapping[str, int], points: int) -> Iterator[Vote]:
-    for question in (name for name, own in asked.items() if own == points):
+def _votes(row: Mapping[str, Any], questions: Mapping[str, int], points: int) -> Iterator[Vote]:
+    for question in (name for name, own in questions.items() if own == points):
         rating = float("nan") if row[question] is None else float(row[question])
         yield Vote(
             row["instance"],

@@ -89,7 +89,7 @@ def agreement(
         groups: What people told about themselves, as it is exported, each for all people in their
             order: what is suppressed there is not used here.
     """
-    about = {
+    description = {
         "headline": HEADLINE, "level": LEVEL, "resamples": RESAMPLES, "seed": SEED,
         "scores": SAYS, "points": dict(counts.questions),
         "resampled": "whole pictures, so that explanations of one picture stay together",
@@ -98,7 +98,7 @@ def agreement(
     # one core, so that the last digit does not depend on how many there are
     with threadpool_limits(1, user_api="blas"):
         every = {name: _question(counts, name, pictures, groups) for name in counts.questions}
-    return {"about": about, "questions": every}
+    return {"about": description, "questions": every}
 
 
 def _question(
@@ -116,15 +116,15 @@ def _question(
         "raters": len(np.unique(counts.column(1)[answers > 0])),
         "mode_ties": int((((table == most) & (most > 0)).sum(axis=1) > 1).sum()),
         "scores": {name: scored(rated, name) for name in SCORES},
-        "by_group": {band: dict(_groups(counts, question, pictures, told))
-                     for band, told in groups.items()},
+        "by_group": {band: dict(_groups(counts, question, pictures, bands))
+                     for band, bands in groups.items()},
     }  # fmt: skip
 
 
 def _groups(
-    counts: VoteCounts, question: str, pictures: np.ndarray, told: Sequence[Any]
+    counts: VoteCounts, question: str, pictures: np.ndarray, bands: Sequence[Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    own = np.array([None if one is None else str(one) for one in told], object)
+    own = np.array([None if band is None else str(band) for band in bands], object)
     answers = counts.column(2 + list(counts.questions).index(question))
     for name in sorted(set(own) - {None}):
         people = own == name
@@ -142,11 +142,11 @@ def rated_votes(
     if counts.counted > MOST_SIDE_BY_SIDE or (counts.of_people() > 0).sum() > MOST_RATERS:
         return by_pattern(counts.histogram(question, people), pictures)
     at = 2 + list(counts.questions).index(question)
-    given = zip(*(counts.column(n).tolist() for n in (0, 1, at)), strict=True)
+    answers = zip(*(counts.column(n).tolist() for n in (0, 1, at)), strict=True)
     data = explanations_from(
         (Vote(str(item), str(who), question, float(answer or "nan"), picture=str(pictures[item]),
               group="" if people is None else str(people[who]))
-         for item, who, answer in given),
+         for item, who, answer in answers),
         name="study", scale=[float(n + 1) for n in range(counts.questions[question])],
     )  # fmt: skip
     evidence = data.questions[question]
@@ -193,8 +193,8 @@ def _patterns(counts: np.ndarray, keys: np.ndarray) -> tuple[RatingEvidence, np.
             keys[order], first + CLUSTERS_AT_ONCE)]  # fmt: skip
         members = np.zeros((CLUSTERS_AT_ONCE, len(patterns)))
         np.add.at(members, (keys[own] - first, which[own]), 1.0)
-        drawn = poisson_weights(np.arange(first, first + CLUSTERS_AT_ONCE), RESAMPLES, SEED)
-        weights[1:] += drawn @ members
+        resampled = poisson_weights(np.arange(first, first + CLUSTERS_AT_ONCE), RESAMPLES, SEED)
+        weights[1:] += resampled @ members
     scale = np.arange(1.0, counts.shape[1] + 1)
     return RatingEvidence(ratings=ratings, scale=scale), weights
 
@@ -208,28 +208,28 @@ def scored(rated: RatedVotes, name: str, *, null: bool = True) -> dict[str, Any]
         return {"value": None, "reason": f"More than {MOST_SIDE_BY_SIDE:,} votes or {MOST_RATERS} "
                 "people: they are not compared one by one."}  # fmt: skip
     metric, options = SCORES[name]
-    asked = _Asked(CATALOGUE[metric], options)
-    rows = asked.rows(evidence, weights)
+    scoring = _Asked(CATALOGUE[metric], options)
+    rows = scoring.rows(evidence, weights)
     if np.isnan(rows[0]):
         return {"value": None, "reason": _reason(evidence, name)}
-    entered, without = asked.counted(evidence, weights[:1])
+    entered, without = scoring.counted(evidence, weights[:1])
     estimate = _estimate(rows, rated.pictures)
-    shape = fisher_interval if asked.entry.bounds == (-1.0, 1.0) else student_interval
+    shape = fisher_interval if scoring.entry.bounds == (-1.0, 1.0) else student_interval
     interval = None if estimate is None else shape(estimate, LEVEL)
-    found: dict[str, Any] = {
-        "value": _round(rows[0]), "interval": _ends(interval, asked.entry.bounds),
-        "n": entered, "n_of": asked.entry.state.counts_of, "n_undefined": without,
+    result: dict[str, Any] = {
+        "value": _round(rows[0]), "interval": _ends(interval, scoring.entry.bounds),
+        "n": entered, "n_of": scoring.entry.state.counts_of, "n_undefined": without,
     }  # fmt: skip
     if null:
-        baseline = asked.entry.nulls[0]
-        chance, between = asked.by_chance(rated)
+        baseline = scoring.entry.nulls[0]
+        chance, between = scoring.by_chance(rated)
         estimate = _estimate(rows - chance, rated.pictures, between)
         away = None if estimate is None else student_interval(estimate, LEVEL)
-        found["null"] = {
+        result["null"] = {
             "name": baseline.name, "says": baseline.says, "value": _round(chance[0]),
             "difference": _ends(away),
         }  # fmt: skip
-    return found
+    return result
 
 
 @dataclass(frozen=True)
@@ -252,8 +252,8 @@ class _Asked:
     ) -> Float[np.ndarray, " rows"]:
         """The value for each row of weights, few enough at a time to fit into memory."""
         counting, finish = self.parted()
-        one = self.entry.state.of(evidence, weights[:1], **counting)
-        size = sum(np.asarray(part).nbytes for part in vars(one).values())
+        first = self.entry.state.of(evidence, weights[:1], **counting)
+        size = sum(np.asarray(part).nbytes for part in vars(first).values())
         step = max(MOST_BYTES // max(size, 1), 1)
         return np.concatenate(
             [
@@ -266,11 +266,11 @@ class _Asked:
         """The same under the metric's null, the mean over its draws; and that mean's variance."""
         draws = min(math.ceil(NULL_PIECES / int(rated.weights[0].sum())), MOST_DRAWS)
         seeds = np.random.SeedSequence(SEED).generate_state(draws)
-        drawn = [self.rows(*rated.null(int(seed))) for seed in seeds]
-        known = ~np.isnan(drawn)
+        null_rows = [self.rows(*rated.null(int(seed))) for seed in seeds]
+        known = ~np.isnan(null_rows)
         many = known.sum(axis=0)
-        summed = np.where(known, drawn, 0.0).sum(axis=0)
-        first = np.array([rows[0] for rows in drawn if not np.isnan(rows[0])])
+        summed = np.where(known, null_rows, 0.0).sum(axis=0)
+        first = np.array([rows[0] for rows in null_rows if not np.isnan(rows[0])])
         between = float(first.var(ddof=1)) / len(first) if len(first) > 1 else 0.0
         return np.asarray(np.where(many > 0, summed / np.maximum(many, 1), np.nan)), between
 
@@ -307,11 +307,11 @@ def _round(value: float | np.floating[Any]) -> float | None:
 
 
 def _reason(evidence: RatingEvidence, name: str) -> str:
-    given = ~np.isnan(evidence.ratings)
-    answers = np.unique(evidence.ratings[given])
+    rated = ~np.isnan(evidence.ratings)
+    answers = np.unique(evidence.ratings[rated])
     if len(answers) == 1:
         return f"Everybody gave the answer {answers[0]:g} throughout: there is nothing to agree on."
     if name == "icc2":
-        full = int(given.all(axis=1).sum())
+        full = int(rated.all(axis=1).sum())
         return f"{full} explanations were rated by everybody; two or more are needed."
     return "The expected disagreement is 0: the answers do not vary where it counts."

@@ -76,7 +76,7 @@ def datasheet(
         numbers: Pictures, techniques, modes and ties, and how often people met a picture.
     """
     parts = [
-        f"# {_plain(content['study']['title'])}",
+        f"# {_escaped_line(content['study']['title'])}",
         "\n".join(f"- {note}" for note in content["notes"]),
         "## What it is",
         _what(version, content, numbers),
@@ -91,14 +91,14 @@ def datasheet(
         "## Columns",
         _columns(content),
         "## Limits and traps",
-        "\n".join(f"- {one}" for one in _traps(content, numbers)),
+        "\n".join(f"- {trap}" for trap in _traps(content, numbers)),
         "## Whom to ask",
-        _plain(_text(version, "contact") or "The study names nobody."),
+        _escaped_line(_text(version, "contact") or "The study names nobody."),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _plain(text: str) -> str:
+def _escaped_line(text: str) -> str:
     """Words of others in one line, so that they cannot become headings or pages of their own."""
     line = " ".join(text.split())
     return "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in line)
@@ -111,9 +111,9 @@ def _text(version: Mapping[str, Any], key: str) -> str:
 def _what(
     version: Mapping[str, Any], content: Mapping[str, Any], numbers: Mapping[str, Any]
 ) -> str:
-    named = ", ".join(_plain(name) for name in numbers["techniques"])
+    named = ", ".join(_escaped_line(name) for name in numbers["techniques"])
     questions = "\n".join(
-        f"- {name}, 1 to {points}: {_plain(_text(version, f'{name}.text'))}"
+        f"- {name}, 1 to {points}: {_escaped_line(_text(version, f'{name}.text'))}"
         for name, points in content["questions"].items()
     )
     return (
@@ -163,21 +163,23 @@ def _how(content: Mapping[str, Any]) -> str:
 
 def _agreement(agreed: Mapping[str, Any]) -> str:
     lines = ["| question | people | agreement | interval | by chance |", "|---|---|---|---|---|"]
-    for name, found in agreed["questions"].items():
-        score = found.get("scores", {}).get(HEADLINE, {})
+    for name, question in agreed["questions"].items():
+        score = question.get("scores", {}).get(HEADLINE, {})
         if score.get("value") is None:
-            reason = score.get("reason", found.get("reason", ""))
-            lines.append(f"| {name} | {found['raters']} | undefined: {reason} | | |")
+            reason = score.get("reason", question.get("reason", ""))
+            lines.append(f"| {name} | {question['raters']} | undefined: {reason} | | |")
             continue
         ends = score["interval"]
-        shown = "" if ends is None else f"{ends['low']:.2f} to {ends['high']:.2f}"
+        interval = "" if ends is None else f"{ends['low']:.2f} to {ends['high']:.2f}"
         chance = score["null"]["value"]
         lines.append(
-            f"| {name} | {found['raters']} | {score['value']:.2f} | {shown} | "
+            f"| {name} | {question['raters']} | {score['value']:.2f} | {interval} | "
             f"{'' if chance is None else f'{chance:.2f}'} |"
         )
-    said = "Quadratic kappa of each vote with the mode of the others' votes; 95 % intervals over "
-    return said + "pictures. More of them in agreement.json.\n\n" + "\n".join(lines)
+    introduction = (
+        "Quadratic kappa of each vote with the mode of the others' votes; 95 % intervals over "
+    )
+    return introduction + "pictures. More of them in agreement.json.\n\n" + "\n".join(lines)
 
 
 def _files(content: Mapping[str, Any]) -> str:
@@ -205,11 +207,11 @@ def _columns(content: Mapping[str, Any]) -> str:
 def _traps(content: Mapping[str, Any], numbers: Mapping[str, Any]) -> list[str]:
     votes, each = content["votes"], content["votes"]["by_person"]
     met = numbers["exposures"]
-    again, given = sum(met[2:]), votes["counted"]
+    again, counted = sum(met[2:]), votes["counted"]
     return [
         f"Numbers: {votes['instances']:,} explanations with {votes['wanted_each']} votes each need "
-        f"{votes['wanted']:,} votes; {given:,} were given by {each['people']:,} people, "
-        f"{given / max(each['people'], 1):.1f} each on average (column `votes` of participants).",
+        f"{votes['wanted']:,} votes; {counted:,} were given by {each['people']:,} people, "
+        f"{counted / max(each['people'], 1):.1f} each on average (column `votes` of participants).",
         f"Modes: {numbers['ties']:,} of {numbers['modes']:,} modes are tied (`mode_tie`); the "
         "lowest is given. With five votes on five answers a third of all patterns tie: use the "
         "histogram.",

@@ -95,19 +95,19 @@ class _Export:
         """As pyarrow has them; each file is read once."""
         if table not in self._read:
             pair = ("instance", "participant") if table in PAIRS else ("participant",)
-            wanted = (*pair, *READ.get(table, ()))
+            needed = (*pair, *READ.get(table, ()))
             if table == "votes":
-                wanted += tuple(self.manifest["questions"])
+                needed += tuple(self.manifest["questions"])
             elif table == "participants":
-                wanted += tuple(self.manifest["people"]["bands"])
+                needed += tuple(self.manifest["people"]["bands"])
             elif table in ("aggregates", "instances"):
-                wanted = ("instance", *READ.get(table, ()))
+                needed = ("instance", *READ.get(table, ()))
                 if table == "aggregates":
                     most = max(self.manifest["questions"].values(), default=0)
-                    wanted += tuple(f"n_{level + 1}" for level in range(most))
+                    needed += tuple(f"n_{level + 1}" for level in range(most))
             path = confined(self.folder, f"{table}.parquet")
-            found = read_columns(path, wanted, f"table {table}")
-            self._read[table] = {name: found[name].combine_chunks() for name in wanted}
+            content = read_columns(path, needed, f"table {table}")
+            self._read[table] = {name: content[name].combine_chunks() for name in needed}
         return [self._read[table][name] for name in names]
 
     def numbers(self, table: str, *names: str) -> list[np.ndarray]:
@@ -151,8 +151,8 @@ def _keys(export: _Export) -> Iterator[str]:
                   "comments", "consents"):  # fmt: skip
         strange = export.codes(table, "participant", export.people) == -2
         if strange.any():
-            found = sorted(set(export.words(table, "participant")[strange]))
-            yield f"People in table {table} who are not in `participants`: {listed(found)}."
+            unknown = sorted(set(export.words(table, "participant")[strange]))
+            yield f"People in table {table} who are not in `participants`: {listed(unknown)}."
     for table in ("votes", "baselines", "boxes"):
         if (export.codes(table, "instance", export.instances) < 0).any():
             yield f"Table {table} has explanations that are not in `instances`."
@@ -184,30 +184,30 @@ def _consents(export: _Export) -> Iterator[str]:
     digest, kind, who = (
         export.words("consents", name) for name in ("sha256", "form", "participant")
     )
-    given = {}
+    digests = {}
     for at, version in enumerate(number.tolist()):
         agreed = f"{int(version)} {digest[at]}"
-        given[who[at], version] = digest[at]
+        digests[who[at], version] = digest[at]
         if kind[at] == "shown" and agreed not in forms:
             yield f"{who[at]} agreed to a form that no version has."
     votes = zip(
         export.words("votes", "participant"), export.numbers("votes", "version")[0].tolist(),
         export.words("votes", "consent_sha256"), strict=True,
     )  # fmt: skip
-    if any(given.get((person, version)) != agreed for person, version, agreed in set(votes)):
+    if any(digests.get((person, version)) != agreed for person, version, agreed in set(votes)):
         yield "Votes under consents that are not in `consents`."
 
 
 def _votes(export: _Export) -> Iterator[str]:
     numbers, keys = export.manifest["votes"], np.array(list(export.instances), object)
-    wanted = numbers["wanted_each"]
+    target = numbers["wanted_each"]
     counted = export.numbers("votes", "counted")[0] == 1
     instance = export.codes("votes", "instance", export.instances)[counted]
     having = np.bincount(instance, minlength=len(keys))
-    if (having > wanted).any():
-        yield f"More than {wanted} counted votes: {listed(keys[having > wanted])} explanations."
-    if (having < wanted).any():
-        yield f"Fewer than {wanted} counted votes: {listed(keys[having < wanted])} explanations."
+    if (having > target).any():
+        yield f"More than {target} counted votes: {listed(keys[having > target])} explanations."
+    if (having < target).any():
+        yield f"Fewer than {target} counted votes: {listed(keys[having < target])} explanations."
     sizes = {str(n): int(many) for n, many in enumerate(np.bincount(having)) if many}
     if sizes != numbers["instances_with"]:
         yield "The manifest tells other numbers of votes than the table."
@@ -217,7 +217,7 @@ def _votes(export: _Export) -> Iterator[str]:
     taken = export.codes("design", "participant", export.people) >= 0
     of_seat = export.codes("design", "instance", export.instances)
     voted = export.pairs("votes")[counted]
-    wrong = np.bincount(of_seat, minlength=len(keys)) != wanted
+    wrong = np.bincount(of_seat, minlength=len(keys)) != target
     wrong[np.setxor1d(voted, seats[taken]) // (len(export.people) + 1)] = True
     if wrong.any() or len(np.unique(seats[taken])) < taken.sum():
         yield f"Votes and seats do not agree: {listed(keys[wrong])} explanations."
@@ -249,13 +249,13 @@ def _order(export: _Export) -> Iterator[str]:
 def _proved(export: _Export, voted: Bool[np.ndarray, " rows"], *, own: bool) -> Iterator[str]:
     """The order of each vote is told, and its own answer."""
     real = voted & (export.words("order", "kind") == "real")
-    told, votes = export.pairs("order")[real], export.pairs("votes")
+    ordered, votes = export.pairs("order")[real], export.pairs("votes")
     names = export.words("votes", "instance"), export.words("votes", "participant")
 
     def pairs(where: np.ndarray) -> str:
         return listed([(names[0][i], names[1][i]) for i in np.flatnonzero(where)])
 
-    missing = ~np.isin(votes, told)
+    missing = ~np.isin(votes, ordered)
     if missing.any():
         yield f"Votes whose order is not told: {pairs(missing)}."
         return
@@ -263,8 +263,8 @@ def _proved(export: _Export, voted: Bool[np.ndarray, " rows"], *, own: bool) -> 
     if without.any():
         yield f"Votes without an own answer before (`baselines`): {pairs(without)}."
     places = export.numbers("order", "vote_order")[0][real]
-    by_pair = np.argsort(told)
-    times = places[by_pair][np.searchsorted(told[by_pair], votes)]
+    by_pair = np.argsort(ordered)
+    times = places[by_pair][np.searchsorted(ordered[by_pair], votes)]
     person = export.codes("votes", "participant", export.people) if own else np.zeros(len(votes))
     expected = _ranks(times, person)
     if (expected != export.numbers("votes", "at_order")[0]).any():
@@ -304,11 +304,11 @@ def _aggregates(export: _Export) -> Iterator[str]:
         rows = of_row == question
         table = export.numbers("aggregates", "n", "mode", "mode_tie", "median", "mean",
                                *(f"n_{level + 1}" for level in range(points)))  # fmt: skip
-        told = np.stack(table, axis=1)[rows]
+        stored = np.stack(table, axis=1)[rows]
         known = ~np.isnan(answers[counted])
         expected = _recounted(instance[known], answers[counted][known], len(keys), points)
         own = where[rows]
-        differs = ~np.isclose(told, expected[own], rtol=0, atol=1e-12, equal_nan=True).all(axis=1)
+        differs = ~np.isclose(stored, expected[own], rtol=0, atol=1e-12, equal_nan=True).all(axis=1)
         wrong |= {f"{keys[i]} {question}" for i in own[differs]}
         unasked = np.setdiff1d(np.unique(instance[known]), own)
         wrong |= {f"{keys[i]} {question}" for i in unasked}
@@ -353,10 +353,10 @@ def _people(export: _Export) -> Iterator[str]:
     if not bands:  # nobody was asked who they are
         return
     voted = np.sum(export.numbers("participants", "votes", "surplus_votes"), axis=0) > 0
-    told = list(zip(*(export.words("participants", band) for band in bands), strict=True))
+    combinations = list(zip(*(export.words("participants", band) for band in bands), strict=True))
     many: dict[tuple[Any, ...], int] = {}
-    for combination, gave in zip(told, voted, strict=True):
-        if any(one is not None for one in combination):
+    for combination, gave in zip(combinations, voted, strict=True):
+        if any(band is not None for band in combination):
             many[combination] = many.get(combination, 0) + bool(gave)  # others hide nobody
     rare = [combination for combination, n in many.items() if n < fewest]
     if rare:

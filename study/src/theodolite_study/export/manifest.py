@@ -94,7 +94,7 @@ def _settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _by_key(words: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
     texts: dict[str, dict[str, str]] = {}
-    for word in sorted(words, key=lambda one: (one["key"], one["language"])):
+    for word in sorted(words, key=lambda word: (word["key"], word["language"])):
         texts.setdefault(word["key"], {})[word["language"]] = word["body"]
     return texts
 
@@ -107,18 +107,18 @@ def _of(version: Mapping[str, Any], rows: list[dict[str, Any]]) -> list[dict[str
     ]
 
 
-def vote_numbers(counts: VoteCounts, wanted: int) -> dict[str, Any]:
+def vote_numbers(counts: VoteCounts, target: int) -> dict[str, Any]:
     """How many votes were wanted and how many came."""
     having = Counter(counts.of_instances().tolist())
     each = counts.of_people()
     each = each[each > 0]
-    given = counts.counted + counts.surplus
+    total = counts.counted + counts.surplus
     return {
-        "wanted_each": wanted, "instances": counts.instances, "wanted": wanted * counts.instances,
+        "wanted_each": target, "instances": counts.instances, "wanted": target * counts.instances,
         "counted": counts.counted, "surplus": counts.surplus,
-        "surplus_share": round(counts.surplus / given, 6) if given else 0.0,
+        "surplus_share": round(counts.surplus / total, 6) if total else 0.0,
         "instances_with": {str(n): having[n] for n in sorted(having, reverse=True)},
-        "complete": set(having) == {wanted},
+        "complete": set(having) == {target},
         "by_person": {
             "people": len(each), "fewest": int(each.min(initial=10**9) if len(each) else 0),
             "median": float(np.median(each)) if len(each) else 0.0,
@@ -154,20 +154,7 @@ def study_facts(study: StudySnapshot, people: int, hidden: int, bands: list[str]
 def notes(content: Mapping[str, Any]) -> list[str]:
     """What a reader must know before using the numbers, in sentences."""
     votes, people = content["votes"], content["people"]
-    wanted = votes["wanted_each"]
-    sentences = []
-    if votes["complete"]:
-        sentences.append(
-            f"Each of {votes['instances']:,} explanations has exactly {wanted} counted votes of "
-            f"{wanted} different people."
-        )
-    else:
-        fewer = ", ".join(
-            f"{many:,} have {n}" for n, many in votes["instances_with"].items() if n != str(wanted)
-        )
-        sentences.append(
-            f"Not all of {votes['instances']:,} explanations have {wanted} counted votes: {fewer}."
-        )
+    sentences = [_completeness(votes)]
     for other in content["left_out"]:
         what = "the pilot" if other["pilot"] else "an earlier round"
         sentences.append(
@@ -175,7 +162,7 @@ def notes(content: Mapping[str, Any]) -> list[str]:
         )
     if content["study"]["state"] not in ("closed", "archived"):
         sentences.append(f"The study is {content['study']['state']}: more votes may come.")
-    if any(given["form"] != "shown" for given in content["consents"]):
+    if any(consent["form"] != "shown" for consent in content["consents"]):
         sentences.append(
             "Some consents are of 0.1.0: their digest is that of the text in the protocol, not of "
             "the bytes that were shown (form text-0.1)."
@@ -197,6 +184,20 @@ def notes(content: Mapping[str, Any]) -> list[str]:
             f"fewer than {FEWEST} of those who voted share the same, or they did not vote."
         )
     return [*sentences, TEXTS[content["texts"]]]
+
+
+def _completeness(votes: Mapping[str, Any]) -> str:
+    """Whether each explanation has as many counted votes as it should, and how many have not."""
+    each = votes["wanted_each"]
+    if votes["complete"]:
+        return (
+            f"Each of {votes['instances']:,} explanations has exactly {each} counted votes of "
+            f"{each} different people."
+        )
+    fewer = ", ".join(
+        f"{many:,} have {n}" for n, many in votes["instances_with"].items() if n != str(each)
+    )
+    return f"Not all of {votes['instances']:,} explanations have {each} counted votes: {fewer}."
 
 
 def _many(people: int) -> str:

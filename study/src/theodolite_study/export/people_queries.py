@@ -9,8 +9,8 @@ from theodolite_study.export.table_query import Cells, TableQuery, cell, literal
 from theodolite_study.model.instrument import STAGES
 
 
-def participants_query(asked: Sequence[AnswerColumn]) -> TableQuery:
-    closed = [column for column in asked if not column.open]
+def participants_query(columns: Sequence[AnswerColumn]) -> TableQuery:
+    closed = [column for column in columns if not column.open]
     own = {column.name: cell(column, "told.answers") for column in closed}
     same = ", ".join(what for _, what in own.values()) or "1"
     # who did not vote hides nobody, and nothing is told of them
@@ -48,10 +48,10 @@ def participants_query(asked: Sequence[AnswerColumn]) -> TableQuery:
         order by p.n""")  # fmt: skip
 
 
-def answers_query(asked: Mapping[Any, Sequence[AnswerColumn]]) -> TableQuery:
+def answers_query(columns: Mapping[Any, Sequence[AnswerColumn]]) -> TableQuery:
     """Of people: what is told of a few only is in `participants`, where rare ones are left out."""
-    told = [["end", column.block] for column in asked["end"]]
-    told += [[s, column.block] for s in ("door", "about") for column in asked[s] if column.open]
+    blocks = [["end", column.block] for column in columns["end"]]
+    blocks += [[s, column.block] for s in ("door", "about") for column in columns[s] if column.open]
     cells: Cells = {
         "participant": ("text", "p.pseudonym"), "stage": ("text", "w.stage"),
         "version": ("whole", "o.no"), "language": ("text", "p.language"),
@@ -59,7 +59,7 @@ def answers_query(asked: Mapping[Any, Sequence[AnswerColumn]]) -> TableQuery:
         "shown": ("json", "(w.shown -> e.key)::text"),
         "moves": ("whole", number("w.client -> 'moves'", exact=False) + "::bigint"),
     }  # fmt: skip
-    pairs = ", ".join(f"({literal(s)}, {literal(b)})" for s, b in told) or "('', '')"
+    pairs = ", ".join(f"({literal(s)}, {literal(b)})" for s, b in blocks) or "('', '')"
     return TableQuery("answers", cells, f"""
         from answer w join person p on p.id = w.participant_id
         join version o on o.id = w.version_id cross join lateral jsonb_each(w.answers) e

@@ -39,14 +39,14 @@ def tables(study: StudySnapshot, *, texts: bool, moments: Moments) -> list[Table
         texts: Whether what people wrote is told.
         moments: How moments are told.
     """
-    asked: dict[Any, list[AnswerColumn]] = {
+    columns: dict[Any, list[AnswerColumn]] = {
         stage: [c for c in answer_columns(study.instruments, stage) if texts or not c.open]
         for stage in STAGES
     }
     return [
         _instances(study), participants_query(people_columns(study.instruments)),
-        _votes(asked["after"], moments), _baselines(study, asked["before"], texts=texts),
-        _boxes(study), _checks(asked["after"]), answers_query(asked), rankings_query(study),
+        _votes(columns["after"], moments), _baselines(study, columns["before"], texts=texts),
+        _boxes(study), _checks(columns["after"]), answers_query(columns), rankings_query(study),
         comments_query(study, texts=texts), _design(), _order(moments), CONSENTS, OUTCOMES, PAYOUTS,
     ]  # fmt: skip
 
@@ -69,7 +69,7 @@ def _instances(study: StudySnapshot) -> TableQuery:
     return TableQuery("instances", cells | asks, "from real i order by i.n")
 
 
-def _votes(asked: Sequence[AnswerColumn], moments: Moments) -> TableQuery:
+def _votes(columns: Sequence[AnswerColumn], moments: Moments) -> TableQuery:
     own = "partition by p.id" if moments == "of each person" else ""
     exact = moments == "of the study"
     wide = "(v.client ->> 'width') || 'x' || (v.client ->> 'height')"
@@ -78,7 +78,7 @@ def _votes(asked: Sequence[AnswerColumn], moments: Moments) -> TableQuery:
         "_instance": ("whole", "i.n"), "_person": ("whole", "p.n"),
         "instance": ("text", "i.key"), "technique": ("text", "i.technique"),
         "picture_key": ("text", "i.picture_key"), "participant": ("text", "p.pseudonym"),
-        **cells_of(asked, "v.answers"),
+        **cells_of(columns, "v.answers"),
         "counted": ("flag", "v.counted"), "position": ("whole", "a.position"),
         "image_exposure_index": ("whole", "a.image_exposure_index"),
         "seconds_before": ("number", "case when b.copied_from is null then "
@@ -112,10 +112,10 @@ SEATED = """
 PAIR: Cells = {"instance": ("text", "i.key"), "participant": ("text", "p.pseudonym")}
 
 
-def _baselines(study: StudySnapshot, asked: Sequence[AnswerColumn], *, texts: bool) -> TableQuery:
+def _baselines(study: StudySnapshot, columns: Sequence[AnswerColumn], *, texts: bool) -> TableQuery:
     words, framed = first_words(study.instruments), first_regions(study.instruments)
     text = f"coalesce(b.answers ->> {literal(words)}, '')" if texts and words else "''"
-    further = [column for column in asked if column.block not in (words, framed)]
+    further = [column for column in columns if column.block not in (words, framed)]
     cells = {
         **PAIR, "text": ("text", text), "copied": ("flag", "b.copied_from is not null"),
         **cells_of(further, "b.answers"),
@@ -136,12 +136,12 @@ def _boxes(study: StudySnapshot) -> TableQuery:
         where s.round = %(round)s order by i.n, p.n, number""")  # fmt: skip
 
 
-def _checks(asked: Sequence[AnswerColumn]) -> TableQuery:
+def _checks(columns: Sequence[AnswerColumn]) -> TableQuery:
     cells: Cells = {
         "participant": ("text", "p.pseudonym"), "instance": ("text", "i.key"),
         "kind": ("text", "i.kind"), "attempt": ("whole", "t.attempt"),
         "position": ("whole", "t.position"), "passed": ("flag", "t.passed"),
-        **cells_of(asked, "t.answers"),
+        **cells_of(columns, "t.answers"),
     }  # fmt: skip
     return TableQuery("checks", cells, """
         from (select participant_id, instance_id, attempt, null::int as position, passed, answers

@@ -113,8 +113,8 @@ class TableFiles:
     @contextmanager
     def table(self, name: str, kinds: Mapping[str, CellKind]) -> Iterator["OpenTable"]:
         """A table that batches are put into."""
-        told = {name: kind for name, kind in kinds.items() if not name.startswith(INTERNAL)}
-        schema = pa.schema([(name, TYPES[kind]) for name, kind in told.items()])
+        written = {name: kind for name, kind in kinds.items() if not name.startswith(INTERNAL)}
+        schema = pa.schema([(name, TYPES[kind]) for name, kind in written.items()])
         files = [HashedFile(self.folder / f"{name}.parquet")]
         parquet = pq.ParquetWriter(files[0], schema, compression="zstd")
         plain = None
@@ -122,16 +122,16 @@ class TableFiles:
             files.append(HashedFile(self.folder / f"{name}.csv"))
             options = arrow_csv.WriteOptions(quoting_style="all_valid")
             plain = arrow_csv.CSVWriter(files[1], schema, write_options=options)
-        made = OpenTable(schema, parquet, plain)
+        table = OpenTable(schema, parquet, plain)
         try:
-            yield made
+            yield table
         finally:
             parquet.close()
             if plain is not None:
                 plain.close()
             for file in files:
                 file.close()
-        self.rows[name] = made.rows
+        self.rows[name] = table.rows
         self.digests |= {file.path.name: file.hexdigest() for file in files}
 
     def lines(self, name: str, rows: Iterator[bytes]) -> None:
@@ -158,11 +158,11 @@ class OpenTable:
 
     def put(self, batch: pa.RecordBatch) -> None:
         """Some rows more."""
-        told = batch.select(self.schema.names).cast(self.schema)
-        self.parquet.write_batch(told, row_group_size=ROWS)
+        rows = batch.select(self.schema.names).cast(self.schema)
+        self.parquet.write_batch(rows, row_group_size=ROWS)
         if self.plain is not None:
-            self.plain.write_batch(_harmless(told))
-        self.rows += told.num_rows
+            self.plain.write_batch(_harmless(rows))
+        self.rows += rows.num_rows
 
 
 def _harmless(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -94,17 +94,17 @@ def export_study(  # noqa: PLR0913  each is a choice of its own
                     how,
                     "of each person" if public else "of the study",
                 )
-                made = writer.written(pictures)
+                manifest = writer.written(pictures)
             connection.execute(
                 "insert into export_run (study_id, manifest_sha256) values (%s, %s)",
-                (now.study["id"], bytes.fromhex(made.sha256)),
+                (now.study["id"], bytes.fromhex(manifest.sha256)),
             )
         if folder.exists():
             folder.rmdir()
         partial.rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return Manifest(folder, made.sha256, made.content)
+    return Manifest(folder, manifest.sha256, manifest.content)
 
 
 @contextmanager
@@ -126,7 +126,7 @@ class _Writer:
     files: TableFiles
     texts: TextsHow
     moments: Moments
-    about: pa.Table = field(
+    traits: pa.Table = field(
         default_factory=lambda: pa.table({name: pa.array([], pa.string()) for name in ABOUT})
     )
     """What is repeated of each explanation."""
@@ -139,21 +139,21 @@ class _Writer:
             if column.points is not None
         }
         queries = tables(self.study, texts=self.texts != "left out", moments=self.moments)
-        asked = {query.name: query for query in queries}
-        shown = self._instances(asked.pop("instances"))
-        hidden, groups = self._participants(asked.pop("participants"))
+        queries_by_name = {query.name: query for query in queries}
+        instance_facts = self._instances(queries_by_name.pop("instances"))
+        hidden, groups = self._participants(queries_by_name.pop("participants"))
         people = self.files.rows["participants"]
         counts = VoteCounts(points, self.files.rows["instances"], people)
-        for query in asked.values():
+        for query in queries_by_name.values():
             self._table(query, counts.add if query.name == "votes" else None)
-        self._aggregates(counts, shown)
+        self._aggregates(counts, instance_facts)
         content = self._content(counts, people, hidden)
-        agreed = agreement(counts, np.asarray(shown["_picture"]), groups)
+        agreed = agreement(counts, np.asarray(instance_facts["_picture"]), groups)
         self._small(AGREEMENT, agreed)
         versions = version_records(self.study)
         self._small(VERSIONS, versions)
         self._material(pictures)
-        sheet = datasheet(versions[-1], content, agreed, self._traps(counts, shown))
+        sheet = datasheet(versions[-1], content, agreed, self._traps(counts, instance_facts))
         self.files.content(DATASHEET, sheet.encode())
         content["files"] = dict(sorted(self.files.digests.items()))
         self._small(MANIFEST, content)
@@ -187,10 +187,10 @@ class _Writer:
         parts: dict[str, list[np.ndarray]] = {
             name: [] for name in query.kinds if name.startswith("_")
         }
-        about: list[pa.RecordBatch] = []
+        traits: list[pa.RecordBatch] = []
         with self.files.table(query.name, query.kinds) as table:
             for batch in batches(self.study.connection, query.text(self.study), query.kinds):
-                about.append(batch.select(ABOUT))
+                traits.append(batch.select(ABOUT))
                 for name, part in parts.items():
                     part.append(batch[name].to_numpy(zero_copy_only=False))
                 concepts = [
@@ -199,8 +199,8 @@ class _Writer:
                 ]
                 at = batch.schema.get_field_index("concepts")
                 table.put(batch.set_column(at, "concepts", pa.array(concepts, pa.string())))
-        if about:
-            self.about = pa.Table.from_batches(about).combine_chunks()
+        if traits:
+            self.traits = pa.Table.from_batches(traits).combine_chunks()
         return {
             name: np.concatenate(part) if part else np.zeros(0, np.int64)
             for name, part in parts.items()
@@ -214,13 +214,13 @@ class _Writer:
         def look(batch: pa.RecordBatch) -> None:
             nonlocal hidden
             hidden += int(batch["_hidden"].to_numpy(zero_copy_only=False).sum())
-            for name, told in groups.items():
-                told += batch[name].to_pylist()
+            for name, values in groups.items():
+                values += batch[name].to_pylist()
 
         self._table(query, look)
         return hidden, groups
 
-    def _aggregates(self, counts: VoteCounts, shown: Mapping[str, np.ndarray]) -> None:
+    def _aggregates(self, counts: VoteCounts, instance_facts: Mapping[str, np.ndarray]) -> None:
         """A row for each explanation and each question that was asked about it, voted on or not."""
         most = max(counts.questions.values(), default=0)
         levels = [f"n_{level + 1}" for level in range(most)]
@@ -232,8 +232,10 @@ class _Writer:
         tables_of = {name: counts.histogram(name) for name in counts.questions}
         with self.files.table("aggregates", kinds) as table:
             step = max(PIECE // max(len(counts.questions), 1), 1)
-            for at in range(0, self.about.num_rows, step):
-                rows = list(_summed(self.about.slice(at, step), tables_of, shown, at, most))
+            for at in range(0, self.traits.num_rows, step):
+                rows = list(
+                    _summed(self.traits.slice(at, step), tables_of, instance_facts, at, most)
+                )
                 columns = list(zip(*rows, strict=True)) or [()] * len(kinds)
                 arrays = [
                     pa.array(column, TYPES[kind])
@@ -241,15 +243,17 @@ class _Writer:
                 ]
                 table.put(pa.RecordBatch.from_arrays(arrays, names=list(kinds)))
 
-    def _traps(self, counts: VoteCounts, shown: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    def _traps(
+        self, counts: VoteCounts, instance_facts: Mapping[str, np.ndarray]
+    ) -> dict[str, Any]:
         """Numbers for the data sheet."""
         ties = self._read("aggregates", "mode_tie")["mode_tie"]
-        techniques = self.about["technique"]
+        techniques = self.traits["technique"]
         return {
             "modes": len(ties),
             "ties": sum(chunk.true_count for chunk in ties.chunks),
             "exposures": counts.exposures.tolist(),
-            "pictures": len(np.unique(shown["_picture"])),
+            "pictures": len(np.unique(instance_facts["_picture"])),
             "techniques": sorted(set(techniques.unique().to_pylist())),
         }
 
@@ -292,7 +296,7 @@ class _Writer:
 def _summed(
     batch: pa.Table,
     counts: Mapping[str, np.ndarray],
-    shown: Mapping[str, np.ndarray],
+    instance_facts: Mapping[str, np.ndarray],
     first: int,
     most: int,
 ) -> Iterator[tuple[Any, ...]]:
@@ -300,7 +304,7 @@ def _summed(
     of_question = {name: list(summaries(table[first:last])) for name, table in counts.items()}
     for i, row in enumerate(batch.to_pylist()):
         for name, table in counts.items():
-            asks = shown.get(f"_asks_{name}")
+            asks = instance_facts.get(f"_asks_{name}")
             if asks is None or asks[first + i]:
                 often = table[first + i].tolist()
                 own = (row["instance"], row["technique"], row["picture_key"], name)

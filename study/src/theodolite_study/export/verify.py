@@ -70,7 +70,7 @@ def verify(connection: psycopg.Connection[Any], study: UUID) -> Verified:
     After a restore the second part is what matters: a table without its constraints would hold
     today and not tomorrow.
     """
-    problems = [str(one) for one in violations(connection, study)]
+    problems = [str(violation) for violation in violations(connection, study)]
     problems += [*missing_guards(connection), *excess_rights(connection)]
     now = progress(connection, study)
     return Verified(tuple(problems), tuple(_facts(now)), tuple(_warnings(now)))

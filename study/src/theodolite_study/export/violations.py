@@ -188,8 +188,8 @@ class Violation:
     where: tuple[str, ...]
 
     def __str__(self) -> str:
-        shown = ", ".join(self.where[:5]) + (" …" if len(self.where) > 5 else "")
-        return f"Not so: {self.rule} ({shown})"
+        places = ", ".join(self.where[:5]) + (" …" if len(self.where) > 5 else "")
+        return f"Not so: {self.rule} ({places})"
 
 
 def violations(connection: psycopg.Connection[Any], study: UUID | None = None) -> list[Violation]:
@@ -202,7 +202,9 @@ def violations(connection: psycopg.Connection[Any], study: UUID | None = None) -
         if study is None:
             rows = connection.execute("select id from study order by slug").fetchall()
             studies = [row[0] for row in rows]
-        return [one for study_id in studies for one in broken_rules(connection, study_id)]
+        return [
+            violation for study_id in studies for violation in broken_rules(connection, study_id)
+        ]
 
 
 def broken_rules(connection: psycopg.Connection[Any], study: UUID | None) -> list[Violation]:
