@@ -116,15 +116,15 @@ def _question(
         "raters": len(np.unique(counts.column(1)[answers > 0])),
         "mode_ties": int((((table == most) & (most > 0)).sum(axis=1) > 1).sum()),
         "scores": {name: scored(rated, name) for name in SCORES},
-        "by_group": {band: dict(_groups(counts, question, pictures, bands))
-                     for band, bands in groups.items()},
+        "by_group": {trait: dict(_groups(counts, question, pictures, values))
+                     for trait, values in groups.items()},
     }  # fmt: skip
 
 
 def _groups(
-    counts: VoteCounts, question: str, pictures: np.ndarray, bands: Sequence[Any]
+    counts: VoteCounts, question: str, pictures: np.ndarray, values: Sequence[Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    own = np.array([None if band is None else str(band) for band in bands], object)
+    own = np.array([None if value is None else str(value) for value in values], object)
     answers = counts.column(2 + list(counts.questions).index(question))
     for name in sorted(set(own) - {None}):
         people = own == name
@@ -208,7 +208,7 @@ def scored(rated: RatedVotes, name: str, *, null: bool = True) -> dict[str, Any]
         return {"value": None, "reason": f"More than {MOST_SIDE_BY_SIDE:,} votes or {MOST_RATERS} "
                 "people: they are not compared one by one."}  # fmt: skip
     metric, options = SCORES[name]
-    scoring = _Asked(CATALOGUE[metric], options)
+    scoring = _Scoring(CATALOGUE[metric], options)
     rows = scoring.rows(evidence, weights)
     if np.isnan(rows[0]):
         return {"value": None, "reason": _reason(evidence, name)}
@@ -233,7 +233,7 @@ def scored(rated: RatedVotes, name: str, *, null: bool = True) -> dict[str, Any]
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Scoring:
     """A metric with its options."""
 
     entry: Metric
