@@ -73,10 +73,10 @@ class Explained(StrictRecord):
     @model_validator(mode="after")
     def _one_explanation(self) -> "Explained":
         of_picture = [self.map, self.concepts]
-        ways = [one is not None for one in (*of_picture, self.tokens, self.table)]
+        ways = [part is not None for part in (*of_picture, self.tokens, self.table)]
         if sum(ways) != 1:
             raise ValueError("needs one of: a map, concepts, tokens, a table")
-        if any(one is not None for one in of_picture) and self.picture is None:
+        if any(part is not None for part in of_picture) and self.picture is None:
             raise ValueError("a map or concepts need the picture")
         return self
 
