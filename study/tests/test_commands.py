@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from support.study.folder_study import FolderStudy, study_folder
-from support.study.study_player import local_client
+from support.study.local_client import local_client
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 from theodolite.study_material.material import read_material
 from theodolite_study.cli.app import app as study_app

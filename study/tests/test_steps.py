@@ -393,3 +393,13 @@ def test_many_at_once_fill_every_seat_once(
     assert (
         study.one("select deadlocks from pg_stat_database where datname = current_database()") == 0
     )
+
+
+def test_a_link_sends_nobody_away_who_waits(connection: psycopg.Connection[Any]) -> None:
+    study = SteppedStudy(connection, instances=2, votes=1, quota=1)
+    ann, bob = study.person("ann").begins(), study.person("bob").begins()
+    connection.execute("update participant set promised = 2 where study_id = %s", (study.study,))
+    ann.next()
+    assert bob.votes(bob.next()["item"])["go"] == "wait"
+    assert bob.leaves("finished")["word"] == "stage"
+    assert bob.leaves("not waiting")["outcome"] == "ran_out"

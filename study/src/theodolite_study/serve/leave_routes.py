@@ -20,7 +20,11 @@ async def finish(request: Request) -> Response:
     """All items are done, or nothing is left: questions at the end, then the way out."""
     site = site_of(request)
     session = digest_of(site.token(request))
-    result = await site.calls.step("st_leave", session, "finished")
+    how = "finished"
+    if request.method == "POST":
+        await form_of(request, site, session)
+        how = "not waiting"
+    result = await site.calls.step("st_leave", session, how)
     if result["word"] == "stage" and result.get("missing") == "end":
         return onward(request, "/stage/end")
     if result["word"] == "stage":
@@ -145,6 +149,7 @@ async def _notice(request: Request, name: str) -> Response:
 
 ROUTES = [
     Route("/finish", finish),
+    Route("/finish", finish, methods=["POST"]),
     Route("/stop", stop_page),
     Route("/stop", stop, methods=["POST"]),
     Route("/done", done),

@@ -90,6 +90,11 @@ begin
         if next_ ->> 'go' not in ('done', 'ran out', 'wait') then
             return jsonb_build_object('word', 'stage') || next_;
         end if;
+        -- nobody is sent away by a link of somebody else: not to wait is said by a form
+        if next_ ->> 'go' = 'wait' and how <> 'not waiting' and not exists (
+            select from answer where participant_id = w.person and stage = 'end') then
+            return jsonb_build_object('word', 'stage') || next_;
+        end if;
         outcome_ := case next_ ->> 'go' when 'done' then 'finished' else 'ran_out' end;
     end if;
     if exists (select from version v where v.id = w.version
