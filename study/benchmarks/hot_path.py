@@ -107,7 +107,7 @@ class Measured:
             "server CPU ms": 1000 * (after[0] - cpu[0]),
             "database CPU ms": 1000 * (after[1] - cpu[1]),
             "CPU ms": 1000 * (sum(after) - sum(cpu)), "wall ms": 1000 * wall,
-        })  # type: ignore[arg-type]  # fmt: skip
+        })  # fmt: skip
 
     def each(self) -> dict[str, float]:
         """A vote."""

@@ -1,5 +1,6 @@
 """Pages of the desk in a real browser: rules of access, narrow and wide, light and dark."""
 
+import os
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
@@ -14,6 +15,8 @@ from theodolite_study.desk.sessions import SESSION
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.money.submission import PlatformLink, link_study
 
+FULL = bool(os.environ.get("THEODOLITE_FULL"))
+"""All rules in all looks."""
 LOOKS = [(1280, "light"), (360, "dark"), (360, "light"), (1280, "dark")]
 CHANGING = ["color-contrast", "target-size"]
 
@@ -97,7 +100,9 @@ def problems(page: Any, rules: str) -> list[str]:
         page.emulate_media(color_scheme=colours)
         options: dict[str, Any] = {"resultTypes": ["violations"]}
         options |= (
-            {"runOnly": CHANGING} if number else {"rules": {"target-size": {"enabled": True}}}
+            {"runOnly": CHANGING}
+            if number and not FULL
+            else {"rules": {"target-size": {"enabled": True}}}
         )
         said = page.evaluate("options => axe.run(document, options)", options)
         name = f"{page.url} {width} {colours}"

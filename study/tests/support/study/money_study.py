@@ -60,7 +60,10 @@ class MoneyStudy(SteppedStudy):
 
     def outcome(self, name: str) -> str | None:
         digest = submission_digest(self.keys, name)
-        return self.one("select outcome from participant where submission_digest = %s", digest)
+        outcome: str | None = self.one(
+            "select outcome from participant where submission_digest = %s", digest
+        )
+        return outcome
 
 
 def new_job(

@@ -161,7 +161,7 @@ class ProlificDouble:
         trouble = self.trouble(scope["method"], path)
         headers = [(b"content-type", b"application/json")]
         if token != f"Token {TOKEN}":
-            status, content = 401, {}
+            status, content = 401, dict[str, Any]()
         elif trouble == "429":
             status, content = 429, {}
             headers.append((b"retry-after", b"1"))

@@ -64,18 +64,18 @@ class SteppedStudy:
     languages: tuple[str, ...] = ("en", "de")
 
     def __post_init__(self) -> None:
-        run = self.connection.execute
-        (self.study,) = run(
+        run, one = self.connection.execute, self.one
+        self.study = one(
             "insert into study (id, slug, title, state, keys_id) values (%s, %s, 'T', 'open', 'k')"
-            " returning id", (uuid4(), self.slug),
-        ).fetchone()  # fmt: skip
-        (self.version,) = run(
+            " returning id", uuid4(), self.slug,
+        )  # fmt: skip
+        self.version = one(
             "insert into version (study_id, no, instrument, settings, n_votes, quota, least_items,"
             " lease_seconds, languages, default_language)"
             " values (%s, 1, %s, %s, %s, %s, %s, %s, %s, 'en') returning id",
-            (self.study, Jsonb(self.instrument), Jsonb({"pay": PAY} | self.settings), self.votes,
-             self.quota, self.least_items, self.lease, list(self.languages)),
-        ).fetchone()  # fmt: skip
+            self.study, Jsonb(self.instrument), Jsonb({"pay": PAY} | self.settings), self.votes,
+            self.quota, self.least_items, self.lease, list(self.languages),
+        )  # fmt: skip
         for language in self.languages:
             run("insert into consent_text (version_id, language, shown, digest) values (%s, %s, %s, sha256(%s))",
                 (self.version, language, CONSENT, CONSENT))  # fmt: skip
@@ -87,12 +87,12 @@ class SteppedStudy:
         kinds = ["real"] * self.instances + ["gold"] * self.gold + ["training"] * self.training
         for number, kind in enumerate(kinds):
             check = {} if kind == "real" else {"check": {"ratings": {"q1": 5}}}
-            (instance,) = run(
+            instance = one(
                 "insert into instance (study_id, key, picture_key, technique, modality, kind, place,"
                 " record, shown) values (%s, %s, %s, 'map', 'saliency', %s, %s, %s, %s) returning id",
-                (self.study, f"i{number}", f"p{number // 2}", kind, number, Jsonb(check),
-                 Jsonb({"shown": {"picture": "a" * 64}, "same": None})),
-            ).fetchone()  # fmt: skip
+                self.study, f"i{number}", f"p{number // 2}", kind, number, Jsonb(check),
+                Jsonb({"shown": {"picture": "a" * 64}, "same": None}),
+            )  # fmt: skip
             if kind == "real":
                 run("insert into slot (study_id, instance_id, slot_no, rnd)"
                     " select %s, %s, n, random() from generate_series(1, %s) n",
@@ -148,7 +148,9 @@ class Walker:
     def step(self, function: str, *values: Any) -> dict[str, Any]:
         marks = ", ".join(["%s"] * len(values))
         packed = [Jsonb(v) if isinstance(v, dict) else v for v in values]
-        return self.connection.execute(f"select {function}({marks})", packed).fetchone()[0]  # type: ignore[index]
+        row = self.connection.execute(f"select {function}({marks})", packed).fetchone()
+        answer: dict[str, Any] = {} if row is None else row[0]
+        return answer
 
     def arrives(self) -> dict[str, Any]:
         token = hashlib.sha256(f"{uuid4()}".encode()).digest()
