@@ -105,7 +105,8 @@ def upgrade(cluster: LocalPostgres, server: int, number: int) -> None:
     before = set(children(server))
     for _ in range(MOST_TRIES):
         try:
-            with psycopg.connect(cluster.url) as connection:
+            # each statement by itself: whoever held several tables could lock out steps for good
+            with psycopg.connect(cluster.url, autocommit=True) as connection:
                 connection.execute("set lock_timeout = '1s'")
                 for table in ("vote", "assignment", "participant"):
                     connection.execute(
@@ -114,7 +115,7 @@ def upgrade(cluster: LocalPostgres, server: int, number: int) -> None:
                 for (definition,) in connection.execute(FUNCTIONS).fetchall():
                     connection.execute(definition)
             break
-        except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+        except psycopg.errors.LockNotAvailable:
             time.sleep(0.2)
     else:
         raise TimeoutError("no moment for an upgrade")

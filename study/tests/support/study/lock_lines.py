@@ -78,6 +78,8 @@ BEHIND: dict[str, str] = {
     "st_held 1": "whoever closes a study locks everybody who is inside",
     "st_seat 1": "a row of the panel is one person's, who is locked",
     "st_seat 1 waits": "a row of the panel is one person's, who is locked",
+    "st_seat 3": "a hint: it can only rise, and a wrong one costs time, never a seat",
+    "st_seat 3 waits": "a hint: it can only rise, and a wrong one costs time, never a seat",
     "st_arrive 3": "the same click made the row just now; nobody has its code yet",
     "st_take_place 2": "the door is locked before, by everybody who takes an open place",
     "st_take_place 2 waits": "the door is locked before, by everybody who takes an open place",
