@@ -213,6 +213,9 @@ def open_place() -> Iterator[Path]:
     shutil.rmtree(place)
 
 
+@pytest.mark.skipif(
+    not os.environ.get("THEODOLITE_FULL"), reason="the check of the wheels runs it, too"
+)
 def test_the_demo_works_at_once(cluster: object, open_place: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -106,7 +106,7 @@ def walked(person: Person, look: Any) -> None:
     look()
 
 
-@pytest.mark.parametrize("language", ["en", "de", "fr"])
+@pytest.mark.parametrize("language", ["en", "de", "fr"] if FULL else ["en", "de"])
 def test_pages_break_no_rule(world: tuple[str, Any], rules: str, language: str) -> None:
     origin, browser = world
     found: list[str] = []
