@@ -17,11 +17,12 @@ from PIL import Image
 from theodolite.datasets.masks.ade20k import ade20k
 from theodolite.datasets.masks.broden import broden, read_index
 from theodolite.datasets.masks.camvid import camvid
-from theodolite.datasets.masks.mask_data import MaskData, box_mask, layers_of_masks, sample_grid
+from theodolite.datasets.masks.mask_data import MaskData, box_mask, layers_of_masks
 from theodolite.datasets.masks.mask_folder import mask_folder
 from theodolite.datasets.masks.monumai_masks import monumai_masks
 from theodolite.datasets.pets import pets
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.io.pictures import sample_grid
 from theodolite.io.text import read_csv, read_text
 
 

@@ -37,24 +37,21 @@ def main() -> NoReturn:
         _end(f"{error.strerror or error}{name}", 2)
     except MemoryError:
         _end("out of memory: give fewer samples, concepts or resamples at a time", 1)
-    except ModuleNotFoundError as error:
-        _end(*_missing_module(error))
     except Exception as error:  # noqa: BLE001  the last line of defence
         if os.environ.get("THEODOLITE_DEBUG"):
             traceback.print_exc()
+        if isinstance(error, ModuleNotFoundError) and (extra := _extra(error)):
+            _end(f"this needs {error.name}. Install it: pip install 'theodolite[{extra}]'", 2)
         kind = type(error).__name__
         _end(f"internal error ({kind}: {error}); set THEODOLITE_DEBUG=1 to see where", 1)
     sys.exit(0)
 
 
-def _missing_module(error: ModuleNotFoundError) -> tuple[str, int]:
-    """A library that an extra brings is an answer; one that nothing brings is a fault of ours."""
+def _extra(error: ModuleNotFoundError) -> str | None:
+    """The extra that brings a missing library; one that nothing brings is a fault of ours."""
     from theodolite.io.optional import extra_of
 
-    extra = extra_of(error.name or "")
-    if extra is None:
-        return f"internal error ({error}); set THEODOLITE_DEBUG=1 to see where", 1
-    return f"this needs {error.name}. Install it: pip install 'theodolite[{extra}]'", 2
+    return extra_of(error.name or "")
 
 
 _usual_warning = warnings.showwarning

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from theodolite import __version__
+from theodolite.engine.base import available_memory
+from theodolite.engine.processes import cores
 from theodolite.errors import printable
 from theodolite.io.atomic import default_cache
 from theodolite.io.optional import NOT_FOR_USERS, extras, installed, module_of
 
 BASE = ("numpy", "scipy", "scikit-learn", "pyarrow", "pydantic", "numba", "pillow")
-IMPORTED = {"scikit-learn": "sklearn", "pillow": "PIL"}
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def _broken(distributions: list[str]) -> list[tuple[str, str]]:
         if installed(name) is None or name not in COMPILED:
             continue
         try:
-            importlib.import_module(IMPORTED.get(name, module_of(name)))
+            importlib.import_module(module_of(name))
         except Exception as error:  # noqa: BLE001  whatever a broken package raises
             why.append((name, printable(f"{type(error).__name__}: {error}", 200)))
     return why
@@ -84,7 +85,7 @@ def _versions() -> list[tuple[str, str]]:
 def _machine() -> list[tuple[str, str]]:
     cache = default_cache()
     facts = [
-        ("cores for this process", str(_cores())),
+        ("cores for this process", str(cores())),
         ("memory available", _memory()),
         ("cache", f"{cache}: {'can be written' if _writable(cache) else 'CANNOT be written'}"),
     ]
@@ -96,17 +97,9 @@ def _machine() -> list[tuple[str, str]]:
     return facts
 
 
-def _cores() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
 def _memory() -> str:
-    try:
-        gigabytes = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
-    except (AttributeError, OSError, ValueError):
-        return "not known"
-    return f"{gigabytes:.1f} GB"
+    free = available_memory()
+    return "not known" if free is None else f"{free / 1e9:.1f} GB"
 
 
 def _writable(folder: Path) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from theodolite.dissection.atoms import Atoms, Layers, pack
 from theodolite.errors import EvidenceError
+from theodolite.io.pictures import sample_grid
 
 Resolution = Literal["auto", "full"] | tuple[int, int]
 MOST_PLACES = 1 << 16
@@ -96,11 +97,7 @@ def nearest(planes: Layers, grid: tuple[int, int]) -> Layers:
     """Planes on another grid: each place gets the value of the pixel that its middle lies in."""
     if planes.shape[1:] == grid:
         return planes
-    rows, columns = (
-        np.minimum((np.arange(n) + 0.5) * size // n, size - 1).astype(np.intp)
-        for n, size in zip(grid, planes.shape[1:], strict=True)
-    )
-    return planes[:, rows[:, None], columns]
+    return np.stack([sample_grid(plane, grid) for plane in planes])
 
 
 def _layers(label_map: Any, n_concepts: int) -> np.ndarray:

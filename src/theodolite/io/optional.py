@@ -13,7 +13,9 @@ IMPORTS = {
     "grad-cam": "pytorch_grad_cam",
     "mlflow-skinny": "mlflow",
     "open-clip-torch": "open_clip",
+    "pillow": "PIL",
     "pytorch-concepts": "torch_concepts",
+    "scikit-learn": "sklearn",
     "vl-convert-python": "vl_convert",
 }
 """Distributions whose module has another name than they have."""

@@ -5,6 +5,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Shaped
 from PIL import Image
 
 from theodolite.errors import RefusedInput
@@ -66,3 +67,20 @@ def jpeg_bytes(picture: Image.Image, *, longest: int, quality: int = 85) -> byte
     buffer = io.BytesIO()
     reduced.save(buffer, "JPEG", quality=quality)
     return buffer.getvalue()
+
+
+def sample_grid(
+    image: Shaped[np.ndarray, "height width *channels"], grid: tuple[int, int]
+) -> Shaped[np.ndarray, "rows columns *channels"]:
+    """The pixel under the middle of each cell of a grid that is stretched over the image.
+
+    Row r takes pixel floor((r + 0.5) / rows * height), in whole numbers, so without rounding.
+
+    >>> sample_grid(np.arange(7)[None], (1, 3))
+    array([[1, 3, 5]])
+    """
+    down, across = (
+        (2 * np.arange(cells) + 1) * pixels // (2 * cells)
+        for cells, pixels in zip(grid, image.shape[:2], strict=True)
+    )
+    return np.asarray(image[np.ix_(down, across)])

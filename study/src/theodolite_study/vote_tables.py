@@ -16,6 +16,7 @@ from theodolite.ext.studies import (
     concepts_text,
     explanations_from,
 )
+from theodolite_study.store.material import modality_of
 
 
 def rating_evidence(
@@ -59,7 +60,7 @@ def instance_rows(instances: Iterable[Instance]) -> dict[str, list[Any]]:
                 "instance": instance.key,
                 "picture_key": instance.picture_key,
                 "technique": instance.technique,
-                "modality": "saliency" if instance.shown.map else "concept",
+                "modality": modality_of(instance.shown),
                 "predicted": instance.shown.predicted,
                 "picture": instance.shown.picture,
                 "map": instance.shown.map,

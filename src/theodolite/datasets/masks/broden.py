@@ -20,11 +20,10 @@ from theodolite.datasets.masks.mask_data import (
     as_classes,
     as_layer,
     distinct,
-    sample_grid,
 )
 from theodolite.errors import RefusedInput
 from theodolite.io.paths import confined
-from theodolite.io.pictures import read_picture
+from theodolite.io.pictures import read_picture, sample_grid
 from theodolite.io.text import read_csv
 
 OWN_COLUMNS = ("image", "split", "ih", "iw", "sh", "sw")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Int, Shaped, UInt16
+from jaxtyping import Bool, Int, UInt16
 from PIL import Image
 
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.paths import confined, sha256_of
-from theodolite.io.pictures import read_picture
+from theodolite.io.pictures import read_picture, sample_grid
 
 Grid = tuple[int, int]
 Layer = UInt16[np.ndarray, "rows columns"]
@@ -112,23 +112,6 @@ class MaskData:
     def digests(self) -> dict[str, str]:
         """Digests of the annotation files, by name."""
         return {f"{path.parent.name}/{path.name}": sha256_of(path) for path in self.tables}
-
-
-def sample_grid(
-    image: Shaped[np.ndarray, "height width *channels"], grid: Grid
-) -> Shaped[np.ndarray, "rows columns *channels"]:
-    """The pixel under the middle of each cell of a grid that is stretched over the image.
-
-    Row r takes pixel floor((r + 0.5) / rows * height), in whole numbers, so without rounding.
-
-    >>> sample_grid(np.arange(7)[None], (1, 3))
-    array([[1, 3, 5]])
-    """
-    down, across = (
-        (2 * np.arange(cells) + 1) * pixels // (2 * cells)
-        for cells, pixels in zip(grid, image.shape[:2], strict=True)
-    )
-    return np.asarray(image[np.ix_(down, across)])
 
 
 def box_mask(

@@ -27,11 +27,10 @@ from theodolite.datasets.masks.mask_data import (
     as_layer,
     grey_numbers,
     layers_of_masks,
-    sample_grid,
 )
 from theodolite.errors import EvidenceError
 from theodolite.io.paths import confined
-from theodolite.io.pictures import read_picture
+from theodolite.io.pictures import read_picture, sample_grid
 from theodolite.io.text import read_csv
 
 OWN_COLUMNS = ("picture", "class", "split", "group")
