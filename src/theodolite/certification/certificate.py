@@ -48,23 +48,23 @@ def certificate(certified: Certified, date: str) -> dict[str, Any]:
         "cost": certified.recorded,
         "lines": [asdict(line) for line in certified.lines],
         "usual": subject.generator.usual.describe(),
-        "cells": [_cell(cell, subject.generator.usual) for cell in certified.cells],
+        "cells": [cell_record(cell, subject.generator.usual) for cell in certified.cells],
     }
-    return _plain_numbers(content)  # type: ignore[no-any-return]
+    return plain_numbers(content)  # type: ignore[no-any-return]
 
 
-def _cell(cell: Characteristics, usual: Condition) -> dict[str, Any]:
+def cell_record(cell: Characteristics, usual: Condition) -> dict[str, Any]:
     """Of its condition only what is not as usual; numbers to what they are good for."""
     record = asdict(cell)
     record["condition"] = Condition(**cell.condition).changed_from(usual)
     return {k: round(v, 6) if isinstance(v, float) else v for k, v in record.items()}
 
 
-def _plain_numbers(value: Any) -> Any:
+def plain_numbers(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain_numbers(each) for name, each in value.items()}
+        return {name: plain_numbers(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain_numbers(each) for each in value]
+        return [plain_numbers(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

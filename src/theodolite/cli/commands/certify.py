@@ -1,6 +1,7 @@
 """The command that puts a score through planted truths."""
 
 import json
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -44,6 +45,10 @@ def certify(
     keep: Annotated[
         Path | None, typer.Option(help="Also write NAME-VERSION.json into this folder.")
     ] = None,
+    renew: Annotated[
+        Path | None,
+        typer.Option(help="Certificates of older code: three conditions again, compared."),
+    ] = None,
     question: Annotated[str | None, typer.Option(help=f"{Declared}what it answers.")] = None,
     better: Annotated[
         Literal["higher", "lower"] | None, typer.Option(help=f"{Declared}which values are better.")
@@ -76,8 +81,10 @@ def certify(
         "question": question, "better": better, "arrays": tuple(arrays.split(",")),
         "planted": planted, "null": null, "tolerance": tolerance,
     }  # fmt: skip
-    subjects = _subjects(metric, size, declared, every=every)
     day = date or datetime.now(timezone.utc).date().isoformat()
+    if renew is not None:
+        raise typer.Exit(_renewed(renew, metric, day, as_json=as_json))
+    subjects = _subjects(metric, size, declared, every=every)
     contents = []
     for number, subject in enumerate(subjects):
         home = out / _folder(subject.name) if every else out
@@ -143,6 +150,38 @@ def _certificate(
     content = certificate(certified, day)
     write_certificate(home / "certificate.json", content)
     return content, certified
+
+
+def _renewed(folder: Path, metric: str | None, day: str, *, as_json: bool) -> int:
+    """Renew what gives the same numbers; the exit code says whether all did."""
+    from theodolite.certification.renewal import certificates_of, renew
+    from theodolite.errors import EvidenceError
+    from theodolite.thresholds.judge import NOT_MET
+
+    paths = [path for path in certificates_of(folder) if metric in (None, _metric_of(path))]
+    if not paths:
+        raise EvidenceError("renew", f"{metric or 'nothing'} in {folder.name!r}", "certificates")
+    renewals = []
+    for path in paths:
+        renewal = renew(path, day)
+        if renewal is None:
+            continue
+        renewals.append(renewal)
+        word = "the same numbers" if renewal.holds else "certify it again"
+        if not as_json:
+            typer.echo(f"{renewal.metric}: {word}; {renewal.conditions} conditions drawn again")
+            for line in renewal.differences:
+                typer.echo(f"  {line}")
+    if as_json:
+        records = [{**asdict(each), "holds": each.holds} for each in renewals]
+        typer.echo(json.dumps(records, indent=1))
+    else:
+        typer.echo(f"{len(paths) - len(renewals)} were of today's code already")
+    return 0 if all(renewal.holds for renewal in renewals) else NOT_MET
+
+
+def _metric_of(path: Path) -> str:
+    return path.stem.rpartition("-")[0]
 
 
 def _keep(folder: Path, content: dict[str, Any]) -> None:
