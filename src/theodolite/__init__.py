@@ -12,6 +12,8 @@ from theodolite.lazy import lazy_getattr, lazy_names
 __version__ = version("theodolite")
 follow()
 __all__ = [
+    "AttributionEvidence",
+    "AttributionPlan",
     "AuditResult",
     "CodeDissection",
     "CodeEvidence",
@@ -40,6 +42,7 @@ __all__ = [
     "UnitEvidence",
     "Verdict",
     "__version__",
+    "attribution_plan",
     "audit",
     "compare",
     "dissect",
@@ -70,7 +73,9 @@ if TYPE_CHECKING:
     from theodolite.dictionaries.writer import CodeWriter
     from theodolite.dissection.dissect import dissect
     from theodolite.errors import EvidenceError
+    from theodolite.evidence.attributions.plan import AttributionPlan, attribution_plan
     from theodolite.evidence.axes import Samples
+    from theodolite.evidence.kinds.attribution import AttributionEvidence
     from theodolite.evidence.kinds.concept import ConceptEvidence
     from theodolite.evidence.kinds.edit import EditEvidence
     from theodolite.evidence.kinds.embedding import EmbeddingEvidence
@@ -107,7 +112,9 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "dictionaries.writer": "CodeWriter",
             "dissection.dissect": "dissect",
             "errors": "EvidenceError",
+            "evidence.attributions.plan": "AttributionPlan attribution_plan",
             "evidence.axes": "Samples",
+            "evidence.kinds.attribution": "AttributionEvidence",
             "evidence.kinds.concept": "ConceptEvidence",
             "evidence.kinds.edit": "EditEvidence",
             "evidence.kinds.token": "TokenEvidence",

@@ -17,7 +17,7 @@ USUAL_KINDS: dict[Question, tuple[str, ...]] = {
     "exists": ("concept", "edit", "token"),
     "located": ("location", "saliency", "token"),
     "leak_free": ("concept", "embedding", "intervention", "edit", "token"),
-    "faithful": ("surrogate", "saliency", "edit", "token"),
+    "faithful": ("surrogate", "saliency", "edit", "token", "attribution"),
     "detects": ("unit", "token", "judgement"),
     "accepted": ("rating",),
 }

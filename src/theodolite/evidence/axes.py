@@ -122,6 +122,53 @@ class Units(NamedAxis):
 
 
 @dataclass(frozen=True)
+class Features(NamedAxis):
+    """Columns of a table: numbers, or categories that are coded as 0, 1, 2, …
+
+    ``categories`` has the names of a feature's categories in the order of their codes, and nothing
+    for a number.
+
+    >>> Features(("age", "job"), categories=((), ("clerk", "cook"))).categories[1]
+    ('clerk', 'cook')
+    """
+
+    categories: tuple[tuple[str, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        listed = tuple(self.categories) or ((),) * len(self)
+        if len(listed) != len(self):
+            raise EvidenceError(
+                "features.categories", f"{len(listed)}", f"{len(self)}, one per feature"
+            )
+        names = zip(self.names, listed, strict=True)
+        checked = tuple(_checked_names(f"categories of {name!r}", own) for name, own in names)
+        object.__setattr__(self, "categories", checked)
+
+    def header(self) -> dict[str, Any]:
+        names: dict[str, Any] = {"names": list(self.names)}
+        if any(self.categories):
+            names["categories"] = [list(own) for own in self.categories]
+        return names
+
+
+@dataclass(frozen=True)
+class FeatureGroups(NamedAxis):
+    """Features that are one thing and are removed together: one-hot columns of a category."""
+
+    plural = "feature groups"
+
+
+@dataclass(frozen=True)
+class AttributionScale(NamedAxis):
+    """What an explained output is: a probability, log-odds, or a raw number."""
+
+    plural = "scale"
+    singular = "scale"
+    fixed = True
+
+
+@dataclass(frozen=True)
 class Latents(NamedAxis):
     """Numbered units with a value at every token: so many that only names that were given are kept.
 

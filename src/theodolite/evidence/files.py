@@ -5,7 +5,7 @@ each array its type, shape and encoding. Flags are packed to bits. See docs/file
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -218,15 +218,21 @@ def _most_like(arrays: dict[str, Any]) -> str:
     """The array by which the kind of evidence is known; if it is not there, one that is nearly
     called so, or of the kind that knows most of the others."""
     known = markers()
-    there = next((name for name in known if name in arrays), None)
-    if there is not None:
-        return there
+    there = [name for name in known if name in arrays]
+    if there:
+        return next((name for name in there if knows_all(known[name], arrays)), there[0])
     shared = {
         first: len(set(arrays) & {name for name, _ in kind.layouts()})
         for first, kind in known.items()
     }
     near = {first: bool(get_close_matches(first, list(arrays), 1, MISSPELT)) for first in known}
     return max(shared, key=lambda first: (near[first], shared[first]))
+
+
+def knows_all(kind: type[Evidence], names: Iterable[str]) -> bool:
+    """Whether a kind has a place for all of these."""
+    own = {name for name, _ in kind.layouts()} | set(kind.axes())
+    return own.issuperset(set(names) - {"ids", "clusters", "samples"})
 
 
 def _needed(kind: type[Evidence]) -> list[str]:

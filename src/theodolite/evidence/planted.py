@@ -5,12 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theodolite.evidence.axes import Chances, Latents, Noises, Predicates, Removals, Tasks
+from theodolite.evidence.axes import (
+    AttributionScale,
+    Chances,
+    Latents,
+    Noises,
+    Predicates,
+    Removals,
+    Tasks,
+)
 from theodolite.evidence.checks import Layout
 from theodolite.evidence.ragged import Ragged, starts_of
 
 if TYPE_CHECKING:
     from theodolite.evidence.base import Bundle
+    from theodolite.evidence.kinds.attribution import AttributionEvidence
     from theodolite.evidence.kinds.concept import ConceptEvidence
     from theodolite.evidence.kinds.edit import EditEvidence
     from theodolite.evidence.kinds.embedding import EmbeddingEvidence
@@ -342,3 +351,25 @@ def rating_example(seed: int) -> "RatingEvidence":
         technique=random.integers(0, 2, SAMPLES),
         group=np.array([0, 1, 0, 1]),
     )
+
+
+def attribution_example(seed: int) -> "AttributionEvidence":
+    """A model that reads one of two features by the sign of a third, nearly as attributions say."""
+    from theodolite.evidence.kinds.attribution import AttributionEvidence  # noqa: PLC0415
+
+    random = np.random.default_rng(seed)
+    inputs, background = random.normal(size=(SAMPLES, 6)), random.normal(size=(12, 6))
+
+    def respond(rows: np.ndarray) -> np.ndarray:
+        return np.asarray(np.where(rows[:, 2] > 0, rows[:, 0], rows[:, 1]) + 0.1 * rows[:, 3])
+
+    chosen = np.where(inputs[:, 2] > 0, 0, 1)
+    values = random.normal(scale=0.1, size=inputs.shape)
+    values[np.arange(SAMPLES), chosen] += respond(inputs)
+    noise = random.normal(scale=0.1, size=(3, *inputs.shape))
+    return AttributionEvidence(
+        values=values, inputs=inputs, background=background, base=np.zeros(SAMPLES), respond=respond,
+        labels=(respond(inputs) > 0).astype(int), scale=AttributionScale(("raw",)),
+        randomised_values=noise[0], repeat_values=values + noise[1],
+        other_method_values=values + noise[2],
+    )  # fmt: skip

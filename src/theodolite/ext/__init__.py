@@ -18,6 +18,7 @@ __all__ = [
     "SHUFFLED_TRUTH",
     "Additive",
     "Answer",
+    "AttributionEvidence",
     "Card",
     "Chance",
     "Classes",
@@ -164,6 +165,7 @@ if TYPE_CHECKING:
         Units,
     )
     from theodolite.evidence.base import Evidence, array, inner, ragged
+    from theodolite.evidence.kinds.attribution import AttributionEvidence
     from theodolite.evidence.kinds.concept import ConceptEvidence
     from theodolite.evidence.kinds.edit import EditEvidence
     from theodolite.evidence.kinds.embedding import EmbeddingEvidence
@@ -263,6 +265,7 @@ else:
             "errors": "EvidenceError RefusedInput",
             "evidence.axes": ("Classes Concepts Latents NamedAxis Parts Predicates Samples Units"),
             "evidence.base": "Evidence array inner ragged",
+            "evidence.kinds.attribution": "AttributionEvidence",
             "evidence.kinds.concept": "ConceptEvidence",
             "evidence.kinds.edit": "EditEvidence",
             "evidence.kinds.token": "TokenEvidence",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.checks import Layout
+from theodolite.evidence.files import knows_all
 from theodolite.evidence.registry import find_kind, markers
 from theodolite.sources.columns import matching_columns
 
@@ -37,14 +38,14 @@ def kind_of(kind: str | None, names: Sequence[str]) -> type[Evidence]:
     if kind is not None:
         return find_kind(kind)
     known = markers()
-    marker = next((name for name in known if name in names), None)
-    if marker is None:
+    there = [name for name in known if name in names]
+    if not there:
         raise EvidenceError(
             "fields", f"{', '.join(map(repr, names)) or 'none'}",
             f"one of {', '.join(map(repr, known))}, by which a kind of evidence is known",
             "Say which columns are what, fields={'values': 'logits'}, or kind='concept'.",
         )  # fmt: skip
-    return known[marker]
+    return known[next((name for name in there if knows_all(known[name], names)), there[0])]
 
 
 def targets_of(kind: type[Evidence], fields: Fields | None, header: Sequence[str]) -> list[Target]:

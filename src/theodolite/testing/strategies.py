@@ -20,6 +20,7 @@ from theodolite.evidence.axes import (
     Tasks,
 )
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
@@ -298,6 +299,22 @@ def judgement_evidence(draw: st.DrawFn, *, max_samples: int = 24) -> JudgementEv
     )  # fmt: skip
 
 
+@st.composite
+def attribution_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> AttributionEvidence:
+    """Attributions with ties and zeros, and a model that rounds: answers with ties too."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, k = draw(st.integers(1, max_samples)), draw(st.integers(2, 6))
+    weights = random.integers(-1, 2, k)
+    values, repeat, other, randomised = random.integers(-2, 3, (4, n, k)) / 2
+    return AttributionEvidence(
+        values=values, inputs=random.integers(0, 3, (n, k)), repeat_values=repeat,
+        background=random.integers(0, 3, (draw(st.integers(1, 4)), k)), base=random.random(n),
+        groups=np.arange(k) // 2 if k > 3 and draw(st.booleans()) else None,
+        other_method_values=other, randomised_values=randomised,
+        respond=lambda rows: np.rint(rows @ weights / 2),
+    )  # fmt: skip
+
+
 FOR: dict[type, st.SearchStrategy[Any]] = {
     ConceptEvidence: concept_evidence(),
     LocationEvidence: location_evidence(),
@@ -310,6 +327,7 @@ FOR: dict[type, st.SearchStrategy[Any]] = {
     EditEvidence: edit_evidence(),
     TokenEvidence: token_evidence(),
     JudgementEvidence: judgement_evidence(),
+    AttributionEvidence: attribution_evidence(),
 }
 
 
