@@ -368,7 +368,8 @@ def attribution_example(seed: int) -> "AttributionEvidence":
     values[np.arange(SAMPLES), chosen] += respond(inputs)
     noise = random.normal(scale=0.1, size=(3, *inputs.shape))
     return AttributionEvidence(
-        values=values, inputs=inputs, background=background, base=np.zeros(SAMPLES), respond=respond,
+        values=values, inputs=inputs, background=background, base=np.zeros(SAMPLES),
+        respond=respond,
         labels=(respond(inputs) > 0).astype(int), scale=AttributionScale(("raw",)),
         randomised_values=noise[0], repeat_values=values + noise[1],
         other_method_values=values + noise[2],
