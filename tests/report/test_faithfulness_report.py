@@ -43,7 +43,8 @@ from theodolite.report.chapters.faithfulness_samples import class_panels, scatte
 from theodolite.report.chapters.faithfulness_tables import layers_table
 from theodolite.report.figures.faithfulness import Pairs, scatter
 from theodolite.report.figures.scales import Scale
-from theodolite.report.figures.strips import ends_of, strip
+from theodolite.report.figures.score_strip import strip_axis
+from theodolite.report.figures.strips import score_strip
 from theodolite.report.html import write_report
 from theodolite.report.words import method_text, options_text
 from theodolite.results import Interval, Null, Score
@@ -767,21 +768,20 @@ def unlimited(value: float, *nulls: float, bounds: tuple[float, float] = (0.0, m
 
 
 def test_strips_of_unlimited_scores_are_not_squeezed() -> None:
-    assert ends_of(unlimited(7.0, 5.0, 9.0)) == (0.0, 10.0)
-    far = unlimited(7.0, 5.0, 661.0)
-    assert ends_of(far) == (0.0, 8.0)
-    drawn = str(strip(far, width=212, labels=True))
-    assert 'cx="181.0"' in drawn and 'class="null" x1="131.0"' in drawn
-    assert re.search(r'<path class="farther" d="M211.0 28.0l-6 -4v8z"><title>null 1: 661.00', drawn)
+    axis = strip_axis([unlimited(7.0, 5.0, 9.0)])
+    assert (axis.worst, axis.best) == (8.0, 0.0), "only the hardest null is on it"
+    assert strip_axis([unlimited(7.0, 5.0, 661.0)]) == axis
+    drawn = str(score_strip(unlimited(7.0, 5.0, 661.0), width=216))
+    assert 'class="score" d="M33.0 ' in drawn and 'class="null" x1="83.0"' in drawn
     for score in (
         unlimited(0.0, 0.0),
         unlimited(float("nan"), 3.0),
         unlimited(1.0, float("nan"), math.inf),
         unlimited(-2.0, 4.0, bounds=(-math.inf, math.inf)),
     ):
-        low, high = ends_of(score)
-        assert math.isfinite(low) and math.isfinite(high) and low < high
-        svg = str(strip(score, labels=True))
+        ends = strip_axis([score])
+        assert math.isfinite(ends.worst) and ends.worst > ends.best
+        svg = str(score_strip(score))
         assert not re.search(r'="[^"]*\b(inf|nan)\b[^"]*"', svg.split("<title>")[0])
 
 

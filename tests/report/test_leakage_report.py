@@ -29,7 +29,7 @@ from theodolite.report.chapters.findings import findings, p_text
 from theodolite.report.chapters.leakage import leakage_chapter
 from theodolite.report.figures.leakage import Bars, concept_bars, triangle
 from theodolite.report.figures.scales import on_two_lines, round_scale
-from theodolite.report.figures.strips import strip
+from theodolite.report.figures.strips import score_strip
 from theodolite.report.figures.svg import drawing, mark, text
 from theodolite.report.html import write_report
 from theodolite.report.material import FolderMaterial
@@ -384,7 +384,7 @@ def test_findings_are_on_the_page(page: str) -> None:
     assert part.count('class="answer"') == 2
     assert "More in 2 of 2 pairs, less in 0." in part
     assert "3 seeds each; asked for: 2 points; most pairs would show " in part
-    assert 'class="small"' in part and "Shaded: too small" in part
+    assert 'class="zone partly"' in part and "Shaded: too small" in part
     assert "0.75, p 0.0034" in part and p_text(0.0142) == "0.014"
     assert "Pearson's correlation with: Accuracy lost under full intervention" in part.replace(
         "&#39;", "'"
@@ -523,13 +523,13 @@ def test_many_concepts_stay_short(tmp_path: Path) -> None:
 
 
 def test_strips_of_faults_mark_what_is_accepted() -> None:
-    drawn = str(strip(leaking(0.5), width=212))
+    drawn = str(score_strip(leaking(0.5), width=216))
     tolerance = catalogue()["task_leakage_given_concept"].tolerance
     assert tolerance == 0.05
-    assert 'class="null clean" x1="26.0"' in drawn, "the clean null at a tenth"
-    assert re.search(r'class="accepted" x="26.0" y="2.0" width="10.0"', drawn)
-    assert 'class="enough" x1="36.0"' in drawn and "accepted up to 15.0 %" in drawn
-    assert 'cx="106.0"' in drawn
+    assert 'class="null" x1="188.0"' in drawn, "the clean null at a tenth, from the right"
+    assert 'class="zone no" x="8.0" y="22.0" width="170.0"' in drawn
+    assert 'class="zone yes" x="178.0" y="22.0" width="30.0"' in drawn, "up to 15 % is accepted"
+    assert 'class="score" d="M108.0 ' in drawn
 
 
 @pytest.mark.parametrize(
@@ -553,8 +553,8 @@ def test_the_page_explains_clean_nulls(page: str) -> None:
     assert "The concepts carry more than they say" in verdict
     assert "Accuracy lost under full intervention" in verdict
     key = between(page, 'aria-label="Key"', "</ul>")
-    assert "clean nulls" in key and "accepted above a clean null" in key
-    assert "enough to rely on" not in key and "null baselines" not in key
+    assert "an explanation that knows nothing" in key and "no · partly · yes" in key
+    assert key.count("<li>") == 4
     rows = page.split("should not carry?</h2>")[1].split("</table>")[0]
     assert "<th>clean null</th>" in rows
     assert '<span class="lost">✗ nothing but the concept' in rows

@@ -17,7 +17,7 @@ from theodolite.dissection.dissect import Dissection
 from theodolite.errors import EvidenceError
 from theodolite.report.figures.score_chart import chart_spec
 from theodolite.report.figures.score_plot import plot_scores
-from theodolite.report.figures.score_strip import score_strip
+from theodolite.report.figures.score_strip import strip_marks
 from theodolite.report.palette import palette
 from theodolite.scoring.evaluate import Resampling
 
@@ -80,7 +80,7 @@ def test_the_head_of_the_report_is_shown(result: AuditResult, pieces: dict[str, 
         if verdict.answer != "not asked":
             assert f">{verdict.answer.capitalize()}</p>" in pieces["audit"]
     assert "Four of the six questions were not asked." in pieces["audit"]
-    assert pieces["audit"].count("<svg") == 2
+    assert pieces["audit"].count('role="img"') == 2
     assert f"{len(result.scores)} scores" in pieces["audit"]
 
 
@@ -152,17 +152,19 @@ def test_all_figures_have_the_same_marks(result: AuditResult) -> None:
     axes = figure.axes[0]
     labels = [tick.get_text() for tick in axes.get_yticklabels()]
     assert len(labels) == len(result.scores) and figure._repr_png_().startswith(b"\x89PNG")
-    dots = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
+    dots = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "v"]
     ordered = sorted(
         result.scores, key=lambda s: list(theodolite.questions.QUESTIONS).index(s.question)
     )
-    strips = [score_strip(score) for score in ordered]
-    expected = [strip.scale.share(strip.value) for strip in strips if not np.isnan(strip.value)]
+    strips = [strip_marks(score) for score in ordered]
+    expected = [strip.axis.share(strip.value) for strip in strips if not np.isnan(strip.value)]
     assert dots == pytest.approx(expected)
     rows = chart_spec(ordered)["data"]["values"]
     assert [row["x"] for row in rows if row["mark"] == "value"] == pytest.approx(expected)
-    n_nulls = sum(len(strip.nulls) for strip in strips)
-    assert sum(row["mark"] in ("null", "clean null") for row in rows) == n_nulls
+    n_nulls = sum(strip.null is not None for strip in strips)
+    assert sum(row["mark"] == "null" for row in rows) == n_nulls
+    zones = {zone.answer for strip in strips for zone in strip.zones}
+    assert zones == {row["mark"] for row in rows} & {"no", "partly", "yes"}
     assert len({row["score"] for row in rows}) == len(ordered), "each has a strip of its own"
 
 

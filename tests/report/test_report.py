@@ -19,7 +19,7 @@ from support.runs.report_runs import evil_run
 from support.runs.small_run import write_inputs
 from theodolite.explainers.rendering import jet
 from theodolite.report.examples import class_map
-from theodolite.report.figures.strips import strip
+from theodolite.report.figures.strips import score_strip
 from theodolite.report.html import write_report
 from theodolite.report.overlays import data_address, overlay
 from theodolite.results import Interval, Null, Score
@@ -132,12 +132,12 @@ def score(value: float) -> Score:
 
 
 def test_strips_are_drawn_to_scale() -> None:
-    drawn = str(strip(score(0.5), width=212))
-    assert 'cx="106.0"' in drawn
-    assert 'x1="46.0"' in drawn, "the null at a fifth"
-    assert 'x="86.0"' in drawn and 'width="40.0"' in drawn
+    drawn = str(score_strip(score(0.5), width=216))
+    assert 'class="score" d="M108.0 ' in drawn
+    assert 'class="null" x1="48.0"' in drawn, "the null at a fifth"
+    assert 'class="interval" x="88.0" y="22.0" width="40.0"' in drawn
     assert "&lt;null&gt;" in drawn
-    assert "circle" not in str(strip(score(float("nan"))))
+    assert 'class="score"' not in str(score_strip(score(float("nan"))))
 
 
 def test_jet_is_the_usual_one() -> None:

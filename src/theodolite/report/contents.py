@@ -11,7 +11,7 @@ from theodolite.questions import Question
 from theodolite.report.chapters.clean import looks_for_a_fault, loses_to_null
 from theodolite.report.figures.bars import bars, histogram
 from theodolite.report.figures.scales import round_scale
-from theodolite.report.figures.strips import strip
+from theodolite.report.figures.strips import small_strip
 from theodolite.report.head import WORDS, advice
 from theodolite.report.tables import score_table
 from theodolite.report.words import (
@@ -204,7 +204,7 @@ def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
         "intervals": [
             f"{interval_words(i, score)} over {source_words(i, spec)}" for i in score.intervals
         ],
-        "strip": strip(score, width=180),
+        "strip": small_strip(score),
         "null": "" if null is None else f"{null.name} {value_text(null.value, score)}",
         "lost": loses_to_null(score),
         "best": "" if score.best in score.bounds else percent(score.best, score),

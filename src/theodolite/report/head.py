@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.clean import accepted_line, looks_for_a_fault
-from theodolite.report.figures.strips import strip
+from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
 from theodolite.report.methods import anchor
 from theodolite.report.words import full_title, method_text, source_words
@@ -13,7 +13,6 @@ from theodolite.results import Answer, Score, Verdict
 from theodolite.run_folder.run_file import MadeRecord, RunRecord
 from theodolite.run_folder.spec import RunSpec
 from theodolite.subject import Subject
-from theodolite.verdicts.rules import enough_line
 
 WORDS = {
     "yes": "Yes",
@@ -138,8 +137,7 @@ def head(
         "audited": subject.sentence,
         "bottom_line": partial(made_record) + bottom_line(verdicts),
         "verdicts": [card(verdict, subject) for verdict in verdicts],
-        "interval_key": _interval_key(scored_verdicts, record.spec),
-        "marks": marks_of(scores),
+        "key": strip_key(_interval_key(scored_verdicts, record.spec)),
         "facts": [(name, _fact(name, value)) for name, value in made_record.facts],
     }
 
@@ -232,7 +230,7 @@ def card(verdict: Verdict, subject: Subject) -> dict[str, Any]:
     return content | {
         "because": because,
         "what": advice(verdict, subject),
-        "strip": strip(score, width=280, labels=True),
+        "strip": score_strip(score),
         "method": anchor(score.metric),
     }
 
@@ -266,18 +264,6 @@ def _interval_key(verdicts: Sequence[Verdict], spec: RunSpec) -> str:
     intervals = [v.score.interval for v in verdicts if v.score is not None]
     over = dict.fromkeys(source_words(i, spec) for i in intervals if i is not None)
     return f"{100 * spec.resampling.level:g} % interval over {' or '.join(over) or 'samples'}"
-
-
-def marks_of(scores: Sequence[Score]) -> dict[str, bool]:
-    """Which marks the strips of this page have, so that the key explains no others."""
-    clean = [score for score in scores if looks_for_a_fault(score)]
-    others = [score for score in scores if not looks_for_a_fault(score)]
-    return {
-        "null": bool(others),
-        "enough": any(enough_line(score) is not None for score in others),
-        "clean": bool(clean),
-        "accepted": any(accepted_line(score) is not None for score in clean),
-    }
 
 
 def _fact(name: str, value: Any) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 from markupsafe import Markup
 
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.figures.strips import strip
+from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
-from theodolite.report.head import bottom_line, card, marks_of
+from theodolite.report.head import bottom_line, card
 from theodolite.report.page import TEMPLATES, templates
 from theodolite.report.palette import declared
 from theodolite.report.words import full_title
@@ -25,7 +25,6 @@ from theodolite.verdicts.words import interval_text, percent
 LIGHT = ('body[data-jp-theme-light="true"]', "body.vscode-light", 'html[theme="light"]')
 DARK = ('body[data-jp-theme-light="false"]', "body.vscode-dark", 'html[theme="dark"]')
 """How JupyterLab, VS Code and Colab say which theme they have."""
-STRIP = 280
 MOST_NOTES = 12
 """Of long lists so many are shown, and how many there are."""
 
@@ -44,32 +43,24 @@ def audit_html(
         "notebook_audit.html.j2",
         bottom_line=bottom_line(verdicts),
         failed_pieces=failed_pieces,
-        cards=[_card(verdict, subject) for verdict in answers],
+        cards=[card(verdict, subject) for verdict in answers],
         silent=[card(verdict, subject) for verdict in verdicts if verdict.answer == "not asked"],
-        marks=marks_of(deciding),
-        interval=_interval_key(deciding),
+        key=strip_key(_interval_key(deciding)),
         notes=[with_code(note) for note in notes[:MOST_NOTES]],
         n_notes=len(notes),
         n_scores=len(scores),
     )
 
 
-def _card(verdict: Verdict, subject: Subject) -> dict[str, Any]:
-    """As in the head of the report, with a strip that fits beside a notebook's text."""
-    content = card(verdict, subject)
-    if verdict.score is not None:
-        content["strip"] = strip(verdict.score, width=STRIP, labels=True)
-    return content
-
-
 def _interval_key(scores: Sequence[Score]) -> str:
     levels = {100 * s.interval.level for s in scores if s.interval is not None}
-    return " or ".join(f"{level:g} %" for level in sorted(levels))
+    words = " or ".join(f"{level:g} %" for level in sorted(levels))
+    return f"{words} interval".strip()
 
 
 def verdict_html(verdict: Verdict) -> str:
     """One question's answer."""
-    return fragment("notebook_verdict.html.j2", card=_card(verdict, unstated()))
+    return fragment("notebook_verdict.html.j2", card=card(verdict, unstated()))
 
 
 def score_html(score: Score) -> str:
@@ -81,7 +72,7 @@ def score_html(score: Score) -> str:
         asks="" if metric is None else with_code(metric.card.asks),
         value=percent(score.value, score),
         interval=interval_text(score).strip(),
-        strip=strip(score, width=STRIP, labels=True),
+        strip=score_strip(score),
         facts=_facts(score),
     )
 
@@ -119,7 +110,10 @@ def _style() -> Markup:
         "color-scheme:dark}}"
         f"{light}{{{declared()}color-scheme:light}}{dark}{{{declared(dark=True)}color-scheme:dark}}"
     )
-    return Markup(colours + (TEMPLATES / "notebook.css").read_text("utf-8"))  # noqa: S704
+    strips = (
+        (TEMPLATES / "strips.css").read_text("utf-8").replace("svg.strip", ".theodolite svg.strip")
+    )
+    return Markup(colours + (TEMPLATES / "notebook.css").read_text("utf-8") + strips)  # noqa: S704
 
 
 def fragment(template: str, **content: Any) -> str:

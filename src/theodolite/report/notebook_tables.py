@@ -4,7 +4,7 @@ from typing import Any
 
 from theodolite.comparison.compare_runs import Comparison, VerdictPair
 from theodolite.dissection.dissect import Dissection
-from theodolite.report.figures.strips import beside_zero
+from theodolite.report.figures.strips import difference_strip
 from theodolite.report.notebook import fragment
 from theodolite.report.pages.compare_runs_words import (
     CSS,
@@ -39,7 +39,9 @@ def _row(verdict_pair: VerdictPair, comparison: Comparison) -> dict[str, Any]:
         interval = line.difference.interval
         low, high = (None, None) if interval is None else (interval.low, interval.high)
         difference = difference_text(line.difference, line.score)
-        strip = beside_zero(line.difference.value, low, high, reach_of(alike))
+        strip = difference_strip(
+            line.difference.value, low, high, reach_of(alike), better=line.score.better
+        )
     return {
         "asks": verdict_pair.asks,
         "answers": " → ".join(dict.fromkeys((verdict_pair.before, verdict_pair.after))),

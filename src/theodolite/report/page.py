@@ -40,7 +40,9 @@ def write_page(  # noqa: PLR0913  options are keywords
         loads_scripts: Whether our scripts load further ones from beside the page; what is in the
             page's own markup still cannot.
     """
-    css = "".join((TEMPLATES / name).read_text("utf-8") for name in ("report.css", *styles))
+    css = "".join(
+        (TEMPLATES / name).read_text("utf-8") for name in ("report.css", "strips.css", *styles)
+    )
     page = (
         templates()
         .get_template(template)

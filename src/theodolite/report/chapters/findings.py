@@ -14,7 +14,7 @@ from theodolite.findings.leakage import (
 from theodolite.findings.pairs import LookalikesRecord
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.decisions import CSS, correlation_size, points, power_text
-from theodolite.report.figures.strips import beside_zero
+from theodolite.report.figures.strips import difference_strip
 from theodolite.report.material import RunMaterial
 
 OPEN = {
@@ -63,7 +63,7 @@ def _answer(record: CriterionRecord) -> dict[str, Any]:
             {
                 "name": title_of(d.metric),
                 "said": difference_text(d),
-                "svg": beside_zero(d.value, d.low, d.high, reach, band=band),
+                "svg": difference_strip(d.value, d.low, d.high, reach, better=None, band=band),
                 "words": _pooled_words(d),
             }
             for d in record.pooled
@@ -180,8 +180,13 @@ def _row(row: CorrelationRowRecord) -> dict[str, Any]:
         "name": title_of(row.metric),
         "r": _r_text(row.r),
         "between": "" if row.low is None else f"{_r_text(row.low)} to {_r_text(row.high)}",
-        "svg": beside_zero(
-            row.r, row.low, row.high, 1.0, band=0.0 if row.decision is None else row.decision.effect
+        "svg": difference_strip(
+            row.r,
+            row.low,
+            row.high,
+            1.0,
+            better=None,
+            band=0.0 if row.decision is None else row.decision.effect,
         ),
         "p": p_text(row.p),
         "corrected": "" if row.corrected_p is None else p_text(row.corrected_p),

@@ -7,7 +7,7 @@ from theodolite.findings.pairs import APART, LookalikeRecord, LookalikesRecord
 from theodolite.report.chapters.findings import difference_text, reach_of, title_of
 from theodolite.report.chapters.leakage import concept_figures, correction_curves
 from theodolite.report.chapters.leakage_models import ReportModel
-from theodolite.report.figures.strips import beside_zero
+from theodolite.report.figures.strips import difference_strip
 from theodolite.report.material import RunMaterial
 from theodolite.run_folder.scores_file import ComparedRecord, score_of
 from theodolite.run_folder.spec import RunSpec
@@ -39,7 +39,7 @@ def _study(
         "scores": [title_of(d.metric) for d in pairs[0].differences] if pairs else [],
         "pairs": [
             (pair.more, pair.less,
-             [(beside_zero(d.value, d.low, d.high, reach), difference_text(d))
+             [(difference_strip(d.value, d.low, d.high, reach, better=None), difference_text(d))
               for d in pair.differences])
             for pair in pairs
         ],

@@ -10,6 +10,8 @@ from markupsafe import Markup
 
 from theodolite.report.features.material import FeatureMaterial
 from theodolite.report.features.nulls import NullShare, shares_of
+from theodolite.report.figures.score_strip import NullMark, StripAxis
+from theodolite.report.figures.strips import plain_strip
 from theodolite.report.figures.svg import box, drawing, line, text
 
 RANDOM = "random directions"
@@ -109,15 +111,10 @@ def _bar(share: NullShare) -> Markup:
     """The share on a line from 0 to 1, its interval, and what chance would give."""
     if not share.yes + share.no:
         return Markup()
-    width = 160
-    low, high = share.interval
-    parts = [line("axis", (0, 11), (width, 11)), box("interval", (width * low, 7),
-             (max(width * (high - low), 1.5), 8), rounded=2)]  # fmt: skip
+    chance = None
     if not math.isnan(share.by_chance):
-        at = width * share.by_chance
-        parts.append(line("null", (at, 2), (at, 20), f"by chance {percent(share.by_chance)}"))
-    parts.append(line("value", (width * share.share, 4), (width * share.share, 18)))
-    return drawing("strip", (width, 22), "", parts, fixed=True)
+        chance = NullMark(f"by chance {percent(share.by_chance)}", share.by_chance)
+    return plain_strip(share.share, share.interval, StripAxis(0.0, 1.0), null=chance)
 
 
 def rate_figure(active: Int[np.ndarray, " latents"], tokens: int) -> Markup:

@@ -7,17 +7,20 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from theodolite.report.figures.score_strip import ScoreStrip, end_text, score_strip
+from theodolite.report.figures.score_strip import end_text, strip_marks
 from theodolite.report.palette import palette
 from theodolite.report.words import full_title
 from theodolite.results import Score
 from theodolite.verdicts.words import interval_text, percent
 
-COLOURS = palette() | {"clean": palette()["yes"]}
+COLOURS = palette()
 """Of the page's light style: figures of matplotlib and altair have a white ground."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
-STEP = 30
+STEP = 36
 """Height of a strip in pixels."""
+BAND = 10
+"""Height of its band."""
+ZONES = ("no", "partly", "yes")
 
 
 def chart_spec(scores: Sequence[Score]) -> dict[str, Any]:
@@ -31,16 +34,13 @@ def chart_spec(scores: Sequence[Score]) -> dict[str, Any]:
         "width": 420,
         "height": {"step": STEP},
         "layer": [
-            _layer("scale", {"type": "rule", "color": COLOURS["line"]}, wide=True),
-            _layer("accepted", _bar("clean", 18, opacity=0.22), wide=True),
-            _layer("interval", _bar("band", 9), wide=True),
-            _layer("limit", _tick("soft", 20)),
-            _layer("best", {"type": "point", "shape": "diamond", "color": COLOURS["soft"]}),
-            _layer("null", _tick("null", 15)),
-            _layer("clean null", _tick("clean", 15)),
+            _layer("axis", _bar("zone", BAND), wide=True),
+            *(_layer(answer, _bar(f"zone-{answer}", BAND), wide=True) for answer in ZONES),
+            _layer("null", _tick("null", 2 * BAND, yOffset=BAND / 2)),
+            _layer("interval", _bar("score", BAND, minBandSize=4), wide=True),
             _layer("quoted", {"type": "text", "align": "left", "dx": 14}, text=True),
-            _layer("value", {"type": "circle", "size": 80, "opacity": 1,
-                             "color": COLOURS["score"]}),
+            _layer("value", {"type": "point", "shape": "triangle-down", "filled": True, "size": 70,
+                             "opacity": 1, "color": COLOURS["ink"], "yOffset": -BAND}),
         ],
         "config": {"view": {"stroke": None}, "axis": {"domain": False, "ticks": False}},
     }  # fmt: skip
@@ -50,8 +50,9 @@ def _bar(colour: str, size: int, **style: Any) -> dict[str, Any]:
     return {"type": "bar", "color": COLOURS[colour], "size": size, **style}
 
 
-def _tick(colour: str, size: int) -> dict[str, Any]:
-    return {"type": "tick", "color": COLOURS[colour], "size": size, "thickness": 2, "opacity": 1}
+def _tick(colour: str, size: float, **style: Any) -> dict[str, Any]:
+    base = {"type": "tick", "color": COLOURS[colour], "size": size, "thickness": 2, "opacity": 1}
+    return base | style
 
 
 def _distinct(titles: Sequence[str]) -> list[str]:
@@ -80,28 +81,21 @@ def _layer(
 
 
 def _rows(place: int, score: Score) -> list[dict[str, Any]]:
-    """The marks of one score as shares of its scale, and what each says."""
-    marks = score_strip(score)
-    x = marks.scale.share
-    ends = " to ".join(end_text(end, score) for end in (marks.scale.low, marks.scale.high))
+    """The marks of one score as shares of its axis, and what each says."""
+    marks = strip_marks(score)
+    x = marks.axis.share
+    ends = " to ".join(end_text(end, score) for end in (marks.axis.worst, marks.axis.best))
     quoted = percent(score.value, score) + interval_text(score)
-    rows: list[dict[str, Any]] = [
-        {"mark": "scale", "x": 0.0, "x2": 1.0, "says": f"scale from {ends}"}
-    ]
-    spans = {"accepted": marks.accepted, "interval": marks.interval}
-    for name, span in spans.items():
-        if span is not None:
-            says = quoted if name == "interval" else marks.limit_title
-            rows.append({"mark": name, "x": x(span[0]), "x2": x(span[1]), "says": says})
-    spots = [("limit", marks.limit, marks.limit_title), ("best", marks.best, _best(marks, score)),
-             ("value", marks.value, quoted), ("quoted", marks.scale.high, quoted)]  # fmt: skip
-    kind = "clean null" if marks.clean else "null"
-    spots += [(kind, null.value, null.title) for null in marks.nulls]
-    for name, value, says in spots:
-        if value is not None and not math.isnan(value):
-            rows.append({"mark": name, "x": x(value), "says": says})
+    axis = f"axis {ends}, right is better"
+    rows: list[dict[str, Any]] = [{"mark": "axis", "x": 0.0, "x2": 1.0, "says": axis}]
+    rows += [{"mark": z.answer, "x": z.start, "x2": z.end, "says": z.answer} for z in marks.zones]
+    if marks.null is not None:
+        says = f"{marks.null.name}: {percent(marks.null.value, score)}"
+        rows.append({"mark": "null", "x": x(marks.null.value), "says": says})
+    if marks.interval is not None:
+        start, end = sorted(map(x, marks.interval))
+        rows.append({"mark": "interval", "x": start, "x2": end, "says": quoted})
+    if not math.isnan(marks.value):
+        rows.append({"mark": "value", "x": x(marks.value), "says": quoted})
+        rows.append({"mark": "quoted", "x": 1.0, "says": quoted})
     return [{**row, "place": place} for row in rows]
-
-
-def _best(marks: ScoreStrip, score: Score) -> str:
-    return "" if marks.best is None else f"best possible: {percent(marks.best, score)}"

@@ -9,18 +9,22 @@ from theodolite.errors import EvidenceError
 from theodolite.io.optional import require
 from theodolite.questions import QUESTIONS
 from theodolite.report.figures.scales import shortened
-from theodolite.report.figures.score_chart import COLOURS, chart_spec
-from theodolite.report.figures.score_strip import ScoreStrip, end_text, score_strip
+from theodolite.report.figures.score_chart import COLOURS, ZONES, chart_spec
+from theodolite.report.figures.score_strip import StripMarks, end_text, strip_marks
 from theodolite.report.words import options_text, title
 from theodolite.results import Score
 from theodolite.verdicts.words import interval_text, percent
 
-ROW = 0.42
+ROW = 0.5
 """Height of a strip in inches."""
 HEAD = 1.1
 """Height of the key in inches, with what is left free."""
 GAP = 1.9
 """Strips from the last of a question to the first of the next."""
+BAND = 0.12
+"""Half of the height of a band, of a row's."""
+LEAST = 0.008
+"""Share of the axis that an interval is wide at least."""
 LONGEST = 48
 """Characters of a line beside a strip."""
 
@@ -56,11 +60,11 @@ def _figure(scores: Sequence[Score]) -> Any:
     for side in (axes, right):
         side.tick_params(axis="y", length=0)
     for height, score in zip(heights, scores, strict=True):
-        _draw(axes, score_strip(score), score, height)
+        _draw(axes, strip_marks(score), score, height)
     for question in dict.fromkeys(score.question for score in scores):
         first = next(h for h, s in zip(heights, scores, strict=True) if s.question == question)
         axes.text(0, first - 0.62, QUESTIONS[question], fontsize=9.5, fontweight="bold")
-    _key(axes, [score_strip(score) for score in scores])
+    _key(axes)
     return figure
 
 
@@ -87,56 +91,44 @@ def _png(figure: Any) -> bytes:
     return stream.getvalue()
 
 
-def _draw(axes: Any, marks: ScoreStrip, score: Score, row: float) -> None:
-    x = marks.scale.share
-    axes.plot((0, 1), (row, row), color=COLOURS["line"], lw=1.2, zorder=1)
-    if marks.accepted is not None:
-        start, end = map(x, marks.accepted)
-        axes.fill_between((start, end), row - 0.3, row + 0.3, color=COLOURS["clean"], alpha=0.22,
-                          lw=0, zorder=1)  # fmt: skip
-    if marks.limit is not None:
-        _tick(axes, x(marks.limit), row, 0.3, color=COLOURS["soft"], ls=(0, (2, 2)), lw=1.2)
-    if marks.best is not None:
-        axes.plot(x(marks.best), row, marker="D", ms=6, mfc="none", mec=COLOURS["soft"], zorder=4)
+def _draw(axes: Any, marks: StripMarks, score: Score, row: float) -> None:
+    """As strips of the page: a band of zones, the interval over the null, the score above."""
+    x = marks.axis.share
+    _band(axes, (0.0, 1.0), row, "zone", 1)
+    for zone in marks.zones:
+        _band(axes, (zone.start, zone.end), row, f"zone-{zone.answer}", 2)
+    if marks.null is not None:
+        at = x(marks.null.value)
+        axes.plot((at, at), (row - BAND, row + 2.4 * BAND), color=COLOURS["null"], lw=2, zorder=3,
+                  solid_capstyle="butt")  # fmt: skip
     if marks.interval is not None:
-        axes.plot([x(end) for end in marks.interval], (row, row), color=COLOURS["band"], lw=7,
-                  solid_capstyle="butt", zorder=2)  # fmt: skip
-    colour = COLOURS["clean" if marks.clean else "null"]
-    for null in marks.nulls:
-        if null.beyond:
-            tip = ">" if null.beyond > 0 else "<"
-            axes.plot(x(null.value), row, marker=tip, ms=6, color=colour, zorder=3)
-        else:
-            _tick(axes, x(null.value), row, 0.24, color=colour, lw=2)
+        start, end = sorted(map(x, marks.interval))
+        missing = max(LEAST - (end - start), 0.0) / 2
+        _band(axes, (start - missing, end + missing), row, "score", 4)
     if not math.isnan(marks.value):
-        axes.plot(x(marks.value), row, marker="o", ms=7, color=COLOURS["score"], zorder=5)
-    for end, side in ((marks.scale.low, "left"), (marks.scale.high, "right")):
-        axes.annotate(end_text(end, score), (x(end), row), (0, -9), textcoords="offset points",
+        axes.plot(
+            x(marks.value), row - 2.1 * BAND, marker="v", ms=7, color=COLOURS["ink"], zorder=5
+        )
+    for end, side in ((marks.axis.worst, "left"), (marks.axis.best, "right")):
+        axes.annotate(end_text(end, score), (x(end), row), (0, -10), textcoords="offset points",
                       ha=side, va="center", fontsize=6.5, color=COLOURS["soft"])  # fmt: skip
 
 
-def _tick(axes: Any, x: float, row: float, reach: float, **style: Any) -> None:
-    axes.plot((x, x), (row - reach, row + reach), zorder=3, solid_capstyle="butt", **style)
+def _band(axes: Any, ends: tuple[float, float], row: float, colour: str, order: int) -> None:
+    axes.fill_between(ends, row - BAND, row + BAND, color=COLOURS[colour], lw=0, zorder=order)
 
 
-def _key(axes: Any, strips: Sequence[ScoreStrip]) -> None:
-    """What the marks mean, of those that there are."""
+def _key(axes: Any) -> None:
+    """What the marks mean."""
     lines = require("matplotlib.lines", "plot", "notebook").Line2D
-    clean, others = [m for m in strips if m.clean], [m for m in strips if not m.clean]
-    soft = COLOURS["soft"]
-    dashed = any(m.limit is not None for m in strips)
-    marks: list[tuple[bool, str, dict[str, Any]]] = [
-        (True, "score", {"marker": "o", "color": COLOURS["score"], "ls": ""}),
-        (any(m.interval is not None for m in strips), "interval",
-         {"color": COLOURS["band"], "lw": 7}),
-        (any(len(m.nulls) > 0 for m in others), "null baseline",
+    marks: list[tuple[str, dict[str, Any]]] = [
+        ("score", {"marker": "v", "color": COLOURS["ink"], "ls": ""}),
+        ("interval", {"color": COLOURS["score"], "lw": 6}),
+        ("an explanation that knows nothing",
          {"marker": "|", "ms": 11, "mew": 2, "color": COLOURS["null"], "ls": ""}),
-        (any(len(m.nulls) > 0 for m in clean), "clean null, not to be exceeded",
-         {"marker": "|", "ms": 11, "mew": 2, "color": COLOURS["clean"], "ls": ""}),
-        (dashed, "enough, or most that we accept", {"color": soft, "ls": (0, (2, 2)), "lw": 1.2}),
-        (any(m.best is not None for m in strips), "best possible",
-         {"marker": "D", "mfc": "none", "mec": soft, "ls": ""}),
+        *((zone, {"color": COLOURS[f"zone-{zone}"], "lw": 6}) for zone in ZONES),
     ]  # fmt: skip
-    handles = [lines([], [], label=label, **style) for there, label, style in marks if there]
+    handles = [lines([], [], label=label, **style) for label, style in marks]
     axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False,
-                fontsize=8.5, borderaxespad=0)  # fmt: skip
+                fontsize=8.5, borderaxespad=0, title="right is better →",
+                title_fontsize=8.5)  # fmt: skip

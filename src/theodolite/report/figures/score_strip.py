@@ -1,105 +1,206 @@
-"""A score on its scale, before anybody draws it: what SVG, matplotlib and Vega-Lite all show."""
+"""A score on its axis, before anybody draws it: what SVG, matplotlib and Vega-Lite all show.
+
+The left end is the worst value and the right end the best one, whichever way the score goes. The
+axis is coloured by what a score there would be answered: no, partly, yes.
+"""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from theodolite.report.chapters.clean import accepted_line, looks_for_a_fault
-from theodolite.report.figures.scales import Scale, round_scale
-from theodolite.results import Score
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.figures.scales import round_scale
+from theodolite.results import Null, Score
+from theodolite.verdicts.draws import is_enough, model_of, must_beat, null_of_draws
 from theodolite.verdicts.rules import enough_line
 from theodolite.verdicts.words import is_share, percent
 
-FAR = 3.0
-"""A null that lies so many times farther out than what must be seen is a tip at the end."""
+ZoneAnswer = Literal["no", "partly", "yes"]
+NEAR_BEST = 0.3
+"""Where all marks lie within this share of the range from its best end, the axis is cut."""
+CUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+"""Shares of the range that an axis is cut to."""
 
 
 @dataclass(frozen=True)
-class NullTick:
-    """One null: where it lies, what it is, and whether that is beyond an end of the scale."""
+class StripAxis:
+    """From the worst value at the left to the best one at the right."""
 
+    worst: float
+    best: float
+
+    def share(self, value: float) -> float:
+        """How far to the right a value lies, 0 to 1; what lies beyond an end is at the end."""
+        return min(max((float(value) - self.worst) / ((self.best - self.worst) or 1.0), 0.0), 1.0)
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A part of the axis, as shares of it, and what a score there would be answered."""
+
+    answer: ZoneAnswer
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class NullMark:
+    """The null that is hardest to beat: where it lies and what it is called."""
+
+    name: str
     value: float
-    title: str
-    beyond: int
-    """-1 below the scale, 1 above it, 0 on it."""
 
 
 @dataclass(frozen=True)
-class ScoreStrip:
+class StripMarks:
     """All marks of one score."""
 
-    scale: Scale
+    axis: StripAxis
     value: float
     interval: tuple[float, float] | None
-    nulls: tuple[NullTick, ...]
-    """Those that are defined, the hardest first."""
-    limit: float | None
-    """From where on we would rely on the score; of a clean null, up to where we accept it."""
-    limit_title: str
-    clean: bool
-    """Whether the nulls stand for a model without a fault, which must not be exceeded."""
-    best: float | None
-    """The best that any explanation could score here; None where that is the end of the scale."""
+    null: NullMark | None
+    zones: tuple[Zone, ...]
+    """From left to right; none where nothing could be told."""
 
-    @property
-    def accepted(self) -> tuple[float, float] | None:
-        """What is accepted above a clean null."""
-        if not self.clean or self.limit is None or not self.nulls:
+    def interval_zone(self) -> ZoneAnswer | None:
+        """The zone that holds the whole interval; None where it lies across a border."""
+        if self.interval is None:
             return None
-        return self.nulls[0].value, self.limit
+        start, end = sorted(map(self.axis.share, self.interval))
+        whole = [z for z in self.zones if z.start - 1e-9 <= start and end <= z.end + 1e-9]
+        return whole[0].answer if len(whole) == 1 else None
 
 
-def score_strip(score: Score) -> ScoreStrip:
-    """The marks of a score."""
-    scale = Scale(*ends_of(score), ())
-    clean = looks_for_a_fault(score)
-    limit = accepted_line(score) if clean else enough_line(score)
-    if limit is not None and math.isnan(limit):
-        limit = None
-    title = "" if limit is None else percent(limit, score)
+def strip_marks(score: Score, axis: StripAxis | None = None) -> StripMarks:
+    """The marks of a score, on its own axis or on one that it shares with others."""
+    axis = strip_axis([score]) if axis is None else axis
     interval = score.interval
-    return ScoreStrip(
-        scale=scale,
+    known = interval is not None and math.isfinite(interval.low + interval.high)
+    return StripMarks(
+        axis=axis,
         value=score.value,
-        interval=None if interval is None else (interval.low, interval.high),
-        nulls=tuple(
-            NullTick(null.value, f"{null.name}: {percent(null.value, score)}",
-                     _beyond(null.value, scale))
-            for null in score.nulls
-            if not math.isnan(null.value)
-        ),
-        limit=limit,
-        limit_title=f"{'accepted up to' if clean else 'enough:'} {title}",
-        clean=clean,
-        best=None if score.best in score.bounds or math.isnan(score.best) else score.best,
-    )  # fmt: skip
+        interval=(interval.low, interval.high) if interval is not None and known else None,
+        null=hardest_null(score),
+        zones=zones_on(score, axis),
+    )
 
 
-def _beyond(value: float, scale: Scale) -> int:
-    slack = 1e-6 * (scale.high - scale.low)
-    return (value > scale.high + slack) - (value < scale.low - slack)
+def hardest_null(score: Score) -> NullMark | None:
+    """What a claim must beat, or of a score that looks for a fault the clean null.
+
+    Of a null that was drawn several times it is the best draw: a claim must exceed all of them.
+    """
+    marks = [_null_mark(score, null) for null in score.nulls if _counts(score, null)]
+    defined = [mark for mark in marks if math.isfinite(mark.value)]
+    if not defined:
+        return None
+    if looks_for_a_fault(score):
+        return defined[0]
+    return (max if score.better == "higher" else min)(defined, key=lambda mark: mark.value)
 
 
-def ends_of(score: Score) -> tuple[float, float]:
-    """Ends of a scale for the score: its bounds, or round numbers around what is shown."""
-    if all(math.isfinite(end) for end in score.bounds):
-        return score.bounds
-    values = [score.value, score.best, *(null.value for null in score.nulls[:1])]
-    if score.interval is not None:
-        values += [score.interval.low, score.interval.high]
-    values = [v for v in values if math.isfinite(v)]
-    if values:  # a null that is far off would squeeze what matters into a corner
-        reach = FAR * max(max(values) - min(values), 1e-9)
-        near = (min(values) - reach, max(values) + reach)
-        values += [null.value for null in score.nulls if near[0] <= null.value <= near[1]]
-    scale = round_scale(values, score.bounds)
-    return scale.low, scale.high
+def _counts(score: Score, null: Null) -> bool:
+    return score.metric not in catalogue() or must_beat(score, null)
+
+
+def _null_mark(score: Score, null: Null) -> NullMark:
+    model = model_of(score, null) if score.metric in catalogue() else None
+    if model is None or not model.draws_in or not null.draws:
+        return NullMark(null.name, null.value)
+    best = (max if score.better == "higher" else min)(null.draws)
+    return NullMark(f"{null.name}, best of {len(null.draws)}", best)
+
+
+def zones_on(score: Score, axis: StripAxis) -> tuple[Zone, ...]:
+    """Where an interval that lies there as a whole would be answered no, partly and yes."""
+    borders = zone_borders(score)
+    zones, start = [], 0.0
+    for answer, border in borders:
+        end = max(start, 1.0 if border is None else axis.share(border))
+        if end > start:
+            zones.append(Zone(answer, start, end))
+        start = end
+    return tuple(zones)
+
+
+def zone_borders(score: Score) -> tuple[tuple[ZoneAnswer, float | None], ...]:
+    """Answers from the worst to the best, each with where it ends; the last ends nowhere."""
+    null, metric = hardest_null(score), catalogue().get(score.metric)
+    if null is None or metric is None:
+        return ()
+    if looks_for_a_fault(score):
+        return ("no", null.value + (metric.tolerance or 0.0)), ("yes", None)
+    enough = enough_line(score)
+    if enough is not None and math.isfinite(enough):
+        return ("no", null.value), ("partly", enough), ("yes", None)
+    chance = null_of_draws(score)
+    decided = metric.decides and chance is not None and is_enough(chance)
+    return ("no", null.value), ("yes" if decided else "partly", None)
+
+
+def strip_axis(scores: Sequence[Score], marks: Sequence[float] | None = None) -> StripAxis:
+    """The axis that holds the marks of scores that go the same way, or other marks of theirs.
+
+    It runs over the bounds of the metric, or to the best that these data allow; round numbers take
+    the place of bounds that there are none of. Where all marks lie near the best end, it is cut.
+    """
+    marks = [mark for score in scores for mark in _numbers(score)] if marks is None else marks
+    low, high = _range(scores, marks)
+    bests = [score.best for score in scores if math.isfinite(score.best)]
+    sign = 1.0 if scores[0].better == "higher" else -1.0
+    if not math.isfinite(low + high):
+        scale = round_scale(_with_room([*marks, *bests, *_enough_lines(scores)], sign), (low, high))
+        return StripAxis(scale.low, scale.high) if sign > 0 else StripAxis(scale.high, scale.low)
+    worst = low if sign > 0 else high
+    best = sign * max(
+        (sign * value for value in (*bests, *marks)), default=sign * (low + high - worst)
+    )
+    best = min(max(best, low), high)
+    away = max((abs(best - min(max(mark, low), high)) for mark in marks), default=math.inf)
+    if away <= NEAR_BEST * abs(best - worst):
+        metric = catalogue().get(scores[0].metric)
+        accepted = (metric.tolerance if metric else 0.0) or 0.0
+        lengths = (cut * (high - low) for cut in (*CUTS, 1.0, math.inf))
+        length = next(n for n in lengths if n > away + 1e-9 and n >= 2 * accepted - 1e-9)
+        worst = best - sign * min(length, abs(best - worst))
+    return StripAxis(worst, best)
+
+
+def _with_room(numbers: list[float], sign: float) -> list[float]:
+    """And one that is worse than all: else there is no zone left of a null."""
+    if not numbers:
+        return []
+    worst, spread = min(numbers, key=lambda n: sign * n), max(numbers) - min(numbers)
+    return [*numbers, worst - 0.05 * sign * spread]
+
+
+def _enough_lines(scores: Sequence[Score]) -> list[float]:
+    lines = [enough_line(score) for score in scores if score.metric in catalogue()]
+    return [line for line in lines if line is not None and math.isfinite(line)]
+
+
+def _numbers(score: Score) -> list[float]:
+    """What must be seen of a score."""
+    null, interval = hardest_null(score), score.interval
+    numbers = [score.value] if null is None else [score.value, null.value]
+    numbers += [] if interval is None else [interval.low, interval.high]
+    return [number for number in numbers if math.isfinite(number)]
+
+
+def _range(scores: Sequence[Score], marks: Sequence[float]) -> tuple[float, float]:
+    """The bounds; of shares that may be missed, and of faults, less than none is none."""
+    low, high = (end(s.bounds[i] for s in scores) for i, end in enumerate((min, max)))
+    metric = catalogue().get(scores[0].metric)
+    if metric is not None and low < 0:
+        free = metric.looks_for_a_fault and min(marks, default=0.0) >= 0
+        low = 0.0 if metric.share or free else low
+    return low, high
 
 
 def end_text(end: float, score: Score) -> str:
-    """An end of the scale, in the score's own unit.
-
-    A share below 0 is none, but a scale that goes below 0 says so: else 0 would be read twice.
-    """
+    """An end of the axis, in the score's own unit."""
     if is_share(score):
-        return f"{100 * end:.0f} %".replace("-", "−")
+        return f"{round(100 * end, 1 if abs(end) < 0.01 else 0):g} %".replace("-", "−")
     return percent(end, score).removesuffix(".00").replace("-", "−")

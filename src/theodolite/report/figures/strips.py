@@ -1,144 +1,282 @@
-"""Scores on their scales: a dot, its interval and its nulls; one alone, or runs side by side."""
+"""Scores on their axes: right is better, always, and nothing covers an interval.
+
+An axis is a band, coloured by what a score there would be answered. Above it a triangle marks the
+score, in it lies the interval, and a line down from it is the null that is hardest to beat.
+
+- ``score_strip(score)``: one score, with its ends and its null named;
+- ``small_strip(score)``: the same for a cell of a table, without words;
+- ``shared_strips(scores)``: small strips of one column, all on one axis;
+- ``item_strips(score)``: small strips of the concepts, classes or units behind a score;
+- ``plain_strip(value, ends, axis)``: a small strip of a number that is no score;
+- ``two_run_strip(first, second, names)``: one score of two runs, the first above the second;
+- ``difference_strip(value, low, high, reach, better=...)``: second minus first around zero, to the
+  right where the second is better;
+- ``strip_key(interval)``: what the marks mean, four entries.
+"""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from theodolite.report.figures.scales import Scale
-from theodolite.report.figures.score_strip import ScoreStrip, end_text, ends_of, score_strip
-from theodolite.report.figures.svg import (
-    Number,
-    box,
-    dot,
-    drawing,
-    interval_bar,
-    line,
-    mark,
-    outline,
-    px,
-    text,
+from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.figures.scales import squeezed
+from theodolite.report.figures.score_strip import (
+    NullMark,
+    StripAxis,
+    StripMarks,
+    Zone,
+    end_text,
+    strip_axis,
+    strip_marks,
+    zones_on,
 )
-from theodolite.results import Score
-from theodolite.verdicts.rules import enough_line
+from theodolite.report.figures.svg import box, drawing, line, outline, px, text
+from theodolite.results import Better, Score
 from theodolite.verdicts.words import percent
 
-EDGE = 6.0
+EDGE = 8.0
 """What is left free at both ends of a strip."""
-WIDTH, LANE, TOP = 340, 18, 16
-Place = Callable[[Number], float]
+LEAST = 4.0
+"""Pixels that an interval is wide at least; its numbers tell the truth."""
+BAND = 10.0
+LETTER = 5.9
+"""Pixels of a letter beside a strip, about."""
+SMALL = (150, 19)
 
 
-def strip(score: Score, *, width: int = 260, labels: bool = False) -> Markup:
-    """A score on its scale: a dot, its interval, a tick for each null, a line for enough.
+@dataclass(frozen=True)
+class _StripLane:
+    """Where a band lies in a drawing."""
 
-    Where the score looks for a fault, the ticks are clean nulls and the line is what we accept.
-    """
-    height, middle = (58, 28.0) if labels else (22, 11.0)
-    marks = score_strip(score)
-    scale = marks.scale
-    x = scale.between(EDGE, width - EDGE)
-    parts = [line("axis", (EDGE, middle), (width - EDGE, middle))]
-    if scale.low < 0 < scale.high:
-        parts.append(_upright("axis", x(0.0), middle, 4))
-    parts += _limits(marks, x, middle)
-    if marks.interval is not None:
-        parts.append(interval_bar(x(marks.interval[0]), x(marks.interval[1]), middle))
-    if not math.isnan(marks.value):
-        parts.append(dot(x(marks.value), middle))
-    if labels:
-        for end in (scale.low, scale.high):
-            parts.append(_label("label end", end_text(end, score), scale, x, (end, middle - 12)))
-        if score.null is not None and not math.isnan(score.null.value):
-            spot = (score.null.value, middle + 22)
-            parts.append(_label("label", score.null.name, scale, x, spot))
-    ends = " to ".join(end_text(end, score) for end in (scale.low, scale.high))
-    caption = f"{percent(score.value, score)} on a scale from {ends}"
-    return drawing("strip", (width, height), caption, parts, fixed=True)
+    left: float
+    right: float
+    top: float
+    height: float = BAND
 
+    def x(self, share: float) -> float:
+        return self.left + (self.right - self.left) * share
 
-def _upright(css: str, x: float, middle: float, reach: float, title: str = "") -> str:
-    return line(css, (x, middle - reach), (x, middle + reach), title)
+    @property
+    def base(self) -> float:
+        return self.top + self.height
 
+    def zones(self, zones: Sequence[Zone]) -> list[str]:
+        """The coloured band; without zones, plain."""
+        if not zones:
+            return [box("zone", (self.left, self.top), (self.right - self.left, self.height))]
+        return [
+            box(f"zone {zone.answer}", (self.x(zone.start), self.top),
+                (self.x(zone.end) - self.x(zone.start), self.height))
+            for zone in zones
+        ]  # fmt: skip
 
-def _label(css: str, content: str, scale: Scale, x: Place, spot: tuple[float, float]) -> str:
-    """A text at a value and a height, which stays inside at both ends."""
-    share = scale.share(spot[0])
-    anchor = "end" if share > 0.6 else "start" if share < 0.4 else "middle"
-    return text(content, x(spot[0]), spot[1], anchor, css)
+    def interval(self, ends: tuple[float, float] | None, axis: StripAxis) -> list[str]:
+        """Never narrower than can be seen, and inside of the band."""
+        if ends is None:
+            return []
+        start, end = sorted(self.x(axis.share(value)) for value in ends)
+        missing = max(LEAST - (end - start), 0.0) / 2
+        start = min(max(start - missing, self.left), self.right - LEAST)
+        end = max(min(end + missing, self.right), start + LEAST)
+        return [box("interval", (start, self.top), (end - start, self.height), rounded=1)]
 
-
-def _limits(marks: ScoreStrip, x: Place, middle: float) -> list[str]:
-    """The nulls, and from where on or up to where we would rely on the score."""
-    parts = []
-    if marks.accepted is not None:
-        start, end = map(x, marks.accepted)
-        parts.append(box("accepted", (start, middle - 9), (end - start, 18)))
-    if marks.limit is not None:
-        parts.append(_upright("enough", x(marks.limit), middle, 9, marks.limit_title))
-    for null in marks.nulls:
-        if null.beyond:
-            parts.append(_tip(x(null.value), middle, null.beyond, null.title))
-        else:
-            css = "null clean" if marks.clean else "null"
-            parts.append(_upright(css, x(null.value), middle, 7, null.title))
-    return parts
+    def triangle(
+        self, value: float, axis: StripAxis, size: float = 5.0, *, below: bool = False
+    ) -> str:
+        """The score, with its tip at the band."""
+        if math.isnan(value):
+            return ""
+        tip, tall = (self.base + 2, 1.6 * size) if below else (self.top - 2, -1.6 * size)
+        spot = f"M{px(self.x(axis.share(value)))} {px(tip)}"
+        return outline("score", f"{spot}l{px(-size)} {px(tall)}h{px(2 * size)}z")
 
 
-def _tip(x: float, middle: float, way: int, title: str) -> str:
-    """A tip at the end of the scale for a null that lies farther out."""
-    return outline("farther", f"M{px(x + 5 * way)} {px(middle)}l{-6 * way} -4v8z", title)
-
-
-def beside_zero(
-    value: float | None, low: float | None, high: float | None, reach: float, *, band: float = 0.0
-) -> Markup:
-    """A difference or a correlation with its interval, on a line from minus to plus ``reach``.
-
-    Up to ``band`` on both sides it is too small to count.
-    """
-    width, middle = 150, 11.0
-
-    def x(number: float) -> float:
-        return 75 + 69 * min(max(number / reach, -1.0), 1.0)
-
-    parts = [line("axis", (6, middle), (144, middle)), line("middle", (75, 2), (75, 20))]
-    if band:
-        parts.insert(0, box("small", (x(-band), 2), (x(band) - x(-band), 18)))
-    if low is not None and high is not None:
-        parts.append(interval_bar(x(low), x(high), middle))
-    if value is not None:
-        parts.append(dot(x(value), middle))
-    return drawing("strip", (width, 22), "", parts, fixed=True)
-
-
-def lanes(scores: Sequence[tuple[int, str, Score]]) -> Markup:
-    """One lane a run: its mark, its interval, a tick for its null. All share one scale."""
-    ends = [ends_of(score) for _, _, score in scores]
-    scale = Scale(min(low for low, _ in ends), max(high for _, high in ends), ())
-    x = scale.between(10, WIDTH - 10)
-    height = TOP + LANE * len(scores) + 2
-    first = scores[0][2]
+def score_strip(score: Score, *, width: int = 330) -> Markup:
+    """A score with its interval and the null that is hardest to beat, its axis labelled."""
+    marks = strip_marks(score)
+    lane = _StripLane(EDGE, width - EDGE, 22.0)
     parts = [
-        text(end_text(scale.low, first), 10, 11, "start", "label end"),
-        text(end_text(scale.high, first), WIDTH - 10, 11, "end", "label end"),
+        text(end_text(marks.axis.worst, score), lane.left, 9, "start", "label end"),
+        text(end_text(marks.axis.best, score), lane.right, 9, "end", "label end"),
+        *_marked(marks, lane, 10.0),
     ]
-    limit = enough_line(first)
-    if limit is not None and math.isfinite(limit):
-        parts.append(line("enough", (x(limit), TOP), (x(limit), height - 2)))
-    for number, (style, name, score) in enumerate(scores):
-        parts += _lane(score, (style, name), x, TOP + LANE * (number + 0.5))
-    caption = "; ".join(f"{name}: {percent(score.value, score)}" for _, name, score in scores)
-    return drawing("strip lanes", (WIDTH, height), caption, parts)
+    if marks.null is not None:
+        parts.append(_null_label(marks, lane, percent(marks.null.value, score)))
+    return drawing("strip", (width, 58), _caption(marks, score), parts, fixed=True)
 
 
-def _lane(score: Score, run: tuple[int, str], x: Place, middle: float) -> list[str]:
-    style, name = run
-    parts = [line("axis", (10, middle), (WIDTH - 10, middle))]
-    if score.interval is not None:
-        parts.append(interval_bar(x(score.interval.low), x(score.interval.high), middle))
-    if score.null is not None and not math.isnan(score.null.value):
-        parts.append(_upright("null", x(score.null.value), middle, 6))
-    if not math.isnan(score.value):
-        parts.append(mark(style, x(score.value), middle, f"{name}: {percent(score.value, score)}"))
-    return parts
+def small_strip(score: Score, *, axis: StripAxis | None = None) -> Markup:
+    """A score in a cell: what it shows stands beside it in numbers."""
+    return _small(strip_marks(score, axis))
+
+
+def _small(marks: StripMarks) -> Markup:
+    lane = _StripLane(4.0, SMALL[0] - 4.0, 7.0, 7.0)
+    return drawing("strip small", SMALL, "", _marked(marks, lane, 4.0, 3.5), fixed=True)
+
+
+def shared_strips(scores: Sequence[Score]) -> list[Markup]:
+    """Strips of scores that one column holds against each other."""
+    axis = strip_axis(scores) if scores else None
+    return [small_strip(score, axis=axis) for score in scores]
+
+
+def _marked(marks: StripMarks, lane: _StripLane, down: float, size: float = 5.0) -> list[str]:
+    """Zones, the null's line, the interval over both, and the triangle above."""
+    parts = lane.zones(marks.zones)
+    if marks.null is not None:
+        at = lane.x(marks.axis.share(marks.null.value))
+        parts.append(line("null", (at, lane.top), (at, lane.base + down), marks.null.name))
+    parts += lane.interval(marks.interval, marks.axis)
+    return [*parts, lane.triangle(marks.value, marks.axis, size)]
+
+
+def _null_label(marks: StripMarks, lane: _StripLane, value: str) -> str:
+    """The null's name and value, on the side of its line that has more room."""
+    assert marks.null is not None  # noqa: S101  asked before
+    at = lane.x(marks.axis.share(marks.null.value))
+    left, right = at - lane.left, lane.right - at
+    room = int(max(left, right) / LETTER) - len(value) - 1
+    content = f"{squeezed(marks.null.name, max(room, 8))} {value}"
+    return text(content, at, lane.base + 20, "end" if left > right else "start", "label null")
+
+
+def _caption(marks: StripMarks, score: Score) -> str:
+    parts = [percent(marks.value, score)]
+    if marks.interval is not None:
+        low, high = (percent(end, score) for end in marks.interval)
+        parts[0] += f", interval {low} to {high}"
+    if marks.null is not None:
+        parts.append(f"{marks.null.name} {percent(marks.null.value, score)}")
+    ends = " to ".join(end_text(end, score) for end in (marks.axis.worst, marks.axis.best))
+    return "; ".join([*parts, f"axis {ends}, right is better"])
+
+
+@dataclass(frozen=True)
+class ItemStrips:
+    """Small strips of the items behind a score, all on one axis."""
+
+    ends: tuple[str, str]
+    """What stands at the left and at the right."""
+    strips: tuple[Markup, ...]
+    """In the order of ``score.detail.names``."""
+
+
+def item_strips(score: Score) -> ItemStrips:
+    """Of each concept, class or unit.
+
+    Nulls are those of the whole score, so that zones are drawn only where a fault is looked for:
+    what is accepted of one is accepted of each.
+    """
+    detail = score.detail
+    assert detail is not None  # noqa: S101  there are items
+    rows = [
+        (float(value), None if detail.low is None or detail.high is None
+         else (float(detail.low[i]), float(detail.high[i])))
+        for i, value in enumerate(detail.values)
+    ]  # fmt: skip
+    numbers = [n for value, ends in rows for n in (value, *(ends or ())) if math.isfinite(n)]
+    axis = strip_axis([score], numbers)
+    zones = zones_on(score, axis) if looks_for_a_fault(score) else ()
+    strips = tuple(plain_strip(value, ends, axis, zones=zones) for value, ends in rows)
+    return ItemStrips((end_text(axis.worst, score), end_text(axis.best, score)), strips)
+
+
+def plain_strip(
+    value: float,
+    ends: tuple[float, float] | None,
+    axis: StripAxis,
+    *,
+    zones: tuple[Zone, ...] = (),
+    null: NullMark | None = None,
+) -> Markup:
+    """A small strip of a number that is no score: of one item, or a share of many."""
+    known = ends if ends is not None and math.isfinite(sum(ends)) else None
+    return _small(StripMarks(axis, value, known, null, zones))
+
+
+def two_run_strip(
+    first: Score, second: Score, names: tuple[str, str], *, width: int = 330
+) -> Markup:
+    """One score of two runs on one axis: the first above, the second below.
+
+    Each has its own lane, with its own zones and null: what must be beaten may differ.
+    """
+    axis = strip_axis([first, second])
+    lanes = _StripLane(EDGE, width - EDGE, 26.0, 8.0), _StripLane(EDGE, width - EDGE, 35.0, 8.0)
+    parts, captions = [], []
+    for score, name, lane in zip((first, second), names, lanes, strict=True):
+        marks, below = strip_marks(score, axis), lane is lanes[1]
+        parts += _marked(marks, lane, 0.0)[:-1]
+        parts.append(lane.triangle(marks.value, axis, below=below))
+        captions.append(f"{name} {_caption(marks, score)}")
+        if not math.isnan(marks.value):
+            at, share = lane.x(axis.share(marks.value)), axis.share(marks.value)
+            side = -1 if share > 0.5 else 1
+            y = lane.base + 12 if below else lane.top - 4
+            content = f"{squeezed(name, 24)} {percent(marks.value, score)}"
+            anchor = "end" if side < 0 else "start"
+            parts.append(text(content, at + 8 * side, y, anchor, "label strong"))
+    parts += [
+        text(end_text(axis.worst, first), EDGE, 71, "start", "label end"),
+        text(end_text(axis.best, first), width - EDGE, 71, "end", "label end"),
+    ]
+    return drawing("strip two", (width, 74), "; ".join(captions), parts, fixed=True)
+
+
+def difference_strip(  # noqa: PLR0913  options are keywords
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    reach: float,
+    *,
+    better: Better | None = "higher",
+    band: float = 0.0,
+    width: int = 150,
+) -> Markup:
+    """A difference with its interval around zero, to the right where the second is better.
+
+    Args:
+        value: Second minus first, as computed.
+        low: End of its interval.
+        high: The other end.
+        reach: How far the axis goes to both sides.
+        better: Of the score; None where neither side is better, as of a correlation: then the
+            right is plus.
+        band: Up to so much on both sides is too small to count.
+        width: In pixels.
+    """
+    sign = -1.0 if better == "lower" else 1.0
+    axis = StripAxis(-sign * reach, sign * reach)
+    small = min(band / reach, 1.0) / 2
+    zones = () if better is None else (Zone("no", 0.0, 0.5 - small), Zone("yes", 0.5 + small, 1.0))
+    lane = _StripLane(6.0, width - 6.0, 10.0)
+    middle = lane.x(0.5)
+    parts = [*lane.zones(()), *(lane.zones(zones) if zones else ())]
+    if band and better is None:
+        ends = lane.x(0.5 - small), lane.x(0.5 + small)
+        parts.append(box("zone partly", (ends[0], lane.top), (ends[1] - ends[0], lane.height)))
+    parts.append(line("middle", (middle, 4), (middle, lane.base + 4)))
+    if low is not None and high is not None:
+        parts += lane.interval((low, high), axis)
+    if value is not None:
+        parts.append(lane.triangle(value, axis))
+    return drawing("strip", (width, 25), "", parts, fixed=True)
+
+
+def strip_key(interval: str = "95 % interval") -> list[tuple[Markup, str]]:
+    """What the marks of a strip mean: a drawing and its words, four in all."""
+    lane = _StripLane(0.0, 16.0, 3.0, 8.0)
+    zones = [Zone("no", 0.0, 1.0), Zone("partly", 1.0, 2.0), Zone("yes", 2.0, 3.0)]
+    entries = [
+        (14, [outline("score", "M7 12l-5 -9h10z")], "score"),
+        (22, [box("interval", (1, 3), (20, 8), rounded=1)], interval),
+        (8, [line("null", (4, 0), (4, 14))], "an explanation that knows nothing"),
+        (48, lane.zones(zones), "no · partly · yes"),
+    ]
+    return [
+        (drawing("strip key-mark", (width, 14), "", parts, fixed=True), words)
+        for width, parts, words in entries
+    ]

@@ -61,11 +61,6 @@ def box(
     return _element("rect", css, geometry, title)
 
 
-def interval_bar(start: Number, end: Number, y: Number) -> str:
-    """An interval on its line, never too thin to be seen."""
-    return box("interval", (start, y - 4), (max(end - start, 1.5), 8), rounded=2)
-
-
 def dot(x: Number, y: Number, radius: float = 4.5, title: str = "", css: str = "dot") -> str:
     """A round dot."""
     return _element("circle", css, f'cx="{px(x)}" cy="{px(y)}" r="{radius:g}"', title)

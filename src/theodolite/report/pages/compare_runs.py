@@ -13,14 +13,13 @@ from theodolite.comparison.differences import differs
 from theodolite.comparison.pairing import ItemDifferences
 from theodolite.comparison.rows import ComparisonRow
 from theodolite.comparison.runs import RunRead
-from theodolite.report.figures.strips import beside_zero, lanes
+from theodolite.report.figures.strips import difference_strip, score_strip, strip_key, two_run_strip
 from theodolite.report.figures.svg import swatch
 from theodolite.report.page import write_page
 from theodolite.report.pages.compare_runs_words import (
     CSS,
     between,
     changed_answers,
-    ends_of_line,
     further,
     is_share,
     outcome_text,
@@ -36,8 +35,10 @@ from theodolite.results import Score
 from theodolite.verdicts.words import interval_text, percent
 
 MOST_ITEMS = 8
-LOWER_HIGHER = ("lower", "higher")
-"""Ends of a line around 0 where nothing is claimed."""
+ENDS = ("worse", "better")
+"""Of a strip of a difference."""
+UNCLAIMED = ("", "")
+"""Where nothing is claimed, the head of the column says what the right is."""
 
 
 def write_comparison(path: Path, pairs: Sequence[Comparison]) -> Path:
@@ -55,7 +56,7 @@ def write_comparison(path: Path, pairs: Sequence[Comparison]) -> Path:
         ],
         "questions": _questions(pairs),
         "pairs": [_pair(pair) for pair in pairs],
-        "interval": f"{100 * level:g} % interval",
+        "strip_key": strip_key(f"{100 * level:g} % interval"),
         "sure": f"{100 * (1 - level):g} %",
         "n_headlines": sum(_tested(q.line) for pair in pairs for q in pair.questions),
         "provenance": [_provenance(run) for run in runs],
@@ -107,12 +108,15 @@ def _questions(pairs: Sequence[Comparison]) -> list[dict[str, Any]]:
 
 
 def _figure(first: Score | None, own: Sequence[tuple[int, Comparison, VerdictPair]]) -> Markup:
-    scores = [] if first is None else [(0, own[0][1].first.name, first)]
-    for style, pair, verdict_pair in own:
+    """A strip for each run that the first is held against."""
+    strips = []
+    for _, pair, verdict_pair in own:
         second = verdict_pair.line.second
-        if second is not None and (first is None or second.metric == first.metric):
-            scores.append((style, pair.second.name, second))
-    return lanes(scores)
+        if first is None or second is None or second.metric != first.metric:
+            strips += [score_strip(score) for score in (first, second) if score is not None]
+        else:
+            strips.append(two_run_strip(first, second, (pair.first.name, pair.second.name)))
+    return Markup().join(strips)
 
 
 def _question_row(
@@ -151,8 +155,10 @@ def _line(line: ComparisonRow, reach: float) -> dict[str, Any]:
             (name, between(test.interval, score), _p_of(line, name, test.p))
             for name, test in others
         ],
-        "ends": ends_of_line(score) if headline else LOWER_HIGHER,
-        "figure": beside_zero(difference.value, low, high, reach) if difference and known else "",
+        "ends": ENDS if headline else UNCLAIMED,
+        "figure": difference_strip(difference.value, low, high, reach, better=score.better)
+        if difference and known
+        else "",
         "outcome": outcome_text(line),
         "css": CSS[line.outcome],
         "p": p_text(p),
@@ -225,7 +231,7 @@ def _items(pair: Comparison) -> list[dict[str, Any]]:
                 "over": items.over,
                 "n": len(items.names),
                 "better": line.score.better,
-                "ends": LOWER_HIGHER,
+                "ends": UNCLAIMED,
                 "rows": _item_rows(items, line.score),
             }
         )
@@ -249,8 +255,12 @@ def _item_rows(items: ItemDifferences, score: Score) -> list[dict[str, Any]]:
                 "second": percent(float(items.second[j]), score),
                 "difference": f"{signed(float(moved[j]), score)}{unit(score)}",
                 "interval": beside,
-                "figure": beside_zero(
-                    float(moved[j]), low if known else None, high if known else None, reach
+                "figure": difference_strip(
+                    float(moved[j]),
+                    low if known else None,
+                    high if known else None,
+                    reach,
+                    better=score.better,
                 ),
             }
         )

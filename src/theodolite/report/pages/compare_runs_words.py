@@ -151,11 +151,6 @@ def p_text(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
-def ends_of_line(score: Score) -> tuple[str, str]:
-    """What the left and the right of a line around 0 mean for the run."""
-    return ("worse", "better") if score.better == "higher" else ("better", "worse")
-
-
 def sentence(pair: Comparison) -> str:
     """What a reader wants to know first."""
     first, second = pair.first.name, pair.second.name

@@ -8,24 +8,27 @@ function drawing(tag, attributes) {
   return element;
 }
 
-// A score on its scale: dot, interval, null. Its numbers stand beside it as text.
+// A score on its axis, right is better: triangle, interval, null. Its numbers stand beside it.
 function strip(column, value, low, high) {
-  const shown = [value, low, high, column.null?.[1] ?? NaN].filter(Number.isFinite);
+  const marks = [value, low, high, column.null?.[1] ?? NaN].filter(Number.isFinite);
   if (!Number.isFinite(value)) return "";
-  const [from, to] = column.ends ?? [Math.min(0, ...shown), Math.max(...shown, 1e-9)];
-  const x = (number) => 6 + (168 * (Math.min(Math.max(number, from), to) - from)) / (to - from);
-  const svg = drawing("svg", { class: "strip", width: 180, height: 22, viewBox: "0 0 180 22",
+  const ends = column.ends ?? [Math.min(0, ...marks), Math.max(...marks, 1e-9)];
+  const [worst, best] = column.lower ? [ends[1], ends[0]] : ends;
+  const x = (number) => 4 + 142 * Math.min(Math.max((number - worst) / (best - worst), 0), 1);
+  const svg = drawing("svg", { class: "strip small", width: 150, height: 19, viewBox: "0 0 150 19",
     "aria-hidden": "true" });
-  svg.append(drawing("line", { class: "axis", x1: 6, x2: 174, y1: 11, y2: 11 }));
+  svg.append(drawing("rect", { class: "zone", x: 4, y: 7, width: 142, height: 7 }));
   if (column.null) {
     const at = x(column.null[1]);
-    svg.append(drawing("line", { class: "null", x1: at, x2: at, y1: 4, y2: 18 }));
+    svg.append(drawing("line", { class: "null", x1: at, x2: at, y1: 7, y2: 18 }));
   }
   if (Number.isFinite(low) && Number.isFinite(high)) {
-    svg.append(drawing("rect", { class: "interval", x: x(low), y: 7, height: 8, rx: 2,
-      width: Math.max(x(high) - x(low), 1.5) }));
+    const [start, end] = [x(low), x(high)].sort((a, b) => a - b);
+    const missing = Math.max(4 - (end - start), 0) / 2;
+    svg.append(drawing("rect", { class: "interval", x: start - missing, y: 7, height: 7, rx: 1,
+      width: end - start + 2 * missing }));
   }
-  svg.append(drawing("circle", { class: "dot", cx: x(value), cy: 11, r: 4.5 }));
+  svg.append(drawing("path", { class: "score", d: `M${x(value)} 5l-3.5 -5h7z` }));
   return svg;
 }
 
