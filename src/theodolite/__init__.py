@@ -12,6 +12,7 @@ from theodolite.lazy import lazy_getattr, lazy_names
 __version__ = version("theodolite")
 follow()
 __all__ = [
+    "AttributionDrift",
     "AttributionEvidence",
     "AttributionPlan",
     "AuditResult",
@@ -42,6 +43,7 @@ __all__ = [
     "UnitEvidence",
     "Verdict",
     "__version__",
+    "attribution_drift",
     "attribution_plan",
     "audit",
     "compare",
@@ -64,7 +66,9 @@ if TYPE_CHECKING:
     from theodolite.auditing.result import AuditResult
     from theodolite.auditing.saved import compare, gate, load
     from theodolite.auditing.single import score
+    from theodolite.auditing.versions import attribution_drift
     from theodolite.comparison.compare_runs import Comparison
+    from theodolite.comparison.drift import AttributionDrift
     from theodolite.dictionaries.dissect import dissect_codes
     from theodolite.dictionaries.evidence import CodeEvidence
     from theodolite.dictionaries.pieces import CodePiece
@@ -103,7 +107,9 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "auditing.result": "AuditResult",
             "auditing.saved": "compare gate load",
             "auditing.single": "score",
+            "auditing.versions": "attribution_drift",
             "comparison.compare_runs": "Comparison",
+            "comparison.drift": "AttributionDrift",
             "dictionaries.dissect": "dissect_codes",
             "dictionaries.evidence": "CodeEvidence",
             "dictionaries.pieces": "CodePiece",

@@ -28,6 +28,7 @@ def theodolite_gate(request: pytest.FixtureRequest) -> Any:
 
     ``theodolite_gate(values=..., truth=..., thresholds="thresholds.yaml")`` takes all that
     ``theodolite.audit`` takes; ``theodolite_gate(run="runs/mine", thresholds=...)`` a run folder.
+    ``against`` is the earlier version for `drift` in the thresholds, ``floor`` its retrainings.
     """
 
     def gate(
@@ -35,21 +36,25 @@ def theodolite_gate(request: pytest.FixtureRequest) -> Any:
         *,
         thresholds: str | Path,
         run: str | Path | None = None,
+        against: Any = None,
+        floor: Any = (),
         **arguments: Any,
     ) -> Any:
+        from theodolite.auditing.versions import gate_drift  # noqa: PLC0415
         from theodolite.errors import EvidenceError  # noqa: PLC0415
 
         try:
             limits, result, report = _audit_or_read(
                 request, evidence, Path(thresholds), run, arguments
             )
+            drift = gate_drift(result, limits, against, floor)
         except EvidenceError as error:
             pytest.fail(f"theodolite: {error}", pytrace=False)
         from theodolite.thresholds.judge import broken  # noqa: PLC0415
 
         missed = broken(
             limits, result.scores, result.verdicts, failed_pieces=result.failed_pieces,
-            failed=result.failed,
+            failed=result.failed, drift=drift,
         )  # fmt: skip
         word = f"{len(missed)} not met" if missed else "met"
         line = f"thresholds {word}" + (f", report: {report}" if report else "")

@@ -278,3 +278,53 @@ def test_mistakes_are_refused_with_a_reason(tmp_path: Path, text: str, says: str
 def test_a_file_that_is_no_plain_yaml_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedInput):
         thresholds(tmp_path, "questions: !!python/name:os.system x")
+
+
+class Drift:
+    """What is known of a drift."""
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+        self.because = "9.4 % moved"
+
+
+@pytest.mark.parametrize("least", ["yes", "partly"])
+@pytest.mark.parametrize("answer", ["yes", "partly", "no", "cannot tell"])
+def test_a_drift_is_judged_by_its_answer(tmp_path: Path, least: str, answer: str) -> None:
+    criteria = thresholds(tmp_path, f"drift: {{at_most: 0.1, least: {least}}}")
+    [check] = judged(criteria, [], [], drift=Drift(answer))
+    outcomes = {"yes": "met", "no": "not met", "cannot tell": "cannot tell"}
+    assert check.outcome == outcomes.get(answer, "met" if least == "partly" else "not met")
+    assert f"drift: {answer!r} (9.4 % moved); asked for" in check.sentence
+    assert "no more than retraining moves or 10 %" in check.sentence
+
+
+def test_a_drift_that_was_not_looked_at_never_passes(tmp_path: Path) -> None:
+    criteria = thresholds(tmp_path, "drift: {}\nundefined: pass")
+    assert broken(criteria, [], []) == [
+        "drift: no version to hold it against; asked for no more than retraining moves."
+    ]
+    assert broken(criteria, [], [], drift="other samples")[0].startswith("drift: other samples;")
+    assert broken(criteria, [], [], drift=Drift("cannot tell")) == []
+    assert broken(criteria, [], [], drift=Drift("yes"), failed_pieces=2) != []
+
+
+def test_floors_of_a_file_lie_beside_it(tmp_path: Path) -> None:
+    criteria = thresholds(tmp_path, "drift: {floor: [runs/a, runs/b]}")
+    assert criteria.drift is not None
+    assert criteria.drift.floor == [str(tmp_path / "runs/a"), str(tmp_path / "runs/b")]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("drift: {at_most: 20}", "less than or equal to 1"),
+        ("drift: {at_most: true}", "give a number"),
+        ("drift: {max: 0.2}", "at_most"),
+        ("drift: {floors: [a]}", "floor"),
+        ("drift: {over: columns}", "features"),
+    ],
+)
+def test_a_drift_that_means_nothing_is_refused(tmp_path: Path, text: str, hint: str) -> None:
+    with pytest.raises(EvidenceError, match=hint):
+        thresholds(tmp_path, text)

@@ -1,11 +1,12 @@
 """What lies on disk: evidence and runs are loaded, runs compared, results held against a gate."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from theodolite.auditing.result import AuditResult
 from theodolite.auditing.run_sources import is_run
 from theodolite.auditing.sources import read_source
+from theodolite.auditing.versions import Version, gate_drift
 from theodolite.comparison.compare_runs import Comparison
 from theodolite.comparison.compare_runs import compare as compare_all
 from theodolite.comparison.runs import read_runs
@@ -58,13 +59,20 @@ def compare(
 
 
 def gate(
-    run: AuditResult | Run | Path | str, thresholds: Path | str | Mapping[str, object]
+    run: AuditResult | Run | Path | str,
+    thresholds: Path | str | Mapping[str, object],
+    *,
+    against: Version | None = None,
+    floor: Sequence[Version] = (),
 ) -> GateResult:
     """Whether an audit, or a finished run, is good enough.
 
     Args:
         run: What ``theodolite.audit`` gave, a run that was loaded, or a run folder.
         thresholds: What is good enough: a YAML file, or the same as plain data (docs/gate.md).
+        against: The earlier version of the model, for `drift` in the thresholds: as the run, or
+            its attributions.
+        floor: Retrainings of that version, three or more.
 
     Example:
         >>> import theodolite
@@ -77,7 +85,10 @@ def gate(
     """
     criteria = _criteria(thresholds)
     answers = read_finished(Path(run)) if isinstance(run, str | Path) else run
-    checks = judged(criteria, answers.scores, answers.verdicts, failed_pieces=answers.failed_pieces)
+    checks = judged(
+        criteria, answers.scores, answers.verdicts, failed_pieces=answers.failed_pieces,
+        failed=answers.failed, drift=gate_drift(run, criteria, against, floor),
+    )  # fmt: skip
     return GateResult(tuple(checks), tuple(check for check in checks if fails(check, criteria)))
 
 

@@ -119,7 +119,9 @@ def _agree(evidence: Any, other: Any, *, by_ids: bool) -> bool:
     proof = False
     for name, bundle in evidence._inner():
         proof = _agree(bundle, getattr(other, name), by_ids=by_ids) or proof
-    for name in ("labels", "truth", "objects", "ratings"):
+    # with ids the rows may well be prepared otherwise in another version
+    known_by = ("labels", "truth", "objects", "ratings", *(() if by_ids else ("inputs",)))
+    for name in known_by:
         mine, yours = getattr(evidence, name, None), getattr(other, name, None)
         if mine is None or yours is None:
             continue

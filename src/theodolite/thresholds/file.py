@@ -74,6 +74,25 @@ class ScoreThreshold(Strict):
         return " and ".join(words + ["better than every null"] * self.beats_null)
 
 
+class DriftThreshold(Strict):
+    """How far attributions may have drifted from an earlier version of the model."""
+
+    at_most: Annotated[Number, Field(ge=0, le=1)] | None = None
+    """What is accepted in any case; needed where there is no floor."""
+    floor: list[str] = Field(default_factory=list)
+    """Run folders of retrainings of the earlier version, as seen from the file."""
+    over: Literal["features", "groups"] = "features"
+    least: Least = "partly"
+    """``partly`` stops what drifted for sure, ``yes`` also what may have."""
+
+    @property
+    def asks(self) -> str:
+        """What is asked, in words."""
+        line = "" if self.at_most is None else f" or {100 * self.at_most:g} %"
+        surely = "surely " if self.least == "yes" else ""
+        return f"{surely}no more than retraining moves{line}"
+
+
 class Thresholds(Strict):
     """What must hold: least answers to questions, and what scores must reach."""
 
@@ -81,6 +100,8 @@ class Thresholds(Strict):
         default_factory=dict
     )
     scores: list[ScoreThreshold] = Field(default_factory=list)
+    drift: DriftThreshold | None = None
+    """How far attributions may be from those of an earlier version."""
     undefined: Literal["fail", "pass"] = "fail"
     """What cannot be told fails, unless it is said to pass; a score that was not asked fails."""
 
@@ -89,21 +110,26 @@ class Thresholds(Strict):
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> "Thresholds":
-        if not self.questions and not self.scores:
-            message = "it asks for nothing: give questions or scores"
+        if not self.questions and not self.scores and self.drift is None:
+            message = "it asks for nothing: give questions, scores or drift"
             raise ValueError(message)
         return self
 
 
 def read_thresholds(path: Path) -> Thresholds:
     """Read and check a file of thresholds."""
-    return thresholds_from(read_yaml(path, "thresholds"), f"thresholds {path.name!r}")
+    thresholds = thresholds_from(read_yaml(path, "thresholds"), f"thresholds {path.name!r}")
+    if thresholds.drift is None:
+        return thresholds
+    folders = [str(path.parent / folder) for folder in thresholds.drift.floor]
+    drift = thresholds.drift.model_copy(update={"floor": folders})
+    return thresholds.model_copy(update={"drift": drift})
 
 
 def thresholds_from(content: object, what: str = "thresholds") -> Thresholds:
     """Check thresholds that are plain data, as a file has them."""
     if not isinstance(content, Mapping):
-        raise EvidenceError(what, type(content).__name__, "questions, scores or both")
+        raise EvidenceError(what, type(content).__name__, "questions, scores or drift")
     try:
         thresholds = Thresholds.model_validate(dict(content))
     except ValidationError as error:
@@ -120,8 +146,11 @@ def _hint(fault: Any) -> str:
     """What was meant, as far as that can be guessed."""
     place = fault["loc"]
     if fault["type"] == "extra_forbidden":
-        known = ScoreThreshold.model_fields if "scores" in place else Thresholds.model_fields
-        return _nearest_key(str(place[-1]), list(known))
+        parts = {
+            "scores": ScoreThreshold.model_fields, "drift": DriftThreshold.model_fields
+        }  # fmt: skip
+        known = parts.get(str(place[0])) if len(place) > 1 else None
+        return _nearest_key(str(place[-1]), list(known or Thresholds.model_fields))
     if place[-1:] == ("[key]",):
         return _nearest_key(str(place[-2]), list(QUESTIONS))
     if place[:1] == ("questions",) and len(place) == 2:

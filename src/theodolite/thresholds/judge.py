@@ -3,13 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from theodolite.metrics.catalogue import catalogue, find_metric
 from theodolite.plugins import is_ours
 from theodolite.questions import Question
 from theodolite.results import Answer, Failed, Score, Verdict
-from theodolite.thresholds.file import Least, ScoreThreshold, Thresholds, choices, read_thresholds
+from theodolite.thresholds.file import (
+    DriftThreshold,
+    Least,
+    ScoreThreshold,
+    Thresholds,
+    choices,
+    read_thresholds,
+)
 from theodolite.verdicts.rules import verdict
 from theodolite.verdicts.words import interval_text, percent
 
@@ -26,6 +33,19 @@ AGAINST_NULLS: dict[Answer, Outcome] = {
     "yes": "met", "partly": "met", "no": "not met", "cannot tell": "cannot tell",
     "not asked": "cannot tell",
 }  # fmt: skip
+
+
+@runtime_checkable
+class DriftAnswer(Protocol):
+    """What is known of the drift between two versions."""
+
+    @property
+    def answer(self) -> Answer:
+        """Whether it is within what is accepted."""
+
+    @property
+    def because(self) -> str:
+        """Why, in a sentence without its stop."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +73,12 @@ def broken(
     *,
     failed_pieces: int = 0,
     failed: Sequence[Failed] = (),
+    drift: DriftAnswer | str | None = None,
 ) -> list[str]:
     """One sentence for each threshold that is not met."""
-    checks = judged(thresholds, scores, verdicts, failed_pieces=failed_pieces, failed=failed)
+    checks = judged(
+        thresholds, scores, verdicts, failed_pieces=failed_pieces, failed=failed, drift=drift
+    )
     return [check.sentence for check in checks if fails(check, thresholds)]
 
 
@@ -73,11 +96,13 @@ def judged(
     *,
     failed_pieces: int = 0,
     failed: Sequence[Failed] = (),
+    drift: DriftAnswer | str | None = None,
 ) -> list[GateCheck]:
     """Every threshold, each score that it is about by itself.
 
-    Where pieces of the evidence failed, none is met, unless the thresholds let that pass. Where a
-    metric failed, what is asked of it, or of the question that it answers, cannot be told.
+    ``drift`` is that from an earlier version, where thresholds ask for it, or why it cannot be
+    told. Where pieces of the evidence failed, none is met, unless the thresholds let that pass.
+    Where a metric failed, what is asked of it, or of the question that it answers, cannot be told.
     """
     answers = {v.question: v for v in verdicts}
     apart = {v.question for v in verdicts if v.reason == "stand-in"}
@@ -100,9 +125,21 @@ def judged(
             checks += [_failed(threshold, failure, options) for failure in failures]
             if not fitting and not failures:
                 checks.append(_missing(threshold, options, scores))
+    if thresholds.drift is not None:
+        checks.append(_drift(thresholds.drift, drift))
     if failed_pieces and thresholds.partial == "fail":
         return [_of_a_part(check, failed_pieces) for check in checks]
     return checks
+
+
+def _drift(threshold: DriftThreshold, drift: DriftAnswer | str | None) -> GateCheck:
+    if drift is None or isinstance(drift, str):
+        text = drift or "no version to hold it against"
+        return GateCheck("drift", threshold.asks, text, "cannot tell", may_pass=False)
+    outcome: Outcome = "met" if drift.answer in ENOUGH[threshold.least] else "not met"
+    if drift.answer == "cannot tell":
+        outcome = "cannot tell"
+    return GateCheck("drift", threshold.asks, f"{drift.answer!r} ({drift.because})", outcome)
 
 
 def _without_failed(check: GateCheck, answer: Verdict, failed: Sequence[Failed]) -> GateCheck:

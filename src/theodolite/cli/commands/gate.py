@@ -10,6 +10,7 @@ import typer
 from theodolite.cli.options import Json, OverwriteFile
 
 if TYPE_CHECKING:
+    from theodolite.comparison.drift import AttributionDrift
     from theodolite.thresholds.judge import GateCheck, Thresholds
 
 JUNIT = "<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"theodolite\""
@@ -21,6 +22,14 @@ def gate(
     thresholds: Annotated[
         Path, typer.Argument(help="A YAML file that says what is good enough.", show_default=False)
     ],
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Run of the earlier version, for `drift` in the thresholds."),
+    ] = None,
+    floor: Annotated[
+        list[Path] | None,
+        typer.Option(help="Run of that version trained again; three or more, one option each."),
+    ] = None,
     as_json: Json = False,
     junit: Annotated[
         Path | None, typer.Option(help="Also write JUnit XML, as test servers show it.")
@@ -28,6 +37,7 @@ def gate(
     overwrite: OverwriteFile = False,
 ) -> None:
     """Check that a run is good enough; exit code 6 if it is not."""
+    from theodolite.auditing.versions import gate_drift
     from theodolite.io.untrusted_text import check_ours
     from theodolite.runs.finished import read_finished
     from theodolite.thresholds.judge import NOT_MET, fails, judged, read_thresholds
@@ -36,24 +46,35 @@ def gate(
         check_ours(junit, JUNIT)
     criteria = read_thresholds(thresholds)
     finished = read_finished(run)
+    drift = gate_drift(finished, criteria, against, floor or ())
     checks = judged(
         criteria, finished.scores, finished.verdicts, failed_pieces=finished.failed_pieces,
-        failed=finished.failed,
+        failed=finished.failed, drift=drift,
     )  # fmt: skip
-    _print(checks, criteria, as_json=as_json)
+    _print(checks, criteria, drift, as_json=as_json)
     if junit is not None:
         _write_junit(junit, checks, criteria)
     if any(fails(check, criteria) for check in checks):
         raise typer.Exit(NOT_MET)
 
 
-def _print(checks: "Sequence[GateCheck]", criteria: "Thresholds", *, as_json: bool) -> None:
+def _print(
+    checks: "Sequence[GateCheck]",
+    criteria: "Thresholds",
+    drift: "AttributionDrift | str | None",
+    *,
+    as_json: bool,
+) -> None:
     from theodolite.errors import printable
     from theodolite.thresholds.judge import fails
 
     if as_json:
         rows = [{**vars(check), "passes": not fails(check, criteria)} for check in checks]
-        content = {"passes": all(row["passes"] for row in rows), "thresholds": rows}
+        content: dict[str, object] = {
+            "passes": all(row["passes"] for row in rows), "thresholds": rows
+        }  # fmt: skip
+        if drift is not None and not isinstance(drift, str):
+            content["drift"] = drift.to_json()
         typer.echo(json.dumps(content, indent=1, ensure_ascii=False))
         return
     for check in checks:
