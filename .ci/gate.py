@@ -206,6 +206,9 @@ def main() -> int:
         steps = quick_steps(home, sys.argv[2:]) if quick else all_steps(home)
         start = time.monotonic()
         outcomes = carry_out(steps, home / "logs", slots=3)
+        transcript = home / "release" / "transcript.txt"
+        if not quick and transcript.is_file():
+            print(f"\nThe first pages, followed from the wheel:\n\n{transcript.read_text()}")
         tell(outcomes, times, time.monotonic() - start)
     return int(any(outcome.code for outcome in outcomes))
 

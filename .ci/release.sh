@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What is released: archives, the wheel in empty environments of the oldest and the newest Python at
-# hand (THEODOLITE_FULL=1: of every one), the bridge to MLflow, the first page followed with nothing but the wheel, and what the wheel brings along.
+# hand (THEODOLITE_FULL=1: of every one), every command in the last of these, the bridge to MLflow,
+# the first pages followed with nothing but the wheel, and what the wheel brings along.
 #
 #   release.sh FOLDER
 set -euo pipefail
@@ -33,6 +34,7 @@ for python in $at_hand; do
   install "$empty" "$wheel"
   echo "== $empty"; "$empty/bin/python" .ci/base_install.py "$home/release/run"
 done
+"$empty/bin/python" .ci/every_command.py "$home/release/run"
 # the study server beside it: its commands, a study, no torch; without it one line says what to do
 uv venv -q -p "$(command -v python)" "$home/release/study"
 install "$home/release/study" "$wheel" "$study"
@@ -41,5 +43,6 @@ install "$home/release/study" "$wheel" "$study"
 uv venv -q -p "$(command -v python)" "$home/release/mlflow"
 install "$home/release/mlflow" mlflow-skinny==3.17.2 "$wheel"
 "$home/release/mlflow/bin/python" .ci/mlflow_sink.py "$home/release/run"
-python .ci/transcript.py "$wheel" docs/start.md "$home/release/transcript"
+python .ci/transcript.py "$wheel" "$home/full" "$home/release/transcript" README.md docs/start.md |
+  tee "$home/release/transcript.txt"
 python .ci/supply_chain.py "$empty/bin/python" "$home/release/dist"

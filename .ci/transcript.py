@@ -1,55 +1,122 @@
-"""From `pip install` of the wheel to a report, with nothing but what a page of the docs says.
+"""The first pages followed from the wheel, with nothing but what they say, and without a network.
 
-    python transcript.py WHEEL PAGE FOLDER
+    python transcript.py WHEEL FULL FOLDER PAGE...
 
-Makes an empty environment in FOLDER, takes commands, files and code from the page in their order,
-as a reader would, and prints what was typed and what came. Stops where the page asks for more than
-the base install.
+Makes an environment in FOLDER with nothing but the wheel. Of each page, in an empty folder, it
+takes commands, files and code in their order, as a reader would, and prints what was typed and what
+came. A block below a heading that names an extra (``theodolite[torch]``) runs in the environment
+FULL, on the files of the wheel. ``<!-- exit: 6 -->`` before a block promises an exit code,
+``<!-- output -->`` before a block of text that the code above it prints just this.
 """
 
+import os
 import re
 import subprocess
 import sys
 import time
 import venv
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-wheel, page, folder = (Path(given).resolve() for given in sys.argv[1:])
-BLOCK = re.compile(r"^(?:<!-- exit: (\d+) -->\n)?```(python|console|yaml)\n(.*?)^```", re.M | re.S)
-LAST = "## A network"
+PART = re.compile(
+    r"^(?P<heading>#+ [^\n]*)$|"
+    r"^(?:<!-- (?P<mark>exit: \d+|output) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```",
+    re.MULTILINE | re.DOTALL,
+)
+FILE = re.compile(r"`(\w+\.(?:py|yaml))`")
+EXTRA = re.compile(r"theodolite\[(\w+)\]")
+ALONE = ("unshare", "--map-root-user", "--net")
+"""A process without a network, where the machine allows such."""
+NOWHERE = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), "http://127.0.0.1:9")
 
 
-def typed(command: str, code: int = 0) -> None:
-    """Run a command as it stands, in the environment."""
-    start = time.monotonic()
-    told = subprocess.run(
-        f". env/bin/activate && {command}", shell=True, cwd=folder, text=True, check=False,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, executable="/bin/bash",
-    )  # fmt: skip
-    shown = [line for line in told.stdout.splitlines() if line.strip()]
-    print(f"$ {command}\n" + "\n".join(f"  {line[:150]}" for line in shown[-12:]))
-    print(f"  ({time.monotonic() - start:.1f} s, exit code {told.returncode})\n")
-    assert told.returncode == code, f"{command}: {told.returncode}, promised {code}"
+@dataclass(frozen=True)
+class Part:
+    """A block of a page."""
+
+    kind: str
+    text: str
+    mark: str
+    file: str
+    """What the words before it call it."""
+    extra: str
+    """What its heading says that it needs."""
 
 
-folder.mkdir(parents=True)
-venv.create(folder / "env", with_pip=True)
-text = page.read_text("utf-8").partition(LAST)[0]
-(install,) = re.findall(r"`(pip install theodolite-\S+\.whl)`", text)
-(folder / wheel.name).write_bytes(wheel.read_bytes())
-assert install.split()[-1] == wheel.name, f"the page says {install.split()[-1]}, built {wheel.name}"
-typed(install.replace("install", "install -q --no-compile --disable-pip-version-check", 1))
-for code, kind, block in BLOCK.findall(text):
-    before = text[: text.index(block)]
-    file = re.findall(r"`(\w+\.(?:py|yaml))`", before)[-1:]
-    if kind == "console":
-        for line in block.splitlines():
-            typed(line.removeprefix("$ "), int(code or 0))
-    elif kind == "yaml":
-        (folder / file[0]).write_text(block, "utf-8")
-    else:
-        name = "own.py" if (folder / "strokes.py").exists() else "strokes.py"
-        (folder / name).write_text(block, "utf-8")
-        typed(f"python {name}")
-assert (folder / "runs/soft/report.html").is_file()
-print("report: runs/soft/report.html")
+def parts(page: str) -> Iterator[Part]:
+    """All blocks, in order."""
+    end, extra = 0, ""
+    for match in PART.finditer(page):
+        named = FILE.findall(page[end : match.start()])
+        end = match.end()
+        if match["heading"]:
+            extra = "".join(EXTRA.findall(match["heading"]))
+        else:
+            file = named[-1] if named else ""
+            yield Part(match["kind"], match["text"], match["mark"] or "", file, extra)
+
+
+class Reader:
+    """Somebody who types what a page says, in one folder."""
+
+    def __init__(self, folder: Path, base: Path, full: Path, wheel: Path) -> None:
+        folder.mkdir(parents=True)
+        self.folder, self.base, self.full, self.wheel = folder, base, full, wheel
+        self.printed = ""
+        alone = subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode == 0
+        self.prefix = ALONE if alone else ()
+
+    def type(self, command: str, code: int, extra: str) -> None:
+        """Run a command as it stands."""
+        home = self.full if extra else self.base
+        environment = {**os.environ, "PATH": f"{home / 'bin'}:{os.environ['PATH']}"}
+        environment |= {} if self.prefix else NOWHERE
+        environment |= {"PYTHONPATH": str(self.wheel)} if extra else {}
+        start = time.monotonic()
+        done = subprocess.run(
+            [*self.prefix, "/bin/bash", "-c", command], cwd=self.folder, text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
+        )  # fmt: skip
+        lines = [line for line in done.stdout.splitlines() if line.strip()]
+        lines = [line for line in lines if " (from " not in line]  # what pip finds beside it
+        print(f"$ {command}\n" + "\n".join(f"  {line[:150]}" for line in lines[-12:]))
+        print(f"  ({time.monotonic() - start:.1f} s, exit code {done.returncode})\n", flush=True)
+        assert done.returncode == code, f"{command}: {done.returncode}, promised {code}"
+        self.printed = done.stdout
+
+    def follow(self, part: Part) -> None:
+        """Do what a block says."""
+        code = int(part.mark.removeprefix("exit: ")) if part.mark.startswith("exit") else 0
+        if part.mark == "output":
+            assert self.printed == part.text, f"promised\n{part.text}\nprinted\n{self.printed}"
+        elif part.kind == "console":
+            for line in part.text.splitlines():
+                self.type(line.removeprefix("$ "), code, part.extra)
+        elif part.kind in ("python", "yaml"):
+            name = part.file or "code.py"
+            (self.folder / name).write_text(part.text, "utf-8")
+            if part.kind == "python":
+                self.type(f"python {name}", code, part.extra)
+
+
+def main() -> None:
+    wheel, full, folder, *pages = (Path(argument).resolve() for argument in sys.argv[1:])
+    base, unpacked = folder / "env", folder / "wheel"
+    venv.create(base, with_pip=True)
+    install = ["install", "-q", "--no-compile", "--disable-pip-version-check", wheel]
+    subprocess.run([base / "bin" / "python", "-m", "pip", *install], check=True)
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(unpacked)
+    for page in pages:
+        reader = Reader(folder / page.stem, base, full, unpacked)
+        print(f"== {page.name}, network {'off' if reader.prefix else 'behind a proxy to nowhere'}")
+        blocks = list(parts(page.read_text("utf-8")))
+        assert any(block.kind == "console" for block in blocks), f"{page.name} has no command"
+        for block in blocks:
+            reader.follow(block)
+
+
+if __name__ == "__main__":
+    main()

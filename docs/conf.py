@@ -9,7 +9,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
+import addresses
+
 import theodolite
+from theodolite.report.palette import palette
 
 project = "theodolite"
 author = "The theodolite developers"
@@ -26,6 +29,7 @@ extensions = [
     "tolerant_references",
     "metric_pages",
     "metric_links",
+    "sample_sizes",
     "accessible_pages",
 ]
 html_math_renderer = "mathml"
@@ -62,10 +66,34 @@ sphinx_gallery_conf = {
     "show_signature": False,
 }
 
+
+def furo_colours(*, dark: bool) -> dict[str, str]:
+    """The colours of reports, for the theme: there is no second palette."""
+    colour = palette(dark=dark)
+    return {
+        "color-background-primary": colour["panel"],
+        "color-background-secondary": colour["paper"],
+        "color-background-border": colour["line"],
+        "color-foreground-primary": colour["ink"],
+        "color-foreground-secondary": colour["soft"],
+        "color-foreground-muted": colour["soft"],
+        "color-brand-primary": colour["score"],
+        "color-brand-content": colour["score"],
+        "color-brand-visited": colour["score"],
+    }
+
+
 html_theme = "furo"
-html_title = "theodolite"
+html_title = f"theodolite {release}"
+html_logo = html_favicon = "../src/theodolite/report/templates/logo.svg"
+html_baseurl = f"{addresses.documentation()}/stable/"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["copy.js"]
 html_copy_source = False
 html_show_sourcelink = False
-html_theme_options = {"navigation_with_keys": True}
+html_theme_options = {
+    "navigation_with_keys": True,
+    "light_css_variables": furo_colours(dark=False),
+    "dark_css_variables": furo_colours(dark=True),
+}

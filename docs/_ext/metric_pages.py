@@ -146,18 +146,31 @@ def page(entry: Metric) -> str:
 
 
 def index() -> str:
-    """All scores, by question."""
+    """All scores, by question: what to type first."""
     lines = [*underlined("Scores, by question")]
     lines += ["Each page is made from the card of its score: what it asks, how to read it, when it"]
     lines += ["misleads, its nulls, its formula with an example, and all its options.", ""]
     for question, asks in QUESTIONS.items():
         these = [entry for entry in catalogue().values() if entry.question == question]
         lines += underlined(f"{question.capitalize()}: {asks[0].lower()}{asks[1:]}", "-")
-        rows = [(f":doc:`{e.name}`", e.title, e.better, e.card.asks) for e in these]
-        lines += listed(("score", "title", "better", "asks"), rows, "30 25 10 35")
+        head = ("in Python", "title", "better", "range", "asks", "papers call it")
+        lines += listed(head, map(_index_row, these), "30 18 8 9 27 8")
         lines += [".. toctree::", "   :hidden:", ""]
         lines += [*(f"   {entry.name}" for entry in these), ""]
     return "\n".join(lines)
+
+
+def _index_row(entry: Metric) -> tuple[str, ...]:
+    low, high = entry.bounds
+    better = {"higher": "↑ higher", "lower": "↓ lower"}[entry.better]
+    return (
+        f":doc:`theodolite.metrics.{entry.name} <{entry.name}>`",
+        entry.title,
+        better,
+        f"{number(low)} to {number(high)}",
+        entry.card.asks,
+        ", ".join(entry.paper_names) or "–",
+    )
 
 
 def changelog(root: Path) -> str:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from theodolite import plugins
 from theodolite.cli import package_commands
 from theodolite.cli.package_commands import add_package_commands
-from theodolite.errors import RefusedInput
+from theodolite.errors import EvidenceError
 
 EntryPoint = importlib.metadata.EntryPoint
 greeting = typer.Typer(help="Says something.")
@@ -73,7 +73,7 @@ def test_without_the_study_server_one_line_says_what_to_install(
 ) -> None:
     for arguments in (["study"], ["study", "serve", "here", "--port", "1"], ["study", "--help"]):
         error = CliRunner().invoke(program(), arguments).exception
-        assert isinstance(error, RefusedInput)
+        assert isinstance(error, EvidenceError) and error.exit_code == 2
         assert str(error).count("\n") == 0
         assert "pip install 'theodolite[study]'" in str(error)
 

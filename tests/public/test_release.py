@@ -14,8 +14,3 @@ def test_changelog_citation_and_package_agree() -> None:
     declared = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.M)
     assert released and cited and declared
     assert released[1] == cited[1] == declared[1] == theodolite.__version__
-
-
-def test_the_wheel_that_the_first_page_names_is_this_one() -> None:
-    page = (ROOT / "docs" / "start.md").read_text("utf-8")
-    assert f"theodolite-{theodolite.__version__}-py3-none-any.whl" in page

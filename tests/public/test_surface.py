@@ -25,7 +25,11 @@ OPEN = r"theodolite(?:\.(?:metrics|ext(?:\.\w+)?|testing|judges|bridges\.[a-z]\w
 """Modules that pages may import from; the study server is a distribution of its own."""
 PAGES = [
     ROOT / "README.md",
-    *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.name != "moved.md"),
+    *sorted(
+        page
+        for page in (ROOT / "docs").rglob("*.md")
+        if page.name != "moved.md" and "_made" not in page.parts
+    ),
     *sorted((ROOT / "docs" / "gallery").glob("*.py")),
     *sorted((ROOT / "examples").glob("*.py")),
 ]

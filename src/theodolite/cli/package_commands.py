@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import typer
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import EvidenceError
 from theodolite.plugins import entry_points, leave_out
 
 GROUP = "commands"
@@ -48,7 +48,7 @@ def add_package_commands(app: typer.Typer, ours: set[str]) -> None:
 
 def _missing(distribution: str, extra: str) -> Callable[[typer.Context], None]:
     def says_what_to_install(context: typer.Context) -> None:
-        raise RefusedInput(
+        raise EvidenceError(
             f"theodolite {context.info_name}", f"no {distribution}", "it",
             f"Install it: pip install 'theodolite[{extra}]'.",
         )  # fmt: skip

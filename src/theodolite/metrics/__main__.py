@@ -5,20 +5,7 @@ import difflib
 import sys
 from pathlib import Path
 
-from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.generate import written_files
-
-
-def table() -> str:
-    """A row per metric, in Markdown, for the README."""
-    lines = ["| question | score | better | range | asks |", "|---|---|---|---|---|"]
-    for metric in sorted(catalogue().values(), key=lambda e: (e.question, e.name)):
-        low, high = metric.bounds
-        lines.append(
-            f"| {metric.question} | `{metric.name}` | {metric.better} | {low:g} to {high:g} "
-            f"| {metric.card.asks} |"
-        )
-    return "\n".join(lines)
 
 
 def differences(files: dict[Path, str]) -> str:
@@ -33,14 +20,10 @@ def differences(files: dict[Path, str]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write, or with ``--check`` only compare; ``--table`` prints the table of the README."""
+    """Write, or with ``--check`` only compare."""
     parser = argparse.ArgumentParser("python -m theodolite.metrics", description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare, and write nothing")
-    parser.add_argument("--table", action="store_true", help="print the table of the README")
     options = parser.parse_args(arguments)
-    if options.table:
-        sys.stdout.write(table() + "\n")
-        return 0
     files = written_files()
     text = differences(files)
     if not options.check:

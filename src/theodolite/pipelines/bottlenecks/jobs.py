@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from theodolite.datasets.bottleneck_data import BottleneckData
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite.io.arrays import read_npy, write_npy
+from theodolite.io.optional import require
 from theodolite.models.bottlenecks.settings import BottleneckSettings, LabelledFeatures
 
 PolicyName = Literal["random", "uncertainty", "cooperative"]
@@ -87,6 +88,7 @@ class ModelOutputs:
 
 def run_jobs(jobs: Sequence[Job], workers: int) -> Iterator[ModelOutputs]:
     """The answers in the order of the jobs, from as many processes as asked for."""
+    require("torch", "bottlenecks", "torch")  # here, where it can be said: workers only break
     workers = min(workers or os.cpu_count() or 1, len(jobs))
     if workers <= 1:
         yield from map(do, jobs)

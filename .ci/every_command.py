@@ -1,0 +1,135 @@
+"""Every command of --help, in the environment that runs this, ends with an answer.
+
+    python every_command.py RUN
+
+Meant for the base environment: what a command lacks there, it must say. RUN is a run folder. It
+fails where one says "internal error", ends with a code that is not documented, or is not tried.
+"""
+
+import contextlib
+import io
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from theodolite.cli import main as theodolite
+from theodolite.cli.program import program
+
+TRIED = {
+    "accept score": "said.npz --model model",
+    "accept train": "spec.yaml --out out",
+    "accept tune": "picture.png --model model --backbone resnet18 --space space.yaml",
+    "audit": "said.npz --quiet",
+    "certify": "concept_existence --draws 20 --workers 1 --out certificate",
+    "codes": "codes --out out",
+    "compare": "RUN RUN",
+    "data adopt": "said.npz --as concept",
+    "data check": "folder mydata",
+    "data clean": "pieces",
+    "data commit": "pieces",
+    "data example": "mydata",
+    "data list": "",
+    "data store": "said.npz pieces",
+    "demo": "",
+    "dissect": "mask_folder mydata --model resnet18 --out out",
+    "doctor": "",
+    "evidence": "",
+    "explain": "picture.png --backbone resnet18 --method grad_cam --out maps",
+    "export": "RUN --latex tables.tex",
+    "features": "said.npz --out out",
+    "findings list": "",
+    "findings pages": "RUN",
+    "findings power": "alignment_monumai",
+    "findings run": "alignment_monumai --out out",
+    "findings show": "P003-F0-05",
+    "findings status": "",
+    "findings tables": "",
+    "gate": "RUN thresholds.yaml",
+    "latents": "model --module m --texts texts.txt --out out",
+    "leaderboard": "RUN",
+    "metrics": "",
+    "plan": "RUN",
+    "protocols": "",
+    "protocols show": "alignment_monumai",
+    "report": "RUN",
+    "run": "leakage_tabulartoy --short --out out",
+    "seal new": "secret",
+    "study": "demo",
+    "sweep": "leakage_tabulartoy --out out",
+    "upgrade": "RUN --out out",
+    "verify": "RUN",
+}
+"""Commands by their words, and the least that each needs to get to its work."""
+FIRST = "data example"
+"""It writes pictures that others read."""
+DOCUMENTED = (0, 2, 3, 4, 5, 6)
+"""1 is for faults of ours."""
+
+
+def commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[str]:
+    """All commands below a group; one that does something by itself is a command as well."""
+    for name, command in group.commands.items():
+        inside = dict(getattr(command, "commands", {}))
+        if not inside or getattr(command, "invoke_without_command", False):
+            yield " ".join((*words, name))
+        if inside:
+            yield from commands(command, (*words, name))
+
+
+def bring(folder: Path) -> None:
+    """What the arguments name."""
+    random = np.random.default_rng(0)
+    truth = random.random((60, 6)) < 0.4
+    values = truth + random.normal(0, 0.3, truth.shape)
+    np.savez(folder / "said.npz", values=values, truth=truth)
+    (folder / "model").mkdir()
+    Image.new("RGB", (32, 32)).save(folder / "picture.png")
+    (folder / "thresholds.yaml").write_text("questions: {exists: partly}\n")
+    (folder / "space.yaml").write_text("{}\n")
+    (folder / "spec.yaml").write_text("name: mine\nevidence: said.npz\n")
+    (folder / "texts.txt").write_text("a text\n")
+
+
+def answer(arguments: list[str]) -> tuple[int, str]:
+    """How a command ends, and what it prints."""
+    said = io.StringIO()
+    sys.argv = ["theodolite", *arguments]
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            theodolite()
+    except SystemExit as end:
+        return int(end.code or 0), said.getvalue()
+    return 0, said.getvalue()
+
+
+def main() -> None:
+    run = Path(sys.argv[1]).resolve()
+    faults = []
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        bring(Path(folder))
+        for words in sorted(commands(program()), key=lambda words: words != FIRST):
+            if words not in TRIED:
+                faults.append(f"{words} is not tried")
+                continue
+            start = time.monotonic()
+            arguments = TRIED[words].replace("RUN", str(run)).split()
+            code, text = answer([*words.split(), *arguments])
+            last = (text.strip().splitlines() or [""])[-1]
+            took = time.monotonic() - start
+            print(f"{took:4.1f} s  {code}  theodolite {words} {TRIED[words]}  |  {last[:90]}")
+            if code not in DOCUMENTED or "internal error" in text or "Traceback" in text:
+                faults.append(f"{words} ends with {code}: {last}")
+        os.chdir(run)
+    sys.exit("\n".join(faults))
+
+
+if __name__ == "__main__":  # commands that start workers import this file again
+    main()
