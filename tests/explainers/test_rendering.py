@@ -14,7 +14,7 @@ from theodolite.explainers.rendering import (
     concept_overlay,
     enlarged,
     heatmap,
-    jet,
+    magnitude_colours,
     masked_picture,
     sentence,
     weighted_embedding,
@@ -79,7 +79,7 @@ def test_masked_picture() -> None:
         (GREY, np.full((2, 2), np.nan), "signed"),
         (GREY * 255, RAMP, "signed"),
         (GREY, RAMP, "paper lime"),
-        (GREY, RAMP, "jet"),
+        (GREY, RAMP, "rainbow"),
     ],
 )
 def test_refused(picture: np.ndarray, relevance: np.ndarray, values: str) -> None:
@@ -128,18 +128,24 @@ def test_senseless_sentences() -> None:
         sentence({"a": np.nan})
 
 
+def paper_colours(values: np.ndarray) -> np.ndarray:
+    """Blue to red over green, as the paper has them."""
+    channels = [1.5 - np.abs(4 * values - centre) for centre in (3, 2, 1)]
+    return np.clip(np.stack(channels, axis=-1), 0.0, 1.0)
+
+
 def test_a_concept_is_laid_over_the_picture_in_colours() -> None:
     """By hand on the paper's own map: F_1 = [[0.5, 2], [1.5, 1]], two pixels a side."""
     concept_map = np.array([[0.5, 2.0], [1.5, 1.0]])
     colours = [[[0, 0, 0.5], [0.5, 0, 0]], [[1, 5 / 6, 0], [0, 5 / 6, 1]]]  # at 0, 1, 2/3 and 1/3
-    added = concept_overlay(GREY, concept_map, beta=0.5)
+    added = concept_overlay(GREY, concept_map, beta=0.5, colours=paper_colours)
     assert added == pytest.approx(np.minimum(0.4 + 0.5 * np.array(colours), 1), abs=1e-6)
     strong = concept_overlay(np.full((2, 2, 3), 0.8), concept_map, beta=0.5)
     assert strong.max() == 1.0, "cut off where the sum is above 1"
-    mixed = concept_overlay(GREY, concept_map, beta=0.45, blend="mixed")
+    mixed = concept_overlay(GREY, concept_map, beta=0.45, blend="mixed", colours=paper_colours)
     assert mixed == pytest.approx(0.55 * 0.4 + 0.45 * np.array(colours), abs=1e-6)
     fixed = concept_overlay(GREY, concept_map, beta=1.0, span=(-4, 4), blend="mixed")
-    assert fixed == pytest.approx(jet((concept_map + 4) / 8), abs=1e-6)
+    assert fixed == pytest.approx(magnitude_colours((concept_map + 4) / 8), abs=1e-6)
     assert np.array_equal(concept_overlay(GREY, concept_map, beta=0), GREY)
 
 
@@ -149,7 +155,7 @@ def test_maps_are_enlarged_before_they_are_coloured() -> None:
     across = enlarged(concept_map, (4, 8))
     assert across[0] == pytest.approx([0, 0, 0.125, 0.375, 0.625, 0.875, 1, 1])
     shown = concept_overlay(picture, concept_map, beta=1.0)
-    assert shown == pytest.approx(jet(across), abs=1e-6)
+    assert shown == pytest.approx(magnitude_colours(across), abs=1e-6)
 
 
 def test_a_concept_is_cut_out_of_the_picture() -> None:

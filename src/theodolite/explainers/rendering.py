@@ -11,6 +11,7 @@ from jaxtyping import Float, UInt8
 from PIL import Image
 
 from theodolite.errors import EvidenceError
+from theodolite.io.map_colours import unsigned_colours
 
 Values: TypeAlias = Literal["signed", "as they are", "paper lime", "paper shap"]
 Variant: TypeAlias = Literal["ours", "reference"]
@@ -63,13 +64,14 @@ def concept_overlay(
     beta: float = 0.45,
     span: tuple[float, float] | None = None,
     blend: Blend = "added",
+    colours: Callable[[Map], Picture] | None = None,
 ) -> Picture:
     r"""A concept's map in colours over the picture.
 
     .. math:: X + \beta J \qquad\text{or, mixed,}\qquad (1 - \beta) X + \beta J
 
-    :math:`J` are the colours of ``jet``, blue to red, of the map enlarged to the picture. Added up,
-    as :cite:t:`aysel2025concept` have it (Algorithm 2, coloured), what is above 1 is cut off.
+    :math:`J` are colours of the map enlarged to the picture. Added up, as
+    :cite:t:`aysel2025concept` have it (Algorithm 2, coloured), what is above 1 is cut off.
 
     Args:
         picture: Red, green and blue, 0 to 1.
@@ -78,6 +80,8 @@ def concept_overlay(
         span: Values that are the first and the last colour; without, the map's own lowest and
             highest: colours then say where a concept is strongest, not how strong it is.
         blend: How the two are put together.
+        colours: Red, green and blue for numbers from 0 to 1; without, those of cividis. The paper's
+            rainbow makes steps where the map has none.
     """
     if not 0 <= beta <= 1:
         raise EvidenceError("beta", f"{beta:g}", "0 to 1")
@@ -86,8 +90,9 @@ def concept_overlay(
         raise EvidenceError("span", f"{low:g} to {high:g}", "the lower value first")
     wide = high - low if high > low else 1.0
     # stretched before it is enlarged: the range is that of the map, not of what lies between
-    heat = jet(np.clip(enlarged((concept_map - low) / wide, picture.shape[:2]), 0.0, 1.0))
-    _check(picture, heat[..., 0])
+    stretched = np.clip(enlarged((concept_map - low) / wide, picture.shape[:2]), 0.0, 1.0)
+    _check(picture, stretched)
+    heat = (colours or magnitude_colours)(stretched)
     of_picture = 1.0 - beta if blend == "mixed" else 1.0
     return np.asarray(np.minimum(of_picture * picture + beta * heat, 1.0))
 
@@ -130,10 +135,10 @@ def enlarged(numbers: SmallMap, size: tuple[int, int]) -> Float[np.ndarray, "row
     return np.asarray(image.resize(size[::-1], Image.Resampling.BILINEAR), np.float64)
 
 
-def jet(values: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns 3"]:
-    """The usual blue-to-red colours for numbers from 0 to 1."""
-    channels = [1.5 - np.abs(4 * values - centre) for centre in (3, 2, 1)]
-    return np.asarray(np.clip(np.stack(channels, axis=-1), 0.0, 1.0))
+def magnitude_colours(values: Map) -> Picture:
+    """Colours of cividis for numbers from 0 to 1."""
+    table = unsigned_colours()
+    return np.asarray(table[np.rint(values * (len(table) - 1)).astype(np.int64)] / 255)
 
 
 def colour_positions(relevance: Map, values: Values) -> Float[np.ndarray, "rows columns"]:

@@ -16,10 +16,11 @@ HIGHEST = 0.99
 
 # Lightness, green to red, blue to yellow, in Oklab (Ottosson 2020).
 AGAINST, NOTHING, FOR = (0.5, -0.035, -0.165), (0.97, 0.0, 0.0), (0.5, 0.155, 0.08)
-LEAST_TO_MOST = (
-    (0.20, 0.02, -0.09), (0.40, 0.12, -0.09), (0.62, 0.16, 0.05), (0.80, 0.04, 0.14),
-    (0.96, -0.02, 0.06),
-)  # fmt: skip
+CIVIDIS = (
+    "00224e002d681637702e416d3f4c6c4e566c5c616e696b71767676838179928c78a09875afa471bfb06bcfbd62"
+    "dfca57f0d846fee838"
+)
+"""Eighteen of its colours (Nunez, Anderton and Renslow 2018), evenly along it."""
 
 
 def signed_colours() -> Colours:
@@ -28,8 +29,11 @@ def signed_colours() -> Colours:
 
 
 def unsigned_colours() -> Colours:
-    """Nothing to most: dark blue over purple and orange to pale yellow, ever lighter."""
-    return _even(LEAST_TO_MOST)
+    """Nothing to most: cividis, dark blue over grey to yellow, ever lighter."""
+    anchors = np.frombuffer(bytes.fromhex(CIVIDIS), np.uint8).reshape(-1, 3)
+    along = np.linspace(0, len(anchors) - 1, STEPS)
+    columns = [np.interp(along, np.arange(len(anchors)), column) for column in anchors.T]
+    return np.asarray(np.rint(np.stack(columns, axis=1)), np.uint8)
 
 
 def usual_colours(legend: Legend) -> Colours:

@@ -1,23 +1,36 @@
-"""Example cards: what was named for a picture, what is there, and where the model looked."""
+"""Samples to look at: what an explanation names, what is there, and where the model looked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from theodolite.errors import RefusedInput
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.explainers.concept_maps import class_activation_maps
 from theodolite.metrics.located.concept_location import inside_regions
 from theodolite.metrics.shared.ranking import RankBy, importance, ranked
 from theodolite.report.material import RunMaterial
-from theodolite.report.overlays import data_address, overlay
+from theodolite.report.overlays import (
+    Annotation,
+    EmbeddedPicture,
+    PictureDrawing,
+    definitions,
+    mask_path,
+    region_of,
+    tile,
+)
 from theodolite.run_folder.run_file import ExampleRecord
 from theodolite.verdicts.answers import by_kind
 
 NAMED = 5
+FIRST = 4
+"""Samples that are seen at once; the others are behind a line to open."""
+MOST_ANNOTATED = 6
+COUNTED, WIDER = 1 / 12, 1 / 4
+"""Shares of the picture: the region that the score counts, and a larger one around it."""
 
 
 @dataclass(frozen=True)
@@ -25,74 +38,132 @@ class NamedConcept:
     """One concept that an explanation names."""
 
     name: str
+    weighs: str
+    """What it adds to the predicted class, with its sign; empty if not known."""
     there: bool | None
     """In the picture; None if not known."""
     inside: bool | None
-    """Its place is in the top twelfth of its map; None if it has no visible place."""
-    map: str | None
+    """Its place is in the region that its map marks; None if it has no visible place."""
+    tied: bool = False
+    """Equal values make the region larger than what the score counts."""
+    tile: PictureDrawing | None = None
+    """The picture with the region; None without maps or picture."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """One picture."""
+    """One sample."""
 
     sample: str
-    picture: str
     label: str
     predicted: str
     right: bool
-    class_map: str | None
-    """Where the explanation sees the predicted class; None without maps or weights."""
+    annotated: str
+    """Names of the concepts that are there."""
     named: tuple[NamedConcept, ...]
+    picture: EmbeddedPicture | None = None
+    tile: PictureDrawing | None = None
+    """The picture with all that was annotated."""
 
 
 def examples(material: RunMaterial, records: Sequence[ExampleRecord], seed: int) -> list[Example]:
-    """Cards for the pictures that the run kept."""
-    if not records:
-        return []
-    run_evidence = material.evidence("location", seed)
+    """The pictures that the run kept; without pictures, rows of its table drawn by its seed."""
+    run_evidence = material.evidence("location", seed) if records else None
     if run_evidence is None:
         run_evidence = material.evidence("concept", seed)
     if run_evidence is None:
-        raise RefusedInput("evidence", "none of the pictures that were stored", "some")
-    rows = np.array([record.row for record in records])
+        if records:
+            raise RefusedInput("evidence", "none of the pictures that were stored", "some")
+        return []
+    rows = np.array([record.row for record in records] or drawn_rows(run_evidence, seed))
     if rows.max() >= len(run_evidence):
         raise RefusedInput(
             "record 'produced.json'", f"row {rows.max()}", f"rows below {len(run_evidence)}"
         )
     evidence = run_evidence[rows]
-    return [_example(material, evidence, i, records[i]) for i in range(len(records))]
+    files = [record.file for record in records] or [""] * len(rows)
+    return [_example(material, evidence, i, file) for i, file in enumerate(files)]
 
 
-def _example(material: RunMaterial, evidence: Any, i: int, record: ExampleRecord) -> Example:
-    concept_evidence: Any = by_kind([evidence])[ConceptEvidence]
-    picture = material.picture(record.file)
-    by: RankBy = (
-        "contribution"
-        if concept_evidence.weights is not None and concept_evidence.predicted is not None
-        else "value"
-    )
-    order = ranked(
-        importance(concept_evidence[i : i + 1], by, "signed"),
-        min(NAMED, len(concept_evidence.concepts)),
-    )[0]
-    names, classes = concept_evidence.concepts.names, concept_evidence.classes.names
-    label = "" if concept_evidence.labels is None else classes[concept_evidence.labels[i]]
-    predicted = "" if concept_evidence.predicted is None else classes[concept_evidence.predicted[i]]
+def examples_part(examples: Sequence[Example], noun: str = "concepts") -> dict[str, Any] | None:
+    """What the page shows of samples; None without any."""
+    if not examples:
+        return None
+    return {
+        "words": _lede(examples, noun),
+        "definitions": definitions(e.picture for e in examples if e.picture is not None),
+        "first": examples[:FIRST],
+        "more": examples[FIRST:],
+        "noun": noun,
+    }
+
+
+def _lede(examples: Sequence[Example], noun: str) -> str:
+    """How to read the samples."""
+    first = examples[:FIRST]
+    what = "pictures" if examples[0].tile else "samples"
+    number = ("", "One", "Two", "Three", "Four")[len(first)]
+    if len(first) == 1:
+        what = what.removesuffix("s")
+    judged = ", right and wrong in turn" if len({e.right for e in first}) > 1 else ""
+    sentences = [f"{number} test {what} drawn at random{judged}, with the {noun} that weigh most."]
+    tiles = "".join(c.tile.svg for e in examples for c in e.named if c.tile is not None)
+    if 'class="region"' in tiles:
+        sentences.append(
+            "The clear region inside the orange line is the twelfth of the picture that the map "
+            "marks, which is what the score counts; the thin line is a quarter."
+        )
+    drawings = "".join(e.tile.svg for e in examples if e.tile is not None)
+    if 'class="truth"' in drawings:
+        sentences.append("Dashed lines are what people annotated.")
+    if 'class="cross"' in drawings:
+        sentences.append("Crosses are the places that the score looks for.")
+    return " ".join(sentences)
+
+
+def drawn_rows(evidence: Any, seed: int, n: int = 2 * FIRST) -> list[int]:
+    """Samples at random, rightly and wrongly predicted ones in turn."""
+    explained: Any = by_kind([evidence])[ConceptEvidence]
+    order = np.random.default_rng(seed).permutation(len(evidence))
+    if explained.predicted is None or explained.labels is None:
+        return [int(row) for row in order[:n]]
+    right = np.asarray(explained.predicted == explained.labels)[order]
+    in_turn = [row for pair in zip(order[right], order[~right], strict=False) for row in pair]
+    rest = np.setdiff1d(order, in_turn[:n], assume_unique=True)
+    return [int(row) for row in [*in_turn, *rest][:n]]
+
+
+def _example(material: RunMaterial, evidence: Any, i: int, file: str) -> Example:
+    explained: Any = by_kind([evidence])[ConceptEvidence]
+    weighs = explained.weights is not None and explained.predicted is not None
+    by: RankBy = "contribution" if weighs else "value"
+    contributions = importance(explained[i : i + 1], by, "signed")
+    order = ranked(contributions, min(NAMED, len(explained.concepts)))[0].tolist()
+    names, classes = explained.concepts.names, explained.classes.names
+    label = "" if explained.labels is None else classes[explained.labels[i]]
+    predicted = "" if explained.predicted is None else classes[explained.predicted[i]]
+    picture = EmbeddedPicture.of(material.picture(file), f"picture-{i}") if file else None
+    sample = evidence.samples.name(i)
+    annotated = _annotated_names(explained, i)
     return Example(
-        sample=record.sample,
-        picture=data_address(picture),
+        sample=sample,
         label=label,
         predicted=predicted,
         right=label == predicted,
-        class_map=class_map(evidence, i, picture),
+        annotated=annotated,
         named=tuple(
-            NamedConcept(
-                names[j], _there(concept_evidence, i, j), *_located(evidence, i, j, picture)
-            )
-            for j in order.tolist()
+            _concept_tile(evidence, i, j, picture, (names[j], _signed(contributions[0, j], weighs=weighs),
+                   _there(explained, i, j)), f"tile-{i}-{rank}")
+            for rank, j in enumerate(order)
         ),
-    )
+        picture=picture,
+        tile=None if picture is None else _whole(evidence, i, picture, sample, f"tile-{i}"),
+    )  # fmt: skip
+
+
+def _signed(value: float, *, weighs: bool) -> str:
+    digits = 2 if abs(value) < 0.095 else 1
+    return f"{value:+.{digits}f}".replace("-", "−") if weighs else f"{value:.{digits}f}"
 
 
 def _there(evidence: ConceptEvidence, i: int, j: int) -> bool | None:
@@ -101,30 +172,81 @@ def _there(evidence: ConceptEvidence, i: int, j: int) -> bool | None:
     return bool(evidence.truth[i, j])
 
 
-def class_map(evidence: Any, i: int, picture: Any) -> str | None:
-    """The map of the predicted class over a picture; None without maps or weights."""
-    explained: Any = by_kind([evidence])[ConceptEvidence]
-    mapped = LocationEvidence in by_kind([evidence])
-    if not mapped or explained.weights is None or explained.predicted is None:
-        return None
-    weights = np.asarray(explained.weights)[:, explained.predicted[i]]
-    whole = class_activation_maps(evidence.maps[i : i + 1], weights[None])[0]
-    return data_address(overlay(picture, whole, ()))
+def _annotated_names(evidence: ConceptEvidence, i: int) -> str:
+    names = evidence.concepts.names
+    there = [names[j] for j in range(len(names)) if _there(evidence, i, j)]
+    more = len(there) - MOST_ANNOTATED
+    return ", ".join(there[:MOST_ANNOTATED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _located(evidence: Any, i: int, j: int, picture: Any) -> tuple[bool | None, str | None]:
-    if LocationEvidence not in by_kind([evidence]):
-        return None, None
-    places: list[tuple[float, float]] = []
-    inside = None
-    part = evidence.part_of[j]
-    if evidence.points is not None and part >= 0:
-        points = evidence.points[i, part]
-        seen = points[~np.isnan(points).any(axis=1)] / evidence.sizes[i]
-        places = [(float(row), float(column)) for row, column in seen]
-        if places:
-            credit, visible = inside_regions(
-                evidence[i : i + 1], np.array([[j]]), np.array([1 / 12]), "stable"
-            )
-            inside = bool((credit[0, 0, 0] * visible[0, 0]).any())
-    return inside, data_address(overlay(picture, evidence.maps[i, j], places))
+def _whole(
+    evidence: Any, i: int, picture: EmbeddedPicture, sample: str, name: str
+) -> PictureDrawing:
+    """The picture with everything that is annotated in it."""
+    annotation = Annotation()
+    if isinstance(evidence, LocationEvidence):
+        annotation = _annotation(evidence, i, range(len(evidence.parts)), picture)
+    words = annotation.words()
+    alternative = f"Sample {sample}" + (f" with {words}" if words else "")
+    return tile(picture, name, alternative, annotation=annotation)
+
+
+def _concept_tile(
+    evidence: Any,
+    i: int,
+    j: int,
+    picture: EmbeddedPicture | None,
+    words: tuple[str, str, bool | None],
+    name: str,
+) -> NamedConcept:
+    if not isinstance(evidence, LocationEvidence) or picture is None:
+        return NamedConcept(*words, inside=None)
+    size = (picture.width, picture.height)
+    concept_map = np.asarray(evidence.maps[i, j], np.float64)
+    regions = [region_of(concept_map, share, size) for share in (COUNTED, WIDER)]
+    part = int(evidence.part_of[j])
+    annotation = _annotation(evidence, i, [part] if part >= 0 else [], picture)
+    inside = _inside(evidence, i, j) if annotation.points else None
+    alternative = f"{words[0]}: the marked region is at the {regions[0].where}"
+    if annotation.words():
+        looked = {None: "", True: ", in the region", False: ", not in the region"}[inside]
+        alternative += f"; {annotation.words()}{looked}"
+    drawing = tile(picture, name, alternative, regions=regions, annotation=annotation)
+    return NamedConcept(*words, inside=inside, tied=regions[0].tied, tile=drawing)
+
+
+def _inside(evidence: LocationEvidence, i: int, j: int) -> bool:
+    """Whether the score finds one of the concept's places in the region."""
+    credit, visible = inside_regions(
+        evidence[i : i + 1], np.array([[j]]), np.array([COUNTED]), "stable"
+    )
+    return bool((credit[0, 0, 0] * visible[0, 0]).any())
+
+
+def _annotation(
+    evidence: LocationEvidence, i: int, parts: Sequence[int], picture: EmbeddedPicture
+) -> Annotation:
+    """Boxes, points and masks of some parts, in units of the drawing."""
+    chosen = list(parts)
+    scale = np.array([picture.height, picture.width]) / evidence.sizes[i]
+    size = (picture.width, picture.height)
+    masks: Sequence[Bool[np.ndarray, "rows columns"]] = (
+        [] if evidence.masks is None else [m for m in evidence.masks[i, chosen] if m.any()]
+    )
+    boxes = _places(evidence.boxes, i, chosen) * np.tile(scale, 2)
+    points = _places(evidence.points, i, chosen) * scale
+    return Annotation(
+        [(left, top, right, bottom) for top, left, bottom, right in boxes.tolist()],
+        [(column, row) for row, column in points.tolist()],
+        [mask_path(mask, size) for mask in masks],
+    )
+
+
+def _places(
+    places: Float[np.ndarray, "samples parts places coordinates"] | None, i: int, parts: list[int]
+) -> Float[np.ndarray, "places coordinates"]:
+    """Those that are visible."""
+    if places is None:
+        return np.zeros((0, 1))
+    flat = np.asarray(places[i, parts], np.float64).reshape(-1, places.shape[-1])
+    return flat[~np.isnan(flat).any(axis=1)]

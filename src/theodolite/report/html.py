@@ -18,7 +18,7 @@ from theodolite.report.chapters.saliency import saliency_chapter
 from theodolite.report.chapters.techniques import techniques_chapter
 from theodolite.report.chapters.units import units_chapter
 from theodolite.report.contents import SHORT, chapter, stand_in_chapter
-from theodolite.report.examples import examples
+from theodolite.report.examples import examples, examples_part
 from theodolite.report.explorer.page import explorer_chapter
 from theodolite.report.head import head
 from theodolite.report.material import FolderMaterial, RunMaterial
@@ -52,7 +52,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
     content: dict[str, Any] = {
         **head(record, made_record, scores, verdicts, subject),
         **_subject_words(subject, material.failed),
-        "examples": example_cards,
+        "examples": examples_part(example_cards),
         "units": units_chapter(material, made_record.cards, scores),
         "conflicts": conflicts_chapter(material, made_record.conflict_examples, subject),
         "chapters": _chapters(spec, scores, subject),
@@ -78,7 +78,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         "report.html.j2",
         content | {"contents": contents(content)},
         explorer["scripts"] if explorer else (),
-        styles=["explorer.css"] if explorer else (),
+        styles=["pictures.css", *(["explorer.css"] if explorer else [])],
         pictures=explorer["pictures"] if explorer else (),
     )
 

@@ -207,9 +207,10 @@ def _predict_targets(
 
 
 def _draw(path: Path, picture: "Image.Image", relevance: "np.ndarray") -> None:
-    """The map over the picture. Colours go from the map's least to its largest value."""
+    """The map over the pale picture: orange for the class, blue against it."""
     from theodolite.io.paths import all_or_nothing
-    from theodolite.report.overlays import overlay
+    from theodolite.report.overlays import relevance_overlay
 
     with all_or_nothing(path) as stream:
-        overlay(picture, relevance, (), width=min(picture.width, 640)).save(stream, "PNG")
+        width = min(picture.width, 640)
+        relevance_overlay(picture, relevance, width=width).save(stream, "PNG")

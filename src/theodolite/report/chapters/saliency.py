@@ -15,7 +15,15 @@ from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.chapters.decisions import correlation_size, power_text
 from theodolite.report.material import RunMaterial
-from theodolite.report.overlays import data_address, outline_mask, relevance_overlay
+from theodolite.report.overlays import (
+    Annotation,
+    EmbeddedPicture,
+    data_address,
+    definitions,
+    mask_path,
+    relevance_overlay,
+    tile,
+)
 from theodolite.report.words import option_text, value_text
 from theodolite.results import Score
 from theodolite.run_folder.scores_file import ComparedRecord, score_of
@@ -32,6 +40,8 @@ MAIN = {
 }
 """Columns of the ranking, in words that fit a narrow head."""
 SURE = 0.05
+FIRST_METHODS = 4
+"""Whose maps are seen at once: the one of the verdicts and the best others."""
 
 
 def saliency_chapter(
@@ -171,22 +181,28 @@ def _maps(
         })  # fmt: skip
     if first_evidence is None:
         return None
+    embedded = [EmbeddedPicture.of(p, f"sample-{r}") for p, r in zip(pictures, rows, strict=True)]
+    own_first = sorted(method_rows, key=lambda method: not method["own"])
     return {
-        "pictures": [_picture(first_evidence, p, r) for p, r in zip(pictures, rows, strict=True)],
-        "rows": method_rows,
+        "definitions": definitions(embedded),
+        "pictures": [_picture(first_evidence, p, r) for p, r in zip(embedded, rows, strict=True)],
+        "first": own_first[:FIRST_METHODS],
+        "more": own_first[FIRST_METHODS:],
     }
 
 
-def _picture(evidence: SaliencyEvidence, picture: Any, row: int) -> dict[str, str]:
+def _picture(evidence: SaliencyEvidence, picture: EmbeddedPicture, row: int) -> dict[str, Any]:
     """A picture with the object's outline, and the class that the maps explain."""
-    image = picture
-    if evidence.objects is not None:
-        image = outline_mask(picture, np.asarray(evidence.objects[row]))
+    outlined = evidence.objects is not None
+    objects = [np.asarray(evidence.objects[row])] if evidence.objects is not None else []
+    annotation = Annotation(masks=[mask_path(o, (picture.width, picture.height)) for o in objects])
+    words = f"Picture {evidence.samples.name(row)}" + (" with the object outlined" * outlined)
     name = (
         "" if evidence.predicted is None else evidence.classes.names[int(evidence.predicted[row])]
     )
     sure = "" if evidence.clean is None else f"{100 * float(evidence.clean[row]):.0f} %"
-    return {"src": data_address(image, 85), "predicted": name, "sure": sure}
+    drawing = tile(picture, f"sample-tile-{row}", words, annotation=annotation)
+    return {"tile": drawing, "predicted": name, "sure": sure}
 
 
 # how scores agree

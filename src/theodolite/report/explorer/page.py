@@ -114,7 +114,7 @@ def _pictures(tables: Sequence[PackedTable], items: Items) -> list[str]:
         picture[0] for t in tables for note in t.row_notes.values() for picture in note["pictures"]
     }
     addresses = dict.fromkeys(a for item in items.values() for a, _ in item.pictures)
-    return [address for address in addresses if key(address) in keys]
+    return [a for a in addresses if key(a) in keys and a.startswith("data:")]
 
 
 def _table(table: PackedTable) -> dict[str, Any]:

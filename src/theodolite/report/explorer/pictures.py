@@ -44,7 +44,12 @@ def shown_items(material: RunMaterial, examples: Sequence[Example]) -> Items:
 
 
 def key(address: str) -> str:
-    """By what a script finds a picture in the page: length and checksum of its address."""
+    """By what a script finds a picture in the page: length and checksum of its address.
+
+    A drawing of the page is found by its name.
+    """
+    if not address.startswith("data:"):
+        return address
     return f"{len(address)}-{zlib.adler32(address.encode())}"
 
 
@@ -53,17 +58,21 @@ def _from_example(items: Items, example: Example) -> None:
     if example.predicted:
         judged = "rightly" if example.right else f"wrongly: it is {example.label}"
         sample.says.append(f"Classified as {example.predicted}, {judged}.")
-    sample.add(example.picture, "the picture")
+    if example.tile is None:
+        return
+    whole = example.tile.name
+    sample.add(whole, "the picture")
     for concept in example.named:
-        if concept.map is not None:
-            sample.add(concept.map, f"{concept.name}: {_judgement_text(concept)}")
+        if concept.tile is not None:
+            sample.add(concept.tile.name, f"{concept.name}: {_judgement_text(concept)}")
         words = f"in {example.sample}: {_judgement_text(concept)}"
-        items["concepts", concept.name].add(concept.map or example.picture, words)
+        drawing = whole if concept.tile is None else concept.tile.name
+        items["concepts", concept.name].add(drawing, words)
     for name in dict.fromkeys((example.label, example.predicted)):
         if name:
             taken = "was taken for it" if name == example.predicted else "was not taken for it"
             known = f"is it and {taken}" if name == example.label else taken
-            items["classes", name].add(example.picture, f"{example.sample}: {known}")
+            items["classes", name].add(whole, f"{example.sample}: {known}")
 
 
 def _judgement_text(concept: NamedConcept) -> str:

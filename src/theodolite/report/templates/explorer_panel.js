@@ -42,12 +42,15 @@ function checksum(text) {
   return `${text.length}-${((high << 16) | low) >>> 0}`;
 }
 
+// Drawings of the page are found by name, and copied.
 let addresses;
 function picture(key) {
+  const named = document.getElementById(key);
+  if (named !== null) return named.cloneNode(true);
   addresses ??= new Map([...document.images].map((one) => one.getAttribute("src") ?? "")
     .filter((address) => address.startsWith("data:image/"))
     .map((address) => [checksum(address), address]));
-  return addresses.get(key);
+  return addresses.has(key) ? made("img", { src: addresses.get(key), alt: "" }) : undefined;
 }
 
 class Panel {
@@ -64,8 +67,8 @@ class Panel {
     const about = table.about[row] ?? { says: [], pictures: [] };
     const heading = made("h3", { id: "item-name" }, isolated(table.names[row]));
     const pictures = about.pictures.map(([key, words]) => [picture(key), words])
-      .filter(([address]) => address !== undefined)
-      .map(([address, words]) => made("figure", {}, made("img", { src: address, alt: "" }),
+      .filter(([image]) => image !== undefined)
+      .map(([image, words]) => made("figure", {}, image,
         made("figcaption", {}, isolated(words))));
     this.body.replaceChildren(
       made("p", { className: "soft" }, `${table.one}, number ${counted(row + 1)} of `
