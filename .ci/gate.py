@@ -35,7 +35,7 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "audits": (
         330,
         (
-            "auditing", "certification", "cli", "comparison", "conflicts", "findings", "papers",
+            "auditing", "certification", "cli", "comparison", "conflicts", "dossier", "findings", "papers",
             "scoring", "sweeps", "thresholds", "verdicts",
         ),
     ),

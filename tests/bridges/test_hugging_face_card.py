@@ -9,14 +9,21 @@ from typing import Any
 import pytest
 
 from support.evidence.two_questions import finished
+from support.runs.command_line import theodolite
 from theodolite.bridges import hugging_face_card
-from theodolite.bridges.hugging_face_card import eval_results, with_eval_results
+from theodolite.bridges.hugging_face_card import (
+    eval_result_entries,
+    eval_results,
+    with_eval_results,
+)
 from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.io.text import read_yaml
 from theodolite.run_folder.scores_file import read_scores
 from theodolite.run_folder.seal import seal
 from theodolite.runs.finished import read_finished
 
 hub = pytest.importorskip("huggingface_hub")
+pytestmark = pytest.mark.filterwarnings("ignore:model-index:FutureWarning")
 
 CARD = """---
 license: mit
@@ -117,3 +124,26 @@ def test_without_the_library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(EvidenceError, match=r"pip install 'theodolite\[hub\]'"):
         eval_results(folder)
+
+
+def test_model_index_is_on_its_way_out(folder: Path) -> None:
+    with pytest.warns(FutureWarning, match="eval_results"):
+        eval_results(folder)
+
+
+def test_the_hub_reads_our_eval_results(folder: Path, tmp_path: Path) -> None:
+    """Written by the command with the library's own functions, and read back by them."""
+    options = ("--eval-results", "me/birds", "--source-url", "https://example.com/report.html")
+    result = theodolite("export", folder, *options, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    rows = read_yaml(tmp_path / ".eval_results" / "theodolite.yaml")
+    entries = hub.parse_eval_result_entries(rows)
+    assert entries == eval_result_entries(
+        folder, "me/birds", source_url="https://example.com/report.html"
+    )
+    assert [entry.task_id for entry in entries] == ["explanation_exists", "explanation_accepted"]
+    verdicts = {v.question: v for v in read_finished(folder).verdicts}
+    score = verdicts["exists"].score
+    assert score is not None and entries[0].value == score.value
+    assert "95 % interval" in entries[0].notes and "higher is better" in entries[0].notes
+    assert score.null is not None and score.null.name in entries[0].notes

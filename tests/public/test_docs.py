@@ -38,7 +38,7 @@ PAGES = [
         if "_made" not in page.parts
     ),
 ]
-FOLLOWED = [f"docs/{name}.md" for name in ("audit", "gate", "compare", "exports")]
+FOLLOWED = [f"docs/{name}.md" for name in ("audit", "gate", "compare", "exports", "dossier")]
 """Pages whose commands are run for real; those of the others are held against the command line."""
 
 

@@ -146,7 +146,7 @@ def test_the_command(folder: Path, tmp_path: Path) -> None:
     assert card.read_text() == write_model_card(tmp_path / "again.md", folder).read_text()
     export([folder], update=card)
     assert card.read_text() == (tmp_path / "again.md").read_text()
-    with pytest.raises(EvidenceError, match="--latex, --model-card or --update"):
+    with pytest.raises(EvidenceError, match="--latex, --model-card, --update"):
         export([folder])
     with pytest.raises(EvidenceError, match="2 runs"):
         export([folder, folder], update=card)

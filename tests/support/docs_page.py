@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 import time
 import traceback
@@ -117,6 +118,10 @@ def _bring(named: set[str]) -> None:
         np.savetxt("scores.csv", said, delimiter=",", header=",".join([*names, "y"]), comments="")
     if "README.md" in named:
         Path("README.md").write_text("# My model\n")
+    if "allowed_signers" in named:
+        new_key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "id_ed25519"]
+        subprocess.run(new_key, check=True)
+        Path("allowed_signers").write_text(f"ada@example.com {Path('id_ed25519.pub').read_text()}")
     runs = {name for name in named if re.fullmatch(r"RUN\d?|runs/(?:before|after|one|two)", name)}
     runs |= {"runs/before", "runs/after"} if "runs" in named else set()
     for place, name in enumerate(sorted(runs, reverse=True)):

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from theodolite.dossier.signed import read_signature
 from theodolite.errors import printable
+from theodolite.report.head import bottom_line
 from theodolite.results import Score
 from theodolite.runs.finished import read_finished
 
@@ -23,12 +25,13 @@ class LoggedScores:
     numbers: dict[str, float]
     """Scores by name; the ends of intervals and the hardest null end in .low, .high, .null."""
     words: dict[str, str]
-    """The answer to each question, which numbers are undefined, and whether the run is partial."""
+    """The bottom line, the answer to each question, which numbers are undefined, whether the run is
+    partial, and who signed for it."""
     files: tuple[Path, ...]
 
 
-def logged(folder: Path | str) -> LoggedScores:
-    """Read a run folder, after its seal was checked."""
+def logged(folder: Path | str, dossier: Path | str | None = None) -> LoggedScores:
+    """Read a run folder, after its seal was checked, and a signed dossier of it."""
     finished = read_finished(Path(folder))
     numbers: dict[str, float] = {}
     for name, score in _name_scores(finished.scores):
@@ -39,6 +42,11 @@ def logged(folder: Path | str) -> LoggedScores:
     words: dict[str, str] = {
         f"theodolite.{verdict.question}": verdict.answer for verdict in finished.verdicts
     }
+    words["theodolite.bottom_line"] = bottom_line(finished.verdicts)
+    if dossier is not None:
+        signature = read_signature(Path(dossier), finished.folder)
+        words["theodolite.claim"] = printable(signature.claim, 4000)
+        words["theodolite.signed_by"] = printable(signature.sentence, 4000)
     words["theodolite.run"] = printable(finished.folder.resolve().name)
     if finished.failed_pieces:
         words["theodolite.partial"] = f"{finished.failed_pieces} pieces of the evidence failed"

@@ -1,17 +1,74 @@
-"""Scores of a run as evaluation results of a model card on the Hugging Face Hub."""
+"""Scores of a run as evaluation results on the Hugging Face Hub: in files of their own, or in the
+``model-index`` of a model card."""
 
 import math
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite.io.optional import require
-from theodolite.report.words import full_title
+from theodolite.io.text import write_yaml
+from theodolite.report.words import full_title, interval_words, value_text
 from theodolite.results import Interval, Score
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.finished import read_finished
 
 if TYPE_CHECKING:
-    from huggingface_hub import EvalResult, ModelCard
+    from huggingface_hub import EvalResult, EvalResultEntry, ModelCard
+
+EVAL_RESULTS = Path(".eval_results", "theodolite.yaml")
+"""Where the Hub looks for them in the repository of a model."""
+MODEL_INDEX = (
+    "model-index is what the Hub leaves behind: write .eval_results with write_eval_results, or "
+    "theodolite export --eval-results; model-index goes after 0.2"
+)
+
+
+def eval_result_entries(
+    folder: Path, dataset_id: str, *, source_url: str | None = None
+) -> "list[EvalResultEntry]":
+    """The scores behind the verdicts, a number each, for ``.eval_results`` of a model.
+
+    The data set is one of the Hub that is registered as a benchmark; tasks are called
+    ``explanation_exists`` and so on. Interval, null and direction are in the notes. Undefined
+    scores are left out. A folder whose bytes were changed is refused.
+    """
+    entry = require("huggingface_hub", "evaluation results", "hub").EvalResultEntry
+    run = read_finished(folder)
+    return [
+        entry(
+            dataset_id=dataset_id,
+            task_id=f"explanation_{verdict.question}",
+            value=verdict.score.value,
+            date=run.record.started,
+            source_url=source_url,
+            source_name=None if source_url is None else "theodolite",
+            notes=_notes(verdict.score),
+        )
+        for verdict in run.verdicts
+        if verdict.score is not None and math.isfinite(verdict.score.value)
+    ]
+
+
+def write_eval_results(
+    repository: Path, folder: Path, dataset_id: str, *, source_url: str | None = None
+) -> Path:
+    """Write ``.eval_results/theodolite.yaml`` into a folder that becomes a model's repository."""
+    entries = eval_result_entries(folder, dataset_id, source_url=source_url)
+    library = require("huggingface_hub", "evaluation results", "hub")
+    write_yaml(repository / EVAL_RESULTS, library.eval_result_entries_to_yaml(entries))
+    return repository / EVAL_RESULTS
+
+
+def _notes(score: Score) -> str:
+    parts = [full_title(score)]
+    interval = score.interval
+    if interval is not None:
+        ends = interval_words(interval, score)
+        parts.append(f"{100 * interval.level:g} % interval {ends}")
+    if score.null is not None and math.isfinite(score.null.value):
+        parts.append(f"{score.null.name} {value_text(score.null.value, score)}")
+    return "; ".join([*parts, f"{score.better} is better"])
 
 
 def eval_results(
@@ -25,9 +82,11 @@ def eval_results(
     """The scores behind the verdicts, or ``every`` score, each with interval, null and counts.
 
     ``dataset`` is its id on the Hub and its name for readers; without it, the data set's name in
-    the run stands for both. Undefined scores are left out: a card has no word for them. A folder
-    whose bytes were changed is refused.
+    the run stands for both. The Hub moves from ``model-index`` to ``.eval_results`` (see
+    ``eval_result_entries``): this stays for one release. Undefined scores are left out: a card has
+    no word for them. A folder whose bytes were changed is refused.
     """
+    warnings.warn(MODEL_INDEX, FutureWarning, stacklevel=2)
     library = _library()
     run = read_finished(folder)
     scores = [v.score for v in run.verdicts if v.score is not None]

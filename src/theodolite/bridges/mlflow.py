@@ -11,12 +11,16 @@ AT_ONCE = 500
 
 
 def log_run(
-    folder: Path | str, *, tracking: str | None = None, experiment: str = "theodolite"
+    folder: Path | str,
+    *,
+    tracking: str | None = None,
+    experiment: str = "theodolite",
+    dossier: Path | str | None = None,
 ) -> str:
     """Log a run folder as a run of MLflow, and say which.
 
     Scores become metrics, with the ends of their intervals and their hardest null beside them;
-    verdicts become tags; the report and ``scores.json`` become artifacts. Undefined numbers are
+    verdicts and the bottom line become tags; the report and ``scores.json`` become artifacts. Undefined numbers are
     left out and named in the tag ``theodolite.undefined``; the tag ``theodolite.partial`` says how
     many pieces of the evidence failed, if some did. The folder is verified first.
 
@@ -24,10 +28,11 @@ def log_run(
         folder: A finished run folder.
         tracking: Where MLflow keeps its runs; else what MLflow is set to.
         experiment: The experiment to log to; it is made if there is none.
+        dossier: A signed dossier of the run: its claim and who signed become tags.
     """
     entities = require("mlflow.entities", "mlflow", "track")
     tracking_client = require("mlflow.tracking", "mlflow", "track").MlflowClient
-    log = logged(folder)
+    log = logged(folder, dossier)
     client = tracking_client(tracking_uri=tracking)
     known = client.get_experiment_by_name(experiment)
     place = client.create_experiment(experiment) if known is None else known.experiment_id

@@ -14,11 +14,12 @@ def log_run(
     project: str = "theodolite",
     mode: Literal["offline", "online"] = "offline",
     directory: Path | str | None = None,
+    dossier: Path | str | None = None,
 ) -> Path:
     """Log a run folder as a run of W&B, and say where that was written.
 
     Scores become the summary, with the ends of their intervals and their hardest null beside them;
-    verdicts become the configuration; the report and ``scores.json`` become an artifact. Undefined
+    verdicts and the bottom line become the configuration; the report and ``scores.json`` become an artifact. Undefined
     numbers are left out and named there, as are pieces of the evidence that failed
     (``theodolite.partial``). The folder is verified first.
 
@@ -27,9 +28,10 @@ def log_run(
         project: The project to log to.
         mode: ``offline`` sends nothing: ``wandb sync`` does, when you want it.
         directory: Where W&B writes; else where W&B is set to.
+        dossier: A signed dossier of the run: its claim and who signed go to the configuration.
     """
     wandb = require("wandb", "wandb", "track")
-    log = logged(folder)
+    log = logged(folder, dossier)
     settings = wandb.Settings(
         silent=True, console="off", disable_git=True, disable_code=True, save_code=False,
         x_disable_stats=True, x_disable_machine_info=True,

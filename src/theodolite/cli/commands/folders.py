@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from theodolite.cli.options import Quiet
-from theodolite.errors import printable
+from theodolite.errors import EvidenceError, printable
 
 
 def report(
@@ -46,7 +46,7 @@ def upgrade(
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="A run folder or dossier.", show_default=False)],
     recompute: Annotated[
         str | None,
         typer.Option(help="Also compute again: a share of the work, such as 1%, or all."),
@@ -55,17 +55,47 @@ def verify(
         bool,
         typer.Option("--buckets", help="Read from the buckets that the folder names, to do so."),
     ] = False,
+    signers: Annotated[
+        Path | None, typer.Option(help="Who may sign a dossier: allowed_signers of OpenSSH.")
+    ] = None,
+    signer: Annotated[
+        str, typer.Option(metavar="NAME", help="Who of them must have signed; else anybody.")
+    ] = "",
+    public_key: Annotated[
+        Path | None, typer.Option(help="The Ed25519 key that must have signed the DSSE envelope.")
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="The run folder of a dossier that does not hold it.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Check that a run folder is what it was; exit code 5 if a byte was changed."""
+    """Check that a run folder or dossier is what it was; exit code 5 if a byte was changed."""
+    from theodolite.dossier.statement import is_dossier
+    from theodolite.runs.recompute import share_of
+
+    share = None if recompute is None else share_of(recompute)
+    if not is_dossier(folder) and not (signers or signer or public_key):
+        _verify_run(folder, share, buckets=buckets, quiet=quiet)
+        return
+    from theodolite.cli.progress import show_progress
+    from theodolite.dossier.verification import DossierSigners, verify_dossier
+
+    by = DossierSigners(signers, signer, public_key)
+    if signer and signers is None:
+        raise EvidenceError("--signer", repr(signer), "--signers too, a list with that name")
+    with show_progress(quiet=quiet) as progress:
+        check = verify_dossier(folder, by, run=run, share=share, buckets=buckets, progress=progress)
+    typer.echo(printable(f"ok: {check.sentence}", 1000))
+
+
+def _verify_run(folder: Path, share: float | None, *, buckets: bool, quiet: bool) -> None:
     from theodolite.cli.progress import show_progress
     from theodolite.run_folder.piece_list import check_pieces
     from theodolite.run_folder.seal import verify as check
-    from theodolite.runs.recompute import other_arithmetic, share_of
+    from theodolite.runs.recompute import other_arithmetic
     from theodolite.runs.recompute import recompute as again
 
-    if recompute is not None:
-        share = share_of(recompute)
+    if share is not None:
         with show_progress(quiet=quiet) as progress:
             n = again(folder, progress, share, buckets=buckets)
         much = "all" if share == 1 else f"{100 * share:g} % of the"
@@ -78,3 +108,28 @@ def verify(
     compared = f", {pieces} pieces as they were" if pieces else ""
     left = f", pieces at {printable(elsewhere)} not compared (--buckets reads buckets)"
     typer.echo(f"ok: {n} files unchanged{compared}{left if elsewhere else ''}")
+
+
+def sign(
+    folder: Annotated[Path, typer.Argument(help="A dossier.", show_default=False)],
+    key: Annotated[Path, typer.Option(help="A private key of OpenSSH, or its .pub in an agent.")],
+    name: Annotated[
+        str, typer.Option(help="For a signature beside others: statement.json.NAME.sig.")
+    ] = "",
+    dsse: Annotated[
+        bool, typer.Option("--dsse", help="Write a DSSE envelope instead (Ed25519, extra sign).")
+    ] = False,
+) -> None:
+    """Sign a dossier with your SSH key: you vouch for it, offline."""
+    from theodolite.dossier.envelopes import sign_envelope
+    from theodolite.dossier.signatures import sign_with_ssh
+    from theodolite.dossier.statement import STATEMENT
+    from theodolite.dossier.verification import DossierSigners, verify_dossier
+
+    verify_dossier(folder, DossierSigners())  # nobody is to vouch for a changed file
+    content = (folder / STATEMENT).read_bytes()
+    if dsse:
+        path = sign_envelope(folder, content, key)
+    else:
+        path = sign_with_ssh(folder, content, key, name)
+    typer.echo(f"signature: {path}")

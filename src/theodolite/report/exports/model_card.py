@@ -12,6 +12,7 @@ from theodolite.io.paths import all_or_nothing
 from theodolite.io.text import read_text
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.exports.markdown_text import markdown_code, markdown_text
+from theodolite.report.head import bottom_line, partial
 from theodolite.report.words import full_title
 from theodolite.results import Score, Verdict
 from theodolite.run_folder.headlines import verdicts_of
@@ -26,20 +27,20 @@ ONLY_THEN = re.compile(r" --(?:overwrite|quiet)(?= |$)")
 """Options that say nothing of what was found, and that nobody should copy."""
 
 
-def write_model_card(path: Path, folder: Path) -> Path:
+def write_model_card(path: Path, folder: Path, vouching: str = "") -> Path:
     """Write the section as a file of its own."""
     with all_or_nothing(path) as stream:
-        stream.write((model_card_section(folder) + "\n").encode())
+        stream.write((model_card_section(folder, vouching) + "\n").encode())
     return path
 
 
-def update_model_card(path: Path, folder: Path) -> Path:
+def update_model_card(path: Path, folder: Path, vouching: str = "") -> Path:
     """Put the section into a model card: between its markers, or at the end if it has none.
 
     Nothing else of the card is changed.
     """
     card = read_text(path, "model card")
-    section = model_card_section(folder)
+    section = model_card_section(folder, vouching)
     if "\r\n" in card:
         section = section.replace("\n", "\r\n")
     with all_or_nothing(path) as stream:
@@ -47,8 +48,11 @@ def update_model_card(path: Path, folder: Path) -> Path:
     return path
 
 
-def model_card_section(folder: Path) -> str:
-    """The section "Explanations" of a finished run, with its markers."""
+def model_card_section(folder: Path, vouching: str = "") -> str:
+    """The section "Explanations" of a finished run, with its markers.
+
+    ``vouching`` says who signed a dossier of it.
+    """
     record = read_record(folder / "run.json", RunRecord)
     made_record = read_produced(folder)
     scores, _ = read_scores(folder / "scores.json")
@@ -59,8 +63,10 @@ def model_card_section(folder: Path) -> str:
     parts = [
         BEGIN,
         "## Explanations",
+        f"**{markdown_text(partial(made_record) + bottom_line(verdicts))}**",
         _lede(record, made_record),
         markdown_text(subject.sentence),
+        *([f"Vouched for: {markdown_text(vouching)}."] if vouching else []),
         *_answers(answered_verdicts),
         *_silent(silent),
         *_disagree(folder, subject),

@@ -1,0 +1,1 @@
+"""A folder that somebody signs for and a stranger checks: facts, answers, a statement of both."""

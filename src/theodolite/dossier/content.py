@@ -1,0 +1,227 @@
+"""What a dossier says, from a finished run and the facts about its system: ``dossier.json``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from theodolite.dossier.crosswalk import COMPARED, CROSSWALK, DISCLAIMER, CrosswalkRow
+from theodolite.dossier.facts import DossierFacts
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.citations import references
+from theodolite.report.head import bottom_line
+from theodolite.report.words import full_title
+from theodolite.results import Answer, Verdict
+from theodolite.run_folder.run_file import MadeRecord, Record
+from theodolite.run_folder.scores_file import ScoreRecord, score_record
+from theodolite.runs.finished import Run
+from theodolite.thresholds.file import Thresholds
+from theodolite.thresholds.judge import fails, judged
+
+Result = Literal["PASSED", "WARNED", "FAILED"]
+
+
+class AnswerRecord(Record):
+    """The answer to one question, with the score that it is read from."""
+
+    question: str
+    asks: str
+    answer: Answer
+    because: str
+    score: ScoreRecord | None = None
+    """Without its detail."""
+    title: str = ""
+
+
+class NullNote(Record):
+    """What an explanation without knowledge would score."""
+
+    name: str
+    says: str
+
+
+class MetricNote(Record):
+    """Why a score answers its question, and when it does not."""
+
+    metric: str
+    version: int
+    title: str
+    asks: str
+    read: str
+    misleads: str
+    nulls: list[NullNote]
+    reference: str
+
+
+class GateRow(Record):
+    """A threshold, and whether it is met."""
+
+    of: str
+    threshold: str
+    result: str
+    outcome: Literal["met", "not met", "cannot tell"]
+    passes: bool
+
+
+class RunSummary(Record):
+    """The run that a dossier is about."""
+
+    name: str
+    started: str
+    command: str
+    seeds: list[int]
+    resamples: int
+    level: float
+    resampling_seed: int
+    python: str
+    machine: str
+    packages: dict[str, str]
+    code: str
+    inputs: dict[str, str]
+    """SHA-256 of what went in, by name."""
+    failed_pieces: int
+
+
+class DossierFile(Record):
+    """The file ``dossier.json``."""
+
+    format: Literal["theodolite-dossier"] = "theodolite-dossier"
+    format_version: Literal[1] = 1
+    facts: DossierFacts
+    audited: str
+    """Which explanation, of what, compared with what."""
+    bottom_line: str
+    result: Result
+    answers: list[AnswerRecord]
+    """Of the questions that were asked."""
+    not_asked: list[AnswerRecord]
+    gate: list[GateRow] = Field(default_factory=list)
+    metrics: list[MetricNote]
+    limits: list[str]
+    run: RunSummary
+    crosswalk: list[CrosswalkRow]
+    crosswalk_compared: str
+    disclaimer: str
+
+
+@dataclass(frozen=True)
+class DossierSource:
+    """What a dossier is made from."""
+
+    run: Run
+    produced: MadeRecord
+    facts: DossierFacts
+    thresholds: Thresholds | None
+
+
+def dossier_file(source: DossierSource) -> DossierFile:
+    """The content, in which nothing depends on when or where it is put together."""
+    run = source.run
+    gate = _gate(source)
+    partial = [_partial(run.failed_pieces)] if run.failed_pieces else []
+    return DossierFile(
+        facts=source.facts,
+        audited=run.subject.sentence,
+        bottom_line=bottom_line(run.verdicts),
+        result=_result(run.verdicts, gate),
+        answers=[_answer(verdict) for verdict in asked_verdicts(run.verdicts)],
+        not_asked=[_answer(v) for v in run.verdicts if v.answer == "not asked"],
+        gate=gate,
+        metrics=_metrics(run.verdicts),
+        limits=[*partial, *source.produced.notes, *map(str, run.failed)],
+        run=_summary(source),
+        crosswalk=list(CROSSWALK),
+        crosswalk_compared=COMPARED,
+        disclaimer=DISCLAIMER,
+    )
+
+
+def asked_verdicts(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Those of questions that were asked."""
+    return [verdict for verdict in verdicts if verdict.answer != "not asked"]
+
+
+def _answer(verdict: Verdict) -> AnswerRecord:
+    score = verdict.score
+    record = None if score is None else score_record(score).model_copy(update={"detail": None})
+    return AnswerRecord(
+        question=verdict.question,
+        asks=verdict.asks,
+        answer=verdict.answer,
+        because=verdict.because,
+        score=record,
+        title="" if score is None else full_title(score),
+    )
+
+
+def _gate(source: DossierSource) -> list[GateRow]:
+    run, thresholds = source.run, source.thresholds
+    if thresholds is None:
+        return []
+    checks = judged(
+        thresholds, run.scores, run.verdicts, failed_pieces=run.failed_pieces, failed=run.failed
+    )
+    return [
+        GateRow(
+            of=check.of, threshold=check.asked, result=check.found, outcome=check.outcome,
+            passes=not fails(check, thresholds),
+        )
+        for check in checks
+    ]  # fmt: skip
+
+
+def _result(verdicts: Sequence[Verdict], gate: Sequence[GateRow]) -> Result:
+    """By the thresholds; without any nothing can fail, and only all yes passes."""
+    if gate:
+        if not all(row.passes for row in gate):
+            return "FAILED"
+        return "PASSED" if all(row.outcome == "met" for row in gate) else "WARNED"
+    answers = {verdict.answer for verdict in asked_verdicts(verdicts)}
+    return "PASSED" if answers == {"yes"} else "WARNED"
+
+
+def _metrics(verdicts: Sequence[Verdict]) -> list[MetricNote]:
+    names = dict.fromkeys(v.score.metric for v in verdicts if v.score is not None)
+    known = [catalogue()[name] for name in names if name in catalogue()]
+    return [
+        MetricNote(
+            metric=metric.name,
+            version=metric.version,
+            title=metric.title,
+            asks=metric.card.asks,
+            read=metric.card.read,
+            misleads=metric.card.misleads,
+            nulls=[NullNote(name=null.name, says=null.says) for null in metric.nulls],
+            reference=_reference(metric.cite),
+        )
+        for metric in known
+    ]
+
+
+def _reference(key: str) -> str:
+    paper = references().get(key)
+    return key if paper is None else paper.short
+
+
+def _partial(pieces: int) -> str:
+    return f"Partial: {pieces} pieces of the evidence failed and were left out."
+
+
+def _summary(source: DossierSource) -> RunSummary:
+    record, resampling = source.run.record, source.run.record.spec.resampling
+    return RunSummary(
+        name=record.spec.name,
+        started=record.started,
+        command=record.command or "from Python",
+        seeds=list(record.spec.seeds),
+        resamples=resampling.resamples,
+        level=resampling.level,
+        resampling_seed=resampling.seed,
+        python=record.python,
+        machine=record.machine,
+        packages=record.packages,
+        code=record.code,
+        inputs=dict(sorted((source.produced.inputs | record.inputs).items())),
+        failed_pieces=source.run.failed_pieces,
+    )

@@ -1,0 +1,92 @@
+"""The dossier for people: seven parts on sheets of A4, which need no script."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from theodolite.dossier.content import AnswerRecord, DossierFile, asked_verdicts
+from theodolite.dossier.facts import NOT_STATED, DossierFacts
+from theodolite.dossier.signatures import NAMESPACE
+from theodolite.report.figures.strips import strip
+from theodolite.report.formulas import with_code
+from theodolite.report.page import TEMPLATES, templates
+from theodolite.results import Verdict
+
+STYLES = ("report.css", "dossier.css")
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+MOST_LIMITS = 12
+RESULTS = {
+    "PASSED": "passed",
+    "WARNED": "passed with warnings",
+    "FAILED": "failed",
+}
+MISREADINGS = (
+    "That an explanation may be relied upon does not say that the system decides rightly.",
+    "An answer holds for the data that are named here, and for this version of the system.",
+    "A question that was not asked is not one that was passed.",
+    "Yes means that the score reached what we take to be enough, not that there are no faults.",
+)
+
+
+def dossier_page(
+    content: DossierFile, verdicts: Sequence[Verdict], files: Mapping[str, bytes]
+) -> bytes:
+    """The page; ``files`` are those that lie beside it, whose digests it prints."""
+    css = "".join((TEMPLATES / name).read_text("utf-8") for name in STYLES)
+    facts = content.facts
+    page = templates().get_template("dossier.html.j2").render(
+        css=Markup(css),  # noqa: S704  our own files
+        policy=POLICY,
+        dossier=content,
+        facts=facts,
+        stated=_stated(facts),
+        result=_result_text(content),
+        with_code=with_code,
+        cards=_cards(content.answers, verdicts),
+        digests=[(name, hashlib.sha256(data).hexdigest()) for name, data in sorted(files.items())],
+        limits=content.limits[:MOST_LIMITS],
+        more_limits=max(0, len(content.limits) - MOST_LIMITS),
+        misreadings=MISREADINGS,
+        namespace=NAMESPACE,
+        not_stated=NOT_STATED,
+    )  # fmt: skip
+    return page.encode()
+
+
+def _stated(facts: DossierFacts) -> list[tuple[str, str]]:
+    """The facts of the first sheet; what nobody stated says so."""
+    every = facts.again.at_least_every
+    plan = (facts.again.when, f"at least every {every}" if every else "")
+    rows = [
+        ("System", f"{facts.system.name}, version {facts.system.version}"),
+        ("Provider", facts.system.provider),
+        ("Intended purpose", facts.purpose),
+        ("Deployers", facts.deployers),
+        ("Claim of the explanation", f"“{facts.explanation.claim}”"),
+        ("The explanation is shown to", facts.explanation.shown_to),
+        ("and used for", facts.explanation.used_for),
+        ("Human oversight", facts.oversight),
+        ("Audited again", ", ".join(text for text in plan if text)),
+    ]
+    return [(name, text.strip() or NOT_STATED) for name, text in rows]
+
+
+def _result_text(content: DossierFile) -> str:
+    by = "by the thresholds on part 2" if content.gate else "no thresholds were stated"
+    return f"{RESULTS[content.result]} ({by})"
+
+
+def _cards(answers: Sequence[AnswerRecord], verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    return [
+        {
+            "css": answer.answer.replace(" ", "-"),
+            "word": answer.answer.capitalize(),
+            "asks": answer.asks,
+            "because": answer.because,
+            "title": answer.title,
+            "strip": "" if v.score is None else strip(v.score, width=280, labels=True),
+        }
+        for answer, v in zip(answers, asked_verdicts(verdicts), strict=True)
+    ]
