@@ -17,6 +17,8 @@ NEEDED = {
     ".": (
         "theodolite/report/templates/report.html.j2",
         "theodolite/report/templates/report.css",
+        "theodolite/report/templates/dossier.html.j2",
+        "theodolite/report/templates/dossier.css",
         "theodolite/metrics/references.bib",
         "theodolite/run_folder/protocol_files/alignment_monumai.yaml",
         "theodolite/py.typed",

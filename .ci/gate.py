@@ -35,8 +35,8 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "audits": (
         330,
         (
-            "auditing", "certification", "cli", "comparison", "conflicts", "dossier", "findings", "papers",
-            "scoring", "sweeps", "thresholds", "verdicts",
+            "auditing", "certification", "cli", "comparison", "conflicts", "dossier", "findings",
+            "papers", "scoring", "sweeps", "thresholds", "verdicts",
         ),
     ),
     "data": (

@@ -83,7 +83,7 @@ def _metric(score: Score) -> dict[str, Any]:
     config: dict[str, Any] = {
         "metric_id": f"theodolite.{score.metric}",
         "lower_is_better": score.better == "lower",
-        "metric_parameters": {name: _plain(value) for name, value in score.options.items()},
+        "metric_parameters": {name: _json_value(value) for name, value in score.options.items()},
         "additional_details": {"metric_version": str(score.version)},
     }
     if known is not None:
@@ -94,7 +94,7 @@ def _metric(score: Score) -> dict[str, Any]:
     return config
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else json.dumps(value)
 
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from theodolite.dossier.content import AnswerRecord, DossierFile, asked_verdicts
 from theodolite.dossier.facts import NOT_STATED, DossierFacts
 from theodolite.dossier.signatures import NAMESPACE
-from theodolite.report.figures.strips import strip
+from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
 from theodolite.report.page import TEMPLATES, templates
 from theodolite.results import Verdict
@@ -49,6 +49,7 @@ def dossier_page(
         limits=content.limits[:MOST_LIMITS],
         more_limits=max(0, len(content.limits) - MOST_LIMITS),
         misreadings=MISREADINGS,
+        key=strip_key(f"{100 * content.run.level:g} % interval"),
         namespace=NAMESPACE,
         not_stated=NOT_STATED,
     )  # fmt: skip
@@ -86,7 +87,7 @@ def _cards(answers: Sequence[AnswerRecord], verdicts: Sequence[Verdict]) -> list
             "asks": answer.asks,
             "because": answer.because,
             "title": answer.title,
-            "strip": "" if v.score is None else strip(v.score, width=280, labels=True),
+            "strip": "" if v.score is None else score_strip(v.score),
         }
         for answer, v in zip(answers, asked_verdicts(verdicts), strict=True)
     ]
