@@ -19,7 +19,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DAY = 86400
-COMPILERS = ("numba", "llvmlite", "numpy")
 
 
 def commands() -> list[str]:
@@ -68,15 +67,6 @@ def emptied(folder: Path, keep: str) -> None:
             path.unlink()
 
 
-def compiles_alike(python: Path) -> bool:
-    """Whether loops that other steps compiled can be used: by the same packages as in the lock."""
-    lock = (ROOT / "requirements" / "lock.txt").read_text().lower()
-    ask = f"from importlib.metadata import version as v; print(*map(v, {COMPILERS!r}))"
-    versions = subprocess.check_output([python, "-c", ask], text=True).split()
-    pins = (f"{name}=={version}" for name, version in zip(COMPILERS, versions, strict=True))
-    return all(re.search(rf"^{re.escape(pin)}(?!\S)", lock, re.MULTILINE) for pin in pins)
-
-
 def main() -> None:
     """Follow the page."""
     folder = Path(sys.argv[1]).resolve()
@@ -90,9 +80,6 @@ def main() -> None:
     # most modules of most packages are never loaded here: compiling them all takes half a minute
     environment = {**os.environ, "PATH": ":".join(bare), "PIP_NO_COMPILE": "1"}
     for lines in ([] if good else [set_up]) + [[". env/bin/activate", tests]]:
-        shares = lines is set_up or compiles_alike(folder / "env" / "bin" / "python")
-        if not shares and "NUMBA_CACHE_DIR" in environment:
-            environment["NUMBA_CACHE_DIR"] += "/contributing"
         script = "\n".join(["set -ex", *lines])
         done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, check=False)
         if done.returncode:

@@ -21,6 +21,8 @@ NEEDED = {
         "theodolite/report/templates/dossier.css",
         "theodolite/metrics/references.bib",
         "theodolite/run_folder/protocol_files/alignment_monumai.yaml",
+        "theodolite/native/kernels.h",
+        "theodolite/native/kernels-",
         "theodolite/py.typed",
     ),
     "study": (

@@ -41,7 +41,7 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     ),
     "data": (
         300,
-        ("datasets", "dictionaries", "dissection", "evidence", "io", "sources", "stats"),
+        ("datasets", "dictionaries", "dissection", "evidence", "io", "native", "sources", "stats"),
     ),
 }  # fmt: skip
 """Rooms whose tests share a process, and the seconds of CPU that they take together."""

@@ -15,7 +15,7 @@ python, out = sys.argv[1], Path(sys.argv[2])
 bill = out / "theodolite.cdx.json"
 subprocess.run(["cyclonedx-py", "environment", python, "--of", "JSON", "-o", bill], check=True)
 parts = {part["name"].lower() for part in json.loads(bill.read_text("utf-8"))["components"]}
-needed = {"theodolite", "numpy", "numba", "pydantic", "jinja2"}
+needed = {"theodolite", "numpy", "pyarrow", "pydantic", "jinja2"}
 assert needed <= parts, f"the bill of materials lacks {needed - parts}"
 print(f"bill of materials: {len(parts)} packages in {bill.name}")
 

@@ -27,7 +27,6 @@ from itertools import product
 from multiprocessing.connection import Connection
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 from generated_masks import GRID, Generated
@@ -38,6 +37,7 @@ from theodolite.dissection.exact import Optimum, optimum
 from theodolite.dissection.formula import OPERATORS, Formula
 from theodolite.dissection.search import Beam, search
 from theodolite.dissection.units import UnitMasks, mark, thresholds
+from theodolite.threads import cores
 
 PACKAGE = "compositional_explanations"
 SAME = 1e-6
@@ -259,13 +259,13 @@ def beam_and_optimum(made: Prepared, n_one: int) -> None:
     )
     print(f"optimum to beam: {exact / seconds:.1f}; the beam misses it in {missed(best)}")
     if len(few) < len(made.units):
-        numba.set_num_threads(min(2, numba.config.NUMBA_NUM_THREADS))
+        os.environ["THEODOLITE_THREADS"] = str(min(2, cores()))
         _, seconds = timed(lambda: search(made.atoms, made.units))
         print(f"beam, two threads, all {len(made.units)} units: {seconds:.2f} s")
         best, exact = timed(lambda: optimum(made.atoms, made.units))
         print(f"proved optimum, two threads, all {len(made.units)} units: {exact:.2f} s")
         print(f"optimum to beam: {exact / seconds:.1f}; the beam misses it in {missed(best)}")
-        numba.set_num_threads(1)
+        os.environ["THEODOLITE_THREADS"] = "1"
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"peak memory of the process, activations included: {peak:.2f} GiB")
 
@@ -359,7 +359,7 @@ def main() -> None:
     if given.quick:
         given.pictures, given.concepts, given.units, given.few = 40, 60, 4, 20
 
-    numba.set_num_threads(1)
+    os.environ["THEODOLITE_THREADS"] = "1"
     load = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     print(f"wall seconds, but processor seconds for one core; load before: {load}")
     warm()

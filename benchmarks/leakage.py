@@ -14,14 +14,12 @@ import argparse
 import resource
 import time
 
-import numba
 import numpy as np
 from scipy.special import digamma
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 from sklearn.metrics import mutual_info_score
 from sklearn.neighbors import KDTree, NearestNeighbors
 
-import theodolite.stats.information_kernels  # noqa: F401  else few samples are done in numpy
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.leak_free._pairs import true_counts, true_pair_terms
 from theodolite.metrics.leak_free._terms import ConceptTerms
@@ -29,6 +27,7 @@ from theodolite.metrics.leak_free.predictive_task_leakage import PredictiveTaskL
 from theodolite.metrics.leak_free.task_leakage_given_concept import TaskLeakageGivenConcept
 from theodolite.stats.information import Columns, pair_terms, ross_columns
 from theodolite.stats.predictive import predictive_terms
+from theodolite.threads import threads
 
 LEAST_RATIO, MOST_OVER_NEIGHBOURS = 50.0, 3.0
 
@@ -140,8 +139,7 @@ def compared(n: int, k: int, n_labels: int, peers: int, *, saturated: bool) -> f
         sklearn_pair / per * len(pairs) + sklearn_column * k + truth_time / per * len(pairs)
     )
     kind = "saturated" if saturated else "soft"
-    threads = numba.get_num_threads()
-    print(f"{kind}: {n:,} samples, {len(pairs):,} pairs, {n_labels} labels, {threads} threads")
+    print(f"{kind}: {n:,} samples, {len(pairs):,} pairs, {n_labels} labels, {threads()} threads")
     print(f"  ours, everything: {best_ours:.2f} s ({1e3 * best_ours / len(pairs):.2f} ms a pair)")
     a_pair, a_column = 1e3 * pair_time / per, 1e3 * column_time
     print(f"  authors' way: {whole:.0f} s ({a_pair:.1f} ms a pair, {a_column:.0f} ms a column)")

@@ -21,7 +21,6 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
 from theodolite.engine.ledger import Ledger
@@ -111,11 +110,9 @@ def on_workers(n: int, k: int, workers: int) -> dict[str, float]:
 
 def bare_loop(n: int, k: int, ready: Any) -> float:
     """Seconds of the estimator alone, begun when all processes are ready."""
-    numba.set_num_threads(1)
+    os.environ["THEODOLITE_THREADS"] = "1"
     columns = Columns(np.asarray(made(n, k).values))
     pairs = np.stack(np.triu_indices(k, 1), axis=1)
-    for _ in pair_terms(columns, pairs[:4], k=3):  # compiled before it is timed
-        pass
     ready.wait()
     started = time.perf_counter()
     for _ in pair_terms(columns, pairs, k=3):

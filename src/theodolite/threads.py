@@ -1,63 +1,68 @@
 """How many threads compiled loops and matrix products may use; work shared out among them."""
 
-import sys
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import pairwise
 from typing import TypeVar
 
 Item = TypeVar("Item")
+CHOICE = "THEODOLITE_THREADS"
+_alone: ContextVar[bool] = ContextVar("_alone", default=False)
 
 
-@contextmanager
-def one_thread_if(small: bool) -> Iterator[None]:  # noqa: FBT001  reads as a sentence
-    """Threads wait for each other: not worth it for little work."""
-    import numba  # noqa: PLC0415  only when needed
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-    threads = numba.get_num_threads()
-    numba.set_num_threads(1 if small else threads)
-    try:
-        yield
-    finally:
-        numba.set_num_threads(threads)
+
+def threads() -> int:
+    """How many threads share work: `THEODOLITE_THREADS`, else as many as there are cores."""
+    if _alone.get():
+        return 1
+    chosen = os.environ.get(CHOICE, "")
+    return max(int(chosen), 1) if chosen.isdecimal() else cores()
 
 
 def for_each(items: Sequence[Item], work: Callable[[Item], None], *, small: bool) -> None:
-    """Call ``work`` with each of them, in as many threads as compiled loops may use.
+    """Call ``work`` with each of them, in several threads; in this one if there is little to do.
 
-    For compiled functions that release Python's lock. A parallel loop around them would do the
-    same, but compile each of them a second time: half a minute for the largest.
+    For compiled functions that release Python's lock.
     """
-    threads = _threads(small)
-    if threads == 1:
+    n = 1 if small else min(threads(), len(items))
+    if n <= 1:
         for item in items:
             work(item)
         return
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(n) as pool:
         for _ in pool.map(work, items):
             pass
 
 
 def in_slices(count: int, work: Callable[[slice], None], *, small: bool) -> None:
     """The same for so many rows, each thread taking a few at a time."""
-    threads = _threads(small)
-    n = max(min(4 * threads if threads > 1 else 1, count), 1)
+    n_threads = 1 if small else threads()
+    n = max(min(4 * n_threads if n_threads > 1 else 1, count), 1)
     cuts = [count * i // n for i in range(n + 1)]
     for_each([slice(*part) for part in pairwise(cuts)], work, small=small)
 
 
-def _threads(small: bool) -> int:  # noqa: FBT001
-    import numba  # noqa: PLC0415  only when needed
-
-    return 1 if small else numba.get_num_threads()
+@contextmanager
+def unshared_work() -> Iterator[None]:
+    """Work is not shared out among threads meanwhile."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One core, where there are as many processes as cores."""
+    """One core, matrix products included, where there are as many processes as cores."""
     from threadpoolctl import threadpool_limits  # noqa: PLC0415  only when needed
 
-    loaded = "numba" in sys.modules  # it is not loaded just to be told
-    with threadpool_limits(1), one_thread_if(loaded) if loaded else nullcontext():
+    with threadpool_limits(1), unshared_work():
         yield

@@ -87,7 +87,6 @@ def test_draws_are_deals_and_numpy_counts_as_the_kernel(
     far = [abs(by_hand(good, bad[dealt.deal(random)])) >= here for _ in range(400)]
     assert test.p == pytest.approx(np.mean(far), abs=4 * math.sqrt(0.25 / 400))
     assert (test.p * 10_000).is_integer()
-    monkeypatch.setattr(excess, "SMALL", 0)
     assert shuffle_test(good, bad, clusters, seed=3) == test
     monkeypatch.setattr(excess, "CELLS_AT_ONCE", 100_000)  # in more pieces: other draws
     assert shuffle_test(good, bad, clusters, seed=3).p == pytest.approx(test.p, abs=0.03)
@@ -159,7 +158,6 @@ def test_unrelated_questions_of_few_clusters_are_seldom_called_conflicts(
     n: int, alike: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """0.1.0 called 32 to 55 %. At 5 %, more than 18 of 150 come once in 1,000 times."""
-    monkeypatch.setattr(excess, "SMALL", 0)
     monkeypatch.setattr(excess, "SHUFFLES", 999)
     random = np.random.default_rng([n, int(10 * alike)])
     clusters = np.repeat(np.arange(n), 10)

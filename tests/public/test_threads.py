@@ -2,15 +2,14 @@
 
 import threading
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theodolite.threads import for_each, in_slices
+from theodolite.threads import CHOICE, cores, for_each, in_slices, one_thread, threads
 
-several = pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one core")
+several = pytest.mark.skipif(cores() < 2, reason="one core")
 
 
 @given(st.integers(0, 40), st.booleans())
@@ -35,15 +34,21 @@ def test_small_work_stays_in_its_thread_and_other_work_leaves_it() -> None:
     assert len(used) > 1
 
 
-@several
-def test_threads_that_numba_may_not_use_are_not_used() -> None:
-    before, used = numba.get_num_threads(), set()
-    numba.set_num_threads(1)
-    try:
+@pytest.mark.parametrize(("chosen", "n"), [("3", 3), ("0", 1), ("", cores()), ("many", cores())])
+def test_the_number_can_be_chosen(chosen: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CHOICE, chosen)
+    assert threads() == n
+
+
+def test_where_there_are_other_processes_this_thread_does_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(CHOICE, "4")
+    used: set[int] = set()
+    with one_thread():
         for_each(range(9), lambda _: used.add(threading.get_ident()), small=False)
-    finally:
-        numba.set_num_threads(before)
     assert used == {threading.get_ident()}
+    assert threads() == 4
 
 
 def test_an_error_reaches_the_caller() -> None:

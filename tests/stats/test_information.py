@@ -1,11 +1,5 @@
 """Mutual information: against definitions, scikit-learn, and distributions whose truth is known."""
 
-import importlib
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,11 +12,8 @@ from sklearn.metrics import mutual_info_score
 
 from theodolite.errors import EvidenceError
 from theodolite.metrics.leak_free._terms import WIDER, auc_terms, weighted_means
-from theodolite.stats import information_small
 from theodolite.stats.information import (
     Columns,
-    _pair_blocks,
-    _shared_labels,
     has_ties,
     ksg,
     ksg_terms,
@@ -30,7 +21,6 @@ from theodolite.stats.information import (
     pair_terms,
     plug_in,
     plug_in_entropy,
-    psi_table,
     ross,
     ross_columns,
     ross_many,
@@ -38,7 +28,6 @@ from theodolite.stats.information import (
     self_information,
     tie_broken,
 )
-from theodolite.stats.information_kernels import ross_column_terms
 
 
 def naive_ksg(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
@@ -227,58 +216,3 @@ def test_areas_are_means_of_terms_and_vary_as_resampling_says() -> None:
     weights = np.stack([np.bincount(r, minlength=300) for r in rows]).astype(float)
     assert np.std(weighted_means(terms[None], weights)) == pytest.approx(np.std(drawn), rel=0.05)
     assert np.isnan(auc_terms(scores, np.ones(300, bool))).all()
-
-
-@given(cases)
-@settings(max_examples=40)
-def test_few_samples_give_the_bits_of_the_compiled_loops(
-    case: tuple[int, int, int, bool, bool],
-) -> None:
-    seed, n, k, tied, _ = case
-    random = np.random.default_rng(seed)
-    values = random.normal(size=(n, 3)).round(1 if tied else 9)
-    columns, psi = Columns(values), psi_table(n)
-    pairs = np.array([(0, 1), (0, 2), (1, 2)])
-    if n > k:
-        ((_, compiled),) = _pair_blocks(columns, pairs, k)
-        found = information_small.ksg_pair_terms(columns.values, pairs, k, psi)
-        np.testing.assert_array_equal(found, compiled)
-    _, kept, counts, labels = _shared_labels(random.integers(0, 4, n), k)
-    if len(kept):
-        columns = Columns(values[kept])
-        compiled = np.empty(columns.values.shape)
-        ross_column_terms(
-            columns.ordered, columns.order, *columns.index(), labels, counts, k, psi, compiled
-        )
-        found = information_small.ross_column_terms(columns.values, labels, counts, k, psi)
-        np.testing.assert_array_equal(found, compiled)
-
-
-def test_the_kernels_are_looked_for_where_they_are() -> None:
-    module = importlib.import_module(f"{information_small.__package__}.{information_small.KERNELS}")
-    assert module.ksg_pair_terms
-
-
-def test_little_is_done_without_a_compiler_and_much_with(tmp_path: Path) -> None:
-    code = """
-import sys
-import numpy as np
-from theodolite.stats import information
-from theodolite.stats.information import Columns, pair_terms, ross_columns
-from theodolite.stats.neighbours import label_terms, stratified_pair_terms
-information.BLOCK_BYTES = 1  # the first of many blocks is enough to see
-random = np.random.default_rng(0)
-pairs = np.array([[0, 1]])
-list(pair_terms(Columns(random.normal(size=(500, 2))), pairs))
-list(stratified_pair_terms(random.normal(size=(500, 2)), pairs, np.zeros((2, 500), int)))
-label_terms(random.normal(size=500), random.integers(0, 3, 500))
-ross_columns(random.normal(size=(500, 2)), random.integers(0, 3, 500))
-print("numba" in sys.modules)
-next(iter(pair_terms(Columns(random.normal(size=(700, 2))), pairs.repeat(300, axis=0))))
-print("numba" in sys.modules)
-"""
-    told = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "1"},
-    )  # fmt: skip
-    assert told.stdout.split() == ["False", "True"]

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from theodolite.stats.resampling import (
     boundary_interval,
     mean_interval,
     percentile_interval,
-    poisson_counts,
     poisson_weights,
 )
 
@@ -19,16 +18,6 @@ def test_weights_are_poisson() -> None:
     assert_allclose(drawn.var(), 1.0, atol=0.01)
     assert_allclose((drawn == 0).mean(), np.exp(-1), atol=0.003)
     assert_allclose((drawn >= 3).mean(), 1 - np.exp(-1) * 2.5, atol=0.003)
-
-
-def test_many_draws_are_those_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = np.random.default_rng(0).integers(-5, 1 << 62, 700)
-    plain = poisson_counts(keys, 300, seed=7)
-    assert plain.max() > 5
-    monkeypatch.setattr("theodolite.stats.resampling.MANY", 0)
-    many = poisson_counts(keys, 300, seed=7)
-    assert many.dtype == np.uint8
-    assert_array_equal(many, plain)
 
 
 def test_weights_of_samples_and_of_resamples_are_unrelated() -> None:

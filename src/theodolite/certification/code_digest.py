@@ -9,7 +9,7 @@ from pathlib import Path
 from theodolite.metrics.catalogue import find_metric
 
 ROOT = Path(__file__).parents[1]
-WHOLE = ("stats", "scoring")
+WHOLE = ("native", "stats", "scoring")
 """Rooms of which everything counts."""
 FOLLOWED = ("theodolite.metrics.",)
 """Rooms of which what is imported counts."""
@@ -26,6 +26,7 @@ def code_digest(metric: str) -> str:
     module = find_metric(metric).state.__module__
     digest = hashlib.sha256()
     paths = [path for room in WHOLE for path in (ROOT / room).rglob("*.py")]
+    paths += (ROOT / "native").glob("*.[ch]")
     paths += [ROOT / "verdicts" / "rules.py", ROOT / "verdicts" / "draws.py", *_followed(module)]
     for path in sorted(set(paths)):
         name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
@@ -35,6 +36,8 @@ def code_digest(metric: str) -> str:
 
 def _without_words(path: Path) -> bytes:
     """Code without comments and docstrings: words about it do not change its numbers."""
+    if path.suffix != ".py":
+        return path.read_bytes()
     tree = ast.parse(path.read_bytes())
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

@@ -9,12 +9,13 @@ from typing import Any
 
 from theodolite import __version__
 from theodolite.engine.base import available_memory
-from theodolite.engine.processes import cores
 from theodolite.errors import printable
 from theodolite.io.atomic import default_cache
 from theodolite.io.optional import NOT_FOR_USERS, extras, installed, module_of
+from theodolite.native.library import kernels_version
+from theodolite.threads import cores, threads
 
-BASE = ("numpy", "scipy", "scikit-learn", "pyarrow", "pydantic", "numba", "pillow")
+BASE = ("numpy", "scipy", "scikit-learn", "pyarrow", "pydantic", "pillow")
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,23 @@ def _broken(distributions: list[str]) -> list[tuple[str, str]]:
     return why
 
 
-COMPILED = (*BASE, "torch", "shap", "lime", "captum", "onnxruntime", "h5py", "zarr", "matplotlib")
+COMPILED = (
+    *BASE,
+    "numba",
+    "torch",
+    "shap",
+    "lime",
+    "captum",
+    "onnxruntime",
+    "h5py",
+    "zarr",
+    "matplotlib",
+)
 """Packages with compiled parts, where a broken installation is most likely."""
 
 
 def _versions() -> list[tuple[str, str]]:
-    there = [(name, installed(name)) for name in (*BASE, "torch", "theodolite-study")]
+    there = [(name, installed(name)) for name in (*BASE, "numba", "torch", "theodolite-study")]
     return [
         ("theodolite", __version__),
         ("Python", platform.python_version()),
@@ -87,6 +99,8 @@ def _machine() -> list[tuple[str, str]]:
     facts = [
         ("cores for this process", str(cores())),
         ("memory available", _memory()),
+        ("compiled loops of scores", kernels_version()),
+        ("threads", str(threads())),
         ("cache", f"{cache}: {'can be written' if _writable(cache) else 'CANNOT be written'}"),
     ]
     if installed("torch") is not None:

@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Int
 from scipy.special import gammaln
 
+from theodolite.native import functions as native
+from theodolite.native.library import has_native
 from theodolite.results import Interval, Source
 from theodolite.stats.intervals import FEWEST_CLUSTERS, Estimate, student_interval
 from theodolite.stats.shuffles import ClusterRows, like_sizes
@@ -21,8 +23,6 @@ FARTHEST = 0.25
 """No two judgements can be farther from unrelated."""
 NEAR = 1e-12
 CELLS_AT_ONCE = 1 << 20
-SMALL = 300
-"""Rows up to which numpy counts deals sooner than loops are loaded."""
 
 Judged = Bool[np.ndarray, " items"]
 Clusters = Int[np.ndarray, " items"]
@@ -151,11 +151,10 @@ def _joint_counts(
     turns: Int[np.ndarray, "deals clusters"],
 ) -> Int[np.ndarray, "deals 2"]:
     """Rows that are both, and bad rows, of each deal; rows lie cluster by cluster."""
-    if len(good) > SMALL:
-        from theodolite.stats.shuffle_kernels import joint_counts  # noqa: PLC0415  it compiles
-
+    if has_native():
         counts = np.empty((len(orders), 2), np.int64)
-        joint_counts(good, bad, dealt.starts, dealt.sizes, orders, turns, counts)
+        clusters = (dealt.starts, dealt.sizes)
+        native.joint_counts((good, bad), clusters, (orders, turns), counts)
         return counts
     within = np.arange(len(good)) - np.repeat(dealt.starts, dealt.sizes)
     start, size, turn = (

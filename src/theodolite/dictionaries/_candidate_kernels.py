@@ -1,7 +1,10 @@
 """Which concepts a unit's formulas are made of, and what those that are left out could do."""
 
-import numba
 import numpy as np
+
+from theodolite.io.optional import require
+
+numba = require("numba", "naming units by formulas", "dissect")
 
 BEST = 8
 """Concepts that removers are looked for with: those that fit the unit best on their own."""

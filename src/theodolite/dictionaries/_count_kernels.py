@@ -4,8 +4,11 @@ A block's table stays in the cache while its values, which come in the order of 
 counted. Threads take whole blocks: no locks, and one table however many threads there are.
 """
 
-import numba
 import numpy as np
+
+from theodolite.io.optional import require
+
+numba = require("numba", "naming units by formulas", "dissect")
 
 
 @numba.njit(cache=True, nogil=True)

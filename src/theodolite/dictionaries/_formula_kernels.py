@@ -1,9 +1,11 @@
 """The third pass: each unit's formula on whole documents, exactly."""
 
-import numba
 import numpy as np
 
 from theodolite.dissection.formula import OPERATORS
+from theodolite.io.optional import require
+
+numba = require("numba", "naming units by formulas", "dissect")
 
 OR, AND, AND_NOT = 0, 1, 2
 assert OPERATORS == ("OR", "AND", "AND NOT")  # noqa: S101  rows of formulas have their numbers

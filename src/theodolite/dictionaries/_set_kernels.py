@@ -1,7 +1,10 @@
 """Label sets projected on a unit's candidates, counted in a table of hashes."""
 
-import numba
 import numpy as np
+
+from theodolite.io.optional import require
+
+numba = require("numba", "naming units by formulas", "dissect")
 
 SEQUENCE = np.uint64(0x03F79D71B4CB0A89)
 """Of de Bruijn: shifted by 0 to 63 places, its first six bits are 64 different numbers."""

@@ -1,7 +1,10 @@
 """Group the pixels of a picture by the set of labels they carry."""
 
-import numba
 import numpy as np
+
+from theodolite.io.optional import require
+
+numba = require("numba", "dissection", "dissect")
 
 
 @numba.njit(cache=True, nogil=True)

@@ -6,8 +6,11 @@ the unit, and the same two counts for F with every concept. All candidates of a 
 arithmetic; only the few that enter the beam touch atoms again.
 """
 
-import numba
 import numpy as np
+
+from theodolite.io.optional import require
+
+numba = require("numba", "dissection", "dissect")
 
 OR, AND, AND_NOT = 0, 1, 2
 FIELDS = 5  # length, size, shared pixels, pictures, shared pictures

@@ -6,11 +6,13 @@ every chain of three concepts is linear in one triple count, which pair counts b
 sides. Triples are counted only where that bound beats t.
 """
 
-import numba
 import numpy as np
 
 from theodolite.dissection._beam_kernels import AND_NOT, OR, overlap
 from theodolite.dissection._triple_kernels import MEMORY, outside, try_triple, unit_tables
+from theodolite.io.optional import require
+
+numba = require("numba", "dissection", "dissect")
 
 SLACK = 1e-7  # pixels; bounds are sums of floats
 

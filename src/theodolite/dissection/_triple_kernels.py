@@ -1,9 +1,11 @@
 """Counts of three concepts at once: the unit's own tables, bounds, and every chain of a triple."""
 
-import numba
 import numpy as np
 
 from theodolite.dissection._beam_kernels import AND, AND_NOT, OR, overlap
+from theodolite.io.optional import require
+
+numba = require("numba", "dissection", "dissect")
 
 MEMORY = 1 << 13
 

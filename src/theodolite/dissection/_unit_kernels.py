@@ -1,7 +1,10 @@
 """From low-resolution activations to counts of active pixels per atom, without upsampling all."""
 
-import numba
 import numpy as np
+
+from theodolite.io.optional import require
+
+numba = require("numba", "dissection", "dissect")
 
 
 @numba.njit(cache=True, nogil=True)

@@ -14,7 +14,7 @@ from theodolite.dissection.shards import digest_of
 from theodolite.dissection.units import UnitMasks
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.workers import Arrays, Work, Workers
-from theodolite.threads import one_thread_if
+from theodolite.threads import unshared_work
 
 BLOCK = 16
 EXACT_LENGTH = 3
@@ -95,7 +95,7 @@ def _rows(units: UnitMasks, first: int, last: int) -> Rows:
 def search_block(rows: Rows, atoms: Atoms, beam: Beam, exact: bool) -> Arrays:  # noqa: FBT001
     """The formulas of some units, as numbers."""
     units = UnitMasks(rows["start"], rows["atom"], rows["count"])
-    with one_thread_if(small=True):  # whoever wants more cores has more workers
+    with unshared_work():  # whoever wants more cores has more workers
         formula_search = search(atoms, units, beam)
         arrays: Rows = {
             "found": formula_search.by_overlap,

@@ -13,13 +13,14 @@ from theodolite.engine.ledger import Ledger
 from theodolite.engine.metrics_port import metrics_served
 from theodolite.engine.pieces import Pool
 from theodolite.engine.pool import WorkerPool
-from theodolite.engine.processes import Here, Processes, cores
+from theodolite.engine.processes import Here, Processes
 from theodolite.engine.ray import Inference, RayTasks
 from theodolite.engine.seal import seal_key
 from theodolite.engine.watch import Publishes, Watch, progress_file
 from theodolite.errors import EngineFallback, EvidenceError
 from theodolite.evidence.produced import Progress, silent
 from theodolite.io.stores import Store
+from theodolite.threads import cores
 
 EngineName = Literal["auto", "local", "ray"]
 PIECES = "pieces"

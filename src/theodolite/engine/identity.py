@@ -18,12 +18,14 @@ import numpy as np
 
 from theodolite.engine.seal import key_id
 from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.native.library import kernels_version
 from theodolite.plugins import OURS, registered
 from theodolite.threads import one_thread
 
 ROOT = Path(__file__).parents[1]
 """The package whose code is digested."""
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "safetensors", "pyarrow")
+KERNELS = "kernels"
 OF_NETWORKS = ("torch", "torchvision", "timm", "transformers")
 MAIN = ("__main__", "__mp_main__")
 ABSENT = "none"
@@ -131,7 +133,7 @@ def file_digests() -> dict[str, str]:
     """A digest of every file of our code, as it is now."""
     return {
         path.relative_to(ROOT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(ROOT.rglob("*.py"))
+        for path in sorted([*ROOT.rglob("*.py"), *ROOT.glob("native/*.[ch]")])
     }
 
 
@@ -161,10 +163,11 @@ def check_unchanged() -> None:
 
 
 def packages_in_use(*, network: bool = False) -> Pairs:
-    """Python and the packages that compute, with their versions."""
+    """Python and the packages that compute, with their versions, and what runs hot loops."""
     names = PACKAGES + (OF_NETWORKS if network else ())
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return (("python", python), *((name, _version(name)) for name in names))
+    versions = ((name, _version(name)) for name in names)
+    return (("python", python), *versions, (KERNELS, kernels_version()))
 
 
 def _version(name: str) -> str:

@@ -14,11 +14,6 @@ from theodolite.errors import EvidenceError, VerificationFailed
 READY = "ready"
 
 
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class Here:
     """This very process, one task after the other."""
 

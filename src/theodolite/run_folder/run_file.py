@@ -12,12 +12,13 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from theodolite.engine.identity import arithmetic, code_version, packages_in_use
-from theodolite.engine.processes import cores
 from theodolite.engine.seal import key_id
 from theodolite.errors import RefusedInput
 from theodolite.io.text import json_text, read_json, write_json
+from theodolite.native.library import kernels_version
 from theodolite.run_folder.format import PRODUCED, current, file_in
 from theodolite.run_folder.spec import READING, RunSpec, Strict, first_fault
+from theodolite.threads import cores
 
 PACKAGES = (
     "theodolite", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pillow", "torch", "timm",
@@ -63,6 +64,8 @@ class RunRecord(Record):
     """The version, with a digest of the code."""
     identity: IdentityRecord | None = None
     cores: int = 0
+    kernels: str = ""
+    """What ran hot loops: ``native`` and which library, or ``numpy``."""
     engine: str = ""
     """Where work was to be done, and why there."""
     inputs: dict[str, str] = {}
@@ -173,6 +176,7 @@ def run_record(
             packages=dict(packages_in_use()), arithmetic=arithmetic(), seal=key_id()
         ),
         cores=cores(),
+        kernels=kernels_version(),
         engine=engine,
         inputs=dict(inputs or {}),
     )

@@ -13,6 +13,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.evidence.sampling import scattered
+from theodolite.native import functions as native
+from theodolite.native.library import has_native
 from theodolite.stats.resampling import poisson_weights
 
 GROUPS = 1_000
@@ -68,11 +70,13 @@ def group_sums(
     each: Float[np.ndarray, "samples *n"], groups: SampleGroups
 ) -> Float[np.ndarray, "groups *n"]:
     """The sum of each group, added up in the order of the samples."""
-    from theodolite.stats.group_kernels import add_to_groups  # noqa: PLC0415  numba takes a second to load
-
     flat = np.ascontiguousarray(each, np.float64).reshape(len(each), -1)
     sums = np.zeros((groups.n, flat.shape[1]))
-    add_to_groups(flat, np.ascontiguousarray(groups.rows, np.int64), sums)
+    rows = np.ascontiguousarray(groups.rows, np.int64)
+    if has_native():
+        native.add_to_groups(flat, rows, sums)
+    else:
+        np.add.at(sums, rows[rows >= 0], flat[rows >= 0])
     return sums.reshape(groups.n, *each.shape[1:])
 
 
@@ -80,9 +84,12 @@ def resampled_sums(
     weights: Float[np.ndarray, "resamples groups"], sums: Float[np.ndarray, "groups *n"]
 ) -> Float[np.ndarray, "resamples *n"]:
     """Sums of the groups' sums, each as often as its weight says, in the order of the groups."""
-    from theodolite.stats.group_kernels import add_products  # noqa: PLC0415  numba takes a second to load
-
     flat = np.ascontiguousarray(sums, np.float64).reshape(len(sums), -1)
     products = np.zeros((len(weights), flat.shape[1]))
-    add_products(np.ascontiguousarray(weights, np.float64), flat, products)
+    if has_native():
+        native.add_products(np.ascontiguousarray(weights, np.float64), flat, products)
+    else:
+        for weight, row in zip(weights.T, flat, strict=True):
+            counts = weight != 0
+            products[counts] += weight[counts, None] * row
     return products.reshape(len(weights), *sums.shape[1:])

@@ -16,8 +16,10 @@ from scipy.special import digamma, ndtri
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.sampling import mixed
-from theodolite.stats import information_small
-from theodolite.threads import in_slices, one_thread_if
+from theodolite.native import functions as native
+from theodolite.native.library import has_native
+from theodolite.stats import information_numpy
+from theodolite.threads import in_slices
 
 NEIGHBOURS = 3
 MOST_NEIGHBOURS = 3  # what the compiled search keeps in registers
@@ -79,15 +81,16 @@ def ross_terms(
     values = np.asarray(values, np.float64)
     if values.ndim == 1:
         return np.asarray(ross_columns(values[:, None], labels, k=k)[0])
-    from theodolite.stats.information_kernels import ross_vector_terms  # noqa: PLC0415
-
     out, rows, counts, numbered = _shared_labels(labels, k)
     if len(rows):
+        points, psi = np.ascontiguousarray(values[rows]), psi_table(len(rows))
         terms = np.empty(len(rows))
-        with one_thread_if(len(rows) ** 2 < SMALL):
-            ross_vector_terms(
-                np.ascontiguousarray(values[rows]), numbered, counts, k, psi_table(len(rows)), terms
-            )
+        kernels = native if has_native() else information_numpy
+
+        def of(some: slice) -> None:
+            kernels.ross_vector_terms(some, points, (numbered, counts), k, psi, terms)
+
+        in_slices(len(rows), of, small=len(rows) ** 2 < SMALL)
         out[rows] = terms + digamma(len(rows))
     return out
 
@@ -112,16 +115,14 @@ def _ross_columns(
     columns: "Columns", labels: Int[np.ndarray, " samples"], counts: np.ndarray, k: int
 ) -> Float[np.ndarray, "columns samples"]:
     n_columns, n = columns.values.shape
-    if information_small.few("ross_column_terms", n_columns * n):
-        return information_small.ross_column_terms(columns.values, labels, counts, k, psi_table(n))
-    from theodolite.stats.information_kernels import ross_column_terms  # noqa: PLC0415
-
+    if not has_native():
+        return information_numpy.ross_column_terms(columns.values, labels, counts, k, psi_table(n))
     terms, psi = np.empty((n_columns, n)), psi_table(n)
     each = (columns.ordered, columns.order, *columns.index())
 
     def of(some: slice) -> None:
-        own = (part[some] for part in each)
-        ross_column_terms(*own, labels, counts, k, psi, terms[some])
+        own = tuple(part[some] for part in each)
+        native.ross_column_terms(own, labels, counts, k, psi, terms[some])
 
     in_slices(n_columns, of, small=terms.size < SMALL)
     return terms
@@ -134,8 +135,6 @@ def ross_many(
     k: int = NEIGHBOURS,
 ) -> Float[np.ndarray, "labels samples"]:
     """The terms of one vector per sample with each of many yes/no labels: distances once."""
-    from theodolite.stats.information_kernels import ross_vector_many_terms  # noqa: PLC0415
-
     checked_k(k)
     out = np.full((flags.shape[1], len(flags)), np.nan)
     there = flags.sum(axis=0)
@@ -147,9 +146,13 @@ def ross_many(
         labels = np.ascontiguousarray(flags[:, shared].T, np.int64)
         counts = np.stack([len(flags) - there[shared], there[shared]], axis=1)
         terms = np.empty(labels.shape)
-        points = np.ascontiguousarray(vectors, np.float64)
-        with one_thread_if(len(flags) ** 2 < SMALL):
-            ross_vector_many_terms(points, labels, counts, k, psi_table(len(flags)), terms)
+        points, psi = np.ascontiguousarray(vectors, np.float64), psi_table(len(flags))
+        kernels = native if has_native() else information_numpy
+
+        def of(some: slice) -> None:
+            kernels.ross_vector_many_terms(some, points, (labels, counts), k, psi, terms)
+
+        in_slices(len(flags), of, small=len(flags) ** 2 < SMALL)
         out[shared] = terms + digamma(len(flags))
     return out
 
@@ -182,16 +185,14 @@ def ksg_terms(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBOURS) -> Terms:
     if x.ndim == 1 and y.ndim == 1:
         columns = Columns(np.stack([x, y], axis=1))
         return np.asarray(next(pair_terms(columns, np.array([[0, 1]]), k=k))[1][0])
-    from theodolite.stats.information_kernels import ksg_vector_terms  # noqa: PLC0415
-
     checked_k(k)
     n = len(x)
     if n <= k:
         return np.full(n, np.nan)
     x, y = (np.ascontiguousarray(part.reshape(n, -1)) for part in (x, y))
-    out = np.empty(n)
-    with one_thread_if(n**2 < SMALL):
-        ksg_vector_terms(x, y, k, psi_table(n), out)
+    out, psi = np.empty(n), psi_table(n)
+    kernels = native if has_native() else information_numpy
+    in_slices(n, lambda some: kernels.ksg_vector_terms(some, x, y, k, psi, out), small=n**2 < SMALL)
     return np.asarray(digamma(n) + digamma(k) - out)
 
 
@@ -218,8 +219,6 @@ class Columns:
 
     def index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """For each column: where in the order the values of equal steps begin; lowest; scale."""
-        from theodolite.stats.information_kernels import bucket_tables  # noqa: PLC0415
-
         n_columns, n = self.values.shape
         index = (
             np.empty((n_columns, 4 * n + 2), np.int32),
@@ -228,7 +227,7 @@ class Columns:
         )
 
         def of(some: slice) -> None:
-            bucket_tables(self.ordered[some], *(part[some] for part in index))
+            native.bucket_tables(self.ordered[some], *(part[some] for part in index))
 
         if n:
             in_slices(n_columns, of, small=self.values.size < SMALL)
@@ -244,24 +243,8 @@ def pair_terms(
     """KSG terms of many pairs of columns, a block of pairs at a time so that memory stays small."""
     checked_k(k)
     n = columns.values.shape[1]
-    if n > k and information_small.few("ksg_pair_terms", len(pairs) * n):
-        yield (
-            slice(0, len(pairs)),
-            information_small.ksg_pair_terms(columns.values, pairs, k, psi_table(n)),
-        )
-        return
-    yield from _pair_blocks(columns, pairs, k)
-
-
-def _pair_blocks(
-    columns: Columns,
-    pairs: Int[np.ndarray, "pairs 2"],
-    k: int,
-) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
-    from theodolite.stats import information_kernels as kernels  # noqa: PLC0415
-
-    n, psi = columns.values.shape[1], psi_table(columns.values.shape[1])
-    index = columns.index()
+    psi, compiled = psi_table(n), has_native()
+    prepared = (columns.ordered, columns.order, columns.rank, *columns.index()) if compiled else ()
     step = max(BLOCK_BYTES // (8 * max(n, 1)), 1)
     for at in range(0, len(pairs), step):
         block = slice(at, min(at + step, len(pairs)))
@@ -269,12 +252,11 @@ def _pair_blocks(
         chosen = np.ascontiguousarray(pairs[block], np.int64)
 
         def of(some: slice, chosen: np.ndarray = chosen, out: np.ndarray = out) -> None:
-            kernels.ksg_pair_terms(
-                columns.values, columns.ordered, columns.order, columns.rank, *index,
-                chosen[some], k, psi, out[some],
-            )  # fmt: skip
+            native.ksg_pair_terms(columns.values, prepared, chosen[some], k, psi, out[some])
 
-        if n > k:
+        if n > k and not compiled:
+            out[:] = information_numpy.ksg_pair_terms(columns.values, chosen, k, psi)
+        elif n > k:
             in_slices(len(chosen), of, small=out.size < SMALL)
         yield block, out
 

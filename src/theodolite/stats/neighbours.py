@@ -23,6 +23,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from theodolite.native import functions as native
+from theodolite.native.library import has_native
 from theodolite.stats.information import (
     BLOCK_BYTES,
     NEIGHBOURS,
@@ -32,15 +34,13 @@ from theodolite.stats.information import (
     has_ties,
     psi_table,
 )
-from theodolite.stats.information_small import compiled
-from theodolite.threads import in_slices, one_thread_if
+from theodolite.stats.information_numpy import euclidean, reach_of_label, row_blocks
+from theodolite.threads import in_slices
 
 MOST_ROUNDS = 16
 """Rows of a cluster that are enough to represent it."""
 Rows = Int[np.ndarray, " samples"]
 Terms = Float[np.ndarray, " samples"]
-MOST_PAIRS_OF_SAMPLES = 20_000_000
-"""Pairs of columns times pairs of samples up to which numpy is there sooner than a compiler."""
 
 
 def label_terms(
@@ -134,17 +134,43 @@ def label_vector_terms(
     vectors: Float[np.ndarray, "samples dimensions"], labels: Rows, *, k: int = NEIGHBOURS
 ) -> Terms:
     """Of vectors, by Euclidean distance, and a label."""
-    from theodolite.stats.neighbour_kernels import label_vector_terms as kernel  # noqa: PLC0415
-
     checked_k(k)
     n = len(vectors)
-    terms = np.empty(n)
+    terms, psi, label = np.empty(n), psi_table(n), _codes(labels)
+    points, counts = np.ascontiguousarray(vectors, np.float64), np.bincount(label)
+    kernel = native.label_vector_terms if has_native() else _plain_vector_terms
+
+    def of(some: slice) -> None:
+        kernel(some, points, (label, counts), k, psi, terms)
+
     if n:
-        points = np.ascontiguousarray(vectors, np.float64)
-        label = _codes(labels)
-        with one_thread_if(n**2 < SMALL):
-            kernel(points, label, np.bincount(label), k, psi_table(n), terms)
+        in_slices(n, of, small=n**2 < SMALL)
     return terms
+
+
+def _plain_vector_terms(
+    rows: slice,
+    points: Float[np.ndarray, "samples dimensions"],
+    labels: tuple[Rows, Int[np.ndarray, " labels"]],
+    k: int,
+    psi: np.ndarray,
+    out: Terms,
+) -> None:
+    """In numpy: where there is no library, and to hold it against."""
+    label, counts = labels
+    n = len(points)
+    for some in row_blocks(rows, n):
+        away, same_label = euclidean(points, some), label[some, None] == label
+        n_same = counts[label[some]] - 1
+        near = np.minimum(k, n_same)
+        reach = reach_of_label(away, label, some, near)
+        inside = away <= reach[:, None]
+        within, same = inside.sum(axis=1) - 1, (inside & same_label).sum(axis=1) - 1
+        atom = psi[n] + psi[same + 1] - psi[n_same + 1] - psi[within + 1]
+        tied = psi[n - 1] + psi[same] - psi[n_same] - psi[within]
+        plain = psi[n] + psi[near] - psi[n_same + 1] - psi[within]
+        terms = np.where(reach == 0, atom, np.where(same > near, tied, plain))
+        out[some] = np.where(n_same > 0, terms, np.nan)
 
 
 def stratified_pair_terms(
@@ -162,8 +188,7 @@ def stratified_pair_terms(
     checked_k(k)
     n = len(values)
     step = max(BLOCK_BYTES // (8 * max(n, 1)), 1)
-    small = len(pairs) * n**2 <= MOST_PAIRS_OF_SAMPLES
-    plain = small and not compiled("neighbour_kernels", "stratified_pair_terms")
+    plain = not has_native()
     columns = Columns(values)
     ties = has_ties(values)
     for at in range(0, len(pairs), step):
@@ -182,15 +207,13 @@ def _compiled_pair_terms(
     ties: Bool[np.ndarray, " columns"],
     k: int,
 ) -> Float[np.ndarray, "pairs samples"]:
-    from theodolite.stats.neighbour_kernels import stratified_pair_terms as kernel  # noqa: PLC0415
-
     strata, n_strata = np.ascontiguousarray(strata, np.int64), int(strata.max(initial=0)) + 1
     n = columns.values.shape[1]
     out, psi = np.full((len(pairs), n), np.nan), psi_table(n)
 
     def of(some: slice) -> None:
-        kernel(
-            columns.values, columns.order, strata, n_strata, ties, pairs[some], k, psi,
+        native.stratified_pair_terms(
+            (columns.values, columns.order), (strata, n_strata, ties), pairs[some], k, psi,
             out[some],
         )  # fmt: skip
 
@@ -204,7 +227,7 @@ def _plain_pair_terms(
     strata: Int[np.ndarray, "columns samples"],
     k: int,
 ) -> Float[np.ndarray, "pairs samples"]:
-    """The same from all distances, for few samples."""
+    """The same from all distances, in numpy."""
     out = np.full((len(pairs), values.shape[1]), np.nan)
     for terms, (a, b) in zip(out, pairs.tolist(), strict=True):
         group = strata[a] * (int(strata[b].max(initial=0)) + 1) + strata[b]
@@ -216,16 +239,19 @@ def _plain_pair_terms(
 
 
 def _pair_terms(x: np.ndarray, y: np.ndarray, k: int) -> Terms:
-    dx, dy = np.abs(x[:, None] - x[None, :]), np.abs(y[:, None] - y[None, :])
-    both = np.maximum(dx, dy)
-    far = np.sort(both, axis=1)[:, k]  # the first is the sample itself
-    near = (both <= far[:, None]).sum(axis=1) - 1
-    atom, several = far == 0, near > k
-    reach = np.where(atom | several, far, np.nextafter(far, 0.0))[:, None]
-    n_x, n_y = ((away <= reach).sum(axis=1) for away in (dx, dy))
-    psi, less = psi_table(len(x)), (several & ~atom).astype(np.int64)
-    joint = np.where(several | atom, near + atom, k)
-    return np.asarray(psi[len(x) - less] + psi[joint] - psi[n_x - less] - psi[n_y - less])
+    terms, psi = np.empty(len(x)), psi_table(len(x))
+    for some in row_blocks(slice(0, len(x)), len(x)):
+        dx, dy = (np.abs(side[some, None] - side[None, :]) for side in (x, y))
+        both = np.maximum(dx, dy)
+        far = np.partition(both, k, axis=1)[:, k]  # the first is the sample itself
+        near = (both <= far[:, None]).sum(axis=1) - 1
+        atom, several = far == 0, near > k
+        reach = np.where(atom | several, far, np.nextafter(far, 0.0))[:, None]
+        n_x, n_y = ((away <= reach).sum(axis=1) for away in (dx, dy))
+        less = (several & ~atom).astype(np.int64)
+        joint = np.where(several | atom, near + atom, k)
+        terms[some] = psi[len(x) - less] + psi[joint] - psi[n_x - less] - psi[n_y - less]
+    return terms
 
 
 def one_of_each_cluster(

@@ -16,13 +16,15 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
+from theodolite.native import functions as native
+from theodolite.native.library import has_native
 from theodolite.stats import predictive_small
 from theodolite.threads import in_slices
 
 FEWEST_CLUSTERS, FEWEST_LABELS = 4, 2
 SMALL_TERMS = 10_000
-"""Rows times columns up to which numpy is used: it is done before a compiler is. By size alone, so
-that the same evidence always gives the same bits."""
+"""Rows times columns up to which numpy is used: then few samples give the same bits with and
+without the compiled library. Of more, they agree to the last few digits."""
 SMALL = 1 << 16
 """Rows times columns up to which one thread does."""
 
@@ -67,7 +69,7 @@ def predictive_terms(
             clusters = None
     whole = np.zeros(columns.shape, np.int64) if strata is None else np.asarray(strata, np.int64)
     terms = np.full((3, *columns.shape), np.nan)
-    if is_small(columns.shape, int(labels.max(initial=0)) + 1):
+    if not has_native() or is_small(columns.shape, int(labels.max(initial=0)) + 1):
         _small(columns, labels, clusters, whole, terms)
     else:
         _compiled(columns, labels, clusters, whole, terms)
@@ -104,8 +106,6 @@ def _compiled(
     terms: Float[np.ndarray, "3 columns samples"],
 ) -> None:
     """All strata of some columns at once in each thread, rows put cluster by cluster before."""
-    from theodolite.stats.predictive_kernels import column_terms  # noqa: PLC0415  it compiles
-
     single = clusters is None
     own = np.arange(len(labels)) if clusters is None else clusters
     rows = slice(None) if single else np.argsort(own, kind="stable")
@@ -118,7 +118,9 @@ def _compiled(
     def of(some: slice) -> None:
         part, group = (np.ascontiguousarray(array[some][:, rows]) for array in (columns, strata))
         order, result = np.argsort(part, axis=1, kind=sort), np.full((3, *part.shape), np.nan)
-        column_terms(part, order, group, n_strata, labels, n_labels, own, single, result)
+        native.predictive_label_terms(
+            (part, order), (group, n_strata), (labels, n_labels), (own, single), result
+        )
         terms[:, some, rows] = result
 
     in_slices(len(columns), of, small=columns.size <= SMALL)

@@ -12,13 +12,15 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
+from theodolite.native import functions as native
+from theodolite.native.library import has_native
 from theodolite.stats.predictive import FEWEST_CLUSTERS, SMALL, midranks
 from theodolite.stats.predictive_pairs_small import pair_stratum_terms
 from theodolite.stats.predictive_small import EDGE
 from theodolite.threads import in_slices
 
 SMALL_TERMS = 40_000
-"""Rows times pairs up to which numpy is used, by size alone."""
+"""Rows times pairs up to which numpy is used, as for labels."""
 BLOCK_BYTES = 1 << 25
 
 Pairs = Int[np.ndarray, "pairs 2"]
@@ -49,7 +51,8 @@ def predictive_pair_terms(
     whole = np.zeros(columns.shape, np.int64) if strata is None else np.asarray(strata, np.int64)
     pairs = np.ascontiguousarray(pairs, np.int64)
     step = max(BLOCK_BYTES // (16 * max(columns.shape[1], 1)), 1)
-    fill = _small if len(pairs) * columns.shape[1] <= SMALL_TERMS else _compiled
+    small = len(pairs) * columns.shape[1] <= SMALL_TERMS
+    fill = _compiled if has_native() and not small else _small
     for at in range(0, len(pairs), step):
         block = slice(at, min(at + step, len(pairs)))
         terms = np.full((2, block.stop - at, columns.shape[1]), np.nan)
@@ -98,8 +101,6 @@ def _compiled(
     strata: Int[np.ndarray, "columns samples"],
     terms: Terms,
 ) -> None:
-    from theodolite.stats.predictive_kernels import pair_terms  # noqa: PLC0415  it compiles
-
     single = clusters is None
     own = np.arange(columns.shape[1]) if clusters is None else clusters
     rows = slice(None) if single else np.argsort(own, kind="stable")
@@ -107,10 +108,13 @@ def _compiled(
     sort: Literal["quicksort", "stable"] = "quicksort" if single else "stable"
     order, n_strata = np.argsort(columns, axis=1, kind=sort), int(strata.max(initial=-1)) + 1
     out, inside = (np.full(terms.shape[1:], np.nan) for _ in range(2))
+    clusters_of_rows = np.ascontiguousarray(own[rows])
 
     def of(some: slice) -> None:
-        sides = out[some], inside[some]
-        pair_terms(columns, order, strata, n_strata, pairs[some], own[rows], single, *sides)
+        native.predictive_pair_terms(
+            (columns, order), (strata, n_strata), pairs[some], (clusters_of_rows, single),
+            (out[some], inside[some]),
+        )  # fmt: skip
 
     in_slices(len(pairs), of, small=out.size <= SMALL)
     terms[0][:, rows], terms[1][:, rows] = out, inside

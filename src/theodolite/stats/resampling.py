@@ -8,11 +8,12 @@ from scipy.special import pdtr, stdtrit  # scipy.stats would take a second to lo
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.sampling import GOLDEN, scattered, uniform
+from theodolite.native import functions as native
+from theodolite.native.library import has_native
 from theodolite.results import Interval, Source
 
 _POISSON = pdtr(np.arange(24), 1.0)  # shares of 0, at most 1, at most 2, … of Poisson(1)
-MANY = 1 << 21
-"""Draws that are worth loading a compiler for; the numbers are the same."""
+DRAWS_AT_ONCE = 1 << 21
 RESAMPLES, SEED, LEVEL = 2000, 0, 0.95
 Values = Float[np.ndarray, " units"]
 Draws = Float[np.ndarray, " resamples"]
@@ -39,14 +40,15 @@ def poisson_counts(
     keys: Int[np.ndarray, " samples"], resamples: int, seed: int
 ) -> UInt8[np.ndarray, "resamples samples"]:
     """The same in an eighth of the memory."""
-    if len(keys) * resamples < MANY:
-        draws = uniform(keys, (resamples,), seed).T
-        return np.asarray(np.searchsorted(_POISSON, draws, side="right"), np.uint8)
-    from theodolite.stats.group_kernels import count_draws  # noqa: PLC0415  numba takes a second to load
-
     counts = np.empty((resamples, len(keys)), np.uint8)
+    if not has_native():
+        step = max(DRAWS_AT_ONCE // max(resamples, 1), 1)
+        for some in (slice(at, at + step) for at in range(0, len(keys), step)):
+            draws = uniform(keys[some], (resamples,), seed).T
+            counts[:, some] = np.searchsorted(_POISSON, draws, side="right")
+        return counts
     limits = np.append(np.ceil(_POISSON * 2.0**53), 2.0**53).astype(np.uint64)
-    count_draws(scattered(np.asarray(keys), seed), GOLDEN, limits, counts)
+    native.count_draws(scattered(np.asarray(keys), seed), int(GOLDEN), limits, counts)
     return counts
 
 

@@ -5,8 +5,11 @@ discrete Laplace equation on the missing pixels with the others as its border, s
 smooth over large holes are removed on coarser grids. All arrays have a frame of one pixel of zeros.
 """
 
-import numba
 import numpy as np
+
+from theodolite.io.optional import require
+
+numba = require("numba", "removal by a linear model", "explain")
 
 DAMPING = 0.8
 DIRECT, DIAGONAL = 1 / 6, 1 / 12

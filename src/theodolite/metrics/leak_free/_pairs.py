@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int, UInt
 
 from theodolite.metrics.leak_free._terms import ConceptTerms, rows_known
+from theodolite.native import functions as native
+from theodolite.native.library import has_native
 from theodolite.stats.information import (
     BLOCK_BYTES,
     SMALL,
@@ -14,7 +16,6 @@ from theodolite.stats.information import (
     pair_terms,
     plug_in_terms,
 )
-from theodolite.stats.information_small import few
 from theodolite.stats.neighbours import one_of_each_cluster, stratified_pair_terms
 from theodolite.threads import in_slices
 
@@ -127,15 +128,13 @@ def _terms_of_cells(
     truth: UInt[np.ndarray, "concepts samples"], pairs: Pairs, cells: Float[np.ndarray, "pairs 4"]
 ) -> Float[np.ndarray, "pairs samples"]:
     """For each pair and sample the number that belongs to its combination of two truths."""
-    if few("cell_terms", len(pairs) * truth.shape[1]):
+    if not has_native():
         return np.take_along_axis(cells, 2 * truth[pairs[:, 0]] + truth[pairs[:, 1]], axis=1)
-    from theodolite.stats.information_kernels import cell_terms  # noqa: PLC0415
-
     terms = np.empty((len(pairs), truth.shape[1]))
     pairs = np.ascontiguousarray(pairs)
     in_slices(
         len(pairs),
-        lambda some: cell_terms(truth, pairs[some], cells[some], terms[some]),
+        lambda some: native.cell_terms(truth, pairs[some], cells[some], terms[some]),
         small=terms.size < SMALL,
     )
     return terms

@@ -8,7 +8,9 @@ from pydantic import Field
 
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.base import PerSample
-from theodolite.threads import one_thread_if
+from theodolite.native import functions as native
+from theodolite.native.library import has_native
+from theodolite.threads import in_slices
 
 Sides = Annotated[
     Literal["either", "every", "share"],
@@ -23,6 +25,8 @@ Average = Annotated[
     Field(description="Mean over pictures, or over all pairs of picture and concept."),
 ]
 PIXELS_WORTH_THREADS = 50_000_000
+BLOCK_BYTES = 1 << 24
+"""Maps that are in memory as float64 at a time."""
 
 
 def pixel_counts(
@@ -31,18 +35,46 @@ def pixel_counts(
     points: Float[np.ndarray, "queries 2"],
 ) -> Int[np.ndarray, "queries 3"]:
     """Pixels of each upsampled map above the one at a point, equal to it, and equal before it."""
-    from theodolite.stats.kernels import pixel_ranks  # noqa: PLC0415
-
     maps = evidence.maps
-    if maps.dtype not in (np.float32, np.float64):
-        maps = maps.astype(np.float32)
-    sizes = evidence.sizes[which[:, 0]]
+    sizes = np.ascontiguousarray(evidence.sizes[which[:, 0]], np.int64)
     pixels = np.clip(np.floor(points).astype(np.int64), 0, sizes - 1)
-    with one_thread_if(int(sizes.prod(axis=1).sum()) <= PIXELS_WORTH_THREADS):
-        counts: np.ndarray = pixel_ranks(
-            maps, np.ascontiguousarray(which), np.ascontiguousarray(sizes), pixels
-        )
+    counts = np.empty((len(which), 3), np.int64)
+    step = max(BLOCK_BYTES // (8 * max(maps[0, 0].size, 1)), 1) if len(which) else 1
+    ranks = native.pixel_ranks if has_native() else pixel_ranks
+
+    def of(some: slice) -> None:
+        for start in range(some.start, some.stop, step):
+            part = slice(start, min(start + step, some.stop))
+            chosen = maps[which[part, 0], which[part, 1]].astype(np.float64)
+            ranks(chosen, sizes[part], pixels[part], counts[part])
+
+    small = int(sizes.prod(axis=1).sum()) <= PIXELS_WORTH_THREADS
+    in_slices(len(which), of, small=small)
     return counts
+
+
+def pixel_ranks(
+    maps: Float[np.ndarray, "queries rows columns"],
+    sizes: Int[np.ndarray, "queries 2"],
+    pixels: Int[np.ndarray, "queries 2"],
+    counts: Int[np.ndarray, "queries 3"],
+) -> None:
+    """The counts in numpy: where there is no library, and to hold it against."""
+    for grid, size, (row, column), out in zip(maps, sizes, pixels, counts, strict=True):
+        low, high, fraction = _sources(size[0], grid.shape[0])
+        mixed = grid[low] + fraction[:, None] * (grid[high] - grid[low])
+        low, high, fraction = _sources(size[1], grid.shape[1])
+        values = mixed[:, low] + fraction * (mixed[:, high] - mixed[:, low])
+        equal = values == values[row, column]
+        before = equal[:row].sum() + equal[row, :column].sum()
+        out[:] = (values > values[row, column]).sum(), equal.sum(), before
+
+
+def _sources(length: int, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of half-pixel-centred samples: both neighbouring cells and the fraction; edges repeat."""
+    place = np.clip((np.arange(length) + 0.5) * (cells / length) - 0.5, 0.0, cells - 1)
+    low = place.astype(np.int64)
+    return low, np.minimum(low + 1, cells - 1), np.where(low < cells - 1, place - low, 0.0)
 
 
 def inside_region(
