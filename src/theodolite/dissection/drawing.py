@@ -1,11 +1,11 @@
-"""A unit's mask drawn on a picture: what it marks stays bright, the rest is dimmed."""
+"""A unit's mask drawn on a picture: what it marks stays clear, the rest lies under a veil."""
 
 import numpy as np
-from jaxtyping import Float
-from PIL import Image
+from jaxtyping import Bool, Float
+from PIL import Image, ImageFilter
 
-DIMMED = 0.38
-EDGE = (255, 214, 10)
+VEIL = 0.52
+MARKED, TRUE, CASING = (232, 89, 12), (16, 24, 32), (255, 255, 255)
 
 
 def draw_mask(
@@ -13,9 +13,13 @@ def draw_mask(
     activation: Float[np.ndarray, "height width"],
     threshold: float,
     *,
+    truth: Bool[np.ndarray, "rows columns"] | None = None,
     longest: int = 200,
 ) -> Image.Image:
-    """The picture with the places where the upsampled activation exceeds the threshold."""
+    """The picture with the places where the upsampled activation exceeds the threshold.
+
+    They stay clear inside an orange line; a dark line surrounds where the ``truth`` is.
+    """
     image = picture.convert("RGB")
     image.thumbnail((longest, longest), Image.Resampling.LANCZOS)
     upsampled = Image.fromarray(np.asarray(activation, np.float32)).resize(
@@ -23,9 +27,23 @@ def draw_mask(
     )
     inside = np.asarray(upsampled) > threshold
     pixels = np.asarray(image, float)
-    pixels = np.where(inside[..., None], pixels, DIMMED * pixels)
-    padded = np.pad(inside, 1, mode="edge")
-    around = [padded[1 + r : padded.shape[0] - 1 + r, 1 + c : padded.shape[1] - 1 + c]
-              for r, c in ((0, 1), (0, -1), (1, 0), (-1, 0))]  # fmt: skip
-    pixels[inside & ~np.logical_and.reduce(around)] = EDGE
+    pixels = np.where(inside[..., None], pixels, (1 - VEIL) * pixels + VEIL * 255)
+    _outline(pixels, inside, MARKED, 5)
+    if truth is not None:
+        mask = Image.fromarray(truth.astype(np.uint8)).resize(image.size, Image.Resampling.NEAREST)
+        _outline(pixels, np.asarray(mask) > 0, TRUE, 3)
     return Image.fromarray(pixels.round().astype(np.uint8))
+
+
+def _outline(
+    pixels: Float[np.ndarray, "rows columns 3"],
+    inside: Bool[np.ndarray, "rows columns"],
+    colour: tuple[int, int, int],
+    width: int,
+) -> None:
+    """A line along the edge of a mask, with a white casing."""
+    mask = Image.fromarray(inside.astype(np.uint8))
+    for shade, side in ((CASING, width + 2), (colour, width)):
+        grown = np.asarray(mask.filter(ImageFilter.MaxFilter(side)))
+        shrunk = np.asarray(mask.filter(ImageFilter.MinFilter(side)))
+        pixels[grown != shrunk] = shade

@@ -37,8 +37,8 @@ def contour_rings(values: Float[np.ndarray, "rows columns"], level: float) -> li
     after = dict(zip(starts.tolist(), following[starts].tolist(), strict=True))
     rings = []
     while after:
-        edge: int | None = next(iter(after))
-        edges = []
+        edge = next(iter(after))
+        edges: list[int] = []
         while edge in after:
             edges.append(edge)
             edge = after.pop(edge)
@@ -104,5 +104,4 @@ def _crossing_places(padded: np.ndarray, level: float) -> Float[np.ndarray, "edg
 
 def _middles(n: int) -> Float[np.ndarray, " n"]:
     """Middles of pixels; the two rows around them lie on the edge of the grid."""
-    middles = np.arange(n) - 1.5
-    return np.clip(middles, 0.0, n - 4.0)
+    return np.asarray(np.clip(np.arange(n) - 1.5, 0.0, n - 4.0))

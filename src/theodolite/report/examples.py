@@ -145,6 +145,10 @@ def _example(material: RunMaterial, evidence: Any, i: int, file: str) -> Example
     picture = EmbeddedPicture.of(material.picture(file), f"picture-{i}") if file else None
     sample = evidence.samples.name(i)
     annotated = _annotated_names(explained, i)
+    texts = [
+        (names[j], _signed(contributions[0, j], weighs=weighs), _there(explained, i, j))
+        for j in order
+    ]
     return Example(
         sample=sample,
         label=label,
@@ -152,17 +156,18 @@ def _example(material: RunMaterial, evidence: Any, i: int, file: str) -> Example
         right=label == predicted,
         annotated=annotated,
         named=tuple(
-            _concept_tile(evidence, i, j, picture, (names[j], _signed(contributions[0, j], weighs=weighs),
-                   _there(explained, i, j)), f"tile-{i}-{rank}")
-            for rank, j in enumerate(order)
+            _concept_tile(evidence, i, j, picture, words, f"tile-{i}-{rank}")
+            for rank, (j, words) in enumerate(zip(order, texts, strict=True))
         ),
         picture=picture,
         tile=None if picture is None else _whole(evidence, i, picture, sample, f"tile-{i}"),
-    )  # fmt: skip
+    )
 
 
 def _signed(value: float, *, weighs: bool) -> str:
     digits = 2 if abs(value) < 0.095 else 1
+    if abs(value) < 0.005:
+        return "0"
     return f"{value:+.{digits}f}".replace("-", "−") if weighs else f"{value:.{digits}f}"
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -45,7 +46,7 @@ def unit_cards(
         formula = formulas[u]
         if formula is None:
             continue
-        drawings = _draw_unit(dissection, u)
+        drawings = _draw_unit(dissection, u, formula)
         pictures.update(drawings)
         literals = (
             literal_scores(dissection.atoms, dissection.units, u, formula)
@@ -74,13 +75,14 @@ def unit_cards(
     return cards, pictures
 
 
-def _draw_unit(dissection: DissectionResult, unit: int) -> dict[str, bytes]:
+def _draw_unit(dissection: DissectionResult, unit: int, formula: Formula) -> dict[str, bytes]:
     rows = np.argsort(-dissection.peak[:, unit], kind="stable")[:PICTURES_EACH]
     drawings = {}
     for number, row in enumerate(rows.tolist()):
         activation = dissection.read(row, row + 1)[0, unit]
+        truth = formula.holds(partial(dissection.atoms.mask, row))
         picture = draw_mask(
-            dissection.data.picture(row), activation, float(dissection.limits[unit])
+            dissection.data.picture(row), activation, float(dissection.limits[unit]), truth=truth
         )
         drawings[f"pictures/unit-{unit:05d}-{number}.jpg"] = jpeg_bytes(picture, longest=200)
     return drawings
