@@ -127,14 +127,14 @@ def page(entry: Metric) -> str:
     """Everything that is known about a score."""
     module = sys.modules[entry.state.__module__]
     nulls = [
-        (b.name, b.says, "must not be exceeded" if b.clean else "must be beaten")
+        (b.shown, b.says, "must not be exceeded" if b.clean else "must be beaten")
         for b in entry.nulls
     ]
     lines = [*underlined(entry.title), f"*{entry.card.asks}*", "", *facts(entry)]
     lines += [*underlined("How to read it", "-"), entry.card.read, ""]
     lines += [*underlined("When it misleads", "-"), entry.card.misleads, ""]
     lines += [*underlined("Nulls", "-")]
-    lines += listed(("null", "what it stands for", "the score"), nulls, "25 55 20")
+    lines += listed(("null", "meaning", "the score"), nulls, "25 55 20")
     lines += [*underlined("Formula, and from Python", "-")]
     functions = f"theodolite.metrics.functions.{entry.question}"
     lines += [f".. autofunction:: {functions}.{entry.name}", ""]

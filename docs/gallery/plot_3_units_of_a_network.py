@@ -44,7 +44,7 @@ with torch.no_grad():
 # %%
 # The search names each unit after the formula of concepts that fits it best. A search always finds
 # something: the null is the same search on masks of other pictures. Overlaps are small, because a
-# unit marks a twentieth of the pixels only; three units are surely more than the null.
+# unit marks a twentieth of the pixels only; three units exceed the null.
 
 names = ["horizontal", "vertical", "hole", "paper"]
 found = theodolite.dissect(activations, label_maps, names, quantile=0.95)

@@ -8,7 +8,7 @@ Question = Literal["exists", "located", "leak_free", "faithful", "detects", "acc
 QUESTIONS: dict[Question, str] = {
     "exists": "Is the named concept in the input?",
     "located": "Does the explanation look where the concept is?",
-    "leak_free": "Are the concepts free of what they should not carry?",
+    "leak_free": "Do the concepts carry only what their names say?",
     "faithful": "Do concepts and importances add up to the output?",
     "detects": "Does a unit detect the concept?",
     "accepted": "Would people agree?",

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.errors import NoSuchResult, printable
+from theodolite.null_words import reader_words
 from theodolite.questions import QUESTIONS, Question
 
 LONGEST_SCORE = 160
@@ -72,6 +73,12 @@ class Null:
     draws: tuple[float, ...] = ()
     """The score of each of its draws, where these travel in the evidence: a claim must exceed
     all of them."""
+    shown: str = ""
+    """What readers see in place of ``name``, which files keep."""
+
+    def __post_init__(self) -> None:
+        if not self.shown:
+            object.__setattr__(self, "shown", reader_words(self.name))
 
 
 @dataclass(frozen=True)
@@ -189,7 +196,7 @@ class Score:
             low_high = f" [{number_text(self.interval.low)}, {number_text(self.interval.high)}]"
         parts = [f"{self.metric} {number_text(self.value)}{low_high}"]
         if self.null is not None:
-            parts.append(f"null {number_text(self.null.value)} {printable(self.null.name, 40)!r}")
+            parts.append(f"null {number_text(self.null.value)} {printable(self.null.shown, 40)!r}")
         parts += [f"{self.better} is better", f"{self.n:,} {self.n_of}"]
         parts += [f"{name}={value}" for name, value in self.options.items()]
         return f"Score({printable(', '.join(parts), LONGEST_SCORE - len('Score()'))})"

@@ -320,7 +320,7 @@ def test_a_run_learns_from_an_export(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with_registered(monkeypatch)
     export(tmp_path / "data" / "export", 16)
     spec = RunSpec.model_validate({
-        "name": "accepted_study", "title": "Can one foretell these votes?",
+        "name": "accepted_study", "title": "Can one predict these votes?",
         "dataset": {"name": "study_votes", "root": "export"},
         "pipeline": {
             "name": "acceptance", "question": "q1", "folds": 2,

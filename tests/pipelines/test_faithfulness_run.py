@@ -311,7 +311,7 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
     assert len(evidence.classes) == 6 and evidence.head.shape == (6, 1280)
     made = json.loads((out / "produced.json").read_text())
     assert any("fitted to embeddings" in note for note in made["notes"])
-    accuracy = dict(made["facts"])["test accuracy of the stand-in"]
+    accuracy = dict(made["facts"])["test accuracy of the reference layer"]
     assert accuracy > 0.7
     page = write_report(out).read_text()
     assert "<h2>Faithful to the stand-in</h2>" in page and "Not asked of your network" in page

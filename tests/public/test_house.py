@@ -39,7 +39,7 @@ FILE_KEYS = ("Record", "BaseModel", "Named", "Spec", "File", "Strict")
 PUBLIC_FIELDS = {
     ("Produced", "about"), ("ComparedModel", "about"), ("Work", "about"), ("Work", "kept"),
     ("PerSample", "asked"), ("SampleMean", "asked"), ("DetectionAndAccuracy", "asked"),
-    ("NullModel", "made"), ("GateCheck", "asked"), ("GateCheck", "found"), ("Step", "found"),
+    ("NullModel", "made"), ("NullModel", "shown"), ("Null", "shown"), ("GateCheck", "asked"), ("GateCheck", "found"), ("Step", "found"),
     ("StudyProgress", "held"),
     ("Item", "shown"), ("LatexFormula", "shown"), ("SaliencyPipeline", "shown"),
 }  # fmt: skip

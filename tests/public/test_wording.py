@@ -4,6 +4,10 @@ import ast
 import re
 from pathlib import Path
 
+import numpy as np
+
+import theodolite
+
 ROOT = Path(__file__).parents[2] / "src" / "theodolite"
 BARE = re.compile(r"[Tt]he (?:network|model)(?:'s)?\b")
 ROOMS = ("report", "conflicts", "verdicts", "comparison", "thresholds")
@@ -59,3 +63,64 @@ def test_no_sentence_speaks_of_the_network_without_knowing_that_it_is_that() -> 
 def test_the_search_bites(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text('"""The network."""\nTEXT = f"what the network puts {1} out"\n')
     assert bare_words(tmp_path / "a.py") == ["the network"]
+
+
+OLD_WORDS = (
+    "nothing but the concept", "dealt out among samples that agree", "only run without a no",
+    "fewer in front of more", "foretold", "the last with places",
+    "accuracy of what it stands for", "does not hold up against its null", "good in ↓ and bad in →",
+    "free of what they should not carry", "hardest null", "surely better", "surely worse",
+    "surely more than", "the most common concepts", "image centre",
+)  # fmt: skip
+"""Of 0.1.0, none of which readers see any more."""
+NAMES_IN_FILES = {
+    "src/theodolite/null_words.py": 4,
+    "src/theodolite/metrics/leak_free/_nulls.py": 2,
+    "src/theodolite/metrics/shared/nulls.py": 2,
+    "src/theodolite/metrics/shared/map_nulls.py": 2,
+    "src/theodolite/papers/entries/alignment.yaml": 1,
+}
+"""Names that nulls keep in files, and how often they stand there."""
+
+
+def old_words(text: str) -> list[str]:
+    """However the lines are broken, in strings of a program too."""
+    joined = re.sub(r'"?\s*\n\s*f?"?', " ", text).replace("  ", " ")
+    return [word for word in OLD_WORDS for _ in re.findall(re.escape(word), joined, re.IGNORECASE)]
+
+
+def test_no_page_help_or_documentation_has_the_words_of_the_first_release() -> None:
+    """Help texts, pages and cards are strings of the package; documentation is read as it is."""
+    repository = ROOT.parents[1]
+    paths = [repository / "README.md", *(repository / "examples").rglob("*.md")]
+    for folder in ("src/theodolite", "docs", "study/src", "examples"):
+        for ending in ("py", "j2", "js", "md", "rst", "yaml", "ipynb", "html", "svg", "toml"):
+            paths += (repository / folder).rglob(f"*.{ending}")
+    counts = {
+        path.relative_to(repository).as_posix(): len(words)
+        for path in dict.fromkeys(paths)
+        if "docs/migrating" not in path.as_posix() and (words := old_words(path.read_text("utf-8")))
+    }
+    assert counts == NAMES_IN_FILES
+
+
+def test_the_search_for_old_words_bites() -> None:
+    assert old_words('"Compare with nothing but\n    "the concept, or the Image centre."') == [
+        "nothing but the concept", "image centre",
+    ]  # fmt: skip
+
+
+def test_pages_call_nulls_by_readers_words(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    truth = random.random((80, 4)) < 0.5
+    evidence = theodolite.ConceptEvidence(
+        values=np.clip(truth + random.normal(0, 0.3, truth.shape), 0, 1), truth=truth,
+        labels=truth[:, 0].astype(int),
+    )  # fmt: skip
+    result = theodolite.audit(evidence, seed=0)
+    names = {null.name: null.shown for score in result.scores for null in score.nulls}
+    assert names["the most common concepts"] == "always the commonest"
+    assert names["nothing but the concept"] == "no leakage"
+    page = result.report(tmp_path / "report.html").read_text("utf-8")
+    assert "always the commonest" in page and "no leakage" in page
+    assert not old_words(page) and not old_words(result._repr_html_())

@@ -23,7 +23,8 @@ class LoggedScores:
 
     name: str
     numbers: dict[str, float]
-    """Scores by name; the ends of intervals and the hardest null end in .low, .high, .null."""
+    """Scores by name; the ends of intervals and the null hardest to beat end in .low, .high,
+    .null."""
     words: dict[str, str]
     """The bottom line, the answer to each question, which numbers are undefined, whether the run is
     partial, and who signed for it."""

@@ -19,7 +19,7 @@ def log_run(
 ) -> str:
     """Log a run folder as a run of MLflow, and say which.
 
-    Scores become metrics, with the ends of their intervals and their hardest null beside them;
+    Scores become metrics, with the ends of their intervals and the best null beside them;
     verdicts and the bottom line become tags; the report and ``scores.json`` become artifacts.
     Undefined numbers are left out and named in the tag ``theodolite.undefined``; the tag
     ``theodolite.partial`` says how many pieces of the evidence failed, if some did. The folder is

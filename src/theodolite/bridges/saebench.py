@@ -120,7 +120,7 @@ def write_saebench(
 ) -> None:
     """Our scores in the form of a file of results, as an evaluation of our own.
 
-    Each has its interval and its hardest null beside it, as further metrics of its category.
+    Each has its interval and the best null beside it, as further metrics of its category.
     """
     metrics: dict[str, dict[str, float | None]] = {}
     for score in scores:

@@ -18,7 +18,7 @@ def log_run(
 ) -> Path:
     """Log a run folder as a run of W&B, and say where that was written.
 
-    Scores become the summary, with the ends of their intervals and their hardest null beside them;
+    Scores become the summary, with the ends of their intervals and the best null beside them;
     verdicts and the bottom line become the configuration; the report and ``scores.json`` become an
     artifact. Undefined numbers are left out and named there, as are pieces of the evidence
     that failed (``theodolite.partial``). The folder is verified first.

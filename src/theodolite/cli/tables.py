@@ -9,7 +9,7 @@ from rich.text import Text
 
 from theodolite.errors import printable
 from theodolite.results import Score, Verdict
-from theodolite.verdicts.words import interval_text, percent
+from theodolite.verdicts.words import better_text, interval_text, percent
 
 
 def console() -> Console:
@@ -37,14 +37,16 @@ def print_scores(scores: Sequence[Score], *, of_stand_in: bool = False) -> None:
         telling = {k: v for k, v in varied.items() if k in _TELLING and v != "units"}
         short = ", ".join(f"{k}={v}" for k, v in telling.items())
         null = score.null
-        beside = "" if null is None else f"{percent(null.value, score)} ({null.name})"
+        beside = "" if null is None else f"{percent(null.value, score)} ({null.shown})"
         rows.append(
             (_question(score, of_stand_in=of_stand_in), score.metric, short,
-             percent(score.value, score), interval_text(score).strip(), beside, f"{score.n}",
+             percent(score.value, score), interval_text(score).strip(),
+             better_text(score.better), beside, f"{score.n}",
              f"{score.n_undefined}")
         )  # fmt: skip
-    heads = ("question", "score", "options", "value", "interval", "hardest null", "n", "undefined")
-    print_table(heads, rows, right=(3, 6, 7))
+    heads = ("question", "score", "options", "value", "interval", "better",
+             "knows nothing, at best", "n", "undefined")  # fmt: skip
+    print_table(heads, rows, right=(3, 7, 8))
 
 
 def _question(score: Score, *, of_stand_in: bool) -> str:

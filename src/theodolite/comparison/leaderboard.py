@@ -23,7 +23,7 @@ SHORT = 200
 
 @dataclass(frozen=True, eq=False)
 class LeaderboardRow:
-    """A run in a table: its place is a range where other runs are not surely different."""
+    """A run in a table: its place is a range where the difference to other runs may be 0."""
 
     run: RunRead
     best_rank: int | None
@@ -221,7 +221,7 @@ def places_of(noes: Sequence[int], surely: AbstractSet[tuple[int, int]]) -> list
 
     Args:
         noes: Of each run, questions answered with no.
-        surely: Pairs of runs, the first surely better than the second.
+        surely: Pairs of runs of which the first is better: the interval excludes 0 (Holm).
 
     >>> places_of([0, 0, 1], {(0, 2), (2, 1)})
     [(1, 2), (1, 2), (3, 3)]

@@ -80,7 +80,7 @@ class ComparisonRow:
 
     @property
     def better(self) -> Literal["before", "after", "cannot tell"]:
-        """The run that is surely better, as a claim about these models."""
+        """The run that is better (its interval excludes 0, Holm), as a claim about these models."""
         names: dict[Outcome, Literal["before", "after"]] = {"better": "after", "worse": "before"}
         return names.get(self.outcome, "cannot tell")
 

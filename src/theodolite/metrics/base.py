@@ -26,6 +26,7 @@ from theodolite.metrics.states import (
     state_from,
     total,
 )
+from theodolite.null_words import reader_words
 from theodolite.plugins import Package, packages_of
 from theodolite.questions import Question
 from theodolite.results import Better
@@ -92,8 +93,11 @@ class NullModel:
     """(evidence about some concepts in a row, seed, truth of all, number of the first) -> what
     ``make`` gives of these concepts: for states that are measured some concepts at a time
     (``metrics.blocks``)."""
+    shown: str = ""
+    """What readers see in place of ``name``."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "shown", self.shown or reader_words(self.name))
         if (self.make is None) == (self.expected is None):
             message = f"the null {self.name!r} needs either `make` or `expected`"
             raise ValueError(message)
@@ -182,7 +186,7 @@ class Metric:
     asked_as: str = ""
     """Its question in words that fit the kind of evidence, where the usual ones do not."""
     share_from: Literal["worst", "null"] = "worst"
-    """What that share is counted from: the worst bound, or the hardest null."""
+    """What that share is counted from: the worst bound, or the null hardest to beat."""
     ideal: Callable[[Any], Any] | None = None
     """Evidence -> the same with an ideal explanation, where even that does not reach the bound."""
     ideal_options: dict[str, Any] = field(default_factory=dict)

@@ -29,7 +29,7 @@ def card(entry: Metric) -> dict[str, Any]:
         "range": f"{low:g} to {high:g}",
         "how to read it": entry.card.read,
         "when it misleads": entry.card.misleads,
-        "nulls": "; ".join(f"{b.name}: {b.says}" for b in entry.nulls),
+        "nulls": "; ".join(f"{b.shown}: {b.says}" for b in entry.nulls),
         "needs": "; ".join(needs),
         "options": "\n".join(
             _option(entry, name) for name in entry.options() if len(entry.choices(name)) != 1

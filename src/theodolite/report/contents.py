@@ -111,7 +111,13 @@ def _first(score: Score) -> bool:
 def _nulls_head(scores: Sequence[Score]) -> str:
     """What stands over the nulls: some must be beaten, others must not be exceeded."""
     clean = {looks_for_a_fault(score) for score in scores}
-    return "hardest null" if clean == {False} else "clean null" if clean == {True} else "null"
+    return (
+        "knows nothing, at best"
+        if clean == {False}
+        else "clean null"
+        if clean == {True}
+        else "null"
+    )
 
 
 def _about_histograms(scores: Sequence[Score]) -> str:
@@ -205,7 +211,7 @@ def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
             f"{interval_words(i, score)} over {source_words(i, spec)}" for i in score.intervals
         ],
         "strip": small_strip(score),
-        "null": "" if null is None else f"{null.name} {value_text(null.value, score)}",
+        "null": "" if null is None else f"{null.shown} {value_text(null.value, score)}",
         "lost": loses_to_null(score),
         "best": "" if score.best in score.bounds else percent(score.best, score),
         "n": f"{score.n:,}",

@@ -44,7 +44,7 @@ def note(metric: Metric) -> dict[str, Any]:
         "certificate": facts["certificate"],
         "read": metric.card.read,
         "misleads": metric.card.misleads,
-        "nulls": [(null.name, null.says, null.clean) for null in metric.nulls],
+        "nulls": [(null.shown, null.says, null.clean) for null in metric.nulls],
         "needs": facts["needs"],
         "options": facts["options"],
         "cost": metric.card.cost,
@@ -102,7 +102,7 @@ def _role(metric: Metric) -> str:
             "A verdict may be read from it: it must not exceed its clean null by more than "
             f"{metric.tolerance or 0:g}, by our convention."
         )
-    draws = next((null.name for null in metric.nulls if null.draws_in), "")
+    draws = next((null.shown for null in metric.nulls if null.draws_in), "")
     if metric.reliable_from is None and draws:
         return (
             f"A verdict may be read from it: it must exceed all draws of {draws}, {ENOUGH} at "
@@ -119,7 +119,7 @@ def _role(metric: Metric) -> str:
 
 def _way(metric: Metric) -> str:
     if metric.share_from == "null":
-        return "the way from the hardest null to the best possible"
+        return "the way from the best null to the best possible"
     return "the best possible"
 
 

@@ -79,7 +79,7 @@ def score_html(score: Score) -> str:
 
 def _facts(score: Score) -> list[tuple[str, str]]:
     """What to hold the number against."""
-    facts = [(f"null: {null.name}", percent(null.value, score)) for null in score.nulls]
+    facts = [(f"null: {null.shown}", percent(null.value, score)) for null in score.nulls]
     if score.best not in score.bounds:
         facts.append(("best possible here", percent(score.best, score)))
     facts.append((f"{score.better} is better; counted", f"{score.n:,} {score.n_of}"))

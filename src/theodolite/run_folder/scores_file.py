@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from theodolite.null_words import reader_words
 from theodolite.results import (
     Answer,
     Doubt,
@@ -65,6 +66,15 @@ class NullRecord(Record):
     per_seed: list[float | None] = Field(default_factory=list)
     p: float | None = None
     draws: list[float] = Field(default_factory=list)
+    shown: str = ""
+    """What readers see in place of the name; files of 0.1.0 do not have it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_words(cls, content: Any) -> Any:
+        if isinstance(content, dict) and isinstance(content.get("name"), str):
+            return {"shown": reader_words(content["name"])} | content
+        return content
 
 
 class FaultRecord(Record):
@@ -203,6 +213,7 @@ def _null_record(null: Null) -> NullRecord:
         per_seed=listed(np.array(null.per_seed)),
         p=null.p,
         draws=list(null.draws),
+        shown=null.shown,
     )
 
 
@@ -256,7 +267,8 @@ def _interval_of(interval: IntervalRecord | None) -> Interval | None:
 def _null_of(null: NullRecord) -> Null:
     seeds = tuple(map(_number, null.per_seed))
     away = _interval_of(null.difference)
-    return Null(null.name, _number(null.value), away, seeds, null.p, tuple(null.draws))
+    draws = tuple(null.draws)
+    return Null(null.name, _number(null.value), away, seeds, null.p, draws, null.shown)
 
 
 def score_of(record: ScoreRecord) -> Score:

@@ -74,6 +74,6 @@ def _clean_doubt(score: Score) -> Doubt | None:
         return None
     return Doubt(
         "evidence in doubt",
-        f"{score.null.name} already scores {100 * score.null.value:.1f} %, where it can hold "
+        f"{score.null.shown} already scores {100 * score.null.value:.1f} %, where it can hold "
         "nothing: rows may belong together",
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from theodolite.metrics.catalogue import catalogue, find_metric
+from theodolite.null_words import after_than
 from theodolite.plugins import is_ours
 from theodolite.questions import Question
 from theodolite.results import Answer, Failed, Score, Verdict
@@ -210,10 +211,10 @@ def _score(threshold: ScoreThreshold, score: Score, options: dict[str, Any]) -> 
         against = verdict(score)
         text = against.because.rstrip(".")
         beaten = AGAINST_NULLS[against.answer]
-        unsure = [n.name for n in score.nulls if n.difference is None or math.isnan(n.value)]
+        unsure = [n.shown for n in score.nulls if n.difference is None or math.isnan(n.value)]
         if beaten == "met" and unsure and threshold.by == "surely":
             beaten = "cannot tell"
-            text += f", but whether surely better than {unsure[0]} cannot be told"
+            text += f", but whether better than {after_than(unsure[0])} cannot be told"
         outcomes.append(beaten)
     # the worst counts: what is missed for sure before what cannot be told
     outcome = min(outcomes, key=("not met", "cannot tell", "met").index)

@@ -7,6 +7,7 @@ from scipy.special import stdtrit
 
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.certified import certificate_of
+from theodolite.null_words import after_than
 from theodolite.questions import QUESTIONS
 from theodolite.results import Answer, Doubt, FaultTest, Null, Reason, Score, Verdict
 from theodolite.stats.draws import OF_USE as OF_USE_OVER_DRAWS
@@ -202,7 +203,7 @@ def _better(score: Score, alpha: float) -> Verdict:
     if not distances:
         return _too_few_draws(score, chance)
     hardest = min(distances, key=lambda d: d.gain)
-    against = f"{hardest.null.name} ({percent(hardest.null.value, score)})"
+    against = f"{after_than(hardest.null.shown)} ({percent(hardest.null.value, score)})"
     if _is_empty(score, hardest):
         because = f"{_value_text(score)}: {against} scores the same, whatever is explained."
         if abs(score.best - hardest.null.value) <= EMPTY:
@@ -268,7 +269,7 @@ def _besides_text(score: Score) -> str:
         model, distance = model_of(score, null), distance_of(score, null)
         if model is not None and model.beaten and distance is not None:
             sure = "" if distance.gain > 0 and distance.p <= ALPHA else "not surely "
-            against = f"{null.name}: {percent(null.value, score)}"
+            against = f"{null.shown}: {percent(null.value, score)}"
             parts.append(f", {sure}{model.beaten} ({against})")
     return "".join(parts)
 
@@ -288,7 +289,7 @@ def _is_empty(score: Score, hardest: Distance) -> bool:
 
 def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdict:
     """No where an effect of use is ruled out; else nothing can be told yet."""
-    against = f"{lost.null.name} ({percent(lost.null.value, score)})"
+    against = f"{after_than(lost.null.shown)} ({percent(lost.null.value, score)})"
     most = lost.most(alpha)
     least_seen = detectable(lost.error, lost.df, 1 - alpha)
     seen = seen_text(least_seen, score)
@@ -350,21 +351,22 @@ def _against_clean(score: Score, alpha: float) -> Verdict:
     accepted = find_metric(score.metric).tolerance or 0.0
     allowed = f"up to {percent(accepted, score)} is accepted"
     assert score.null is not None  # noqa: S101  else it is undefined
-    clean = f"{score.null.name} ({percent(score.null.value, score)})"
+    clean = f"{after_than(score.null.shown)} ({percent(score.null.value, score)})"
     if test is None:
         because = f"{text}; how far that is from {clean} could not be told."
         return _answer(score, "cannot tell", because, "undefined")
     least_seen = detectable(test.error, test.df, 1 - alpha)
     if test.p_too_much <= alpha:
-        return _answer(score, "no", f"{text}, surely more than {clean}; {allowed}.")
+        return _answer(score, "no", f"{text}, more than {clean}; {allowed}.")
     if test.p_free <= alpha:
-        because = f"{text}, about as {clean}; {allowed}."
+        because = f"{text}, about as much as {clean}; {allowed}."
         return _answer(score, "yes", because, detectable=least_seen)
     if test.p_some <= alpha and test.low > -1e-12:
-        because = f"{text}, more than {clean}, but not surely too much; {allowed}."
+        because = f"{text}, more than {clean}, but perhaps not too much; {allowed}."
         return _answer(score, "partly", because, detectable=least_seen)
     because = (
-        f"{text}, too uncertain to be told from {clean}; {allowed}, and one below "
+        f"{text}, too uncertain to be told from {score.null.shown} "
+        f"({percent(score.null.value, score)}); {allowed}, and one below "
         f"{percent(least_seen, score)} would be missed."
     )
     return _answer(score, "cannot tell", because, "underpowered", detectable=least_seen)

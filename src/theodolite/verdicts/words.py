@@ -3,7 +3,7 @@
 import math
 
 from theodolite.metrics.catalogue import catalogue
-from theodolite.results import Score
+from theodolite.results import Better, Score
 
 
 def is_share(score: Score) -> bool:
@@ -39,6 +39,15 @@ def interval_text(score: Score) -> str:
     if is_share(score):
         return f" [{100 * max(low, 0.0):.1f}, {100 * max(high, 0.0):.1f}]"
     return f" [{low:.2f}, {high:.2f}]"
+
+
+def better_text(better: Better) -> str:
+    """Which way is better, for a column of a table.
+
+    >>> better_text("lower")
+    '↓ lower'
+    """
+    return "↑ higher" if better == "higher" else "↓ lower"
 
 
 def of_best(score: Score) -> str:

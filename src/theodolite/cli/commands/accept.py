@@ -86,7 +86,7 @@ def accept_score(
     cache: Cache = None,
     as_json: Json = False,
 ) -> None:
-    """Foretell how people would rate explanations."""
+    """Predict how people would rate explanations."""
     from theodolite.cli.tables import print_table
     from theodolite.pipelines.acceptance.embedding import StandsIn
     from theodolite.pipelines.acceptance.scoring import (

@@ -65,7 +65,8 @@ def audit(
         Path | None, typer.Option(help="Its weights (.safetensors); else timm fetches them.")
     ] = None,
     layer: Annotated[
-        str | None, typer.Option(help="Its layer to look at; else the last with places.")
+        str | None,
+        typer.Option(help="Its layer to look at; default: the last layer with a spatial grid."),
     ] = None,
     data: Annotated[
         Path | None, typer.Option(help="The folder of a data set of pictures with concepts.")

@@ -54,7 +54,7 @@ def _print_pair(pair: "Comparison") -> None:
         sentence,
         shortage_text,
     )
-    from theodolite.verdicts.words import percent
+    from theodolite.verdicts.words import better_text, percent
 
     typer.echo(printable(sentence(pair), 1000))
     rows = []
@@ -72,8 +72,9 @@ def _print_pair(pair: "Comparison") -> None:
         )
         words = (outcome_text(line), line.why, shortage_text(line))
         outcome = ". ".join(part[0].upper() + part[1:] for part in words if part)
-        rows.append((verdict_pair.asks, answer, *values, difference, outcome))
-    heads = ("question", "answer", pair.first.name, pair.second.name, "difference", "")
+        better = better_text(line.score.better)
+        rows.append((verdict_pair.asks, answer, *values, better, difference, outcome))
+    heads = ("question", "answer", pair.first.name, pair.second.name, "better", "difference", "")
     print_table(heads, rows, right=(2, 3))
 
 
@@ -144,7 +145,7 @@ def leaderboard(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Runs about the same samples in one table; those not surely different share their places."""
+    """Runs about the same samples in one table; where a difference may be 0, places are shared."""
     from theodolite.cli.progress import show_progress
     from theodolite.comparison.leaderboard import leaderboard as standings
     from theodolite.errors import EvidenceError
@@ -182,8 +183,9 @@ def _print_board(board: "Board") -> None:
     from theodolite.cli.tables import print_table
     from theodolite.comparison.runs import key_of
     from theodolite.errors import printable
+    from theodolite.metrics.catalogue import catalogue
     from theodolite.report.pages.leaderboard import sentences
-    from theodolite.verdicts.words import interval_text, percent
+    from theodolite.verdicts.words import better_text, interval_text, percent
 
     for text in sentences(board):
         typer.echo(printable(text, 1000))
@@ -202,7 +204,11 @@ def _print_board(board: "Board") -> None:
         same = standing.same_as and f"same evidence as {standing.same_as}"
         text = "; ".join(filter(None, (seal, standing.note, same)))
         rows.append((standing.place, standing.run.name, *cells, text))
-    print_table(("place", "run", *board.columns, ""), rows)
+    metrics = catalogue()
+    ways = {key[0]: f" ({better_text(metrics[key[0]].better)})" for key in board.columns.values()
+            if key[0] in metrics}  # fmt: skip
+    heads = [f"{question}{ways.get(key[0], '')}" for question, key in board.columns.items()]
+    print_table(("place", "run", *heads, ""), rows)
 
 
 def _board_json(board: "Board") -> dict[str, Any]:

@@ -88,7 +88,9 @@ def dissect(
     ] = None,
     layer: Annotated[
         str | None,
-        typer.Option(help="The layer whose units to dissect; else the last with places."),
+        typer.Option(
+            help="The layer whose units to dissect; default: the last layer with a spatial grid."
+        ),
     ] = None,
     units: Annotated[int | None, typer.Option(help="Only the first so many units.", min=1)] = None,
     length: Annotated[int, typer.Option(help="Concepts in a formula.", min=1, max=10)] = 3,

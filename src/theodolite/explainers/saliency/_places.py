@@ -47,7 +47,7 @@ class Place:
 
 
 def find_place(request: ExplanationRequest) -> Place:
-    """The layer that was named, else the last with places; found by one pass of one picture."""
+    """The layer that was named, else the last with a spatial grid; one picture is passed for it."""
     rows, columns = request.pictures.shape[2:]
     seen = _seen(request)
     name = request.layer if request.layer is not None else _last(seen, rows / columns)

@@ -89,6 +89,6 @@ class PredictedRatingCorrelation(Pooled):
 
 
 def _known(evidence: RatingEvidence) -> Bool[np.ndarray, " samples"]:
-    """Whether somebody voted and something is foretold."""
+    """Whether somebody voted and something is predicted."""
     voted = ~np.isnan(evidence.ratings).all(axis=1)
     return np.asarray(voted & ~np.isnan(np.asarray(evidence.predicted, np.float64)))

@@ -48,7 +48,7 @@ from theodolite.metrics.shared.ranking import (
     card=Card(
         asks="Of the concepts that the explanation names first, how many are in the picture?",
         read="0.8 means that four of five named concepts are there. Compare with always naming the "
-        "most common concepts: an explanation that does not beat that list tells nothing about "
+        "commonest concepts: an explanation that does not beat that list tells nothing about "
         "this sample. The best possible is below 1 where samples have fewer concepts than are "
         "named. From 0.8 of the best on we would rely on it; that line is a convention. Quoted for "
         "the first five concepts, or for the first half where there are fewer than ten: of all of "

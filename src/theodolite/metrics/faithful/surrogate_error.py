@@ -26,7 +26,7 @@ from theodolite.metrics.faithful.frame import MAY_USE, USES_IF, Projection, Surr
         asks="How far is the sum of concepts times importances from the output?",
         read="In units of the outputs; 0 is the layer itself. Compare with always answering "
         "the average: an explanation that does not beat it says less than no explanation. From a "
-        "tenth of the hardest null on down we would rely on it, which is a convention.",
+        "tenth of the best null on down we would rely on it, which is a convention.",
         misleads="Outputs have no common scale, so two networks cannot be compared by it. All "
         "classes count alike: a network with a thousand classes can be explained well for "
         "all but the one that matters.",

@@ -1,4 +1,4 @@
-"""Are the concepts free of what they should not carry?
+"""Do the concepts carry only what their names say?
 
 Written by `python -m theodolite.metrics`; do not edit.
 """

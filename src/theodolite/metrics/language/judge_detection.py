@@ -36,7 +36,7 @@ from theodolite.metrics.language._judgements import USES_IF, Over, Scores, judge
         asks="Does a judge who reads the explanation know in which texts the latent is active?",
         read="0.5 is a judge who always answers the same. Accuracy and F1 are as published, and "
         "start higher: read them beside the judges who always say no or yes. From half of the way "
-        "from the hardest null to 1 on we would rely on the explanation; a convention.",
+        "from the best null to 1 on we would rely on the explanation; a convention.",
         misleads="Texts in which the latent is active may differ from the others in more than "
         "that: where they are longer, or about another thing, a judge needs no explanation. "
         "Match their lengths, and ask with the explanation of another latent too.",

@@ -1,1 +1,1 @@
-"""Are the concepts free of what they should not carry?"""
+"""Do the concepts carry only what their names say?"""

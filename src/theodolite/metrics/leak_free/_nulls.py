@@ -65,7 +65,8 @@ def _nothing_but_some_concepts(
 
 CLEAN = NullModel(
     "nothing but the concept",
-    "each concept's values dealt out among samples that agree on it: it then tells nothing else",
+    "each concept's values shuffled among the samples with the same true concept: what remains is "
+    "estimation error",
     _nothing_but_the_concept,
     of_columns=_nothing_but_some_concepts,
     clean=True,
@@ -86,7 +87,8 @@ def _vectors_of_some_concepts(
 
 CLEAN_VECTORS = NullModel(
     "nothing but the concept",
-    "each concept's vectors dealt out among samples that agree on it: they then tell nothing else",
+    "each concept's vectors shuffled among the samples with the same true concept: what remains is "
+    "estimation error",
     _vectors_of_the_concept,
     of_columns=_vectors_of_some_concepts,
     clean=True,

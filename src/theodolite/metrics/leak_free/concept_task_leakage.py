@@ -41,8 +41,8 @@ from theodolite.stats.information import plug_in_terms, ross_columns
     card=Card(
         asks="Does a concept's value tell more about the answer than the true concept does?",
         read="0.1 means that, on average, a concept's value tells a tenth of what there is to know "
-        "about the label more than the true concept. Compare with nothing but the concept: what is "
-        "above that is leakage.",
+        "about the label more than the true concept. Compare with the score without leakage: "
+        "what is above that is leakage.",
         misleads=f"{AS_CATEGORIES} "
         "Blind to leakage into a concept that is learnt badly: what the value fails to "
         "say about the label through the concept hides what it says beside it (a dial of planted "

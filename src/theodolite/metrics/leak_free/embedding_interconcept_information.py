@@ -38,7 +38,7 @@ Form = Annotated[
     card=Card(
         asks="How much do the vectors of one concept tell about the other concepts?",
         read="0 for nothing, about 1 where one concept's vectors give every other concept. What is "
-        "above nothing but the concept is leakage.",
+        "above the score without leakage is leakage.",
         misleads="Related true concepts raise it without any leakage. The formula of the paper "
         "takes half of the ordered pairs and changes with the order of the concepts (0.1709 "
         "against 0.0854 in the worked example).",

@@ -31,7 +31,7 @@ from theodolite.stats.grouped_weights import RowWeights
     card=Card(
         asks="How much do the vectors of one concept tell about the answer?",
         read="0 for nothing, about 1 where one concept's vectors alone settle the label. What is "
-        "above nothing but the concept is leakage.",
+        "above the score without leakage is leakage.",
         misleads="In many dimensions nearest neighbours are far and estimates biased: compare "
         "models of one dimension only, at one number of samples. There is no comparison with the "
         "true concept in the definition; the null beside it gives one.",

@@ -36,7 +36,7 @@ from theodolite.stats.neighbours import label_vector_terms, one_of_each_cluster
         asks="Of what the true concept leaves open about the answer, how much do its vectors tell?",
         read="0.1 means that, on average, a concept's vectors tell a tenth of what the true "
         "concept leaves open about the label. "
-        "Up to 0.05 above nothing but the concept we would accept, "
+        "Up to 0.05 above the score without leakage we would accept, "
         "which is a convention.",
         misleads="As for single values: gradings that have to do with the label count too. In many "
         "dimensions estimates are too low rather than too high. Rows that repeat others must be "

@@ -33,8 +33,8 @@ from theodolite.stats.grouped_weights import RowWeights
         read="The share of one value's variation that the other explains among samples that agree "
         "on both concepts: 0 for none, 1 where one gives the other. Comparable over numbers of "
         "samples from about 25 per combination of two concepts on; below that it is too low. Up to "
-        "0.05 above nothing but the concept we would accept, which is a convention. Whole numbers "
-        "(two values) cannot score above 0.75 by this scale.",
+        "0.05 above the score without leakage we would accept, which is a convention. Whole "
+        "numbers (two values) cannot score above 0.75 by this scale.",
         misleads="Anything that both values share and the concepts do not say counts: a blurred "
         "picture that makes all values timid, or graded inputs that are related, looks like "
         "leakage. It says that values are not only concepts; compare with a model whose concepts "

@@ -56,7 +56,7 @@ def squared_distance(learnt: Matrix, oracle: Matrix) -> Float[np.ndarray, "*rows
     card=Card(
         asks="Can a concept's value predict the others better or worse than the true concept can?",
         read="0 if each value predicts every concept exactly as well as the true concept does. "
-        "Compare with nothing but the concept, not with 0.",
+        "Compare with the score without leakage, not with 0.",
         misleads="Badly learnt concepts raise it (the diagonal enters), so do networks that were "
         "trained on few samples: with 50 passes in batches of 2,048 a set of a thousand samples "
         "gives 50 steps. It knows nothing about the label. A hard bottleneck without leakage "

@@ -40,8 +40,8 @@ from theodolite.stats.neighbours import label_terms, one_of_each_cluster
     card=Card(
         asks="Of what the true concept leaves open about the answer, how much does its value tell?",
         read="0.1 means that, on average, a concept's value tells a tenth of what the true concept "
-        "leaves open about the label. Compare with nothing but the concept; up to 0.05 above it we "
-        "would accept, which is a convention.",
+        "leaves open about the label. Compare with the score without leakage; up to 0.05 above "
+        "it we would accept, which is a convention.",
         misleads="Whatever the value grades beyond yes and no counts, if it has to do with the "
         "label: a long horn told from a short one is not smuggling, but looks like it. Where "
         "inputs are graded and concepts related, an honest model scores above 0 too: compare with "

@@ -62,7 +62,7 @@ Regions = Annotated[int, Field(ge=1, description="Parts that the picture is divi
     card=Card(
         asks="Is the concept's point inside the region where the model sees that concept?",
         read="With alpha = 1 the region is a twelfth of the picture, with 6 a half: chance is "
-        "alpha / 12. Compare with the image centre: photographers put things there. From 0.8 on "
+        "alpha / 12. Compare with always the middle: photographers put things there. From 0.8 on "
         "we would rely on it; that line is a convention.",
         misleads="A map that covers the whole animal holds all its parts when alpha is large. The "
         "concept need not exist in the picture: read it beside concept existence.",

@@ -17,7 +17,7 @@ from theodolite.models.acceptance.scorer import Features, Scorer, scorer_from
 ARRAYS, CARD, READ = "score.safetensors", "card.json", "CARD.md"
 PERCENT = 101
 LIMITS = (
-    "It foretells what the raters of these votes would say, on explanations like those that they "
+    "It predicts what the raters of these votes would say, on explanations like those that they "
     "saw. It does not tell whether an explanation is true of the model.",
     "What people accept can be learnt from traits that do not make an explanation good, such as "
     "its length. An explanation that is made to score high may score high for such a reason.",
@@ -158,7 +158,7 @@ def card_text(card: ScoreCard) -> str:
     lines = [
         f"# {_cell(card.name)}",
         "",
-        f"Foretells how people rate an explanation: {_cell(card.question)}, answers {scale}.",
+        f"Predicts how people rate an explanation: {_cell(card.question)}, answers {scale}.",
         "",
         f"- learnt from: {_cell(card.trained_on)}, {card.explanations:,} explanations"
         f"{_of_groups(card)}, {_cell(card.aggregate)} of the votes",

@@ -38,7 +38,7 @@ def concept_values(logits: Tensor, encoding: Encoding) -> Tensor:
 
 
 class ConceptBottleneck(nn.Module):
-    """Inputs to concepts, and nothing but the concepts to classes :cite:p:`koh2020concept`."""
+    """Inputs to concepts, and from these alone to classes :cite:p:`koh2020concept`."""
 
     def __init__(self, encoder: nn.Module, head: nn.Module, encoding: Encoding = "soft") -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""Votes, a score learnt from them, and how well it foretells others."""
+"""Votes, a score learnt from them, and how well it predicts others."""

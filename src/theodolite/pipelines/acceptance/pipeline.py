@@ -1,4 +1,4 @@
-"""A score that is learnt from people's ratings of explanations, and how well it foretells them."""
+"""A score that is learnt from people's ratings of explanations, and how well it predicts them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -105,7 +105,7 @@ class AcceptancePipeline:
     notes: tuple[str, ...] = ()
 
     def make(self, data: VotedExplanations, context: WorkContext) -> Produced:
-        """Learn all scores, and let each foretell votes on what it has not seen."""
+        """Learn all scores, and let each predict votes on what it has not seen."""
         return self.learn(data, context).produced
 
     def learn(self, data: VotedExplanations, context: WorkContext) -> Learnt:

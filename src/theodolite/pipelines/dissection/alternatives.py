@@ -128,7 +128,8 @@ def own_accuracy(
 
     Args:
         maps: What the layer gave.
-        backbone: The network; the layer is its last with places, or that before its activation.
+        backbone: The network; the layer is its last with a spatial grid, or that before its
+            activation.
         layer: See there.
         labels: The class of each picture.
         known: From a class of the data to that of the network.

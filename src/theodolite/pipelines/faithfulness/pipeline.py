@@ -167,7 +167,7 @@ class FaithfulnessPipeline:
         )  # fmt: skip
 
     def _answers(self) -> str:
-        return "the stand-in" if self.head == "probe" else "the network"
+        return "the reference layer" if self.head == "probe" else "the network"
 
     def _subject(self, data: LabelledPictures | ConceptData | MaskData) -> Subject:
         """Concepts of the first method; of a fitted layer, if the network has other classes."""

@@ -114,7 +114,7 @@ def facts(
     entries.append(("test pictures with maps", len(work.maps.rows)))
     if answers is not None:
         right = answers.outputs[work.test].argmax(axis=1) == data.labels[work.test]
-        of = "the stand-in" if answers.by == FITTED else "the network"
+        of = "the reference layer" if answers.by == FITTED else "the network"
         entries.append((f"test accuracy of {of}", float(right.mean())))
     return entries
 

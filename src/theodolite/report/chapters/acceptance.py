@@ -1,4 +1,4 @@
-"""The part of a report about people: how far they agree, and whether that can be foretold."""
+"""The part of a report about people: how far they agree, and whether that can be predicted."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ AGREEMENT = {
     "rater_correlation": ("one against the mean of the others (Spearman)", {}),
     "acceptance": ("mean vote, from lowest to highest (%)", {}),
 }
-FORETOLD = {
+PREDICTED = {
     "predicted_rating_correlation": "rank correlation with the votes",
     "predicted_rating_agreement": "agreement with the votes (QWK)",
     "predicted_rating_error": "squared error",
@@ -59,7 +59,7 @@ def acceptance_chapter(
     return {
         "answers": _answers(evidence),
         "agreement": _agreement(scores, models, spec),
-        "foretold": _learned_scores(scores, models, spec),
+        "predicted": _learned_scores(scores, models, spec),
         "calibration": _calibration(evidence),
         "examples": _examples(material),
         "correlations": _correlations(material),
@@ -122,7 +122,7 @@ def _learned_scores(
     """Learned scores, the best first, and what a person reaches above them."""
     own = {s.metric: s for s in reversed(scores)}
     learned = [m for m in models if m.about.get("kind") == "learned score"]
-    columns = [name for name in FORETOLD if name in own]
+    columns = [name for name in PREDICTED if name in own]
     if not columns:
         return None
     model_scores = [(m, {s.metric: score_of(s) for s in reversed(m.scores)}) for m in learned]
@@ -146,7 +146,7 @@ def _learned_scores(
         for name in columns
     ]
     return {
-        "columns": [(FORETOLD[n], f"{catalogue()[n].better} is better") for n in columns],
+        "columns": [(PREDICTED[n], f"{catalogue()[n].better} is better") for n in columns],
         "rows": rows,
         "people": people if any(cell["value"] != "–" for cell in people) else None,
     }
@@ -179,7 +179,7 @@ def _format_value(value: float, score: Score) -> str:
 
 
 def _calibration(evidence: RatingEvidence) -> dict[str, Any] | None:
-    """The mean vote of explanations that are foretold about alike."""
+    """The mean vote of explanations with about the same prediction."""
     if evidence.predicted is None:
         return None
     votes = np.asarray(evidence.ratings)
@@ -195,16 +195,12 @@ def _calibration(evidence: RatingEvidence) -> dict[str, Any] | None:
     for at, rows in enumerate(np.array_split(order, BINS)):
         value, half = float(mean[rows].mean()), 1.96 * float(mean[rows].std()) / len(rows) ** 0.5
         says = (
-            f"foretold {predictions[rows].mean():.2f}: voted {value:.2f}, {len(rows)} explanations"
+            f"predicted {predictions[rows].mean():.2f}: voted {value:.2f}, {len(rows)} explanations"
         )
         points.append(Point(at, value, value - half, value + half, predictions[rows].mean(), says))
         names.append(f"{predictions[rows].mean():.2f}")
     ends = (float(evidence.scale[0]), float(evidence.scale[-1]))
-    return {
-        "svg": chart(
-            [PlotLine("votes", 0, tuple(points))], names, ends, "Votes by what was foretold"
-        )
-    }
+    return {"svg": chart([PlotLine("votes", 0, tuple(points))], names, ends, "Votes by prediction")}
 
 
 def _examples(material: RunMaterial) -> list[dict[str, Any]]:
@@ -217,8 +213,8 @@ def _examples(material: RunMaterial) -> list[dict[str, Any]]:
     votes = np.array([np.nan if v is None else v for v in table["rating"]], float)
     known = np.flatnonzero(~np.isnan(predictions + votes))
     chosen = (
-        ("Foretold to be accepted most", known[np.argsort(-predictions[known], kind="stable")][:3]),
-        ("Foretold to be accepted least", known[np.argsort(predictions[known], kind="stable")][:3]),
+        ("Highest predicted acceptance", known[np.argsort(-predictions[known], kind="stable")][:3]),
+        ("Lowest predicted acceptance", known[np.argsort(predictions[known], kind="stable")][:3]),
         (
             "Misjudged most",
             known[np.argsort(-np.abs(predictions - votes)[known], kind="stable")][:3],

@@ -187,12 +187,12 @@ def _null(score: Score) -> str:
     null = score.null
     if null is None or math.isnan(null.value):
         return NOTHING
-    return f"{value_latex(null.value)} ({latex_text(null.name)})"
+    return f"{value_latex(null.value)} ({latex_text(null.shown)})"
 
 
 def _null_head(scores: Sequence[Score]) -> str:
     clean = {looks_for_a_fault(score) for score in scores}
-    return "Hardest null" if clean == {False} else "Clean null" if clean == {True} else "Null"
+    return "Knows nothing" if clean == {False} else "Clean null" if clean == {True} else "Null"
 
 
 def _caption(runs: Sequence[LatexRun], own: Sequence[Sequence[Score]]) -> str:

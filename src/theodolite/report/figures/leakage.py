@@ -86,7 +86,7 @@ def heights(tallest: int, *, logarithmic: bool) -> Heights:
 
 
 def activations(groups: Sequence[BinCounts], bins: Bins, tall: Heights, caption: str) -> Markup:
-    """A concept's values: samples with it upwards, without it downwards, fewer in front of more."""
+    """A concept's values: samples with it upwards, without it downwards, in outlines."""
     left, right, middle = 40.0, 258.0, 20 + REACH
     x = bins.scale.between(left, right)
     parts = []
@@ -110,7 +110,7 @@ def activations(groups: Sequence[BinCounts], bins: Bins, tall: Heights, caption:
         parts.append(text(tick_text(t, (0, 2)), x(t), middle + REACH + 19))
     parts.append(text("concept there", left, 12, "start"))
     parts.append(text("concept not there", left, middle + REACH + 37, "start"))
-    return drawing("panel", (270, 206), caption, parts)
+    return drawing("panel outlines", (270, 206), caption, parts)
 
 
 @dataclass(frozen=True)

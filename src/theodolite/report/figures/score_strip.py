@@ -108,9 +108,9 @@ def _counts(score: Score, null: Null) -> bool:
 def _null_mark(score: Score, null: Null) -> NullMark:
     model = model_of(score, null) if score.metric in catalogue() else None
     if model is None or not model.draws_in or not null.draws:
-        return NullMark(null.name, null.value)
+        return NullMark(null.shown, null.value)
     best = (max if score.better == "higher" else min)(null.draws)
-    return NullMark(f"{null.name}, best of {len(null.draws)}", best)
+    return NullMark(f"{null.shown}, best of {len(null.draws)}", best)
 
 
 def zones_on(score: Score, axis: StripAxis) -> tuple[Zone, ...]:

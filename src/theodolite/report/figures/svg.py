@@ -90,7 +90,7 @@ def points(css: str, places: Iterable[Spot], shape: str) -> str:
 
 
 def mark(style: int, x: Number, y: Number, title: str = "") -> str:
-    """The mark of a line or group, which tells what it stands for when pointed at."""
+    """The mark of a line or group, which tells its meaning when pointed at."""
     tooltip = f"<title>{escape(title)}</title>" if title else ""
     return (
         f'<path class="mark c{style % STYLES}" transform="translate({px(x)} {px(y)})" '

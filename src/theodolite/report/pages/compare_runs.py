@@ -178,7 +178,7 @@ def _value_parts(score: Score | None) -> tuple[str, ...]:
     if score is None:
         return "–", "", ""
     null = score.null
-    beside = "" if null is None else f"{null.name}: {percent(null.value, score)}"
+    beside = "" if null is None else f"{null.shown}: {percent(null.value, score)}"
     parts = percent(score.value, score), interval_text(score).strip(), beside
     return tuple(part.replace(" %", "\u00a0%") for part in parts)
 

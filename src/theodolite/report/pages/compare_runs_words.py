@@ -13,7 +13,7 @@ from theodolite.results import Interval, Score
 THESE: dict[Outcome, str] = {
     "better": "better on these models",
     "worse": "worse on these models",
-    "undecided": "not surely different on these models",
+    "undecided": "no difference shown on these models",
     "cannot be told": "too few samples to tell these models apart",
     "the same": "the very same evidence",
     "not comparable": "not comparable",

@@ -85,13 +85,14 @@ def _first(board: Board) -> str:
     if len(leaders) == 1:
         but = ", but fails a question" if leaders[0].noes else ""
         name = leaders[0].run.name
-        return f"{name} is surely first of {len(placed)} runs on {board.why}{but}."
+        return f"{name} is first of {len(placed)} runs on {board.why}{but}."
     if len(leaders) == len(placed):
-        return f"None of {len(placed)} runs on {board.why} is surely better than another."
+        none = f"None of {len(placed)} runs on {board.why} is better than another"
+        return f"{none} (all intervals include 0, Holm)."
     names = ", ".join(row.run.name for row in leaders)
     return (
         f"{names} share the first place of {len(placed)} runs on {board.why}: "
-        "they are not surely different."
+        "no difference excludes 0 (Holm)."
     )
 
 
@@ -176,12 +177,12 @@ def _null(score: Score) -> str:
     null = score.null
     if null is None:
         return ""
-    return f"{null.name} {percent(null.value, score)}".replace(" %", "\u00a0%")
+    return f"{null.shown} {percent(null.value, score)}".replace(" %", "\u00a0%")
 
 
 def _why(score: Score, answer: str, *, comparable: bool) -> str:
     if not comparable:
         return f"another score: {full_title(score)}"
     if answer == "no":
-        return "does not hold up against its null"
+        return "no better than knowing nothing"
     return "cannot tell" if answer == "cannot tell" else ""
