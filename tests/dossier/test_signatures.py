@@ -12,6 +12,8 @@ import pytest
 from support.runs.command_line import Result, theodolite
 from support.runs.gated import small_evidence, small_run
 from support.runs.signing import ADA, new_key, signed_dossier, signers_file
+from theodolite.bridges._logged import logged
+from theodolite.report.exports.markdown_text import markdown_text
 from theodolite.run_folder.seal import seal
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs OpenSSH")
@@ -217,6 +219,26 @@ def test_a_stranger_checks_with_openssh_alone(place: Path, tmp_path: Path) -> No
     (stranger / "statement.json").write_bytes((stranger / "statement.json").read_bytes() + b" ")
     changed = subprocess.run(run, cwd=stranger, env=alone, capture_output=True, check=False)
     assert changed.returncode != 0
+
+
+def test_model_cards_and_trackers_name_who_signed(place: Path, tmp_path: Path) -> None:
+    options = ("--model-card", tmp_path / "card.md", "--signed", place / "dossier")
+    result = theodolite("export", place / "run", *options)
+    assert result.returncode == 0, result.stderr
+    card = (tmp_path / "card.md").read_text()
+    words = logged(place / "run", place / "dossier").words
+    assert words["theodolite.claim"] == "These strokes decide"
+    assert "Ada Example (head of quality) signed for" in words["theodolite.signed_by"]
+    for text in ("Ada Example", "ED25519 key SHA256:", words["theodolite.bottom_line"]):
+        assert markdown_text(text) in card
+    other = small_run(tmp_path / "run")
+    (other / "produced.json").write_text((other / "produced.json").read_text() + " ")
+    seal(other)
+    refused(theodolite("export", other, *options, "--overwrite"), "another manifest.json")
+    unsigned = shutil.copytree(place / "dossier", tmp_path / "unsigned")
+    (unsigned / "statement.json.sig").unlink()
+    plain = theodolite("export", place / "run", *options[:3], unsigned, "--overwrite")
+    assert plain.returncode == 2 and "no signature" in plain.stderr
 
 
 def test_a_list_of_signers_inside_the_dossier_is_none(place: Path, dossier: Path) -> None:

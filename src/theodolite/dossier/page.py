@@ -1,21 +1,17 @@
 """The dossier for people: seven parts on sheets of A4, which need no script."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
-
-from markupsafe import Markup
 
 from theodolite.dossier.content import AnswerRecord, DossierFile, asked_verdicts
 from theodolite.dossier.facts import NOT_STATED, DossierFacts
 from theodolite.dossier.signatures import NAMESPACE
 from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
-from theodolite.report.page import TEMPLATES, templates
+from theodolite.report.page import page_text
 from theodolite.results import Verdict
 
-STYLES = ("report.css", "dossier.css")
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 MOST_LIMITS = 12
 RESULTS = {
     "PASSED": "passed",
@@ -34,26 +30,23 @@ def dossier_page(
     content: DossierFile, verdicts: Sequence[Verdict], files: Mapping[str, bytes]
 ) -> bytes:
     """The page; ``files`` are those that lie beside it, whose digests it prints."""
-    css = "".join((TEMPLATES / name).read_text("utf-8") for name in STYLES)
     facts = content.facts
-    page = templates().get_template("dossier.html.j2").render(
-        css=Markup(css),  # noqa: S704  our own files
-        policy=POLICY,
-        dossier=content,
-        facts=facts,
-        stated=_stated(facts),
-        result=_result_text(content),
-        with_code=with_code,
-        cards=_cards(content.answers, verdicts),
-        digests=[(name, hashlib.sha256(data).hexdigest()) for name, data in sorted(files.items())],
-        limits=content.limits[:MOST_LIMITS],
-        more_limits=max(0, len(content.limits) - MOST_LIMITS),
-        misreadings=MISREADINGS,
-        key=strip_key(f"{100 * content.run.level:g} % interval"),
-        namespace=NAMESPACE,
-        not_stated=NOT_STATED,
-    )  # fmt: skip
-    return page.encode()
+    parts = {
+        "dossier": content,
+        "facts": facts,
+        "stated": _stated(facts),
+        "result": _result_text(content),
+        "with_code": with_code,
+        "cards": _cards(content.answers, verdicts),
+        "digests": [(name, sha256(data).hexdigest()) for name, data in sorted(files.items())],
+        "limits": content.limits[:MOST_LIMITS],
+        "more_limits": max(0, len(content.limits) - MOST_LIMITS),
+        "misreadings": MISREADINGS,
+        "key": strip_key(f"{100 * content.run.level:g} % interval"),
+        "namespace": NAMESPACE,
+        "not_stated": NOT_STATED,
+    }
+    return page_text("dossier.html.j2", parts, styles=["dossier.css"]).encode()
 
 
 def _stated(facts: DossierFacts) -> list[tuple[str, str]]:
@@ -75,7 +68,7 @@ def _stated(facts: DossierFacts) -> list[tuple[str, str]]:
 
 
 def _result_text(content: DossierFile) -> str:
-    by = "by the thresholds on part 2" if content.gate else "no thresholds were stated"
+    by = "by the thresholds in part 2" if content.gate else "no thresholds were stated"
     return f"{RESULTS[content.result]} ({by})"
 
 

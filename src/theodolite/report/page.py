@@ -40,22 +40,35 @@ def write_page(  # noqa: PLR0913  options are keywords
         loads_scripts: Whether our scripts load further ones from beside the page; what is in the
             page's own markup still cannot.
     """
+    policy = _policy(scripts, loads_scripts=loads_scripts)
+    page = page_text(template, content, policy, scripts=scripts, styles=styles)
+    with all_or_nothing(path) as stream:
+        stream.write(_with_pictures(page, pictures).encode())
+    return path
+
+
+def page_text(
+    template: str,
+    content: dict[str, Any],
+    policy: str = "",
+    *,
+    scripts: Sequence[str] = (),
+    styles: Sequence[str] = (),
+) -> str:
+    """A template filled, with the styles that all pages have; without scripts none may run."""
     css = "".join(
         (TEMPLATES / name).read_text("utf-8") for name in ("report.css", "strips.css", *styles)
     )
-    page = (
+    return (
         templates()
         .get_template(template)
         .render(
             css=Markup(css),  # noqa: S704  our own files
-            policy=Markup(_policy(scripts, loads_scripts=loads_scripts)),  # noqa: S704  our own words and digests
+            policy=Markup(policy or _policy(())),  # noqa: S704  our own words and digests
             scripts=[Markup(script) for script in scripts],  # noqa: S704  our own files
             **content,
         )
     )
-    with all_or_nothing(path) as stream:
-        stream.write(_with_pictures(page, pictures).encode())
-    return path
 
 
 def templates() -> jinja2.Environment:
