@@ -191,6 +191,7 @@ def test_the_same_attributions_have_not_drifted_at_all() -> None:
     drift = theodolite.attribution_drift(old, old, at_most=0.0, resampling=DRAWS)
     assert drift.answer == "yes"
     assert (drift.value, drift.drift.interval.low, drift.drift.interval.high) == (0, 0, 0)
+    assert not drift.drift.low.any() and not drift.drift.high.any()
 
 
 def test_rows_of_one_cluster_are_drawn_together() -> None:
@@ -232,12 +233,13 @@ def test_the_interval_covers_the_drift_of_the_population(
     n: int, p: int, move: float, tail: float
 ) -> None:
     """Also where nothing drifts, and every percentile of resamples lies above the truth."""
-    draws, random = 1000 if FULL else 100, np.random.default_rng(0)
+    draws = 300 if FULL else 100
+    random = np.random.default_rng([n, p, int(10 * move), int(10 * tail)])
     samples = Samples(index=np.arange(n))
     missed = 0
-    for _ in range(draws):
+    for seed in range(draws):
         (old, new), truth = planted(random, n, p, move, tail)
-        interval = share_drift([old], [new], samples, DRAWS).interval
+        interval = share_drift([old], [new], samples, Resampling(200, seed=seed)).interval
         assert interval is not None
         missed += not interval.low <= truth <= interval.high
-    assert missed / draws <= (0.075 if FULL else 0.11)
+    assert missed / draws <= (0.09 if FULL else 0.11)

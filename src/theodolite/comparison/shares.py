@@ -1,7 +1,7 @@
 """Shares of features in all attribution, two versions of a model, and how far they are apart."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -154,9 +154,6 @@ def drift_interval(
     value = float(np.abs(moved[0]).sum(axis=-1).mean() / 2)
     if np.isnan(value):
         return None
-    empty = Interval(0.0, 0.0, source.level, source.over, METHOD, resamples, error=0.0)
-    if source.identical:
-        return empty
     errors = moved[1:] - moved[0]
     errors = errors[~np.isnan(errors).any(axis=(1, 2))] * np.sqrt(source.n / max(source.n - 1, 1))
     if len(errors) < 2 or source.n < FEWEST_CLUSTERS:
@@ -168,7 +165,9 @@ def drift_interval(
     t = quantile(source.n - 1, source.level)
     reach = max(above.mean() + t * above.std(), np.quantile(above, (1 + source.level) / 2))
     low, high = max(value - float(reach), 0.0), min(value + t * spread, 1.0)
-    return replace(empty, low=low, high=high, error=spread, df=source.n - 1)
+    return Interval(
+        low, high, source.level, source.over, METHOD, resamples, error=spread, df=source.n - 1
+    )
 
 
 def _resampled_sums(
