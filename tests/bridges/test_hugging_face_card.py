@@ -146,4 +146,4 @@ def test_the_hub_reads_our_eval_results(folder: Path, tmp_path: Path) -> None:
     score = verdicts["exists"].score
     assert score is not None and entries[0].value == score.value
     assert "95 % interval" in entries[0].notes and "higher is better" in entries[0].notes
-    assert score.null is not None and score.null.name in entries[0].notes
+    assert score.null is not None and score.null.shown in entries[0].notes

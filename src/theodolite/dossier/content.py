@@ -38,6 +38,8 @@ class NullNote(Record):
     """What an explanation without knowledge would score."""
 
     name: str
+    shown: str
+    """The name in words for readers."""
     says: str
 
 
@@ -192,7 +194,9 @@ def _metrics(verdicts: Sequence[Verdict]) -> list[MetricNote]:
             asks=metric.card.asks,
             read=metric.card.read,
             misleads=metric.card.misleads,
-            nulls=[NullNote(name=null.name, says=null.says) for null in metric.nulls],
+            nulls=[
+                NullNote(name=null.name, shown=null.shown, says=null.says) for null in metric.nulls
+            ],
             reference=_reference(metric.cite),
         )
         for metric in known
