@@ -2,8 +2,8 @@
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
-from scipy.spatial import cKDTree
-from scipy.stats import rankdata
+
+from theodolite.stats.ranks import average_ranks
 
 FEWEST_DISTINCT = 20
 ALIKE_BY_HALF = 0.95
@@ -62,7 +62,9 @@ def near_copy_share(values: Shaped[np.ndarray, "samples columns"]) -> float:
     chosen = chosen[counts[chosen] >= FEWEST_DISTINCT]
     if len(chosen) < 2 or not FEWEST_DISTINCT <= len(rows) <= MOST_ROWS:
         return float("nan")
-    ranks = np.stack([rankdata(rows[:, j]) for j in np.sort(chosen)], axis=1) / len(rows)
+    from scipy.spatial import cKDTree  # noqa: PLC0415  only when needed
+
+    ranks = average_ranks(rows[:, np.sort(chosen)].T).T / len(rows)
     queries = ranks[:: -(-len(rows) // MOST_QUERIES)]
     reach: Float[np.ndarray, "queries neighbours"] = cKDTree(ranks).query(queries, FIFTH + 1)[0]
     reach = reach[reach[:, 1] > 0][:, 1:]  # equal rows are copies, or what few levels make

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.explainers.probing.removal import Maps
+from theodolite.stats.ranks import average_ranks
 
 if TYPE_CHECKING:
     import torch
@@ -39,13 +40,12 @@ def map_similarity(maps: Maps, others: Maps) -> Float[np.ndarray, " samples"]:
     Signs are left out: a network with other weights may well turn them. NaN where a map is
     constant or not finite.
     """
-    from scipy.stats import rankdata  # noqa: PLC0415
 
     similarities = np.full(len(maps), np.nan)
     for i, pair in enumerate(zip(maps, others, strict=True)):
         flat = np.abs(np.stack(pair).reshape(2, -1))
         if np.isfinite(flat).all() and (np.ptp(flat, axis=1) > 0).all():
-            places = rankdata(flat, axis=1)
+            places = average_ranks(flat)
             places -= places.mean(axis=1, keepdims=True)
             lengths = np.linalg.norm(places, axis=1)
             similarities[i] = np.clip(places[0] @ places[1] / (lengths[0] * lengths[1]), -1, 1)

@@ -10,11 +10,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import rankdata
 
 from theodolite.findings.techniques.kinds import group_means
 from theodolite.findings.techniques.record import TechniqueRow, row_from
 from theodolite.findings.techniques.voted_table import VotedTable
+from theodolite.stats.ranks import average_ranks
 from theodolite.stats.resampling import Draws, UnitResamples
 
 Over: TypeAlias = Literal["all", "within techniques", "between techniques"]
@@ -115,5 +115,5 @@ def _as(values: Numbers, method: str) -> Numbers:
         return values
     ranks = np.full(len(values), np.nan)
     known = ~np.isnan(values)
-    ranks[known] = rankdata(values[known])
+    ranks[known] = average_ranks(values[known])
     return ranks

@@ -5,6 +5,7 @@ import scipy.special
 from jaxtyping import Bool, Float, Int
 
 from theodolite.errors import EvidenceError
+from theodolite.stats.ranks import average_ranks
 
 Outputs = Float[np.ndarray, "samples classes"]
 Labels = Int[np.ndarray, " samples"] | None
@@ -80,7 +81,5 @@ def _highest(outputs: Outputs) -> Bool[np.ndarray, "samples classes"]:
 
 def _centred_ranks(outputs: Outputs) -> Outputs:
     """Ranks less their mean; equal values share theirs."""
-    from scipy.stats import rankdata  # noqa: PLC0415  takes a second to load
-
-    ranks = rankdata(outputs, axis=1) if outputs.size else np.zeros(outputs.shape)
+    ranks = average_ranks(outputs)
     return np.asarray(ranks - (outputs.shape[1] + 1) / 2)

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
-from scipy.stats import rankdata
 
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import rows_of
+from theodolite.stats.ranks import average_ranks
 
 Pooling = Annotated[
     Literal["max", "mean", "last", "sum"],
@@ -82,7 +82,7 @@ def aurocs(values: np.ndarray, there: np.ndarray) -> np.ndarray:
     n_there, n_not = int(there.sum()), int((~there).sum())
     if not n_there or not n_not:
         return np.full(values.shape[1], np.nan)
-    ranks = rankdata(values, axis=0)
+    ranks = average_ranks(values.T).T
     wins = ranks[there].sum(axis=0) - n_there * (n_there + 1) / 2
     return np.asarray(wins / (n_there * n_not))
 

@@ -12,6 +12,7 @@ from theodolite.io.optional import require
 from theodolite.models.acceptance.losses import loss
 from theodolite.models.acceptance.scorer import Features, Layers
 from theodolite.models.acceptance.settings import ScorerSettings
+from theodolite.stats.ranks import average_ranks
 
 if TYPE_CHECKING:
     import torch
@@ -152,9 +153,7 @@ def _worth(predictions: Ratings, truth: Ratings, levels: int, settings: ScorerSe
     """How well the validation part is predicted; undefined counts as worst."""
     if settings.chosen_by == "agreement":
         return quadratic_kappa(predictions, truth, levels)
-    from scipy.stats import rankdata  # noqa: PLC0415
-
-    ranks = np.stack([rankdata(predictions), rankdata(truth)])
+    ranks = average_ranks(np.stack([predictions, truth]))
     if (np.ptp(ranks, axis=1) == 0).any():
         return -np.inf
     return float(np.corrcoef(ranks)[0, 1])
