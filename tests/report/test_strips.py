@@ -298,6 +298,7 @@ def test_the_interval_is_seen_at_its_centre(browser: Any, n: int, scheme: str) -
     strips.append(difference_strip(0.0, -error, error, 1.0))
     css = "".join((TEMPLATES / name).read_text() for name in ("report.css", "strips.css"))
     page = browser.new_page(color_scheme=scheme, viewport={"width": 800, "height": 700})
+    page.set_default_timeout(120_000)  # the machine may be busy
     page.set_content(f"<style>{css}</style>{''.join(map(str, strips))}")
     shot = np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("RGB"))
     boxes = [one.bounding_box() for one in page.locator("svg.strip .interval").all()]
