@@ -1,8 +1,9 @@
 """What a dossier says, from a finished run and the facts about its system: ``dossier.json``."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -12,14 +13,42 @@ from theodolite.metrics.catalogue import catalogue
 from theodolite.report.citations import references
 from theodolite.report.head import bottom_line
 from theodolite.report.words import full_title
-from theodolite.results import Answer, Verdict
+from theodolite.results import Answer, Score, Verdict
 from theodolite.run_folder.run_file import MadeRecord, Record
-from theodolite.run_folder.scores_file import ScoreRecord, score_record
 from theodolite.runs.finished import Run
 from theodolite.thresholds.file import Thresholds
 from theodolite.thresholds.judge import fails, judged
 
 Result = Literal["PASSED", "WARNED", "FAILED"]
+
+
+class AnswerNull(Record):
+    """What an explanation without knowledge scored, and how far the score is from it."""
+
+    name: str
+    shown: str
+    value: float | None
+    difference_low: float | None = None
+    difference_high: float | None = None
+
+
+class AnswerScore(Record):
+    """The score that an answer is read from; all of it is in ``scores.json``."""
+
+    metric: str
+    version: int
+    title: str
+    options: dict[str, Any]
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    better: Literal["higher", "lower"]
+    best: float | None
+    null: AnswerNull | None
+    n: int
+    n_of: str
+    n_undefined: int
 
 
 class AnswerRecord(Record):
@@ -29,9 +58,7 @@ class AnswerRecord(Record):
     asks: str
     answer: Answer
     because: str
-    score: ScoreRecord | None = None
-    """Without its detail."""
-    title: str = ""
+    score: AnswerScore | None = None
 
 
 class NullNote(Record):
@@ -145,16 +172,47 @@ def asked_verdicts(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def _answer(verdict: Verdict) -> AnswerRecord:
-    score = verdict.score
-    record = None if score is None else score_record(score).model_copy(update={"detail": None})
     return AnswerRecord(
         question=verdict.question,
         asks=verdict.asks,
         answer=verdict.answer,
         because=verdict.because,
-        score=record,
-        title="" if score is None else full_title(score),
+        score=None if verdict.score is None else _answer_score(verdict.score),
     )
+
+
+def _answer_score(score: Score) -> AnswerScore:
+    interval, null = score.interval, score.null
+    difference = None if null is None else null.difference
+    return AnswerScore(
+        metric=score.metric,
+        version=score.version,
+        title=full_title(score),
+        options=score.options,
+        value=_finite(score.value),
+        low=None if interval is None else _finite(interval.low),
+        high=None if interval is None else _finite(interval.high),
+        level=None if interval is None else interval.level,
+        better=score.better,
+        best=_finite(score.best),
+        null=None
+        if null is None
+        else AnswerNull(
+            name=null.name,
+            shown=null.shown,
+            value=_finite(null.value),
+            difference_low=None if difference is None else _finite(difference.low),
+            difference_high=None if difference is None else _finite(difference.high),
+        ),
+        n=score.n,
+        n_of=score.n_of,
+        n_undefined=score.n_undefined,
+    )
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no NaN and no infinity."""
+    return value if math.isfinite(value) else None
 
 
 def _gate(source: DossierSource) -> list[GateRow]:

@@ -79,7 +79,7 @@ def _cards(answers: Sequence[AnswerRecord], verdicts: Sequence[Verdict]) -> list
             "word": answer.answer.capitalize(),
             "asks": answer.asks,
             "because": answer.because,
-            "title": answer.title,
+            "title": "" if answer.score is None else answer.score.title,
             "strip": "" if v.score is None else score_strip(v.score),
         }
         for answer, v in zip(answers, asked_verdicts(verdicts), strict=True)
