@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,13 +113,20 @@ def test_json_has_every_share_and_junit_the_failure(runs: Path, tmp_path: Path) 
     assert "<failure" in junit.read_text()
 
 
-def test_in_python_and_in_a_test(runs: Path) -> None:
+def test_in_python(runs: Path) -> None:
     criteria = {"drift": {"at_most": 0.1}}
     assert theodolite.gate(runs / "same", criteria, against=runs / "old")
     stopped = theodolite.gate(runs / "new", criteria, against=version([4, 3, 2, 1]))
     assert [check.outcome for check in stopped.failures] == ["not met"]
     result = theodolite.audit(version([1, 2, 3, 4]), metrics=["concept_existence"], resamples=50)
     assert not theodolite.gate(result, criteria, against=theodolite.load(runs / "old"))
+
+
+def test_in_a_test(runs: Path, theodolite_gate: Any) -> None:
+    limits = runs / "by_hand.yaml"
+    theodolite_gate(run=runs / "same", thresholds=limits, against=runs / "old")
+    with pytest.raises(pytest.fail.Exception, match=r"drift: 'no' \(40.0 %"):
+        theodolite_gate(run=runs / "new", thresholds=limits, against=runs / "old")
 
 
 def test_a_changed_byte_of_any_run_is_refused(runs: Path, tmp_path: Path) -> None:
