@@ -1,7 +1,9 @@
 """Pages of compared runs and of leaderboards: true, escaped, readable in a real browser."""
 
 import itertools
+import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from theodolite.comparison.leaderboard import Board, leaderboard
 from theodolite.comparison.leaderboard_runs import ExcludedModel
 from theodolite.comparison.runs import read_runs
 from theodolite.report.pages.compare_runs import write_comparison
-from theodolite.report.pages.compare_runs_words import sentence, signed
+from theodolite.report.pages.compare_runs_words import bottom_line, sentence, signed
 from theodolite.report.pages.leaderboard import write_leaderboard
 
 SMALL = {"resampling": {"resamples": 100}}
@@ -72,22 +74,38 @@ def table(folder: Path, ranked: tuple[list[Board], list[ExcludedModel]]) -> Path
 
 def test_comparison_says_first_who_is_better(pairs: list[Comparison], page: Path) -> None:
     pair = pairs[0]
-    said = (
+    text = page.read_text()
+    assert sentence(pair) == (
         "On these models late is better than early in 1 question, worse in none, none undecided. "
         "The recipe, trained again, cannot be told: one seed."
     )
-    text = page.read_text()
-    assert sentence(pair) == said and said in text
+    recipe = "The recipe, trained again, cannot be told: one seed."
+    assert bottom_line(pair) == ("Better in 1 question, worse in none.", recipe)
+    assert "<h1>late and later against early</h1>" in text
+    first = text.partition("<details>")[0]
+    assert "late: better in 1 question, worse in none." in first and recipe in first
     line = pair.questions[0].line
     assert line.difference is not None and line.difference.interval is not None
-    assert signed(line.difference.value, line.score) in text
-    assert "paired, over samples" in text and "Holm" in text
+    assert signed(line.difference.value, line.score) in first
+    assert "Holm" not in first and "Holm" in text and "paired, over samples" in text
     assert "For exploration: other scores of late and early" in text
     below = text.partition("For exploration")[2].partition("What changed most")[0]
     assert "better" not in below and "worse" not in below, "nothing is claimed of the others"
     assert "always the commonest" in text, "the null stands beside the score"
-    assert "<span>worse</span><span>better</span>" in text, "the ends of the line around 0"
     assert "to the right: in favour of" in below
+
+
+def test_changed_answers_come_first(pairs: list[Comparison], tmp_path: Path) -> None:
+    pair = pairs[0]
+    (question,) = pair.questions
+    same = replace(question, asks="Unchanged?", question="located", before="yes", after="yes")
+    changed = replace(question, asks="Changed?", before="no", after="yes")
+    both = replace(pair, questions=(same, changed))
+    text = write_comparison(tmp_path / "c.html", [both]).read_text()
+    assert text.index("<h2>Changed?</h2>") < text.index("<h2>Unchanged?</h2>")
+    assert re.search(r"no →</span>\s*yes", text) and "in both" in text
+    assert "<h1>late against early</h1>" in text
+    assert "Better in 2 questions, worse in none." in text
 
 
 def test_leaderboard_shares_places_and_tells_what_is_left_out(

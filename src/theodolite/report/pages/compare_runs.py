@@ -14,31 +14,25 @@ from theodolite.comparison.pairing import ItemDifferences
 from theodolite.comparison.rows import ComparisonRow
 from theodolite.comparison.runs import RunRead
 from theodolite.report.figures.strips import difference_strip, score_strip, strip_key, two_run_strip
-from theodolite.report.figures.svg import swatch
 from theodolite.report.page import write_page
 from theodolite.report.pages.compare_runs_words import (
     CSS,
     between,
-    changed_answers,
+    bottom_line,
     further,
-    is_share,
     outcome_text,
     p_text,
     reach_of,
-    sentence,
     shortage_text,
     signed,
     unit,
 )
 from theodolite.report.words import full_title, options_text, title
 from theodolite.results import Score
-from theodolite.verdicts.words import interval_text, percent
+from theodolite.verdicts.words import interval_text, is_share, percent
 
 MOST_ITEMS = 8
-ENDS = ("worse", "better")
-"""Of a strip of a difference."""
-UNCLAIMED = ("", "")
-"""Where nothing is claimed, the head of the column says what the right is."""
+EACH = "Each on the samples that both runs scored."
 
 
 def write_comparison(path: Path, pairs: Sequence[Comparison]) -> Path:
@@ -46,15 +40,13 @@ def write_comparison(path: Path, pairs: Sequence[Comparison]) -> Path:
     first = pairs[0].first
     runs = [first, *(pair.second for pair in pairs)]
     level = first.record.spec.resampling.level
+    others = [pair.second.name for pair in pairs]
     content = {
-        "title": ", ".join(run.name for run in runs) if len(runs) < 4 else f"{len(runs)} runs",
-        "subtitle": f"Runs compared with {first.name}, sample by sample",
-        "sentences": [sentence(pair) for pair in pairs],
-        "key": [
-            (swatch(style), run.name, run.title if run.title != run.name else "")
-            for style, run in enumerate(runs)
-        ],
-        "questions": _questions(pairs),
+        "title": f"{' and '.join(others) if len(others) < 3 else f'{len(others)} runs'} against "
+        f"{first.name}",
+        "subtitle": _samples(pairs[0]) if len(pairs) == 1 else EACH,
+        "sentences": [bottom_line(pair, named=len(pairs) > 1) for pair in pairs],
+        "questions": sorted(_questions(pairs), key=lambda question: not question["changed"]),
         "pairs": [_pair(pair) for pair in pairs],
         "strip_key": strip_key(f"{100 * level:g} % interval"),
         "sure": f"{100 * (1 - level):g} %",
@@ -70,65 +62,54 @@ def _tested(line: ComparisonRow) -> bool:
 
 
 def _questions(pairs: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """A row a question: all runs on one scale, then each difference."""
+    """A card a question: both runs on one scale, then the difference, for each pair."""
     questions = dict.fromkeys(
         verdict_pair.question for pair in pairs for verdict_pair in pair.questions
     )
     rows = []
     for question in questions:
         own = [
-            (style, pair, verdict_pair)
-            for style, pair in enumerate(pairs, start=1)
+            (pair, verdict_pair)
+            for pair in pairs
             for verdict_pair in pair.questions
             if verdict_pair.question == question
         ]
-        reach = reach_of([verdict_pair.line for _, _, verdict_pair in own])
-        first = next(
-            (
-                verdict_pair.line.first
-                for _, _, verdict_pair in own
-                if verdict_pair.line.first is not None
-            ),
-            None,
+        reach = reach_of([verdict_pair.line for _, verdict_pair in own])
+        score = next(
+            (verdict_pair.line.first for _, verdict_pair in own if verdict_pair.line.first), None
         )
-        score = first if first is not None else own[0][2].line.score
+        score = score or own[0][1].line.score
         rows.append(
             {
-                "asks": own[0][2].asks,
-                "score": full_title(score),
+                "asks": own[0][1].asks,
                 "better": score.better,
-                "figure": _figure(first, own),
-                "rows": [
-                    _question_row(style, pair, verdict_pair, reach)
-                    for style, pair, verdict_pair in own
-                ],
+                "changed": any(
+                    verdict_pair.before != verdict_pair.after for _, verdict_pair in own
+                ),
+                "rows": [_question_row(pair, verdict_pair, reach) for pair, verdict_pair in own],
             }
         )
     return rows
 
 
-def _figure(first: Score | None, own: Sequence[tuple[int, Comparison, VerdictPair]]) -> Markup:
-    """A strip for each run that the first is held against."""
-    strips = []
-    for _, pair, verdict_pair in own:
-        second = verdict_pair.line.second
-        if first is None or second is None or second.metric != first.metric:
-            strips += [score_strip(score) for score in (first, second) if score is not None]
-        else:
-            strips.append(two_run_strip(first, second, (pair.first.name, pair.second.name)))
-    return Markup().join(strips)
+def _two_runs(pair: Comparison, line: ComparisonRow) -> Markup:
+    """Both on one strip, or what there is of them."""
+    first, second = line.first, line.second
+    if first is None or second is None or second.metric != first.metric:
+        return Markup().join(score_strip(score) for score in (first, second) if score is not None)
+    return two_run_strip(first, second, (pair.first.name, pair.second.name))
 
 
-def _question_row(
-    style: int, pair: Comparison, verdict_pair: VerdictPair, reach: float
-) -> dict[str, Any]:
+def _question_row(pair: Comparison, verdict_pair: VerdictPair, reach: float) -> dict[str, Any]:
     line = verdict_pair.line
     return {
-        "swatch": swatch(style),
         "name": pair.second.name,
+        "reference": pair.first.name,
         "before": verdict_pair.before,
         "after": verdict_pair.after,
+        "after_css": verdict_pair.after.replace(" ", "-"),
         "changed": verdict_pair.before != verdict_pair.after,
+        "both": _two_runs(pair, line),
         **_line(line, reach),
     }
 
@@ -155,8 +136,9 @@ def _line(line: ComparisonRow, reach: float) -> dict[str, Any]:
             (name, between(test.interval, score), _p_of(line, name, test.p))
             for name, test in others
         ],
-        "ends": ENDS if headline else UNCLAIMED,
-        "figure": difference_strip(difference.value, low, high, reach, better=score.better)
+        "figure": difference_strip(
+            difference.value, low, high, reach, better=score.better, width=200 if headline else 150
+        )
         if difference and known
         else "",
         "outcome": outcome_text(line),
@@ -194,7 +176,6 @@ def _pair(pair: Comparison) -> dict[str, Any]:
         "first": pair.first.name,
         "second": pair.second.name,
         "samples": _samples(pair),
-        "changed": changed_answers(pair),
         "lines": [_line(x, reach if is_share(x.score) else wider) for x in other_lines],
         "only": [
             (run.name, [full_title(score) for score in scores])
@@ -231,7 +212,6 @@ def _items(pair: Comparison) -> list[dict[str, Any]]:
                 "over": items.over,
                 "n": len(items.names),
                 "better": line.score.better,
-                "ends": UNCLAIMED,
                 "rows": _item_rows(items, line.score),
             }
         )

@@ -9,6 +9,7 @@ from theodolite.comparison.pairing import Difference
 from theodolite.comparison.rows import ComparisonRow, Outcome
 from theodolite.comparison.shortage import Shortage, shortage_of_recipe, shortage_of_these
 from theodolite.results import Interval, Score
+from theodolite.verdicts.words import is_share
 
 THESE: dict[Outcome, str] = {
     "better": "better on these models",
@@ -97,11 +98,6 @@ def _count(n: int | None, what: str) -> str:
     return "" if n is None else f"{n:,} {what}"
 
 
-def is_share(score: Score) -> bool:
-    """Whether it is told in per cent."""
-    return score.bounds == (0.0, 1.0)
-
-
 def signed(value: float, score: Score) -> str:
     """A difference with its sign, in percentage points where the score is a share."""
     if math.isnan(value):
@@ -167,6 +163,25 @@ def sentence(pair: Comparison) -> str:
     return f"{', '.join([text, *parts])}. {_recipe_sentence(pair)}"
 
 
+def bottom_line(pair: Comparison, *, named: bool = False) -> tuple[str, str]:
+    """The count of better and worse, and the rest of what a reader wants to know first."""
+    outcomes = [verdict_pair.line.outcome for verdict_pair in pair.questions]
+    if not {"better", "worse", "undecided", "cannot be told"} & set(outcomes):
+        return sentence(pair), ""
+    better, worse = outcomes.count("better"), outcomes.count("worse")
+    text = f"better in {_questions(better)}, worse in {worse or 'none'}."
+    text = f"{pair.second.name}: {text}" if named else text[0].upper() + text[1:]
+    counts = {
+        "not surely different in": outcomes.count("undecided"),
+        "too few samples to tell in": outcomes.count("cannot be told"),
+        "the very same evidence in": outcomes.count("the same"),
+        "not comparable in": outcomes.count("not comparable"),
+    }
+    rest = ", ".join(f"{words} {n}" for words, n in counts.items() if n)
+    rest = f"{rest[0].upper()}{rest[1:]}. " if rest else ""
+    return text, f"{rest}{_recipe_sentence(pair)}"
+
+
 def _recipe_sentence(pair: Comparison) -> str:
     lines = [verdict_pair.line for verdict_pair in pair.questions]
     outcomes = [line.recipe.outcome for line in lines if line.recipe.outcome in RECIPE]
@@ -187,15 +202,6 @@ def _counts(outcomes: Sequence[Outcome]) -> str:
 
 def _questions(n: int) -> str:
     return "no question" if not n else f"{n} question{'s' * (n > 1)}"
-
-
-def changed_answers(pair: Comparison) -> list[str]:
-    """Answers that are not the same, in words."""
-    return [
-        f"{verdict_pair.asks} {verdict_pair.before} \u2192 {verdict_pair.after}"
-        for verdict_pair in pair.questions
-        if verdict_pair.before != verdict_pair.after
-    ]
 
 
 def reach_of(lines: Sequence[ComparisonRow]) -> float:
