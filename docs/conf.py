@@ -30,10 +30,11 @@ extensions = [
     "metric_pages",
     "metric_links",
     "sample_sizes",
+    "notebook_pages",
     "accessible_pages",
 ]
 html_math_renderer = "mathml"
-exclude_patterns = ["_ext", "gallery", "figures", "Thumbs.db"]
+exclude_patterns = ["_ext", "gallery", "notebooks", "figures", "Thumbs.db"]
 highlight_language = "text"
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"

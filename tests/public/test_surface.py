@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import re
 import runpy
 import subprocess
@@ -31,6 +32,7 @@ PAGES = [
         if page.name != "moved.md" and "_made" not in page.parts
     ),
     *sorted((ROOT / "docs" / "gallery").glob("*.py")),
+    *sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")),
     *sorted((ROOT / "examples").glob("*.py")),
 ]
 
@@ -44,7 +46,10 @@ def imports_of(text: str) -> list[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_pages_import_public_names_only(page: Path) -> None:
-    for module, names in imports_of(page.read_text(encoding="utf-8")):
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".ipynb":
+        text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+    for module, names in imports_of(text):
         assert re.fullmatch(OPEN, module), f"{module} is private"
         if module.startswith("theodolite_study."):
             continue
