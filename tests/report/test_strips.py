@@ -23,14 +23,11 @@ from theodolite.report.figures.strips import (
     small_strip,
     two_run_strip,
 )
-from theodolite.report.head import card
 from theodolite.report.page import TEMPLATES
-from theodolite.report.paired_words import paired_sentence
 from theodolite.report.palette import palette
 from theodolite.results import Detail, FaultTest, Interval, Null, Score
 from theodolite.stats.draws import ENOUGH
 from theodolite.stats.intervals import two_sided_p
-from theodolite.subject import unstated
 from theodolite.verdicts.rules import verdict
 
 METRICS = sorted(catalogue())
@@ -135,28 +132,6 @@ def test_of_draws_the_best_is_to_beat() -> None:
     )
     null = strip_marks(dataclasses.replace(score, nulls=nulls)).null
     assert null is not None and null.value == 0.5 and null.name.endswith("best of 20")
-
-
-@pytest.mark.parametrize("name", ["concept_existence", "surrogate_distance"])
-def test_a_verdict_that_the_strip_does_not_show_is_said(name: str) -> None:
-    """The score's own interval is wide, the paired difference to the null is narrow."""
-    score = planted(name, 0.43, null=0.4)
-    wide = dataclasses.replace(
-        score.intervals[0], low=score.value - 0.1, high=score.value + 0.1, error=0.05
-    )
-    straddling = dataclasses.replace(score, intervals=(wide,))
-    answered = verdict(straddling, certified=False)
-    assert answered.answer == "partly" and strip_marks(straddling).interval_zone() is None
-    said = " ".join(map(str, card(answered, unstated()).values()))
-    assert "3.0 points better than" in said and "2.2 to 3.8" in said
-    assert not paired_sentence(verdict(score, certified=False)), "here the strip shows it"
-
-
-def test_of_a_fault_across_the_border_nothing_is_added() -> None:
-    score = leak(0.06, null=0.01)
-    answered = verdict(score, certified=False)
-    assert strip_marks(score).interval_zone() is None
-    assert (paired_sentence(answered) == "") == (answered.answer in ("partly", "cannot tell"))
 
 
 # direction

@@ -8,7 +8,6 @@ from theodolite.report.chapters.clean import looks_for_a_fault
 from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
 from theodolite.report.methods import anchor
-from theodolite.report.paired_words import paired_sentence
 from theodolite.report.words import full_title, method_text, source_words
 from theodolite.results import Answer, Score, Verdict
 from theodolite.run_folder.run_file import MadeRecord, RunRecord
@@ -227,8 +226,7 @@ def card(verdict: Verdict, subject: Subject) -> dict[str, Any]:
             "strip": "",
             "method": "",
         }
-    because = f"{full_title(score)}: {verdict.because} {paired_sentence(verdict)}".strip()
-    because = because.replace(" %", "\u00a0%")
+    because = f"{full_title(score)}: {verdict.because}".replace(" %", "\u00a0%")
     return content | {
         "because": because,
         "what": advice(verdict, subject),
