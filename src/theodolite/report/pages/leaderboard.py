@@ -9,6 +9,8 @@ from theodolite.comparison.leaderboard import Board, LeaderboardRow, beats_its_n
 from theodolite.comparison.leaderboard_runs import ExcludedModel
 from theodolite.comparison.runs import key_of
 from theodolite.questions import QUESTIONS, Question
+from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.figures.strips import shared_strips, strip_key
 from theodolite.report.page import TEMPLATES, write_page
 from theodolite.report.words import full_title
 from theodolite.results import Score
@@ -39,6 +41,7 @@ def write_leaderboard(
         "left_out": left_out,
         "marks": MARKS,
         "level": _level(boards),
+        "strip_key": strip_key(),
     }
     script = (TEMPLATES / "leaderboard.js").read_text("utf-8")
     return write_page(
@@ -97,20 +100,6 @@ def _first(board: Board) -> str:
 
 
 def _board(board: Board, number: int) -> dict[str, Any]:
-    columns = []
-    for question, key in board.columns.items():
-        score = next(
-            (row.run.by_key[key] for row in board.standings if key in row.run.by_key), None
-        )
-        columns.append(
-            {
-                "asks": QUESTIONS[question],
-                "short": SHORT[question],
-                "ranks": question == board.by,
-                "score": "" if score is None else full_title(score),
-                "better": "" if score is None else score.better,
-            }
-        )
     return {
         "number": number,
         "why": board.why,
@@ -120,9 +109,33 @@ def _board(board: Board, number: int) -> dict[str, Any]:
         "pairs": board.pairs,
         "over": _listed(board.over),
         "one_seed": "seeds" not in board.over,
-        "columns": columns,
-        "rows": [_row(row, board) for row in board.standings],
+        "columns": [_column(board, question) for question in board.columns],
+        "rows": _rows(board),
     }
+
+
+def _column(board: Board, question: Question) -> dict[str, Any]:
+    key = board.columns[question]
+    score = next((row.run.by_key[key] for row in board.standings if key in row.run.by_key), None)
+    return {
+        "asks": QUESTIONS[question],
+        "short": SHORT[question],
+        "ranks": question == board.by,
+        "score": "" if score is None else full_title(score),
+        "better": "" if score is None else score.better,
+    }
+
+
+def _rows(board: Board) -> list[dict[str, Any]]:
+    """A row a run; scores that can be held against each other are drawn on one axis."""
+    rows = [_row(row, board) for row in board.standings]
+    for number, (question, key) in enumerate(board.columns.items()):
+        scores = [row.run.headline(question) for row in board.standings]
+        alike = [i for i, s in enumerate(scores) if s is not None and key_of(s) == key]
+        drawings = shared_strips([score for i in alike if (score := scores[i]) is not None])
+        for i, strip in zip(alike, drawings, strict=True):
+            rows[i]["cells"][number]["strip"] = strip
+    return rows
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -157,7 +170,7 @@ def _cell(row: LeaderboardRow, question: Question, board: Board) -> dict[str, An
         nothing = dict.fromkeys(("order", "interval", "null", "mark", "answer", "css"), "")
         apart = question == "faithful" and row.run.subject.outputs == "stand-in"
         why = "not asked of your network" if apart else "not asked"
-        return nothing | {"value": "–", "grey": True, "why": why}
+        return nothing | {"value": "–", "grey": True, "why": why, "strip": ""}
     answer = row.run.verdicts[question].answer
     comparable = key_of(score) == board.columns[question]
     return {
@@ -170,6 +183,7 @@ def _cell(row: LeaderboardRow, question: Question, board: Board) -> dict[str, An
         "css": answer.replace(" ", "-"),
         "grey": not comparable or not beats_its_null(score, answer),
         "why": _why(score, answer, comparable=comparable),
+        "strip": "",
     }
 
 
@@ -184,5 +198,6 @@ def _why(score: Score, answer: str, *, comparable: bool) -> str:
     if not comparable:
         return f"another score: {full_title(score)}"
     if answer == "no":
-        return "no better than knowing nothing"
+        fault = looks_for_a_fault(score)
+        return "more than is accepted" if fault else "no better than knowing nothing"
     return "cannot tell" if answer == "cannot tell" else ""
