@@ -182,6 +182,14 @@ def test_the_axis_is_cut_where_all_marks_lie_near_the_best(
     assert axis.worst in CUTS or axis.worst == 1.0
 
 
+def test_less_than_no_fault_does_not_stretch_the_axis() -> None:
+    """Estimates of none lie around 0, and bounds say −1."""
+    score = planted("task_leakage_given_concept", 1.0, 1.0)
+    interval = Interval(-0.04, 0.03, 0.95, "samples", "", 9)
+    axis = strip_axis([dataclasses.replace(score, intervals=(interval,), best=-1.0)])
+    assert (axis.worst, axis.best) == (pytest.approx(0.1), -0.05)
+
+
 def test_the_axis_ends_at_the_best_that_data_allow() -> None:
     score = dataclasses.replace(planted("concept_existence", 0.25, 0.27), best=0.399)
     axis = strip_axis([score])

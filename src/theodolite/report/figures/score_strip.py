@@ -158,13 +158,16 @@ def strip_axis(scores: Sequence[Score], marks: Sequence[float] | None = None) ->
         (sign * value for value in (*bests, *marks)), default=sign * (low + high - worst)
     )
     best = min(max(best, low), high)
-    away = max((abs(best - min(max(mark, low), high)) for mark in marks), default=math.inf)
-    if away <= NEAR_BEST * abs(best - worst):
-        metric = catalogue().get(scores[0].metric)
+    metric = catalogue().get(scores[0].metric)
+    fault = metric is not None and metric.looks_for_a_fault
+    start = max(best, 0.0) if fault else best  # less than no fault is no better
+    away = max((sign * (start - min(max(mark, low), high)) for mark in marks), default=math.inf)
+    if away <= NEAR_BEST * abs(start - worst):
         accepted = (metric.tolerance if metric else 0.0) or 0.0
-        lengths = (cut * (high - low) for cut in (*CUTS, 1.0, math.inf))
+        span = high - (start if fault else low)
+        lengths = (cut * span for cut in (*CUTS, 1.0, math.inf))
         length = next(n for n in lengths if n > away + 1e-9 and n >= 2 * accepted - 1e-9)
-        worst = best - sign * min(length, abs(best - worst))
+        worst = start - sign * min(length, abs(start - worst))
     return StripAxis(worst, best)
 
 
@@ -190,12 +193,16 @@ def _numbers(score: Score) -> list[float]:
 
 
 def _range(scores: Sequence[Score], marks: Sequence[float]) -> tuple[float, float]:
-    """The bounds; of shares that may be missed, and of faults, less than none is none."""
+    """The bounds; of shares that may be missed nothing below 0, of faults no more than is there."""
     low, high = (end(s.bounds[i] for s in scores) for i, end in enumerate((min, max)))
     metric = catalogue().get(scores[0].metric)
-    if metric is not None and low < 0:
-        free = metric.looks_for_a_fault and min(marks, default=0.0) >= 0
-        low = 0.0 if metric.share or free else low
+    if metric is None or low >= 0:
+        return low, high
+    below = max(-min(marks, default=0.0), 0.0)
+    if metric.share or (metric.looks_for_a_fault and not below):
+        return 0.0, high
+    if metric.looks_for_a_fault:
+        low = max(low, -next((cut * high for cut in CUTS if cut * high >= below), high))
     return low, high
 
 
