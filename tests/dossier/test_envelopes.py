@@ -5,6 +5,7 @@ import copy
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,11 @@ def test_only_ed25519_keys_that_need_no_passphrase(tmp_path: Path) -> None:
         with pytest.raises(EvidenceError, match="Ed25519"):
             sign_envelope(tmp_path, PAYLOAD, tmp_path / name)
     assert not (tmp_path / "statement.dsse.json").exists()
+
+
+def test_without_the_library_it_says_what_to_install(
+    key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
+    with pytest.raises(EvidenceError, match=r"pip install 'theodolite\[sign\]'"):
+        sign_envelope(tmp_path, PAYLOAD, key)

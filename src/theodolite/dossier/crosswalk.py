@@ -10,9 +10,10 @@ DISCLAIMER = (
     "in this folder, in our words; the texts themselves decide."
 )
 COMPARED = (
-    "The rows on the EU AI Act were compared with public copies of the regulation (Official "
-    "Journal, 12 July 2024), that of MEASURE 2.9 with NIST AI 100-1; of ISO/IEC TS 6254 only the "
-    "published scope was, so that no clause is cited. Later amendments were not looked at."
+    "The rows on the EU AI Act were compared with public copies of the regulation as published on "
+    "12 July 2024, that of MEASURE 2.9 with copies of NIST AI 100-1, not with the official files; "
+    "of ISO/IEC TS 6254 only the published scope was read, so that no clause is cited. Later "
+    "amendments were not looked at."
 )
 AI_ACT = "EU AI Act, Regulation (EU) 2024/1689"
 OF_2024 = "12 July 2024"

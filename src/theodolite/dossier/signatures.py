@@ -15,7 +15,6 @@ NAMESPACE = "theodolite-dossier"
 """A signature for anything else (a git commit, a file) is none for a dossier."""
 SIGNATURE = re.compile(rf"{re.escape(STATEMENT)}(?:\.[A-Za-z0-9][A-Za-z0-9@_+-]{{0,99}})?\.sig")
 LARGEST = 1 << 16
-SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def _principals(path: Path, signers: Path) -> tuple[list[str], str]:
 def _run(arguments: Sequence[str], content: bytes) -> subprocess.CompletedProcess[bytes]:
     command = [_ssh_keygen(), "-Y", *arguments]
     return subprocess.run(  # noqa: S603  an argument list, no shell
-        command, input=content, capture_output=True, check=False, timeout=SECONDS
+        command, input=content, capture_output=True, check=False
     )
 
 
