@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 
+from theodolite.datasets.planted.attributions import planted_attributions
 from theodolite.datasets.planted.concepts import (
     planted_concepts,
     planted_locations,
@@ -22,6 +23,7 @@ from theodolite.datasets.planted.saliency import planted_saliency
 from theodolite.datasets.planted.surrogates import planted_surrogates
 from theodolite.datasets.planted.tokens import planted_tokens
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
@@ -51,6 +53,7 @@ PERFECT = {
     EditEvidence: planted_edits(),
     JudgementEvidence: planted_judgements(),
     TokenEvidence: planted_tokens(),
+    AttributionEvidence: planted_attributions(),
 }
 FAULTY = {
     ConceptEvidence: planted_leakage(leakage=0.9),
@@ -58,6 +61,7 @@ FAULTY = {
     EmbeddingEvidence: planted_embeddings(leakage=0.2),
     InterventionEvidence: planted_interventions(leakage=1.0),
     SaliencyEvidence: planted_saliency(blindness=0.6),
+    AttributionEvidence: planted_attributions(blindness=0.6),
 }
 HONEST = PERFECT | {ConceptEvidence: planted_leakage()}
 with_clean_null = pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import numpy as np
 from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.evidence.base import Evidence
 from theodolite.metrics import options as option_checks
+from theodolite.metrics.null_model import NullModel
 from theodolite.metrics.states import (
     Additive,
     PerSample,
@@ -26,7 +27,6 @@ from theodolite.metrics.states import (
     state_from,
     total,
 )
-from theodolite.null_words import reader_words
 from theodolite.plugins import Package, packages_of
 from theodolite.questions import Question
 from theodolite.results import Better
@@ -51,80 +51,6 @@ __all__ = [
     "total",
 ]
 """States are named here too: a file with a metric needs both."""
-
-
-@dataclass(frozen=True)
-class NullModel:
-    """A null: the same evidence with the explanation made meaningless, or with no fault left."""
-
-    name: str
-    says: str
-    """What it stands for, in a reader's words."""
-    make: Callable[..., Any] | None = None
-    """(evidence, seed) -> evidence; or (state, seed) -> state. Evidence may be a shard of many, and
-    the same seed is given with each: draw what holds for all samples from the seed alone, and what
-    is a sample's own from the seed and its number (``evidence.sampling.uniform``)."""
-    expected: Callable[..., PerSample] | None = None
-    """In place of ``make``, where it is known what each sample contributes on average under the
-    null, for a mean over samples: (evidence, counting options) -> PerSample. Nothing is drawn,
-    so that the difference to the null has the score's own error and no other."""
-    sums: Callable[[Any], Mapping[str, np.ndarray]] | None = None
-    """(evidence) -> sums over samples, or a pool of them (``evidence.sampling.pool_of``), for a
-    null that must know all of them: then ``make`` gets (evidence, seed, sums), and ``expected``
-    (evidence, sums, counting options)."""
-    on: Literal["evidence", "state"] = "evidence"
-    """A null that only changes what the sums are compared with is made on the state: cheap, so it
-    is drawn often, and its own spread is what the score must stand out from."""
-    random: bool = True
-    clean: bool = False
-    """The same evidence without the fault that the score looks for: what it must not exceed, where
-    other nulls are what a score must beat."""
-    per_item: bool = False
-    """Whether it was itself drawn for each concept, class or unit apart, once: these are then a
-    sample too, and the difference to it varies over samples and items."""
-    draws_in: str = ""
-    """The array of the evidence, with an axis ``chances``, in which draws of it travel: ``make``
-    gets the number of one for a seed, and a claim must exceed them all (``verdicts.draws``)."""
-    beaten: str = ""
-    """What a score that beats it may be called, where no claim needs that: it is only said."""
-    options: dict[str, Any] = field(default_factory=dict)
-    """Options of the metric that only make sense otherwise under this null."""
-    of_columns: Callable[..., Any] | None = None
-    """(evidence about some concepts in a row, seed, truth of all, number of the first) -> what
-    ``make`` gives of these concepts: for states that are measured some concepts at a time
-    (``metrics.blocks``)."""
-    shown: str = ""
-    """What readers see in place of ``name``."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shown", self.shown or reader_words(self.name))
-        if (self.make is None) == (self.expected is None):
-            message = f"the null {self.name!r} needs either `make` or `expected`"
-            raise ValueError(message)
-        if self.on == "state" and self.sums is not None:
-            message = f"the null {self.name!r} is made on the state, which has all sums already"
-            raise ValueError(message)
-        if self.expected is not None and (self.random or self.on != "evidence"):
-            message = f"the null {self.name!r} is not drawn: random=False, on='evidence'"
-            raise ValueError(message)
-
-    def made(self, evidence: Any, seed: int, sums: Mapping[str, np.ndarray] | None = None) -> Any:
-        """The evidence under the null, or the state; without sums, what is at hand is all."""
-        if self.make is None:
-            message = f"the null {self.name!r} is not drawn: read it from `Metric.null_state`"
-            raise ValueError(message)
-        if self.sums is None:
-            return self.make(evidence, seed)
-        return self.make(evidence, seed, sums or self.sums(evidence))
-
-    def expectation(
-        self, evidence: Any, sums: Mapping[str, np.ndarray] | None = None, **options: Any
-    ) -> PerSample:
-        """What each sample contributes on average; without sums, what is at hand is all."""
-        assert self.expected is not None  # noqa: S101  else it is drawn
-        if self.sums is None:
-            return self.expected(evidence, **options)
-        return self.expected(evidence, sums or self.sums(evidence), **options)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,13 @@ def must_beat(score: Score, null: Null) -> bool:
     return model is None or not model.beaten
 
 
+def if_not_beaten(score: Score, null: Null) -> str:
+    """What is said of a score that beats the other nulls but not this one; empty where that is no
+    claim at all."""
+    model = model_of(score, null)
+    return "" if model is None else model.if_not_beaten
+
+
 def null_of_draws(score: Score) -> Null | None:
     """The null whose draws a claim must all exceed, if the metric has one."""
     for null in score.nulls:

@@ -14,6 +14,7 @@ from theodolite.stats.draws import OF_USE as OF_USE_OVER_DRAWS
 from theodolite.stats.intervals import FEWEST_CLUSTERS, SEEN, detectable, quantile, two_sided_p
 from theodolite.verdicts.draws import (
     beaten,
+    if_not_beaten,
     is_enough,
     items_text,
     model_of,
@@ -25,6 +26,7 @@ from theodolite.verdicts.draws import (
 from theodolite.verdicts.words import (
     difference_text,
     interval_text,
+    missed_text,
     of_best,
     percent,
     seen_text,
@@ -92,7 +94,7 @@ def claim_p(score: Score) -> float:
     if score_looks_for_fault(score):
         test = fault_of(score)
         return math.nan if test is None else min(test.p_free, test.p_too_much)
-    distances = _distances(score)
+    distances = _for_any_claim(score, _distances(score))
     chance = null_of_draws(score)
     if not distances or (chance is not None and not is_enough(chance)):
         return math.nan
@@ -120,6 +122,12 @@ def _distances(score: Score) -> list[Distance]:
     """To the nulls that a claim must beat, as far as they could be drawn."""
     distances = [distance_of(score, null) for null in score.nulls if must_beat(score, null)]
     return [d for d in distances if d is not None]
+
+
+def _for_any_claim(score: Score, distances: list[Distance]) -> list[Distance]:
+    """To the nulls without which nothing is claimed: others only make the difference between yes
+    and partly."""
+    return [d for d in distances if not if_not_beaten(score, d.null)] or distances
 
 
 def distance_of(score: Score, null: Null) -> Distance | None:
@@ -192,6 +200,10 @@ def _value_text(score: Score) -> str:
     return f"{percent(score.value, score)}{interval_text(score)}"
 
 
+def _null_text(score: Score, null: Null) -> str:
+    return f"{after_than(null.shown)} ({percent(null.value, score)})"
+
+
 def _better(score: Score, alpha: float) -> Verdict:
     """Of a score that must beat its nulls."""
     undefined = _undefined(score)
@@ -202,21 +214,20 @@ def _better(score: Score, alpha: float) -> Verdict:
         distances = [d for d in distances if d.null.name != chance.name]
     if not distances:
         return _too_few_draws(score, chance)
-    hardest = min(distances, key=lambda d: d.gain)
-    against = f"{after_than(hardest.null.shown)} ({percent(hardest.null.value, score)})"
-    if _is_empty(score, hardest):
-        because = f"{_value_text(score)}: {against} scores the same, whatever is explained."
-        if abs(score.best - hardest.null.value) <= EMPTY:
-            because = f"{_value_text(score)}, but {against} already scores the best possible."
-        return _answer(score, "cannot tell", because, "empty")
+    needed = _for_any_claim(score, distances)
+    if empty := _empty(score, min(needed, key=lambda d: d.gain)):
+        return empty
     text = f"{_value_text(score)}{of_best(score)}"
     lost = [d for d in distances if not (d.gain > 0 and d.p <= alpha)]
     ranked = chance is not None and is_enough(chance)
+    if lost and not any(d in needed for d in lost):
+        return _in_general(score, needed, min(lost, key=lambda d: d.gain), text)
     if lost:
         answered = _not_better(score, min(lost, key=lambda d: d.gain), text, alpha)
         more = f"{_besides_text(score)}{items_text(score)}" if ranked else ""
         return replace(answered, because=f"{answered.because.rstrip('.')}{more}.")
-    because = f"{text}, better than {against}"
+    hardest = min(distances, key=lambda d: d.gain)
+    because = f"{text}, better than {_null_text(score, hardest.null)}"
     if chance is not None:
         if not ranked:
             return _too_few_draws(score, chance)
@@ -224,6 +235,13 @@ def _better(score: Score, alpha: float) -> Verdict:
         if beaten(score, chance) < len(chance.draws):
             return _not_above_draws(score, chance, because, alpha)
     return _enough(score, because, chance)
+
+
+def _in_general(score: Score, beats: list[Distance], lost: Distance, text: str) -> Verdict:
+    """Of a score that beats what it must for a claim, but not a null that knows more."""
+    nulls = [_null_text(score, d.null) for d in (*beats, lost)]
+    because = f"{text}, better than {', '.join(nulls[:-1])}, but not surely than {nulls[-1]}."
+    return _answer(score, "partly", f"{because} {if_not_beaten(score, lost.null)}")
 
 
 def _enough(score: Score, because: str, chance: Null | None) -> Verdict:
@@ -254,12 +272,9 @@ def _not_above_draws(score: Score, chance: Null, because: str, alpha: float) -> 
     if distance is not None and distance.most(alpha) < OF_USE_OVER_DRAWS:
         more = difference_text(distance.most(alpha), score)
         text = f"{because}; at most {more} more than these on average"
-        return _answer(score, "no", f"{text}, where {_of_use_text(score)} would be of use.")
+        of_use = difference_text(OF_USE_OVER_DRAWS, score)
+        return _answer(score, "no", f"{text}, where {of_use} would be of use.")
     return _answer(score, "cannot tell", f"{because}; a claim must exceed all.", "underpowered")
-
-
-def _of_use_text(score: Score) -> str:
-    return difference_text(OF_USE_OVER_DRAWS, score)
 
 
 def _besides_text(score: Score) -> str:
@@ -274,8 +289,18 @@ def _besides_text(score: Score) -> str:
     return "".join(parts)
 
 
+def _empty(score: Score, hardest: Distance) -> Verdict | None:
+    """Where even the best explanation could hardly do better than a null, or none differs."""
+    if not _is_empty(score, hardest):
+        return None
+    against = _null_text(score, hardest.null)
+    because = f"{_value_text(score)}: {against} scores the same, whatever is explained."
+    if abs(score.best - hardest.null.value) <= EMPTY:
+        because = f"{_value_text(score)}, but {against} already scores the best possible."
+    return _answer(score, "cannot tell", because, "empty")
+
+
 def _is_empty(score: Score, hardest: Distance) -> bool:
-    """Whether even the best explanation could hardly do better than a null, or none differs."""
     worst = score.bounds[0] if score.better == "higher" else score.bounds[1]
     room = abs(score.best - hardest.null.value)
     sign = 1.0 if score.better == "higher" else -1.0
@@ -289,7 +314,7 @@ def _is_empty(score: Score, hardest: Distance) -> bool:
 
 def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdict:
     """No where an effect of use is ruled out; else nothing can be told yet."""
-    against = f"{after_than(lost.null.shown)} ({percent(lost.null.value, score)})"
+    against = _null_text(score, lost.null)
     most = lost.most(alpha)
     least_seen = detectable(lost.error, lost.df, 1 - alpha)
     seen = seen_text(least_seen, score)
@@ -305,20 +330,12 @@ def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdic
     needed = None if of_use is None else samples_needed(score, lost, of_use, alpha)
     would_do = "" if needed is None else f"; about {needed:,} {_number_of_draws(score)[1]} would do"
     because = (
-        f"{text}, not to be told from {against}: {_missed_text(score, lost.null, least_seen)}"
+        f"{text}, not to be told from {against}: {missed_text(score, lost.null, least_seen)}"
         f"{would_do}."
     )
     return _answer(
         score, "cannot tell", because, "underpowered", detectable=least_seen, needed=needed
     )
-
-
-def _missed_text(score: Score, null: Null, least_seen: float) -> str:
-    """What would not be seen; more than is possible is not said in numbers."""
-    best = score.bounds[1] if score.better == "higher" else score.bounds[0]
-    if least_seen >= abs(best - null.value):
-        return "even the best possible would be missed"
-    return f"an effect below {difference_text(least_seen, score)} would be missed"
 
 
 def useful_gain(score: Score, null: Null) -> float | None:
@@ -351,7 +368,7 @@ def _against_clean(score: Score, alpha: float) -> Verdict:
     accepted = find_metric(score.metric).tolerance or 0.0
     allowed = f"up to {percent(accepted, score)} is accepted"
     assert score.null is not None  # noqa: S101  else it is undefined
-    clean = f"{after_than(score.null.shown)} ({percent(score.null.value, score)})"
+    clean = _null_text(score, score.null)
     if test is None:
         because = f"{text}; how far that is from {clean} could not be told."
         return _answer(score, "cannot tell", because, "undefined")

@@ -3,7 +3,7 @@
 import math
 
 from theodolite.metrics.catalogue import catalogue
-from theodolite.results import Better, Score
+from theodolite.results import Better, Null, Score
 
 
 def is_share(score: Score) -> bool:
@@ -56,3 +56,11 @@ def of_best(score: Score) -> str:
     return (
         f" of at most {percent(score.best, score)}" if short and score.bounds[1] < math.inf else ""
     )
+
+
+def missed_text(score: Score, null: Null, least_seen: float) -> str:
+    """What would not be seen; more than is possible is not said in numbers."""
+    best = score.bounds[1] if score.better == "higher" else score.bounds[0]
+    if least_seen >= abs(best - null.value):
+        return "even the best possible would be missed"
+    return f"an effect below {difference_text(least_seen, score)} would be missed"

@@ -1,6 +1,7 @@
 """Which generator is for which score."""
 
 from theodolite.certification.generators import (
+    attributions,
     edits,
     existence,
     judgements,
@@ -32,6 +33,7 @@ GENERATORS: tuple[Generator, ...] = (
     tokens.SIMULATED_LATENTS,
     tokens.NEEDED_TOKENS, tokens.ABSORBING_LATENTS, tokens.TELLING_LATENTS,
     tokens.SPLIT_LATENTS,
+    attributions.NAMED_FEATURES, attributions.SUMS_OF_PARTS, attributions.TWO_ATTRIBUTIONS,
 )  # fmt: skip
 
 

@@ -178,13 +178,9 @@ class AttributionEvidence(Evidence):
     def _check_answers(self) -> None:
         """Answers of a model need what they are held against, and steps that rise."""
         present = [name for name in CURVES if getattr(self, name) is not None]
-        for lacks in ("output", "counts"):
-            if present and getattr(self, lacks) is None:
-                raise EvidenceError(lacks, f"none, but `{present[0]}`", f"`{lacks}` as well")
+        if present and self.output is None:
+            raise EvidenceError("output", f"none, but `{present[0]}`", "`output` as well")
         self._name_numbers()
-        unknown = [name for name in self.removals.names if present and name not in REMOVALS]
-        if unknown:
-            raise EvidenceError("removals", repr(unknown[0]), f"some of {', '.join(REMOVALS)}")
         counts = self.counts
         if counts is not None and (counts[0] < 1 or (np.diff(counts) <= 0).any()):
             raise EvidenceError("counts", f"{counts.tolist()[:8]}", "rising, from 1 on")

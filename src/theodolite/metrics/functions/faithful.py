@@ -35,18 +35,30 @@ from theodolite.metrics.language.attribution_effect import AttributionEffect
 from theodolite.metrics.language.divergence_recovered import DivergenceRecovered
 from theodolite.metrics.language.edit_effect_error import EditEffectError
 from theodolite.metrics.language.loss_recovered import LossRecovered
+from theodolite.metrics.tables.additivity_gap import AdditivityGap
+from theodolite.metrics.tables.attribution_randomisation import AttributionRandomisation
+from theodolite.metrics.tables.attribution_stability import AttributionStability
+from theodolite.metrics.tables.feature_necessity import FeatureNecessity
+from theodolite.metrics.tables.feature_sufficiency import FeatureSufficiency
+from theodolite.metrics.tables.method_agreement import MethodAgreement
 
 __all__ = [
+    "additivity_gap",
     "attribute_agreement",
     "attribution_effect",
+    "attribution_randomisation",
+    "attribution_stability",
     "completeness",
     "concept_deletion",
     "concept_insertion",
     "divergence_recovered",
     "edit_effect_error",
+    "feature_necessity",
+    "feature_sufficiency",
     "linearisation_error",
     "loss_recovered",
     "max_sensitivity",
+    "method_agreement",
     "randomisation_similarity",
     "removal_faithfulness",
     "removal_necessity",
@@ -59,6 +71,41 @@ __all__ = [
     "surrogate_relative_error",
     "surrogate_relative_error_by_class",
 ]
+
+
+def additivity_gap(
+    values: ArrayLike,
+    output: ArrayLike,
+    base: ArrayLike,
+) -> float:
+    r"""What base and attributions miss of the output, as a share of its spread.
+
+    .. math:: \frac{\frac1N \sum_i |a_{i0} + \sum_j a_{ij} - f(x_i)|}{\sqrt{\mathrm{Var}_i f(x_i)}}
+
+    :math:`a_{i0}` is the base and :math:`a_{ij}` the attribution to feature :math:`j`. Undefined
+    where all outputs are the same. Adding up is the axiom of local accuracy of
+    :cite:t:`lundberg2017unified`.
+
+    Args:
+        values: samples × features. Attribution of the output to each feature, with its sign.
+        output: samples. The explained output of the model for each row.
+        base: samples. Where attributions start from: with their sum it should be the output. One
+            number will do.
+
+    Returns:
+        A number, 0 to inf, lower is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import additivity_gap
+        >>> additivity_gap([[1.0, 0.0], [0.0, 0.5]], [1.0, 0.0], [0.0, 0.0])
+        0.5
+    """
+    arrays = {"values": values, "output": output, "base": base}
+    options: dict[str, object] = {}
+    return number(AdditivityGap, arrays, options)
 
 
 def attribute_agreement(
@@ -181,6 +228,78 @@ def attribution_effect(
     arrays = {"importance": importance, "effect": effect}
     options = {"agreement": agreement}
     return number(AttributionEffect, arrays, options)
+
+
+def attribution_randomisation(
+    values: ArrayLike,
+    randomised_values: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+) -> float:
+    r"""Rank correlation with attributions of a model of shuffled labels, mean over samples.
+
+    .. math:: \frac1N \sum_i \rho\bigl(|a_i|, |a_i^{\mathrm{shuffled}}|\bigr)
+
+    Over the features of a sample; equal ones share their rank. Undefined where all features of a
+    sample have one attribution. The data randomisation test of :cite:t:`adebayo2018sanity`.
+
+    Args:
+        values: samples × features. Attribution of the output to each feature, with its sign.
+        randomised_values: samples × features. Attributions of a model that was trained on shuffled
+            labels.
+        groups: features. The group of each feature, by name or number: columns of one group are
+            removed together.
+
+    Returns:
+        A number, -1 to 1, lower is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import attribution_randomisation
+        >>> attribution_randomisation([[3.0, 2.0, 1.0]], [[1.0, 2.0, -3.0]])
+        -1.0
+    """
+    arrays = {"values": values, "randomised_values": randomised_values, "groups": groups}
+    options: dict[str, object] = {}
+    return number(AttributionRandomisation, arrays, options)
+
+
+def attribution_stability(
+    values: ArrayLike,
+    repeat_values: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+) -> float:
+    r"""Overlap of the first five features of two explanations of one model, mean over samples.
+
+    .. math:: \frac1N \sum_i \frac{|T_i \cap T'_i|}{5}
+
+    :math:`T_i` are the five features of highest absolute attribution. The top-k feature agreement
+    of :cite:t:`krishna2024disagreement`, between two runs of one method.
+
+    Args:
+        values: samples × features. Attribution of the output to each feature, with its sign.
+        repeat_values: samples × features. Attributions of the same model, made again: another seed,
+            background or sampling.
+        groups: features. The group of each feature, by name or number: columns of one group are
+            removed together.
+
+    Returns:
+        A number, 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import attribution_stability
+        >>> attribution_stability([[6.0, 5, 4, 3, 2, 1]], [[6.0, 5, 4, 3, 1, 2]])
+        0.8
+    """
+    arrays = {"values": values, "repeat_values": repeat_values, "groups": groups}
+    options: dict[str, object] = {}
+    return number(AttributionStability, arrays, options)
 
 
 def completeness(
@@ -523,6 +642,85 @@ def edit_effect_error(
     return number(EditEffectError, arrays, options)
 
 
+def feature_necessity(
+    output: ArrayLike,
+    removed: ArrayLike,
+    *,
+    removal: Sequence[Literal["background", "conditional"]] = ("background",),
+    removals: Sequence[str] | None = None,
+) -> NDArray[np.float64]:
+    r"""Change of the output without the features of highest attribution, mean over samples.
+
+    .. math:: \frac1N \sum_i \frac{1}{|K|} \sum_{k \in K}
+        \Bigl| f(x_i) - \frac1B \sum_b f\bigl(x_i^{(k \leftarrow b)}\bigr) \Bigr|
+
+    :math:`x^{(k \leftarrow b)}` is the sample with the values of its :math:`k` features of highest
+    absolute attribution taken from background row :math:`b`; :math:`K` is 1, 2, 3, 5 and 8 as far
+    as there are more features, and of equals the first feature counts first. Score and nulls share
+    the background rows. Features of one group are removed together. A removal-based explanation in
+    the sense of :cite:t:`covert2021explaining`, used as a test.
+
+    Args:
+        output: samples. The explained output of the model for each row.
+        removed: samples × removals × steps. Mean output of the model without the features of
+            highest attribution.
+        removal: Background rows: any, or those most like the sample.
+        removals: Names of the removals.
+
+    Returns:
+        An array (removal), each 0 to inf, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import feature_necessity
+        >>> feature_necessity([1.0], [[[0.5, 0.5]]])
+        array([0.5])
+    """
+    arrays = {"output": output, "removed": removed, "removals": removals}
+    options = {"removal": removal}
+    return table(FeatureNecessity, arrays, options)
+
+
+def feature_sufficiency(
+    output: ArrayLike,
+    only: ArrayLike,
+    *,
+    removal: Sequence[Literal["background", "conditional"]] = ("background",),
+    removals: Sequence[str] | None = None,
+) -> NDArray[np.float64]:
+    r"""Change of the output with only the features of highest attribution, mean over samples.
+
+    .. math:: \frac1N \sum_i \frac{1}{|K|} \sum_{k \in K}
+        \Bigl| f(x_i) - \frac1B \sum_b f\bigl(b^{(k \leftarrow x_i)}\bigr) \Bigr|
+
+    As :func:`~theodolite.metrics.functions.faithful.feature_necessity`, with all but the first
+    :math:`k` features taken from background rows.
+
+    Args:
+        output: samples. The explained output of the model for each row.
+        only: samples × removals × steps. Mean output with these features alone, and all others
+            removed.
+        removal: Background rows: any, or those most like the sample.
+        removals: Names of the removals.
+
+    Returns:
+        An array (removal), each 0 to inf, lower is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import feature_sufficiency
+        >>> feature_sufficiency([1.0], [[[0.5, 1.0]]])
+        array([0.25])
+    """
+    arrays = {"output": output, "only": only, "removals": removals}
+    options = {"removal": removal}
+    return table(FeatureSufficiency, arrays, options)
+
+
 def linearisation_error(
     importances: ArrayLike,
     linearised: ArrayLike,
@@ -686,6 +884,41 @@ def max_sensitivity(
     arrays = {"norms": norms, "changes": changes, "noises": noises}
     options = {"form": form, "noise": noise}
     return number(MaxSensitivity, arrays, options)
+
+
+def method_agreement(
+    values: ArrayLike,
+    other_method_values: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+) -> float:
+    r"""Overlap of the first five features that two methods name, mean over samples.
+
+    .. math:: \frac1N \sum_i \frac{|T_i \cap T'_i|}{5}
+
+    :math:`T_i` are the five features of highest absolute attribution. The top-k feature agreement
+    of :cite:t:`krishna2024disagreement`.
+
+    Args:
+        values: samples × features. Attribution of the output to each feature, with its sign.
+        other_method_values: samples × features. Attributions of the same model by another method.
+        groups: features. The group of each feature, by name or number: columns of one group are
+            removed together.
+
+    Returns:
+        A number, 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import method_agreement
+        >>> method_agreement([[6.0, 5, 4, 3, 2, 1]], [[1.0, 2, 3, 4, 5, 6]])
+        0.8
+    """
+    arrays = {"values": values, "other_method_values": other_method_values, "groups": groups}
+    options: dict[str, object] = {}
+    return number(MethodAgreement, arrays, options)
 
 
 def randomisation_similarity(

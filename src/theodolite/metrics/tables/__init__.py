@@ -1,0 +1,1 @@
+"""Scores of attributions to the features of tables."""
