@@ -46,3 +46,4 @@ install "$home/release/mlflow" mlflow-skinny==3.17.2 "$wheel"
 python .ci/transcript.py "$wheel" "$home/full" "$home/release/transcript" README.md docs/start.md |
   tee "$home/release/transcript.txt"
 python .ci/supply_chain.py "$empty/bin/python" "$home/release/dist"
+python .ci/constraints.py "$home/release/dist"

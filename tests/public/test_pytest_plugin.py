@@ -61,6 +61,18 @@ def test_json_and_junit(run: Path, tmp_path: Path) -> None:
     assert inside == [["skipped"], [], ["failure"]] or inside == [[], ["skipped"], ["failure"]]
 
 
+def test_a_summary_is_added_to_what_a_job_has_written(run: Path, tmp_path: Path) -> None:
+    asked, summary = tmp_path / "asked.yaml", tmp_path / "summary.md"
+    asked.write_text(LENIENT)
+    summary.write_text("# Mine\n\n")
+    gate_command.gate(run, asked, summary=summary)
+    lines = summary.read_text().splitlines()
+    assert lines[0] == "# Mine" and lines[2] == "## Explanations: may pass"
+    answers, outcomes = [place for place, line in enumerate(lines) if line == "|---|---|---|"]
+    assert lines[answers + 1].startswith("| Is the named concept in the input? | ")
+    assert lines[outcomes + 1].startswith("| concept\\_existence (top=3) | ✓ met | ")
+
+
 def test_junit_takes_the_place_of_no_other_file(run: Path, tmp_path: Path) -> None:
     asked, written = tmp_path / "asked.yaml", tmp_path / "gate.xml"
     asked.write_text(LENIENT + "\nundefined: pass")
@@ -198,4 +210,6 @@ def test_the_commands_of_the_workflow_run_and_stop_it(tmp_path: Path) -> None:
     (upload,) = [s for s in steps() if "upload-artifact" in s.get("uses", "")]
     for name in upload["with"]["path"].split():
         assert (tmp_path / name).is_file()
-    assert "concept_existence (top=3)" in (tmp_path / "summary").read_text()
+    summary = (tmp_path / "summary").read_text()
+    assert summary.startswith("## Explanations: stop\n")
+    assert "| concept\\_existence (top=3) | ✗ not met | " in summary

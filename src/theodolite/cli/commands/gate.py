@@ -11,6 +11,7 @@ from theodolite.cli.options import Json, OverwriteFile
 
 if TYPE_CHECKING:
     from theodolite.comparison.drift import AttributionDrift
+    from theodolite.results import Verdict
     from theodolite.thresholds.judge import GateCheck, Thresholds
 
 JUNIT = "<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"theodolite\""
@@ -34,6 +35,10 @@ def gate(
     junit: Annotated[
         Path | None, typer.Option(help="Also write JUnit XML, as test servers show it.")
     ] = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(help="Append a table in Markdown to this file: the summary of a CI job."),
+    ] = None,
     overwrite: OverwriteFile = False,
 ) -> None:
     """Check that a run is good enough; exit code 6 if it is not."""
@@ -54,6 +59,8 @@ def gate(
     _print(checks, criteria, drift, as_json=as_json)
     if junit is not None:
         _write_junit(junit, checks, criteria)
+    if summary is not None:
+        _append_summary(summary, run, finished.verdicts, checks, criteria)
     if any(fails(check, criteria) for check in checks):
         raise typer.Exit(NOT_MET)
 
@@ -80,6 +87,30 @@ def _print(
     for check in checks:
         let = " (let pass)" if check.outcome == "cannot tell" and not fails(check, criteria) else ""
         typer.echo(printable(f"{check.outcome}{let}: {check.sentence}", 1000))
+
+
+def _append_summary(
+    path: Path,
+    run: Path,
+    verdicts: "Sequence[Verdict]",
+    checks: "Sequence[GateCheck]",
+    criteria: "Thresholds",
+) -> None:
+    from theodolite.report.exports.markdown_text import markdown_text
+    from theodolite.thresholds.judge import fails
+
+    stops = any(fails(check, criteria) for check in checks)
+    lines = [f"## Explanations: {'stop' if stops else 'may pass'}", "", markdown_text(run.name), ""]
+    lines += ["| question | answer | because |", "|---|---|---|"]
+    rows = [(v.asks, v.answer, v.because) for v in verdicts if v.answer != "not asked"]
+    lines += [f"| {' | '.join(map(markdown_text, row))} |" for row in rows]
+    lines += ["", "| threshold | outcome | |", "|---|---|---|"]
+    for check in checks:
+        outcome = ("✗ " if fails(check, criteria) else "✓ ") + check.outcome
+        cells = (check.of, outcome, check.sentence)
+        lines.append(f"| {' | '.join(map(markdown_text, cells))} |")
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write("\n".join([*lines, "", ""]))
 
 
 def _write_junit(path: Path, checks: "Sequence[GateCheck]", criteria: "Thresholds") -> None:
