@@ -27,7 +27,7 @@ from theodolite.scoring.request import Resampling
 
 FEWEST_RETRAININGS = 3
 """Beside the old version: six pairs. An unchanged recipe is then stopped about once in ten times,
-with five retrainings once in 25, with eight once in 60 (breast cancer, gradient boosting)."""
+with five once in 20, with eight once in 50 (benchmarks/drift_floors.py)."""
 LISTED = 3
 Over = Literal["features", "groups"]
 WITHOUT_FLOOR = (
