@@ -48,7 +48,8 @@ class DossierCheck:
     envelope: str
     """The key that signed the envelope, where that was checked."""
     n_files: int
-    recomputed: bool
+    share: float | None
+    """How much was computed again."""
 
     @property
     def sentence(self) -> str:
@@ -64,8 +65,9 @@ class DossierCheck:
         elif parts == ["sealed"]:
             parts.append("not signed")
         parts.append(f"{self.n_files} files unchanged")
-        if self.recomputed:
-            parts.append("scores the same when computed again")
+        if self.share is not None:
+            much = "all" if self.share == 1 else f"{100 * self.share:g} % of the"
+            parts.append(f"{much} scores or pieces the same when computed again")
         return "; ".join(parts)
 
 
@@ -106,7 +108,7 @@ def verify_dossier(
             )  # fmt: skip
         recompute(runs[0], progress, share, buckets=buckets)
         _check_answers(folder, runs[0])
-    return DossierCheck(tuple(checks), unchecked, envelope, n, share is not None)
+    return DossierCheck(tuple(checks), unchecked, envelope, n, share)
 
 
 def _statement(folder: Path) -> bytes:
