@@ -22,8 +22,10 @@ from theodolite.datasets.masks.mask_folder import mask_folder
 from theodolite.datasets.masks.monumai_masks import monumai_masks
 from theodolite.datasets.pets import pets
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.produced import WorkContext
 from theodolite.io.pictures import sample_grid
 from theodolite.io.text import read_csv, read_text
+from theodolite.pipelines.dissection.pipeline import DissectionPipeline
 
 
 def save(path: Path, values: Any) -> None:
@@ -343,6 +345,26 @@ def test_an_own_folder(tmp_path: Path) -> None:
     assert (copy.layers(0) == data.layers(0)).all()
     (tmp_path / "labels.csv").unlink()
     assert not mask_folder(tmp_path).layers(1).any(), "a picture without masks"
+
+
+def test_void_pixels_count_neither_for_nor_against(tmp_path: Path) -> None:
+    """Worked: unit on 1 to 4, concept on 3 to 6, void 4 and 5: 1 of 4 instead of 2 of 6."""
+    own(tmp_path)
+    save(tmp_path / "l" / "b.png", [[0, 0, 3, 255, 255, 3]])
+    data = mask_folder(tmp_path, void=(255,))
+    assert data.layers(1, (1, 6)).tolist() == [[[0, 0, 1, 5, 5, 1]]]
+    pipeline = DissectionPipeline(backbone="", grid=(1, 6), min_pictures=1)
+    atoms = pipeline._pack(data, WorkContext((0,), tmp_path))
+    unit = np.array([1, 1, 1, 1, 0, 0], bool)
+    weight = atoms.weight[atoms.start[1] :][atoms.number[1]] > 0
+    concept = atoms.mask(1, atoms.concepts.index("road"))[0]
+    shared, either = (unit & concept & weight).sum(), ((unit | concept) & weight).sum()
+    assert (shared, either) == (1, 4) and "void" not in atoms.concepts
+    for wrong, says in (((3,), "no number of"), ((256,), "1 to 255"), ((0,), "1 to 255")):
+        with pytest.raises(EvidenceError, match=says):
+            mask_folder(tmp_path, void=wrong)
+    with pytest.raises(RefusedInput, match=r"numbers \[255\]"):
+        mask_folder(tmp_path).layers(1)
 
 
 def spoil(name: str, content: str) -> Callable[[Path], object]:

@@ -59,13 +59,17 @@ def dissect(shapes: Path, out: Path, *more: str) -> Result:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("more", [(), ("--exact", "--units", "9")])
+@pytest.mark.parametrize(
+    "more", [(), ("--search", "exact", "--units", "9", "--resolution", "60x90")]
+)
 def test_the_command(shapes: Path, tmp_path: Path, more: tuple[str, ...]) -> None:
     result = dissect(shapes, tmp_path / "out", *more)
     assert result.returncode == 0, result.stderr
     assert "Does a unit detect the concept?" in result.stdout
     units = read_parquet(tmp_path / "out" / "tables" / "units.parquet")
     if more:
+        spec = json.loads((tmp_path / "out" / "run.json").read_text())["spec"]["pipeline"]
+        assert (spec["grid"], spec["search"]) == ([60, 90], "exact")
         assert len(units["unit"]) == 9
         assert units["formula"] == units["best_of_three"]
         np.testing.assert_allclose(
@@ -90,7 +94,11 @@ def test_the_command(shapes: Path, tmp_path: Path, more: tuple[str, ...]) -> Non
     [
         (("--layer", "nowhere"), "the name of a module"),
         (("--quantile", "2"), "between 0 and 1"),
+        (("--search", "exact", "--length", "5"), "3 if exact"),
         (("--exact", "--length", "5"), "3 if exact"),
+        (("--resolution", "240"), "such as 240x320"),
+        (("--resolution", "0x9"), "1 to 1024"),
+        (("--void", "255"), "label maps, listed in labels.csv"),
     ],
 )
 def test_what_cannot_be_dissected(

@@ -74,7 +74,7 @@ class Dissection:
         """The same rows with a 95 % interval over pictures, and the overlap that chance reaches.
 
         Args:
-            resamples: How often pictures are overlap.
+            resamples: How often pictures are drawn again.
             seed: Of the draws.
         """
         intervals = iou_intervals(self.evidence, resamples, seed)

@@ -1,8 +1,9 @@
 """Commands that make evidence and score it."""
 
 import os
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -94,9 +95,19 @@ def dissect(
     ] = None,
     units: Annotated[int | None, typer.Option(help="Only the first so many units.", min=1)] = None,
     length: Annotated[int, typer.Option(help="Concepts in a formula.", min=1, max=10)] = 3,
-    exact: Annotated[
-        bool, typer.Option(help="The best of all formulas of three, proved; not the beam's.")
-    ] = False,
+    search: Annotated[
+        Literal["beam", "exact"],
+        typer.Option(help="exact: the best of all formulas of three, proved; not the beam's."),
+    ] = "beam",
+    exact: Annotated[bool, typer.Option("--exact", hidden=True)] = False,
+    resolution: Annotated[
+        str | None,
+        typer.Option(help="Rows x columns to count on, such as 240x320; default: 112x112."),
+    ] = None,
+    void: Annotated[
+        list[int] | None,
+        typer.Option(help="A number in label maps, such as 255, that is not counted; repeat it."),
+    ] = None,
     quantile: Annotated[float, typer.Option(help="A unit is active above this quantile.")] = 0.995,
     min_pictures: Annotated[
         int, typer.Option(help="Leave out concepts in fewer pictures.", min=1)
@@ -122,16 +133,19 @@ def dissect(
     places = [path.relative_to(data).as_posix() for path in paths]
     pipeline: dict[str, Any] = {
         "name": "dissection", "backbone": model, "layer": layer, "units": units, "length": length,
-        "lengths": max(length, 10), "search": "exact" if exact else "beam", "quantile": quantile,
+        "lengths": max(length, 10), "search": "exact" if exact else search, "quantile": quantile,
         "min_pictures": min_pictures,
     }  # fmt: skip
     if weights:
         pipeline["weights"] = places[1]
+    if resolution is not None:
+        pipeline["grid"] = _rows_and_columns(resolution)
+    dataset = {"name": concepts, "root": places[0]} | ({"void": void} if void else {})
     spec = RunSpec.model_validate(
         {
             "name": "dissection",
             "title": f"What the units of {model} detect",
-            "dataset": {"name": concepts, "root": places[0]},
+            "dataset": dataset,
             "pipeline": pipeline,
             "resampling": {"resamples": 200},
         }
@@ -141,6 +155,15 @@ def dissect(
         engine, workers, ray_address, None, inference, metrics_port, mixed_cpus=mixed_cpus
     )
     run_spec(spec, at, chosen, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
+
+
+def _rows_and_columns(text: str) -> list[int]:
+    from theodolite.errors import EvidenceError
+
+    sides = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", text)
+    if sides is None:
+        raise EvidenceError("--resolution", repr(text), "rows x columns, such as 240x320")
+    return [int(side) for side in sides.groups()]
 
 
 def run_spec(

@@ -37,6 +37,9 @@ class MaskData:
     scenes: tuple[tuple[int, ...], ...]
     """Of each picture: the concepts that cover all of it."""
     read_layers: Callable[[int, Grid], Layers]
+    void: bool = False
+    """Whether one number more than there are concepts marks pixels that count neither for nor
+    against."""
     labels: Int[np.ndarray, " pictures"] | None = None
     classes: tuple[str, ...] = ()
     tables: tuple[Path, ...] = ()
@@ -87,11 +90,12 @@ class MaskData:
         cover the whole picture are in ``scenes`` and not here.
         """
         layers = self.read_layers(row, grid)
-        if layers.shape[1:] != grid or not len(layers) or layers.max() > len(self.concepts):
+        highest = len(self.concepts) + self.void
+        if layers.shape[1:] != grid or not len(layers) or layers.max() > highest:
             raise EvidenceError(
                 f"masks of {self.pictures[row]!r}",
                 f"shape {layers.shape}, numbers up to {layers.max(initial=0)}",
-                f"layers of {grid}, numbers up to {len(self.concepts)}",
+                f"layers of {grid}, numbers up to {highest}",
             )
         return layers
 

@@ -37,8 +37,14 @@ OWN_COLUMNS = ("picture", "class", "split", "group")
 Rows = list[dict[str, str]]
 
 
-def mask_folder(root: Path) -> MaskData:
-    """Read a folder laid out as above."""
+def mask_folder(root: Path, *, void: tuple[int, ...] = ()) -> MaskData:
+    """Read a folder laid out as above.
+
+    Args:
+        root: The folder.
+        void: Grey values of label maps, such as 255, of pixels that nobody annotated: they count
+            neither for nor against.
+    """
     samples = _rows(root, "samples", ("picture",))
     masks = _rows(root, "masks", ("picture", "concept", "file"))
     maps = _rows(root, "labels", ("picture", "file"))
@@ -58,6 +64,7 @@ def mask_folder(root: Path) -> MaskData:
     for at, row in _placed(maps, pictures, "labels.csv"):
         map_files[at].append(row["file"])
     entry = _entries(listed, concepts)
+    entry |= _void_entries(void, entry, len(concepts), has_maps=bool(maps))
     labels, classes = _classes(samples)
     return MaskData(
         name=root.name,
@@ -69,6 +76,7 @@ def mask_folder(root: Path) -> MaskData:
             tuple(concepts.index(name) for name in columns if _marked(row, name)) for row in samples
         ),
         read_layers=partial(_layers, root, map_files, entry, mask_files),
+        void=bool(void),
         labels=labels,
         classes=classes,
         tables=tuple(sorted(path for path in root.iterdir() if path.suffix == ".csv")),
@@ -127,6 +135,18 @@ def _entries(listed: Rows, concepts: list[str]) -> dict[int, int]:
         if text:
             entry[number] = concepts.index(row["name"]) + 1
     return entry
+
+
+def _void_entries(
+    void: tuple[int, ...], entry: dict[int, int], n_concepts: int, *, has_maps: bool
+) -> dict[int, int]:
+    """Void pixels carry one number more than there are concepts."""
+    if void and not has_maps:
+        raise EvidenceError("void", "masks without label maps", "label maps, listed in labels.csv")
+    wrong = [number for number in void if number in entry or not 0 < number <= 255]
+    if wrong:
+        raise EvidenceError("void", f"{wrong}", "1 to 255, and no number of concepts.csv")
+    return dict.fromkeys(void, n_concepts + 1)
 
 
 def _marked(row: dict[str, str], name: str) -> bool:

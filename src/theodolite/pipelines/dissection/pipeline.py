@@ -42,6 +42,10 @@ EXACT_LENGTH = 3
 AS_SCORED = DissectionAlternative()
 
 
+LONGEST_SIDE = 1024
+VOID = "void"
+
+
 @dataclass(frozen=True, kw_only=True)
 class DissectionPipeline:
     """Settings of a dissection."""
@@ -56,8 +60,8 @@ class DissectionPipeline:
     method: Method = "linear"
     exact_thresholds: bool = True
     """``false``: in constant memory, off by less than 1/128, where pictures are too many."""
-    grid: int = 112
-    """Rows and columns of all masks."""
+    grid: int | tuple[int, int] = 112
+    """Rows and columns that all masks are counted on; one number for both."""
     min_pictures: int = 5
     """Concepts in fewer pictures are left out."""
     beam: int = 5
@@ -200,16 +204,24 @@ class DissectionPipeline:
             raise EvidenceError("length", f"{self.length}", needed)
         if self.search == "exact" and self.length != EXACT_LENGTH:
             raise EvidenceError("length", f"{self.length}", f"{EXACT_LENGTH} if exact")
-        if not 0 < self.quantile < 1 or not 1 <= self.grid <= 256:
-            got = f"{self.quantile} and {self.grid}"
-            raise EvidenceError("quantile and grid", got, "between 0 and 1; 1 to 256")
+        if not 0 < self.quantile < 1:
+            raise EvidenceError("quantile", f"{self.quantile}", "between 0 and 1")
+        if not all(1 <= side <= LONGEST_SIDE for side in self._grid):
+            raise EvidenceError("grid", f"{self.grid}", f"1 to {LONGEST_SIDE} rows and columns")
+
+    @property
+    def _grid(self) -> tuple[int, int]:
+        return (self.grid, self.grid) if isinstance(self.grid, int) else self.grid
 
     def _pack(self, data: MaskData, context: WorkContext) -> Atoms:
-        grid = (self.grid, self.grid)
+        extra = (VOID,) if data.void else ()
         packed = pack(
-            (data.layers(row, grid) for row in range(len(data))), data.scenes, data.concepts,
-            data.categories, grid=grid, progress=context.progress,
+            (data.layers(row, self._grid) for row in range(len(data))), data.scenes,
+            (*data.concepts, *extra), (*data.categories, *extra), grid=self._grid,
+            progress=context.progress,
         )  # fmt: skip
+        if data.void:
+            packed = packed.with_void(len(data.concepts))
         return packed.without_rare(self.min_pictures)
 
     def _thresholds(
