@@ -65,3 +65,5 @@ axes.set_ylim(2.5, -0.5)
 axes.set(xlabel="share of what the concept leaves open about the digit; ticks: clean null")
 axes.set_title("Task leakage given the concept")
 figure.tight_layout()
+
+# sphinx_gallery_thumbnail_path = '_static/thumbnails/leaking_strokes.svg'

@@ -63,3 +63,5 @@ axes.set_yticks(range(3), list(found))
 axes.set(xlabel="SURF distance; ticks: nulls", title="Three concepts, tumour classifier")
 axes.set_ylim(2.5, -0.5)
 figure.tight_layout()
+
+# sphinx_gallery_thumbnail_path = '_static/thumbnails/which_is_faithful.svg'

@@ -63,3 +63,5 @@ axes.invert_yaxis()
 axes.set(xlabel="overlap (IoU) of the unit with its formula")
 axes.legend(frameon=False)
 figure.tight_layout()
+
+# sphinx_gallery_thumbnail_path = '_static/thumbnails/units_of_a_network.svg'

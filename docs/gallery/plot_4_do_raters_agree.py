@@ -47,3 +47,5 @@ axes.set_yticks(range(len(shown)), shown)
 axes.set_ylim(len(shown) - 0.5, -0.5)
 axes.set(xlabel="agreement; ticks: nulls", title="Five raters, 898 answers")
 figure.tight_layout()
+
+# sphinx_gallery_thumbnail_path = '_static/thumbnails/do_raters_agree.svg'

@@ -53,3 +53,5 @@ for row, score in enumerate(found.values()):
 axes[3].set_yticks(range(3), list(found))
 axes[3].set_ylim(2.5, -0.5)
 axes[3].set(xlabel="share of relevance on the ink", title="Score, interval; ticks: nulls")
+
+# sphinx_gallery_thumbnail_path = '_static/thumbnails/is_the_ink_marked.svg'

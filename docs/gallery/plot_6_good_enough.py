@@ -58,3 +58,5 @@ for panel, (metric, line) in zip(panels, lines.items(), strict=True):
     panel.axvline(line, color="tab:red", ls=":")
     panel.set_yticks([0, 1], list(found))
     panel.set(ylim=(1.5, -0.5), xlabel=metric.replace("_", " "))
+
+# sphinx_gallery_thumbnail_path = '_static/thumbnails/good_enough.svg'

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -182,3 +183,40 @@ def test_faults_of_a_site_are_noticed(
     assert len(lines) == bool(says) and says in "".join(lines)
     metrics = [line for line in told if line.startswith("no page explains")]
     assert ended.value.code == 1 and len(metrics) == len(catalogue())
+
+
+def thumbnails() -> dict[str, Path]:
+    """What each example of the gallery names as its thumbnail."""
+    named = {}
+    for path in sorted((ROOT / "docs/gallery").glob("plot_*.py")):
+        (name,) = re.findall(
+            r"^# sphinx_gallery_thumbnail_path = '(.+)'$", path.read_text("utf-8"), re.MULTILINE
+        )
+        named[path.stem] = ROOT / "docs" / name
+    return named
+
+
+def thumbnail_faults(text: str) -> list[str]:
+    """Why a picture is no thumbnail: another size, a scaled page, or text that nobody can read."""
+    root = ElementTree.fromstring(text)  # noqa: S314  our own
+    kinds = [element.tag.rpartition("}")[2] for element in root.iter()]
+    words = [element for element in root.iter() if element.tag.endswith("}text")]
+    faults = {
+        "size": root.get("viewBox") != "0 0 400 280",
+        "picture inside": bool({"image", "foreignObject"} & set(kinds)),
+        "no text, or a page of it": not 1 <= len(words) <= 6,
+        "small text": any(float(element.get("font-size", 0)) < 14 for element in words),
+        "transformed": any(element.get("transform") for element in root.iter()),
+    }
+    return [name for name, holds in faults.items() if holds]
+
+
+def test_thumbnails_of_the_gallery_are_drawn_for_their_size() -> None:
+    assert len(thumbnails()) >= 6
+    for name, path in thumbnails().items():
+        assert not thumbnail_faults(path.read_text("utf-8")), name
+    text = path.read_text("utf-8")
+    assert thumbnail_faults(text.replace('font-size="16"', 'font-size="12"')) == ["small text"]
+    page = re.sub(r"</svg>", '<image href="report.png" width="400" height="280"/></svg>', text)
+    assert thumbnail_faults(page) == ["picture inside"]
+    assert thumbnail_faults(text.replace("0 0 400 280", "0 0 1280 896")) == ["size"]
