@@ -81,6 +81,10 @@ def audit(
     predicted: ColumnsOption = None,
     ids: ColumnsOption = None,
     clusters: ColumnsOption = None,
+    model_answers: Annotated[
+        Path | None,
+        typer.Option(help="What a model answers to the rows of a plan of attributions (.npz)."),
+    ] = None,
     cache: Cache = None,
     thresholds: Annotated[
         Path | None,
@@ -102,6 +106,7 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """Ask everything that the evidence allows, and say what would be needed for the rest."""
+    from theodolite.auditing.model_answers import with_model_answers
     from theodolite.cli.audits import AuditArguments, read_all, rehearse_pieces
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import print_price, print_rehearsal
@@ -129,6 +134,8 @@ def audit(
         if out is not None:
             stack.enter_context(claimed(out))
         source = None if network else read_all(evidence or [], arguments, columns)
+        if model_answers is not None:
+            source = with_model_answers(source, model_answers)
         if source and columns:  # before the first score: which columns are a pair
             typer.echo("\n".join(printable(note, 2000) for note in source.notes), err=as_json)
         if (network or (source and source.stored)) and (out is not None or pieces is not None):

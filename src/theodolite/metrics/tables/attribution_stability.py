@@ -10,7 +10,7 @@ from theodolite.metrics.tables._overlap import another_sample, overlap
     title="Stability of the first five features",
     version=1,
     question="faithful",
-    asked_as="Does the explanation, made again, name the same features?",
+    asked_as="Does the model use the features that the attribution names?",
     better="higher",
     bounds=(0.0, 1.0),
     uses=("values", "repeat_values"),

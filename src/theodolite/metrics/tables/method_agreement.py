@@ -10,7 +10,7 @@ from theodolite.metrics.tables._overlap import AT_RANDOM, another_sample, overla
     title="Agreement of two methods on the first five features",
     version=1,
     question="faithful",
-    asked_as="Do two methods name the same features?",
+    asked_as="Does the model use the features that the attribution names?",
     better="higher",
     bounds=(0.0, 1.0),
     uses=("values", "other_method_values"),
