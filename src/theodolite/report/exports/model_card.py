@@ -63,7 +63,7 @@ def model_card_section(folder: Path, vouching: str = "") -> str:
     parts = [
         BEGIN,
         "## Explanations",
-        f"**{markdown_text(partial(made_record) + bottom_line(verdicts))}**",
+        f"**{markdown_text(f'{partial(made_record)} {bottom_line(verdicts)}'.strip())}**",
         _lede(record, made_record),
         markdown_text(subject.sentence),
         *([f"Vouched for: {markdown_text(vouching)}."] if vouching else []),
