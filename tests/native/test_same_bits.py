@@ -36,7 +36,7 @@ cases = st.tuples(
     st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 3), st.sampled_from([0, 1, 9])
 )
 """Seed, samples, neighbours, and decimals that values have: few make many ties."""
-short = settings(max_examples=40, deadline=None)
+short = settings(max_examples=int(os.environ.get("THEODOLITE_EXAMPLES", "40")), deadline=None)
 
 
 def both(work: Callable[[], Any]) -> tuple[Any, Any]:

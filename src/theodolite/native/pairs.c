@@ -86,7 +86,7 @@ static int fill_bins(const pair_group *own, int64_t level, int64_t groups[2], in
     return 1;
 }
 
-/* ---- rows of clusters ---- */
+/* Rows of clusters. */
 
 typedef struct {
     double cells[CELLS], sides[2][MOST_GROUPS];
@@ -163,7 +163,7 @@ static void cluster_terms(const pair_group *own, pair_work *work) {
         work->gains, work->product, work->total, own->out, own->inside);
 }
 
-/* ---- rows that are clusters of their own: tables are worked out cell by cell ---- */
+/* Rows that are clusters of their own: tables are worked out cell by cell. */
 
 typedef struct {
     int there[PAIR_LEVELS];
@@ -275,8 +275,6 @@ static void single_terms(const pair_group *own, pair_work *work) {
         own->inside[i] = log(e / d);
     }
 }
-
-/* ---- */
 
 /* Rows by the strata of both columns, cluster by cluster, and in the order of each column's values. */
 static void sort_into_groups(

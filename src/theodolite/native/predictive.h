@@ -4,7 +4,7 @@
 
 #include "kernels.h"
 
-/* As in stats/predictive_numpy.py. */
+/* As in stats/predictive_small.py and stats/predictive_pairs_small.py. */
 enum {
     LEVELS = 7, /* tables of 2, 4, ... 128 groups */
     N_PRIORS = 3,
