@@ -8,6 +8,7 @@ import pytest
 
 from support.runs.command_line import theodolite
 from theodolite.cli import checkup
+from theodolite.native.library import kernels_version
 
 
 def test_doctor_tells_versions_and_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,6 +21,10 @@ def test_doctor_tells_versions_and_what_is_missing(monkeypatch: pytest.MonkeyPat
     told = json.loads(result.stdout)
     assert told["missing"]["tune"] == ["optuna"]
     assert told["broken"] == {} and "numpy" in told["facts"]
+    assert told["facts"]["compiled loops of scores"] == kernels_version()
+    monkeypatch.setenv("THEODOLITE_KERNELS", "numpy")
+    told = json.loads(theodolite("doctor", "--json").stdout)
+    assert told["facts"]["compiled loops of scores"] == "numpy"
     assert "pip install 'theodolite[NAME]'" in theodolite("doctor").stdout
 
 
