@@ -109,8 +109,13 @@ def test_agreement_of_methods_is_that_with_another_row(table: Table, model: Any)
         for row in rows
     ]
     by_lime = lime_bridge.attribution_evidence(
-        explanations, n_features=30, label=1, inputs=rows, features=table.names
-    )
+        explanations, n_features=30, label=1, inputs=rows, features=table.names,
+        model=probability(model), background=table.background,
+    )  # fmt: skip
+    necessity = theodolite.score("feature_necessity", by_lime)
+    # no better than one order for all: on this table LIME is not about the single row
+    assert 0.25 <= necessity.value <= 0.33
+    assert necessity.value < necessity.nulls[0].value
     explanation = table.explained(model, ROWS_OF_LIME)
     both = attribution_evidence(explanation, other_method_values=by_lime.values)
     score = theodolite.score("method_agreement", both)
@@ -119,6 +124,43 @@ def test_agreement_of_methods_is_that_with_another_row(table: Table, model: Any)
     assert 0.55 <= score.value <= 0.80
     assert abs(score.value - another.value) < 0.10
     assert min(null.value for null in score.nulls) < 0.25
+
+
+def test_other_backgrounds_and_shuffled_labels(table: Table, model: Any) -> None:
+    """The same model explained again names the same features, one of shuffled labels others."""
+    explanation = table.explained(model, ROWS)
+    other = shap.TreeExplainer(
+        model, shap.sample(table.train, 100, random_state=1), model_output="probability"
+    )
+    luck = np.random.default_rng(0).permutation(table.train_labels)
+    shuffled = GradientBoostingClassifier(random_state=0).fit(table.train, luck)
+    evidence = attribution_evidence(
+        explanation,
+        repeat_values=other(table.test[:ROWS]).values,
+        randomised_values=table.explained(shuffled, ROWS).values,
+    )
+    stability = theodolite.score("attribution_stability", evidence)
+    assert 0.95 <= stability.value <= 1
+    assert stability.value > stability.nulls[0].value + 0.1
+    assert -0.16 <= theodolite.score("attribution_randomisation", evidence).value <= -0.08
+
+
+def test_explanations_that_are_local_are_seen_to_be() -> None:
+    """Planted: the second feature decides where the first is above 0, else the third."""
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(1500, 9))
+    labels = np.where(rows[:, 0] > 0, rows[:, 1] > 0, rows[:, 2] > 0)
+    gated = GradientBoostingClassifier(random_state=0, max_depth=4, n_estimators=60)
+    gated.fit(rows[:1200], labels[:1200])
+    background = rows[:100]
+    explainer = shap.TreeExplainer(gated, background, model_output="probability")
+    evidence = attribution_evidence(
+        explainer(rows[1200 : 1200 + ROWS]), model=probability(gated), background=background
+    )
+    score = theodolite.score("feature_necessity", evidence)
+    general = next(null for null in score.nulls if null.name == "one order for all")
+    assert general.difference is not None
+    assert general.difference.low > 0.04
 
 
 def test_log_odds_against_probabilities_are_refused(table: Table, model: Any) -> None:
