@@ -54,6 +54,18 @@ WORDINGS: dict[Outputs, Wording] = {
 
 
 @dataclass(frozen=True)
+class Claim:
+    """What an explanation says, as whoever relies on it would put it, and the words of its data."""
+
+    text: str
+    """Such as "This style, because of these five elements"; the title of a report."""
+    concepts: str = "concepts"
+    """What the data set calls them, in the plural: elements, attributes, features."""
+    classes: str = "classes"
+    samples: str = "samples"
+
+
+@dataclass(frozen=True)
 class Subject:
     """Which explanation is audited, of which network, and what stands in for what.
 
@@ -108,6 +120,23 @@ class Subject:
                 "stand-in”."
             )
         return "Not asked of your network, whose own outputs were not read."
+
+    @property
+    def reference(self) -> str:
+        """What an answer on faithfulness is compared with, in a sentence.
+
+        >>> Subject("maps", "resnet18", "network").reference
+        "The reference is the network's own output."
+        """
+        return {
+            "network": "The reference is the network's own output.",
+            "model itself": "The reference is the model's own output.",
+            "given": "The reference is the outputs you gave.",
+            "stand-in": f"The reference is {self.stand_in or 'a stand-in'}, not the network's own "
+            "output.",
+            "none": "",
+            "unknown": "Whose outputs the reference is, is not known.",
+        }[self.outputs]
 
     @property
     def sentence(self) -> str:

@@ -129,13 +129,19 @@ def test_the_files_say_it(folders: dict[str, Path]) -> None:
 
 def test_a_page_says_of_the_network_what_was_measured_on_it(folders: dict[str, Path]) -> None:
     pages = {name: (folder / "report.html").read_text() for name, folder in folders.items()}
-    heads = {name: page[page.index("<body") : page.index("<nav")] for name, page in pages.items()}
-    assert "make up what the network puts out" in heads["own"]
-    assert "Audited: post-hoc concept bottleneck (8 concepts) of resnet18, layer4." in heads["own"]
+    heads = {
+        name: page[page.index("<main") : page.index('<section id="limits"')]
+        for name, page in pages.items()
+    }
+    assert "<em>The reference is the network&#39;s own output.</em>" in heads["own"]
+    assert "Post-hoc concept bottleneck (8 concepts) of resnet18, layer4" in heads["own"]
     head = heads["stood_in"]
-    assert not BARE.search(head) and '<p class="answer">Not asked of your network</p>' in head
+    assert not BARE.search(head) and 'id="faithful"' not in head
+    silent = head[head.index("<b>Not asked</b>") :]
+    assert "your network&#39;s own outputs were not read; the stand-in (" in silent
     assert "<h2>Faithful to the stand-in</h2>" in pages["stood_in"]
-    assert "make up what the stand-in puts out" in pages["stood_in"]
+    apart = pages["stood_in"].partition('id="question-faithful"')[2]
+    assert "of the probability lands on other classes than the reference" in apart
     assert "Faithful to the stand-in" not in pages["own"]
 
 
@@ -210,7 +216,7 @@ def test_a_run_of_0_1_0_from_a_pipeline_is_unknown_and_keeps_its_verdict(
         (folder / name).write_text(json.dumps(content | change))
     assert read_subject(folder).outputs == "unknown"
     page = write_report(folder).read_text()
-    assert "make up what it was compared with" in page
+    assert "Whose outputs the reference is, is not known." in page
 
 
 def test_the_command_line_prints_it(folders: dict[str, Path]) -> None:

@@ -44,6 +44,8 @@ class Opened:
         self.page.on("pageerror", lambda e: self.said.append(str(e)))
         self.page.on("dialog", lambda d: (self.said.append("a dialog"), d.dismiss()))
         self.page.goto(report.as_uri())
+        assert self.page.locator(".explorer[data-ready]").count() == 0, "not before it is opened"
+        self.page.locator("summary", has=self.page.locator("h2", has_text="One by one")).click()
         self.page.wait_for_selector(".explorer[data-ready]", state="attached")
 
     def names(self) -> list[str]:
@@ -249,7 +251,8 @@ def test_without_scripts_and_on_paper(browser: Any, report: Path) -> None:
 def test_a_browser_that_cannot_unpack_says_so(browser: Any, report: Path) -> None:
     page = browser.new_page()
     page.add_init_script("delete globalThis.DecompressionStream")
-    page.goto(report.as_uri())
+    page.goto(f"{report.as_uri()}#explorer")
+    page.wait_for_function("document.getElementById('explorer').closest('details').open")
     assert "cannot unpack" in str(page.locator("#explorer-note").text_content())
     assert page.locator("#explorer-units tbody tr").count() == 25
     page.close()

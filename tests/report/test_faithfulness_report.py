@@ -661,16 +661,15 @@ def test_layers_say_whether_the_slope_may_be_used(folder: Path, page: str) -> No
 
 
 def test_the_head_reads_well(page: str) -> None:
-    card = plain(between(page, '<li class="verdict partly">', "</li>"))
-    assert card.startswith("Do concepts and importances add up to the output? Partly ")
-    assert "Surrogate distance (SURF EMD): " in card and "better than random importances" in card
-    assert (
-        "Concepts times importances come nearer to the outputs you gave than an explanation "
-        "without meaning, but not surely near enough to rely on alone."
-    ) in card
-    assert page.count('<li class="verdict not-asked">') == 5
-    facts = plain(between(page, '<dl class="facts">', "</dl>"))
-    assert facts == "method of the verdicts CDISCO: singular vectors (svd)"
+    card = plain(between(page, '<article class="verdict partly"', "</article>"))
+    assert "Partly Do concepts and importances add up to the output?" in card
+    assert "of the probability lands on other classes than the reference's" in card
+    assert "Knowing nothing (random importances) gets" in card and "would be enough" in card
+    assert "The reference is the outputs you gave." in card
+    silent = plain(between(page, '<p class="not-asked">', "</p>"))
+    assert silent.count("needs ") == 5 and "Would people agree?" in silent
+    facts = plain(between(page, '<section id="provenance">', "</dl>"))
+    assert "Method of the verdicts CDISCO: singular vectors (svd)" in facts
 
 
 def test_the_big_table_is_folded_and_no_empty_section_is_left(page: str) -> None:
@@ -723,7 +722,8 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     for script in ours:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in page.partition("</head>")[0], "only ours run"
-    assert page.count("<b>") == 4, "one for each concept"
+    adds = re.findall(r'<p class="adds">.*?</p>', page)
+    assert [one.count("<b>") for one in adds] == [1] * 4, "one for each concept"
 
 
 def test_a_plain_audit_has_bars_and_scatter(tmp_path: Path) -> None:
@@ -731,13 +731,14 @@ def test_a_plain_audit_has_bars_and_scatter(tmp_path: Path) -> None:
     write_record(tmp_path / "run.json", run_record(spec, ""))
     run_made(spec, Produced([[planted(0.8)]]), tmp_path)
     page = write_report(tmp_path).read_text()
-    part = between(page, "add up to the output?</h2>\n", "</section>")
+    part = between(page, 'id="question-faithful">', "</section>")
     assert len(svgs(part, "panel")) == 2
     assert "Class by class" in part and f"All {4 * N} outputs." in part
-    assert part.index("<table>") < part.index("Class by class"), "scores first, unfolded"
     for absent in ("side by side", "The concepts themselves", "knee", "<details", "slope"):
         assert absent not in part
-    assert part.count("Surrogate distance (SURF EMD)") == 1
+    assert page.index("Surrogate distance (SURF EMD)</th>") < page.index("Class by class"), (
+        "scores first"
+    )
 
 
 def test_a_run_without_stored_evidence_still_has_its_page(folder: Path, tmp_path: Path) -> None:

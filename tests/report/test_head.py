@@ -1,88 +1,145 @@
-"""The head: one sentence that says what may be relied upon, what not, and what was not asked."""
+"""The first screen: whether to rely on it, how many questions it fails, and each in a sentence."""
 
 from dataclasses import replace
 from itertools import product
+from typing import get_args
 
 import pytest
 
+from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
-from theodolite.report.head import BY_VOTES, FOR, bottom_line, card
+from theodolite.report.head import RELY, bottom_line, card
+from theodolite.report.sentences import sentence, with_noun
 from theodolite.results import Answer, Interval, Null, Score, Verdict
-from theodolite.subject import unstated
+from theodolite.subject import Outputs, Subject, unstated
 
 GIVEN = unstated()
-
 METRIC = {
-    "exists": "concept_existence", "located": "concept_location", "leak_free": "concept_task_leakage",
-    "faithful": "surrogate_distance", "detects": "unit_iou", "accepted": "acceptance",
+    "exists": "concept_existence", "located": "concept_location",
+    "leak_free": "predictive_task_leakage", "faithful": "surrogate_distance",
+    "detects": "unit_iou", "accepted": "acceptance",
 }  # fmt: skip
 
 
-def found(answers: dict[Question, Answer]) -> list[Verdict]:
+def score_of(metric: str, value: float, null: float, away: tuple[float, float]) -> Score:
+    """A score with an interval of a tenth, and how far it surely is from its null."""
+    entry = catalogue()[metric]
+    interval = Interval(value - 0.05, value + 0.05, 0.95, "samples", "", 10)
+    options = entry.options() | entry.headline
+    difference = Interval(*away, 0.95, "samples", "", 10)
+    return Score(metric, entry.version, entry.question, value, entry.better, entry.bounds,
+                 entry.bounds[1] if entry.better == "higher" else max(entry.bounds[0], 0.0), 100, 0,
+                 "samples", options=options, intervals=(interval,),
+                 nulls=(Null("always the same", null, difference),))  # fmt: skip
+
+
+def answers_to(answers: dict[Question, Answer]) -> list[Verdict]:
     """Verdicts on all six questions, in their order."""
-    score = Score("concept_existence", 1, "exists", 0.5, "higher", (0.0, 1.0), 1.0, 10, 0, "samples",
-                  intervals=(Interval(0.4, 0.6, 0.95, "samples", "", 10),),
-                  nulls=(Null("shuffled", 0.2, None),))  # fmt: skip
     return [
         Verdict(q, asks, answers.get(q, "not asked"), "Needs `values`.",
-                replace(score, metric=METRIC[q], question=q) if q in answers else None)
+                score_of(METRIC[q], 0.5, 0.2, (0.2, 0.4)) if q in answers else None)
         for q, asks in QUESTIONS.items()
     ]  # fmt: skip
 
 
-def test_it_says_what_to_do() -> None:
-    said = bottom_line(found({"exists": "yes", "located": "no", "leak_free": "partly"}))
-    assert said == (
-        "Rely on this explanation for which concepts are in the input; only partly for "
-        "what its concepts carry; not for where its concepts are. Three of the six questions were not asked."
+def test_it_says_what_to_do_and_counts() -> None:
+    three = answers_to({"exists": "no", "located": "no", "leak_free": "no", "faithful": "partly"})
+    assert bottom_line(three) == (
+        "no",
+        "Do not rely on it.",
+        "It fails three of the four questions that could be asked and passes one in part. "
+        "Two were not asked.",
     )
-    assert bottom_line(found({"faithful": "no", "accepted": "yes"})) == (
-        "Do not rely on this explanation for what the output is made of. "
-        "People accept these explanations. Four of the six questions were not asked."
+    assert bottom_line(answers_to({"faithful": "no", "accepted": "yes"}))[2] == (
+        "It fails one of the two questions that could be asked and passes one. Four were not asked."
     )
-    assert bottom_line(found({})) == "No question could be asked."
-
-
-def test_of_edits_only_edits_are_spoken() -> None:
-    verdicts = [
-        replace(v, score=v.score and replace(v.score, metric="edit_effect_error"))
-        for v in found({"faithful": "yes"})
-    ]
-    assert "for what an edit does to the output" in bottom_line(verdicts)
-    faithful = next(v for v in verdicts if v.question == "faithful")
-    text = card(faithful, GIVEN)["what"]
-    assert text.startswith("The concepts predict what an edit does to") and "make up" not in text
+    assert bottom_line(answers_to({"exists": "yes"})) == (
+        "yes",
+        "You can rely on it for what was asked.",
+        "It passes the one question that could be asked. Five were not asked.",
+    )
+    unsure = bottom_line(answers_to({"exists": "cannot tell", "located": "cannot tell"}))
+    assert unsure[1:] == (
+        "Rely on it in part.",
+        "Two of the two questions that could be asked cannot be told. Four were not asked.",
+    )
+    assert bottom_line(answers_to({})) == ("", "No question could be asked.", "")
 
 
 @pytest.mark.parametrize(
     "answers", list(product(["yes", "partly", "no", "cannot tell", "not asked"], repeat=3))
 )
-def test_no_answer_is_turned_around(answers: tuple[Answer, ...]) -> None:
+def test_the_worst_answer_decides(answers: tuple[Answer, ...]) -> None:
     asked: dict[Question, Answer] = {
         q: a
         for q, a in zip(("exists", "leak_free", "accepted"), answers, strict=True)
         if a != "not asked"
     }
-    said = bottom_line(found(asked))
-    first = said.split(". ")[0]
-    for question in ("exists", "leak_free"):
-        answer = asked.get(question)
-        assert (FOR[question] in said) == (answer is not None)
-        if answer == "yes":
-            assert first.startswith("Rely on") and FOR[question] in first.split("; ")[0]
-        if answer in ("no", "partly"):
-            part = next(p for p in first.split("; ") if FOR[question] in p)
-            part = part.replace("should not carry", "")
-            assert ("not" in part.split() or "not for" in part) == (answer == "no")
-            assert ("only partly" in part) == (answer == "partly")
-    if "accepted" in asked:
-        assert BY_VOTES[asked["accepted"]] in said
-    assert ("not asked" in said) == bool(asked)
+    worst, rely, counts = bottom_line(answers_to(asked))
+    assert rely == RELY[worst]
+    assert (worst == "no") == ("no" in answers)
+    assert (worst == "yes") == (bool(asked) and set(asked.values()) == {"yes"})
+    assert ("fail" in counts) == ("no" in answers)
+    assert ("not asked" in counts) == bool(asked)
 
 
-def test_cards_are_full_or_quiet() -> None:
-    cards = [card(v, GIVEN) for v in found({"located": "no"})]
-    assert [c["question"] for c in cards] == list(QUESTIONS)
-    assert cards[1]["word"] == "No" and cards[1]["strip"] and cards[1]["method"]
-    assert cards[0]["css"] == "not-asked" and not cards[0]["strip"]
-    assert str(cards[0]["because"]) == "Needs <code>values</code>."
+def deciding() -> list[str]:
+    return [name for name, metric in catalogue().items() if metric.decides]
+
+
+@pytest.mark.parametrize("name", deciding())
+def test_every_score_that_decides_has_a_sentence(name: str) -> None:
+    entry = catalogue()[name]
+    says = entry.card.says
+    for field in ("{value}", "{low}", "{high}", "{null}"):
+        assert field in says, field
+    if entry.reliable_from is not None or entry.looks_for_a_fault:
+        assert "{enough}" in says
+    assert name not in says and entry.title not in says, "no names of metrics"
+    score = score_of(name, 0.5, 0.2, (0.2, 0.4))
+    told = str(sentence(Verdict(entry.question, "?", "yes", "", score), "elements"))
+    assert told.endswith(".") and "{" not in told and "always the same" in told
+    assert "<b>50.0\u00a0%</b>" in told or "<b>0.50</b>" in told
+    assert "concepts" not in told, "the data set's own word"
+
+
+def test_a_sure_difference_is_told_where_the_interval_holds_the_null() -> None:
+    near = score_of("concept_existence", 0.30, 0.27, (0.009, 0.052))
+    told = str(sentence(Verdict("exists", "?", "partly", "", near)))
+    assert "3.0 points better (0.9 to 5.2)" in told
+    worse = score_of("surrogate_distance", 0.30, 0.28, (0.004, 0.04))
+    assert "2.0 points worse (0.4 to 4.0)" in str(
+        sentence(Verdict("faithful", "?", "no", "", worse))
+    )
+    unsure = score_of("concept_existence", 0.30, 0.27, (-0.01, 0.07))
+    assert "points" not in str(sentence(Verdict("exists", "?", "no", "", unsure)))
+    far = score_of("concept_existence", 0.50, 0.27, (0.2, 0.26))
+    assert "points" not in str(sentence(Verdict("exists", "?", "partly", "", far)))
+
+
+def test_what_cannot_be_told_says_why() -> None:
+    score = score_of("concept_existence", 0.30, 0.27, (-0.2, 0.3))
+    verdict = Verdict(
+        "exists", "?", "cannot tell", "30.0 % [25.0, 35.0], from 4 clusters: too few.", score
+    )
+    assert "too few" in sentence(verdict)
+
+
+def test_only_faithful_names_its_reference() -> None:
+    verdicts = answers_to({"exists": "no", "faithful": "no"})
+    by_question = {v.question: card(v, GIVEN) for v in verdicts if v.score is not None}
+    assert by_question["faithful"]["reference"] == "The reference is the outputs you gave."
+    assert by_question["exists"]["reference"] == ""
+    for outputs in get_args(Outputs):
+        reference = Subject("maps", "resnet18", outputs).reference
+        assert bool(reference) == (outputs != "none")
+
+
+def test_names_are_escaped_and_nouns_are_the_data_sets() -> None:
+    score = score_of("concept_existence", 0.5, 0.2, (0.2, 0.4))
+    evil = replace(score, nulls=(replace(score.nulls[0], name="<script>"),))
+    assert "<script>" not in sentence(Verdict("exists", "?", "yes", "", evil))
+    assert with_noun("Are concepts there?", "attributes") == "Are attributes there?"
+    drawn = card(Verdict("exists", QUESTIONS["exists"], "yes", "", score), GIVEN, "elements")
+    assert "element" in drawn["asks"] and drawn["strip"] and drawn["method"]
+    assert score.metric in drawn["hint"]

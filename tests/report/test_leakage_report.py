@@ -412,7 +412,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     ).read_text()  # fmt: skip
     tags = Tags()
     tags.feed(page)
-    assert not {tag for tag, _ in tags.found} & {"img", "iframe", "b"}
+    assert not {tag for tag, _ in tags.found} & {"img", "iframe"}
     assert not [a for _, attributes in tags.found for a in attributes if a.startswith("on")]
     assert "src" not in {a for _, attributes in tags.found for a in attributes}
     kept = {a.get("type") for tag, a in tags.found if tag == "script" and a}
@@ -548,16 +548,15 @@ def test_a_fault_loses_where_it_surely_exceeds_what_is_accepted(score: Score, lo
 
 
 def test_the_page_explains_clean_nulls(page: str) -> None:
-    verdict = between(page, 'class="verdict no"', "</li>")
-    assert ">No</p>" in verdict and "more than " in verdict
-    assert "The concepts carry more than they say" in verdict
-    assert "Accuracy lost under full intervention" in verdict
+    verdict = between(page, 'class="verdict no"', "</article>")
+    assert ">No</p>" in verdict and "Without this fault (" in verdict
+    assert "the model loses" in verdict and "more is accepted" in verdict
+    assert "Accuracy lost under full intervention" in between(verdict, 'title="', '"')
+    rows = between(page, 'id="scores"', "</table>")
+    assert '<span class="bad">too much</span>' in rows
     key = between(page, 'aria-label="Key"', "</ul>")
     assert "an explanation that knows nothing" in key and "no · partly · yes" in key
     assert key.count("<li>") == 4
-    rows = page.split("their names say?</h2>")[1].split("</table>")[0]
-    assert "<th>clean null</th>" in rows
-    assert '<span class="lost">✗ no leakage' in rows
 
 
 def test_options_have_words() -> None:

@@ -38,19 +38,22 @@ def test_axe_finds_nothing(concepts: Path, votes: Path) -> None:
 def test_the_head_is_one_screen(concepts: Path) -> None:
     with chromium() as browser:
         page = opened(browser, concepts)
-        for part in (".bottomline", "#verdicts .key"):
+        for part in (".bottomline", "#answers .key"):
             box = page.locator(part).bounding_box()
-            assert box["y"] + box["height"] < 900, part
-        assert page.locator(".rows .verdict").count() == 6
+            assert box["y"] + box["height"] < 800, part
+        assert page.locator("#answers .verdict").count() == 2
+        assert page.locator("#answers .not-asked").inner_text().count("needs") == 4
 
 
 def test_contents_lead_to_every_section(concepts: Path, votes: Path) -> None:
     with chromium() as browser:
         for report in (concepts, votes):
             page = opened(browser, report)
-            targets = page.eval_on_selector_all(".contents a", "a => a.map(x => x.hash.slice(1))")
+            targets = page.eval_on_selector_all("nav a", "a => a.map(x => x.hash.slice(1))")
             sections = page.eval_on_selector_all("main > section", "s => s.map(x => x.id)")
             assert targets == sections, "each section, in the order of the page"
+            known = ["answers", "pictures", "one-by-one", "limits", "appendix"]
+            assert sections == [name for name in known if name in sections], "in this order"
             for link in page.eval_on_selector_all("a[href^='#']", "a => a.map(x => x.hash)"):
                 assert page.locator(link).count() == 1
             page.close()
@@ -66,7 +69,7 @@ def test_the_keyboard_skips_to_the_content(concepts: Path) -> None:
         page.keyboard.press("Enter")
         assert page.evaluate("document.activeElement.id") == "main"
         page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.className") == "how"
+        assert page.evaluate("document.activeElement.className") == "how", "the first question"
 
 
 def test_a_link_opens_the_note_it_leads_to(votes: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from numpy.typing import ArrayLike
 
 from theodolite.auditing.result import AuditResult, answer_source, spec_of
-from theodolite.auditing.sources import EvidenceSource, read_sources, together
+from theodolite.auditing.sources import EvidenceSource, read_sources, together, with_claim
 from theodolite.auditing.table_columns import is_table
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
@@ -42,6 +42,7 @@ def audit(  # noqa: PLR0913  each is a way in
     dataset: str = "folder",
     preprocessing: Preprocessing | Mapping[str, object] | None = None,
     subject: Subject | None = None,
+    claim: str | None = None,
     on_error: Literal["note", "raise"] = "note",
     **arrays: PlainArray,
 ) -> AuditResult:
@@ -65,6 +66,8 @@ def audit(  # noqa: PLR0913  each is a way in
             0.5), "std": (0.5, 0.5, 0.5)}``; guessed if not given and timm did not make it.
         subject: Which explanation this is, of which network, and whose outputs it is held against
             (``theodolite.Subject``). Of arrays without one, "the outputs you gave".
+        claim: What the explanation says, as whoever relies on it would put it: the title of the
+            report, such as "This style, because of these five elements".
         on_error: What becomes of an error that a metric raises: ``note`` keeps it in ``failed`` and
             goes on with the others, ``raise`` raises it.
         **arrays: Arrays, tensors or frames instead of evidence, named as ``theodolite evidence``
@@ -90,7 +93,7 @@ def audit(  # noqa: PLR0913  each is a way in
         raise EvidenceError(name, repr(value), "`model` and `data` beside it")
     if on_error not in get_args(OnError):
         raise EvidenceError("on_error", repr(on_error), "'note' or 'raise'")
-    source = _with_subject(together(parts), subject)
+    source = with_claim(_with_subject(together(parts), subject), claim)
     return audit_source(source, resampling, progress, selection, on_error)
 
 

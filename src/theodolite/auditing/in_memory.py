@@ -5,6 +5,7 @@ from theodolite.conflicts.matrix import conflicts_of_run
 from theodolite.conflicts.pictures import conflict_pictures
 from theodolite.engine.base import Engine
 from theodolite.report.material import FolderMaterial, MemoryMaterial
+from theodolite.run_folder.explained import explained_record
 from theodolite.run_folder.headlines import scores_file_of
 from theodolite.run_folder.run_file import MadeRecord, RunRecord, run_record
 from theodolite.run_folder.spec import RunSpec
@@ -31,6 +32,7 @@ def _of_bundles(result: AuditResult, spec: RunSpec) -> MemoryMaterial:
     examples = example_pictures(produced, spec)
     conflict_examples = conflict_pictures(produced, disagree)
     made_record = MadeRecord(
+        explained=explained_record(spec, source.claim, result.subject, bundles),
         notes=list(result.notes),
         facts=list(source.facts),
         inputs=dict(source.inputs),
@@ -58,6 +60,7 @@ def _of_pieces(result: AuditResult, spec: RunSpec) -> MemoryMaterial:
     """Evidence in pieces stays where it is; what was scored from it is shown."""
     addresses = result.source.stored
     made_record = MadeRecord(
+        explained=explained_record(spec, result.source.claim, result.subject, ()),
         notes=list(result.notes),
         inputs=digests_of(addresses),
         stored=list(addresses),

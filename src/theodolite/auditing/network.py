@@ -66,6 +66,7 @@ def network_evidence(
         tables=produced.tables,
         picture=produced.picture,
         subject=produced.subject,
+        claim=produced.claim,
     )
 
 

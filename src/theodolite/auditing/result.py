@@ -176,6 +176,7 @@ def spec_of(
         metrics=[MetricSpec(name=r.metric.name, options=r.options) for r in requests],
         resampling=chance,
         subject=source.stated_subject,
+        claim="" if source.claim is None else source.claim.text,
     )
     return spec if source.run is None else spec.model_copy(update=_spec_updates(source.run, chance))
 
@@ -254,6 +255,7 @@ def produced_of(source: EvidenceSource) -> Produced:
     return Produced(
         source.evidence, notes=source.notes, facts=source.facts, inputs=source.inputs,
         tables=source.tables, picture=source.picture, subject=source.stated_subject,
+        claim=source.claim,
     )  # fmt: skip
 
 

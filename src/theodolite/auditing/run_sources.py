@@ -20,6 +20,7 @@ from theodolite.run_folder.run_file import (
 from theodolite.run_folder.seal import verify
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.stored import BUCKETS
+from theodolite.subject import Claim
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,15 @@ class SourceRun:
                     "Give that address instead of the run, if you trust it.",
                 )  # fmt: skip
         return tuple(self.made_record.stored)
+
+    @property
+    def claim(self) -> Claim | None:
+        """What its explanation says; a run of 0.1.0 does not say."""
+        explained = self.made_record.explained
+        if explained is None:
+            return None
+        samples = explained.counts[0][0] if explained.counts else "samples"
+        return Claim(explained.claim, explained.noun, samples=samples)
 
     def left_out(self) -> list[str]:
         """What the run has, and this audit does not look at."""

@@ -21,7 +21,7 @@ from theodolite.io.stores import Store
 from theodolite.metrics.catalogue import catalogue
 from theodolite.run_folder.scores_file import read_subject
 from theodolite.runs.stored import BUCKETS, digests_of, no_pieces_at
-from theodolite.subject import Subject, unstated
+from theodolite.subject import Claim, Subject, unstated
 from theodolite.verdicts.answers import by_kind
 
 Fact = tuple[str, float | int | str]
@@ -49,6 +49,8 @@ class EvidenceSource:
     """The run that it was made by."""
     subject: Subject | None = None
     """Which explanation it is of, and what that is held against, where that is known."""
+    claim: Claim | None = None
+    """What the explanation says, where somebody put it into words."""
 
     @property
     def stated_subject(self) -> Subject:
@@ -134,6 +136,7 @@ def _of_run(path: Path) -> EvidenceSource:
         facts=tuple(run.made_record.facts),
         run=run,
         subject=read_subject(path),
+        claim=run.claim,
     )
 
 
@@ -172,7 +175,15 @@ def together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
         facts=tuple(fact for part in parts for fact in part.facts),
         run=_only_run(parts),
         subject=_joint_subject(parts),
+        claim=next((part.claim for part in parts if part.claim is not None), None),
     )
+
+
+def with_claim(source: EvidenceSource, claim: str | None) -> EvidenceSource:
+    """The source with what its explanation says; the words of its data stay."""
+    if not claim:
+        return source
+    return replace(source, claim=replace(source.claim or Claim(""), text=claim))
 
 
 def _joint_subject(parts: Sequence[EvidenceSource]) -> Subject | None:

@@ -16,7 +16,7 @@ from theodolite.auditing.result import (
     spec_of,
     write_audited,
 )
-from theodolite.auditing.sources import EvidenceSource, read_sources, together
+from theodolite.auditing.sources import EvidenceSource, read_sources, together, with_claim
 from theodolite.engine.base import Engine
 from theodolite.engine.estimate import RunPrice
 from theodolite.evidence.produced import Progress
@@ -37,6 +37,8 @@ class AuditArguments:
     out: Path | None
     overwrite: bool
     command: str
+    claim: str = ""
+    """What the explanation says."""
     announce: Callable[[RunPrice], None] | None = None
     """Called with what a long run will cost."""
 
@@ -63,7 +65,7 @@ def read_all(
             local = Store.at(place).local
             if local is not None:
                 apart_from(arguments.out, "evidence", local)
-    return together(read_sources(evidence, columns))
+    return with_claim(together(read_sources(evidence, columns)), arguments.claim)
 
 
 def audit_pieces(
@@ -111,6 +113,7 @@ def audit_network(
             "name": "audit",
             "title": f"Audit of a concept bottleneck of {network.model} on "
             f"{network.data.resolve().name}",
+            "claim": arguments.claim,
             "dataset": {"name": network.dataset, "root": places[0]},
             "pipeline": pipeline,
             "seeds": list(SEEDS),

@@ -42,6 +42,8 @@ class ConceptData:
     """Pictures that belong together (one patient, one street): intervals keep them together."""
     mask_files: Mapping[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
     """(picture, part) -> files with its masks"""
+    nouns: tuple[str, str, str] = ("class", "classes", "concepts")
+    """What the data set calls one class, several, and its concepts."""
     tables: tuple[Path, ...] = ()
     """The annotation files that this was read from."""
     notes: tuple[str, ...] = ()

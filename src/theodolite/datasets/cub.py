@@ -68,6 +68,7 @@ def cub(
         there &= (part_of < 0) | visible[:, part_of]
     return ConceptData(
         name="CUB-200-2011",
+        nouns=("species", "species", "attributes"),
         folder=root / "images",
         pictures=tuple(names.values()),
         labels=labels,

@@ -63,6 +63,7 @@ def monumai(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptDat
     shares = [presence[~is_test & (labels == s)].mean(axis=0) for s in range(len(styles))]
     return ConceptData(
         name="MonuMAI",
+        nouns=("style", "styles", "elements"),
         folder=images,
         pictures=tuple(record["file"] for record in records),
         labels=labels,

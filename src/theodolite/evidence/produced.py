@@ -9,7 +9,7 @@ import numpy as np
 
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.workers import SerialWorkers, Workers
-from theodolite.subject import Subject
+from theodolite.subject import Claim, Subject
 
 Progress = Callable[[str, int, int], None]
 """(what, done, of how many)"""
@@ -55,6 +55,8 @@ class Produced:
     """What tells the model from those it is compared with."""
     subject: Subject | None = None
     """Which explanation this is, and what it is held against; None: not said."""
+    claim: Claim | None = None
+    """What the explanation says, for the title of the report; None: the usual for its kind."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,6 +64,11 @@ class Card:
     misleads: str
     """When not to believe it."""
     cost: str
+    says: str = ""
+    """The score in a sentence of the report, with ``{value}``, ``{low}``, ``{high}``, ``{best}``
+    (the best possible here, where that is not all), ``{null}`` (what knowing nothing gets),
+    ``{enough}``, ``{noun}`` (what the data call concepts) and the score's options by their names.
+    Needed where a verdict is read from it."""
 
 
 @dataclass(frozen=True)

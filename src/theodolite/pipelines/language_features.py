@@ -29,7 +29,7 @@ from theodolite.pipelines.compared_dictionaries import (
     left_out,
 )
 from theodolite.pipelines.features import weights_digest
-from theodolite.subject import Subject
+from theodolite.subject import Claim, Subject
 
 LATENTS_PER_ACTIVE = 72
 """Where nobody says how many latents are active, one of so many is."""
@@ -125,6 +125,7 @@ class LanguageFeaturesPipeline:
             facts=_facts(layer, dictionary, active, rebuilds=splice or saved is None),
             inputs=self._digests(data),
             subject=self._subject(data, len(dictionary.rows), active),
+            claim=Claim("These latents tell these concepts", samples="sequences"),
         )
 
     def _subject(self, data: ConceptTexts, latents: int, active: int) -> Subject:

@@ -17,7 +17,7 @@ from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
 from theodolite.pipelines.acceptance.embedding import StandsIn, embedder_for
 from theodolite.pipelines.features import weights_digest
-from theodolite.subject import Subject
+from theodolite.subject import Claim, Subject
 
 TextFeatures = Literal["embedding", "tf-idf"]
 FEWEST_TEXTS = 3
@@ -73,6 +73,7 @@ class TextBottleneckPipeline:
             notes=(*data.notes, "Edits of one text count as one: intervals are over originals."),
             facts=facts,
             inputs={**data.digests, **weights_digest(self.weights)},
+            claim=Claim("This review, because of these concepts", samples="test texts"),
             subject=Subject(
                 f"the {len(data.concepts)} concepts of a text bottleneck",
                 f"a logistic regression on {SAYS[first]}",

@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.findings.leakage import SCORES
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
-from theodolite.report.chapters.clean import looks_for_a_fault, loses_to_null
+from theodolite.report.chapters.clean import looks_for_a_fault
 from theodolite.report.figures.bars import bars, histogram
 from theodolite.report.figures.scales import round_scale
-from theodolite.report.figures.strips import small_strip
-from theodolite.report.head import WORDS, advice
+from theodolite.report.head import WORDS
+from theodolite.report.sentences import better_by, sentence
 from theodolite.report.tables import score_table
 from theodolite.report.words import (
     full_title,
@@ -36,15 +35,6 @@ PER = {
     "classes": "Per class",
     "units": "Per unit",
 }
-SHORT: dict[Question, str] = {
-    "exists": "Is it there?",
-    "located": "Is it looked at?",
-    "leak_free": "Is it leak-free?",
-    "faithful": "Does it add up?",
-    "detects": "Is it detected?",
-    "accepted": "Do people agree?",
-}
-"""The six questions where there is room for a few words only."""
 ANNOTATED = "concept_global_importance"
 """The score whose items are cosines with what annotators say."""
 MANY = 20
@@ -60,7 +50,6 @@ def chapter(
     metrics = {score.metric for score in own}
     tables = [score_table(t, own) for t in spec.report.tables if t.metric in metrics]
     histograms = [h for h in spec.report.histograms if h.metric in metrics]
-    rows = [_row(score, spec) for score in own]
     return {
         "question": question,
         "asks": question_text(own[0]) if apart is None else apart["title"],
@@ -70,9 +59,7 @@ def chapter(
         "has_paper": any(h.paper for h in histograms),
         "about_histograms": _about_histograms(own),
         "extremes": _extremes(own),
-        "rows": rows,
-        "first_rows": [row for row, score in zip(rows, own, strict=True) if _first(score)],
-        "nulls": _nulls_head(own),
+        "rows": [_row(score, spec) for score in own],
     }
 
 
@@ -90,34 +77,7 @@ def stand_in_chapter(
     result = stand_in_verdict(scores, headlines, subject)
     if result is None or result.score is None:
         return apart
-    because = f"{full_title(result.score)}: {result.because}"
-    if result.answer == "cannot tell":
-        return apart | {"word": WORDS[result.answer], "because": because, "what": ""}
-    return apart | {
-        "word": WORDS[result.answer],
-        "because": because.replace(" %", "\u00a0%"),
-        "what": advice(result, subject),
-    }
-
-
-def _first(score: Score) -> bool:
-    """Whether the score decides about a fault, or is one of those that studies compare."""
-    named = {name for pair in SCORES.values() for name in pair}
-    per_pair = score.detail is not None and score.detail.over == "pairs"
-    decides = looks_for_a_fault(score) and catalogue()[score.metric].decides
-    return (decides or score.metric in named) and not per_pair
-
-
-def _nulls_head(scores: Sequence[Score]) -> str:
-    """What stands over the nulls: some must be beaten, others must not be exceeded."""
-    clean = {looks_for_a_fault(score) for score in scores}
-    return (
-        "knows nothing, at best"
-        if clean == {False}
-        else "clean null"
-        if clean == {True}
-        else "null"
-    )
+    return apart | {"word": WORDS[result.answer], "says": sentence(result)}
 
 
 def _about_histograms(scores: Sequence[Score]) -> str:
@@ -203,6 +163,7 @@ def _extremes(scores: Sequence[Score], n: int = 8) -> list[dict[str, Any]]:
 
 def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
     null = score.null
+    against, css = _against(score)
     return {
         "title": title(score),
         "options": options_text(score),
@@ -210,10 +171,32 @@ def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
         "intervals": [
             f"{interval_words(i, score)} over {source_words(i, spec)}" for i in score.intervals
         ],
-        "strip": small_strip(score),
+        "better": "↑ higher" if score.better == "higher" else "↓ lower",
         "null": "" if null is None else f"{null.shown} {value_text(null.value, score)}",
-        "lost": loses_to_null(score),
+        "against": against,
+        "against_css": css,
         "best": "" if score.best in score.bounds else percent(score.best, score),
         "n": f"{score.n:,}",
         "undefined": f"{score.n_undefined:,}",
     }
+
+
+def _against(score: Score) -> tuple[str, str]:
+    """How a score stands to the null that is hardest to beat, and whether that is good."""
+    null = score.null
+    away = None if null is None else better_by(score, null)
+    if away is None:
+        return "", ""
+    if looks_for_a_fault(score):
+        accepted = catalogue()[score.metric].tolerance or 0.0
+        too_much, little = -away[1] > accepted, -away[0] <= accepted
+        return (
+            ("too much", "bad")
+            if too_much
+            else ("accepted", "good")
+            if little
+            else ("unsure", "mid")
+        )
+    if away[0] > 0:
+        return "beats it", "good"
+    return ("worse", "bad") if away[1] < 0 else ("no better", "mid")

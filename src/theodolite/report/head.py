@@ -1,274 +1,201 @@
-"""The head of a report: what may be relied upon, what not, and what was not asked."""
+"""The first screen of a report: what was audited, whether to rely on it, and each question's
+answer."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.clean import looks_for_a_fault
 from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
 from theodolite.report.methods import anchor
-from theodolite.report.words import full_title, method_text, source_words
-from theodolite.results import Answer, Score, Verdict
-from theodolite.run_folder.run_file import MadeRecord, RunRecord
-from theodolite.run_folder.spec import RunSpec
+from theodolite.report.sentences import CONCEPTS, number_word, reference, sentence, with_noun
+from theodolite.report.words import full_title, method_text
+from theodolite.results import Answer, Verdict
+from theodolite.run_folder.run_file import ExplainedRecord, MadeRecord, RunRecord
 from theodolite.subject import Subject
 
-WORDS = {
+WORDS: dict[Answer, str] = {
     "yes": "Yes",
     "partly": "Partly",
     "no": "No",
     "cannot tell": "Cannot tell",
     "not asked": "Not asked",
 }
-ADVICE = {
-    "yes": "In this respect the explanation can be relied upon.",
-    "partly": "Better than chance, but not enough to rely on alone.",
-    "no": "Do not rely on the explanation in this respect.",
-    "cannot tell": "This evidence cannot answer the question.",
+RELY = {
+    "no": "Do not rely on it.",
+    "partly": "Rely on it in part.",
+    "yes": "You can rely on it for what was asked.",
+    "": "No question could be asked.",
 }
-ADVICE_ON_FAITHFULNESS = ADVICE | {
-    "yes": "Concepts times importances make up {puts_out}.",
-    "partly": "Concepts times importances come nearer to {puts_out} than an explanation without "
-    "meaning, but not surely near enough to rely on alone.",
-    "no": "Concepts times importances do not make up {puts_out}: do not take them for its reasons.",
+"""The bottom line, by the worst answer."""
+ALONE: dict[Answer, str] = {
+    "yes": "It passes",
+    "partly": "It passes in part",
+    "no": "It fails",
+    "cannot tell": "Nothing can be told from",
 }
-"""``{name}``, ``{puts_out}`` and ``{reasons}`` are those of the audit's subject."""
-ADVICE_BY_KIND: dict[str, dict[str, dict[str, str]]] = {
-    "saliency": {
-        "faithful": ADVICE
-        | {
-            "yes": "The output depends on the marked pixels, and more than on those that a map "
-            "without any knowledge marks.",
-            "partly": "The marked pixels matter more than others, but not surely enough to rely on "
-            "the map alone.",
-            "no": "Other pixels matter as much: do not take the marked ones for {reasons}.",
-        },
-        "located": ADVICE
-        | {
-            "yes": "The map marks the object.",
-            "partly": "The map marks the object more than chance would, but not surely enough to "
-            "rely on alone.",
-            "no": "The map does not single out the object: it looks elsewhere, or the answer goes "
-            "by something else.",
-        },
-    },
-    "edit": {
-        "exists": ADVICE
-        | {
-            "yes": "Concepts follow edits of the input.",
-            "no": "Concepts do not follow edits of the input.",
-        },
-        "leak_free": ADVICE
-        | {
-            "yes": "An edit of one concept moves that one.",
-            "partly": "An edit moves its own concept more than chance would, but others with it.",
-            "no": "An edit of one concept moves others as much: they are not apart.",
-        },
-        "faithful": ADVICE
-        | {
-            "yes": "The concepts predict what an edit does to {puts_out}; what else that is made "
-            "of was not asked.",
-            "partly": "The concepts predict something of what an edit does to {puts_out}, but not "
-            "surely enough to rely on alone.",
-            "no": "The concepts do not predict what an edit does to {puts_out}.",
-        },
-    },
+"""What becomes of a single question."""
+NEEDS = {
+    "exists": "values and truth of concepts",
+    "located": "maps, and where the concepts are",
+    "leak_free": "values, truth and labels",
+    "faithful": "the outputs that are explained",
+    "detects": "activations and masks",
+    "accepted": "votes",
 }
-"""What answers mean where a question is asked of other evidence than concepts: only what was
-measured is said."""
-BY_VOTES: dict[Answer, str] = {
-    "yes": "People accept these explanations.",
-    "partly": "People accept more of these explanations than chance would have it, but not surely "
-    "enough of them.",
-    "no": "People do not accept most of these explanations.",
-    "cannot tell": "These votes do not tell whether people accept the explanations.",
-}
-ADVICE_ON_VOTES = ADVICE | {
-    "yes": "That people accept an explanation does not make it true of what it explains.",
-    "partly": "That people accept an explanation does not make it true of what it explains.",
-    "no": "They may still be true of what they explain; people do not find them convincing.",
-}
-ADVICE_ON_FAULTS = ADVICE | {
-    "partly": "There is some of it; whether more than we accept is not sure.",
-    "no": "The concepts carry more than they say: do not take them at their word.",
-}
-FOR = {
-    "exists": "which concepts are in the input",
-    "located": "where its concepts are",
-    "leak_free": "what its concepts carry",
-    "faithful": "what the output is made of",
-    "detects": "what a unit detects",
-}
-"""What somebody would rely on an explanation for, by question."""
-FOR_BY_KIND = {
-    "saliency": {
-        "located": "where the object is",
-        "faithful": "which pixels matter for the output",
-    },
-    "edit": {
-        "exists": "which concepts follow the input",
-        "leak_free": "which concept an edit moves",
-        "faithful": "what an edit does to the output",
-    },
-    "token": {
-        "exists": "which concepts its latents tell",
-        "located": "which tokens matter",
-        "leak_free": "which latents carry a concept",
-        "faithful": "what its latents keep of the output",
-        "detects": "what a latent detects",
-    },
-    "judgement": {"detects": "what a latent's explanation says of it"},
-}
+"""What a question needs, where there is room for a few words; what exactly is under Limits."""
+FACTS = 2
+"""So many facts fit into the line below the title."""
 
 
 def head(
-    record: RunRecord,
-    made_record: MadeRecord,
-    scores: Sequence[Score],
-    verdicts: Sequence[Verdict],
-    subject: Subject,
+    record: RunRecord, made_record: MadeRecord, verdicts: Sequence[Verdict], subject: Subject
 ) -> dict[str, Any]:
     """What the first screen of a report shows."""
-    scored_verdicts = [v for v in verdicts if v.score is not None]
+    explained = made_record.explained
+    noun = noun_of(made_record)
+    title = record.spec.title or record.spec.name
+    css, rely, counts = bottom_line(verdicts)
+    claim = "" if explained is None else explained.claim
     return {
-        "title": record.spec.title or record.spec.name,
-        "subtitle": _subtitle(record, made_record),
-        "audited": subject.sentence,
-        "bottom_line": partial(made_record) + bottom_line(verdicts),
-        "verdicts": [card(verdict, subject) for verdict in verdicts],
-        "key": strip_key(_interval_key(scored_verdicts, record.spec)),
-        "facts": [(name, _fact(name, value)) for name, value in made_record.facts],
+        "title": f"“{claim}”" if claim else title,
+        "tab": f"{rely.rstrip('.')}: {title if subject.outputs == 'unknown' else subject.of}",
+        "subtitle": _described(record, made_record, subject),
+        "bottom": {"css": css, "rely": rely, "counts": counts, "partial": partial(made_record)},
+        "verdicts": [card(v, subject, noun) for v in verdicts if v.answer != "not asked"],
+        "not_asked": [_not_asked(v, subject, noun) for v in verdicts if v.answer == "not asked"],
+        "key": strip_key(f"{100 * record.spec.resampling.level:g} % interval"),
+        "noun": noun,
     }
 
 
-def bottom_line(verdicts: Sequence[Verdict]) -> str:
-    """What a reader may do with the explanation, in a sentence or two."""
-    answered_verdicts = [v for v in verdicts if v.answer != "not asked"]
-    if not answered_verdicts:
-        return "No question could be asked."
-    by_votes = [BY_VOTES[v.answer] for v in answered_verdicts if v.question == "accepted"]
-    by_score = [v for v in answered_verdicts if v.question != "accepted"]
-    sentences = [_reliance(by_score), *by_votes] if by_score else by_votes
-    return " ".join(
-        [*sentences, _silence(len(verdicts) - len(answered_verdicts), len(verdicts))]
-    ).strip()
+def noun_of(made_record: MadeRecord) -> str:
+    """What the data set calls its concepts."""
+    return CONCEPTS if made_record.explained is None else made_record.explained.noun
 
 
-def _reliance(verdicts: Sequence[Verdict]) -> str:
-    """What the explanation is good for, and what it is not."""
-    by_answer = {answer: [_for(v) for v in verdicts if v.answer == answer] for answer in WORDS}
-    good, some, bad = (_joined(by_answer[answer]) for answer in ("yes", "partly", "no"))
-    unsure = by_answer["cannot tell"]
-    parts = []
-    if good:
-        parts.append(f"Rely on this explanation for {good}")
-        parts += [f"only partly for {some}"] if some else []
-        parts += [f"not for {bad}"] if bad else []
-    elif bad:
-        parts.append(f"Do not rely on this explanation for {bad}")
-        parts += [f"only partly for {some}"] if some else []
-    elif some:
-        parts.append(f"Rely on this explanation only partly for {some}")
-    sentence = "; ".join(parts) + "." if parts else ""
+def bottom_line(verdicts: Sequence[Verdict]) -> tuple[str, str, str]:
+    """The worst answer, what to do, and how many questions were passed, failed and not asked."""
+    answers = [v.answer for v in verdicts if v.answer != "not asked"]
+    if not answers:
+        return "", RELY[""], ""
+    worst = "no" if "no" in answers else "yes" if set(answers) == {"yes"} else "partly"
+    return (
+        worst,
+        RELY[worst],
+        f"{_counts(answers)} {_silence(len(verdicts) - len(answers))}".strip(),
+    )
+
+
+def _counts(answers: Sequence[Answer]) -> str:
+    """How many questions of how many were failed and passed."""
+    among = f"of the {number_word(len(answers))} questions that could be asked"
+    if len(answers) == 1:
+        return f"{ALONE[answers[0]]} the one question that could be asked."
+    said = []
+    verbs: dict[Answer, str] = {"no": "fails {}", "partly": "passes {} in part", "yes": "passes {}"}
+    for answer, verb in verbs.items():
+        n = answers.count(answer)
+        if n:
+            of = "" if said else f" {among}"
+            said.append(verb.format(f"{number_word(n)}{of}"))
+    unsure = answers.count("cannot tell")
+    text = f"It {joined(said)}." if said else ""
     if not unsure:
-        return sentence
-    doubt = f"Whether to rely on it for {_joined(unsure)}, this evidence cannot tell."
-    return f"{sentence} {doubt}".strip()
+        return text
+    of = "" if said else f" {among}"
+    return f"{text} {number_word(unsure).capitalize()}{of} cannot be told.".strip()
 
 
-def _for(verdict: Verdict) -> str:
-    score = verdict.score
-    metric = None if score is None else catalogue().get(score.metric)
-    by_question = FOR if metric is None else FOR_BY_KIND.get(metric.needs.kind, FOR)
-    return by_question.get(verdict.question, FOR[verdict.question])
-
-
-def _joined(texts: Sequence[str]) -> str:
+def joined(texts: Sequence[str]) -> str:
     """A list in words.
 
-    >>> _joined(["a"]), _joined(["a", "b", "c"])
+    >>> joined(["a"]), joined(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
 
 
-def _silence(n: int, of: int) -> str:
-    numbers = ("", "One", "Two", "Three", "Four", "Five", "Six")
-    if not n:
-        return ""
+def _silence(n: int) -> str:
     verb = "was" if n == 1 else "were"
-    return f"{numbers[n]} of the {numbers[of].lower()} questions {verb} not asked."
+    return f"{number_word(n).capitalize()} {verb} not asked." if n else ""
 
 
 def partial(made_record: MadeRecord) -> str:
     """What comes before any verdict, if pieces of work were left out."""
     if not made_record.failed_pieces:
         return ""
-    return f"Partial: {made_record.failed_pieces} pieces of the evidence failed and were left out. "
+    return f"Partial: {made_record.failed_pieces} pieces of the evidence failed and were left out."
 
 
-def card(verdict: Verdict, subject: Subject) -> dict[str, Any]:
-    """One question of the head: its answer, why, and what that means; or why it was not asked."""
+def card(verdict: Verdict, subject: Subject, noun: str = CONCEPTS) -> dict[str, Any]:
+    """One question that was asked: its answer, and the score that it was read from."""
     score = verdict.score
-    content = {
+    return {
         "question": verdict.question,
         "css": verdict.answer.replace(" ", "-"),
-        "asks": verdict.asks,
+        "asks": with_noun(verdict.asks, noun),
         "word": WORDS[verdict.answer],
+        "says": sentence(verdict, noun),
+        "reference": reference(verdict, subject),
+        "strip": "" if score is None else score_strip(score),
+        "method": "" if score is None else anchor(score.metric),
+        "hint": "" if score is None else f"{score.metric}: {full_title(score)}",
     }
+
+
+def _not_asked(verdict: Verdict, subject: Subject, noun: str) -> dict[str, Any]:
+    """A question that was not asked, and in a few words why not."""
     if verdict.reason == "stand-in":
-        content["word"] = "Not asked of your network"
-    if score is None:
-        return content | {
-            "because": with_code(verdict.because),
-            "what": "",
-            "strip": "",
-            "method": "",
-        }
-    because = f"{full_title(score)}: {verdict.because}".replace(" %", "\u00a0%")
-    return content | {
-        "because": because,
-        "what": advice(verdict, subject),
-        "strip": score_strip(score),
-        "method": anchor(score.metric),
+        why = f"your network's own outputs were not read; {subject.standing_in} answered instead"
+    elif verdict.because.startswith("Needs"):
+        why = f"needs {with_noun(NEEDS[verdict.question], noun)}"
+    else:
+        why = verdict.because[:1].lower() + verdict.because[1:].rstrip(".")
+    return {
+        "question": verdict.question,
+        "asks": with_noun(verdict.asks, noun),
+        "why": with_code(why.rstrip(".")),
+        "because": with_code(verdict.because),
     }
 
 
-def advice(verdict: Verdict, subject: Subject) -> str:
-    """What an answer means for whoever would rely on the explanation."""
-    assert verdict.score is not None  # noqa: S101  it was asked
-    return _advice(verdict.score)[verdict.answer].format(**vars(subject.wording))
+def _described(record: RunRecord, made_record: MadeRecord, subject: Subject) -> str:
+    """How the explanation was made, on what, and when it was audited."""
+    explained = made_record.explained
+    if explained is None or not explained.claim:
+        of = subject.sentence.removeprefix("Audited: ").rstrip(".")
+    else:
+        of = _method(explained)
+    counts = ", ".join(f"{n:,} {what}" for what, n in _counted(made_record))
+    parts = [f"{of[:1].upper()}{of[1:]}{': ' * bool(counts)}{counts}."]
+    facts = [
+        f"{name[:1].upper()}{name[1:]}: {fact_text(name, value)}."
+        for name, value in made_record.facts
+        if isinstance(value, float) and "accuracy" in name
+    ]
+    version = record.packages.get("theodolite", "")
+    made_by = f" with theodolite {version}" if version else ""
+    audited = f"Audited {record.started.partition('T')[0]}{made_by}."
+    return " ".join([*parts, *facts[:FACTS], audited])
 
 
-def _advice(score: Score) -> dict[str, str]:
-    if looks_for_a_fault(score):
-        return ADVICE_ON_FAULTS
-    if score.question == "accepted":
-        return ADVICE_ON_VOTES
-    metric = catalogue()[score.metric]
-    known = ADVICE_BY_KIND.get(metric.needs.kind, {}).get(score.question)
-    if known is not None:
-        return known
-    of_concepts = score.question == "faithful" and not metric.asked_as
-    return ADVICE_ON_FAITHFULNESS if of_concepts else ADVICE
+def _method(explained: ExplainedRecord) -> str:
+    model = f" of {explained.model}" if explained.model else ""
+    data = f", on {explained.data}" if explained.data else ""
+    return f"{explained.method}{model}{data}"
 
 
-def _subtitle(record: RunRecord, made_record: MadeRecord) -> str:
-    day = record.started.partition("T")[0]
+def _counted(made_record: MadeRecord) -> list[tuple[str, int]]:
+    if made_record.explained is not None:
+        return made_record.explained.counts
     n = dict(made_record.facts).get("test samples")
-    return f"{day}" + (f" · {n:,} test samples" if isinstance(n, int) else "")
+    return [("test samples", n)] if isinstance(n, int) else []
 
 
-def _interval_key(verdicts: Sequence[Verdict], spec: RunSpec) -> str:
-    intervals = [v.score.interval for v in verdicts if v.score is not None]
-    over = dict.fromkeys(source_words(i, spec) for i in intervals if i is not None)
-    return f"{100 * spec.resampling.level:g} % interval over {' or '.join(over) or 'samples'}"
-
-
-def _fact(name: str, value: Any) -> str:
+def fact_text(name: str, value: Any) -> str:
+    """A single number worth knowing, in its unit."""
     if isinstance(value, float) and any(word in name for word in ("accuracy", "share", "probab")):
-        return f"{100 * value:.1f} %"
+        return f"{100 * value:.1f}\u00a0%"
     if isinstance(value, str):
         return method_text(value) if name.startswith("method") else value
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"

@@ -6,7 +6,6 @@ from typing import Any
 
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS
-from theodolite.report.caveats import caveats
 from theodolite.report.chapters.acceptance import acceptance_chapter
 from theodolite.report.chapters.compared import compared_chapter
 from theodolite.report.chapters.conflicts import conflicts_chapter
@@ -17,12 +16,14 @@ from theodolite.report.chapters.lookalikes import lookalikes_chapter
 from theodolite.report.chapters.saliency import saliency_chapter
 from theodolite.report.chapters.techniques import techniques_chapter
 from theodolite.report.chapters.units import units_chapter
-from theodolite.report.contents import SHORT, chapter, stand_in_chapter
+from theodolite.report.contents import chapter, stand_in_chapter
 from theodolite.report.examples import examples, examples_part
 from theodolite.report.explorer.page import explorer_chapter
-from theodolite.report.head import head
+from theodolite.report.head import fact_text, head
+from theodolite.report.limits import doubts, limits
 from theodolite.report.material import FolderMaterial, RunMaterial
 from theodolite.report.methods import notes_of
+from theodolite.report.one_by_one import one_by_one
 from theodolite.report.page import write_page
 from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
@@ -49,11 +50,14 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
     verdicts = verdicts_of(spec, scores, subject, unanswered, material.failed)
     example_cards = examples(material, made_record.examples, spec.seeds[0])
     explorer = explorer_chapter(material, scores, example_cards)
-    content: dict[str, Any] = {
-        **head(record, made_record, scores, verdicts, subject),
+    content: dict[str, Any] = head(record, made_record, verdicts, subject)
+    noun = content["noun"]
+    content |= {
         **_subject_words(subject, material.failed),
         "examples": examples_part(example_cards),
         "units": units_chapter(material, made_record.cards, scores),
+        "one_by_one": one_by_one(material, scores, verdicts, models, noun),
+        "limits": limits(record, made_record, verdicts, subject, noun),
         "conflicts": conflicts_chapter(material, made_record.conflict_examples, subject),
         "chapters": _chapters(spec, scores, subject),
         "leakage": leakage_chapter(material, spec, scores, models),
@@ -66,8 +70,10 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         "lookalikes": lookalikes_chapter(material, spec, models),
         "explorer": explorer,
         "grids": [t for t in (grid_table(g, material) for g in spec.report.grids) if t is not None],
-        "distrust": caveats(spec, made_record, verdicts, _needs(unanswered))
+        "doubts": doubts(spec, made_record, verdicts, _needs(unanswered))
         | {"strange": sorted(strange)},
+        "facts": [(name, fact_text(name, value)) for name, value in made_record.facts],
+        "n_scores": len(scores),
         "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
         "provenance": provenance(record, made_record),
         "alone": material.alone,
@@ -76,7 +82,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
     return write_page(
         path,
         "report.html.j2",
-        content | {"contents": contents(content)},
+        content | {"parts": parts(content)},
         explorer["scripts"] if explorer else (),
         styles=["pictures.css", *(["explorer.css"] if explorer else [])],
         pictures=explorer["pictures"] if explorer else (),
@@ -104,27 +110,21 @@ def _chapters(spec: RunSpec, scores: Sequence[Score], subject: Subject) -> list[
     ]
 
 
-def contents(content: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The sections that a page has, each by its anchor, in the order in which they come."""
-    before = {"verdicts": "Verdicts", "examples": "Examples", "units": "Units"}
-    before |= {"conflicts": "Conflicts", "saliency": "Maps compared"}
-    questions = {
-        f"question-{c['question']}": c["apart"]["title"] if c["apart"] else SHORT[c["question"]]
-        for c in content["chapters"]
-    }
-    after = {"techniques": "Techniques", "compared": "Models compared"}
-    after |= {"findings": "The paper's findings"}
-    after |= {"grids": "More tables", "explorer": "One by one"}
-    after |= {"distrust": "What to distrust", "methods": "Method notes"}
-    after |= {"provenance": "Where this comes from"}
-    there = {name for name, value in content.items() if value} | set(questions)
-    if not compared_alone(content):
-        there -= {"compared"}
-    return [(name, says) for name, says in (before | questions | after).items() if name in there]
+def parts(content: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The parts that a page has, each by its anchor: decide, see, check."""
+    what = content["one_by_one"]["what"].capitalize() if content["one_by_one"] else ""
+    by_anchor = [
+        ("answers", "Answers", True),
+        ("pictures", "Pictures", has_pictures(content)),
+        ("one-by-one", what, bool(what)),
+        ("limits", "Limits", content["limits"]),
+        ("appendix", "Appendix", True),
+    ]
+    return [(anchor, name) for anchor, name, there in by_anchor if there]
 
 
-def compared_alone(content: Mapping[str, Any]) -> bool:
-    """Whether models are compared in a section of their own, not in a question's."""
-    compared = content["compared"]
-    elsewhere = content["saliency"] or content["acceptance"]
-    return bool(compared and not elsewhere and (compared["charts"] or not content["faithfulness"]))
+def has_pictures(content: Mapping[str, Any]) -> bool:
+    """Whether there is something to look at."""
+    maps = content["saliency"] and content["saliency"]["maps"]
+    cards = content["units"] and content["units"]["cards"]
+    return bool(content["examples"] or cards or maps)

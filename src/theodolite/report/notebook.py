@@ -39,12 +39,13 @@ def audit_html(
     """The head of the report: what may be relied upon, the answers, and what was not asked."""
     answers = [verdict for verdict in verdicts if verdict.answer != "not asked"]
     deciding = [verdict.score for verdict in answers if verdict.score is not None]
+    css, rely, counts = bottom_line(verdicts)
     return fragment(
         "notebook_audit.html.j2",
-        bottom_line=bottom_line(verdicts),
+        bottom={"css": css, "rely": rely, "counts": counts},
         failed_pieces=failed_pieces,
         cards=[card(verdict, subject) for verdict in answers],
-        silent=[card(verdict, subject) for verdict in verdicts if verdict.answer == "not asked"],
+        silent=[(v.asks, with_code(v.because)) for v in verdicts if v.answer == "not asked"],
         key=strip_key(_interval_key(deciding)),
         notes=[with_code(note) for note in notes[:MOST_NOTES]],
         n_notes=len(notes),

@@ -102,11 +102,29 @@ class ConceptCardRecord(Record):
     files: list[str]
 
 
+class ExplainedRecord(Record):
+    """Which explanation was audited, as the title of its report says it."""
+
+    claim: str = ""
+    """What the explanation says, as whoever relies on it would put it."""
+    method: str = ""
+    model: str = ""
+    data: str = ""
+    n: int | None = None
+    """Samples."""
+    counts: list[tuple[str, int]] = []
+    """How many of what, samples first."""
+    noun: str = "concepts"
+    """What the data set calls its concepts."""
+
+
 class MadeRecord(Record):
     """The file ``produced.json``: what became known on the way."""
 
     format: Literal["theodolite-produced"] = "theodolite-produced"
     format_version: Literal[2] = 2
+    explained: ExplainedRecord | None = None
+    """None in folders of 0.1.0."""
     notes: list[str] = []
     facts: list[tuple[str, int | float | str]] = []
     inputs: dict[str, str] = {}

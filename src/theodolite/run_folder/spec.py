@@ -302,6 +302,8 @@ class RunSpec(Strict):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
     title: str = ""
+    claim: str = ""
+    """What the explanation says, as whoever relies on it would put it: the title of the report."""
     dataset: Named | None = None
     pipeline: Named | None = None
     evidence: list[str] = []

@@ -21,6 +21,7 @@ from theodolite.evidence.workers import Workers
 from theodolite.findings.leakage import write_findings
 from theodolite.io.arrays import write_safetensors
 from theodolite.io.tables import write_parquet
+from theodolite.run_folder.explained import explained_record
 from theodolite.run_folder.folder import check_folder, no_linked_pieces, prepare_folder
 from theodolite.run_folder.format import FINDINGS, PRODUCED
 from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
@@ -218,6 +219,7 @@ def run_made(
     if produced.model:
         write_safetensors(out / "model.safetensors", produced.model)
     made_record = MadeRecord(
+        explained=explained_record(spec, produced.claim, answers.subject, evidence),
         notes=[*produced.notes, *answers.notes, *failures],
         facts=list(produced.facts),
         inputs=dict(produced.inputs),

@@ -15,6 +15,7 @@ from theodolite.evidence.store import StoredShards, is_stored, stored
 from theodolite.evidence.workers import Workers
 from theodolite.io.paths import confined
 from theodolite.io.tables import write_parquet
+from theodolite.run_folder.explained import explained_record
 from theodolite.run_folder.format import PRODUCED
 from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
 from theodolite.run_folder.run_file import MadeRecord, write_record
@@ -74,6 +75,7 @@ def run_stored(
     write_record(
         out / PRODUCED,
         MadeRecord(
+            explained=explained_record(spec, None, answers.subject, ()),
             notes=notes,
             inputs=digests_of(addresses),
             stored=list(addresses),

@@ -74,6 +74,9 @@ def audit(
     dataset: Annotated[
         str, typer.Option(help="How that folder is laid out: folder, cub, monumai, …")
     ] = "folder",
+    claim: Annotated[
+        str, typer.Option(help="What the explanation says, in quotes: the title of the report.")
+    ] = "",
     values: ColumnsOption = None,
     truth: ColumnsOption = None,
     known: ColumnsOption = None,
@@ -121,7 +124,7 @@ def audit(
     )
     criteria = None if thresholds is None else read_thresholds(thresholds)
     arguments = AuditArguments(
-        Resampling(resamples, seed=seed), out, overwrite, command_line(),
+        Resampling(resamples, seed=seed), out, overwrite, command_line(), claim,
         announce=None if quiet else print_price,
     )  # fmt: skip
     network = _network(evidence, (model, weights, layer), (data, dataset, cache))

@@ -22,5 +22,6 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     arrays = out / "strokes.npz"
     np.savez(arrays, **digit_strokes())
-    audit([str(arrays)], out=out / "run", overwrite=overwrite, quiet=True)
+    claim = "This digit, because of these strokes"
+    audit([str(arrays)], out=out / "run", overwrite=overwrite, claim=claim, quiet=True)
     typer.echo(f"\nthe arrays: {arrays}\nthe same again: theodolite audit {arrays} --out runs/mine")

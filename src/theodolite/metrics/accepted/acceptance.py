@@ -27,6 +27,8 @@ from theodolite.metrics.base import Card, PerSample, SampleMean, metric
         "understanding. Read it beside the agreement of the raters, and beside the acceptance of "
         "a poor explanation by the same people.",
         cost="one mean per explanation",
+        says="Votes reach {value} of the way from the lowest answer to the highest "
+        "({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class Acceptance(SampleMean):

@@ -29,6 +29,8 @@ from theodolite.metrics.detects.unit_iou import Over
         misleads="One shared place (pixel, token) is enough, so that a unit that fires everywhere "
         "detects everything: compare with chance, and read it beside the overlap.",
         cost="two counts of pictures",
+        says="In {value} of the pictures that show what a unit is named after, the unit marks "
+        "some of it ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class DetectionAccuracy(SampleMean):

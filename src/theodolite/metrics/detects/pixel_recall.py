@@ -29,6 +29,8 @@ from theodolite.metrics.detects.unit_iou import Over
         "1 on we would rely on the name, which is a convention.",
         misleads="A large concept has a low recall however well it is found.",
         cost="two sums of pixel counts",
+        says="Units mark {value} of the places of what they are named after "
+        "({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class PixelRecall(SampleMean):

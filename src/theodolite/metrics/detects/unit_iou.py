@@ -41,6 +41,8 @@ Over = Literal["units"]
         misleads="It grows with the length of the formula, whatever the formula says: it is what "
         "the search maximises. Read it beside detection accuracy.",
         cost="three sums of pixel counts",
+        says="Units and what they are named after overlap to {value} ({low}–{high}{best}). "
+        "{null}{enough}.",
     ),
 )
 class UnitIoU(SampleMean):

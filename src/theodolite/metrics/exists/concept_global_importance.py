@@ -49,6 +49,8 @@ Over = Annotated[
         "for most heads. Form 2 is high for any offset that all classes share: compare it with the "
         "shuffled classes, which keep the offset.",
         cost="one sum of the concept values per class",
+        says="How {noun} are used for classes and how people annotate them agree to {value}, "
+        "where 1 is the same pattern ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 @dataclass(frozen=True)

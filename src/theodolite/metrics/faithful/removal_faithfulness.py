@@ -64,6 +64,8 @@ def ideal(evidence: SaliencyEvidence) -> SaliencyEvidence:
         "Sufficiency is near 1 for any map, as a few irrelevant pixels change nothing; so the "
         "number is nearly a matter of necessity.",
         cost="one forward for each step, way and direction; all thresholds share them",
+        says="Removing what the map marks first changes the answer by {value} more than removing "
+        "it last ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class RemovalFaithfulness(SampleMean):

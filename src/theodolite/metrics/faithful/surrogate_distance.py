@@ -32,6 +32,8 @@ from theodolite.metrics.faithful.warnings import surrogate_warnings
         "small errors, one that says nothing punishes none. Read it beside the error of "
         "the outputs.",
         cost="one product of embeddings and summed concept vectors",
+        says="{value} of the probability lands on other classes than the reference's "
+        "({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class SurrogateDistance(SampleMean):

@@ -31,6 +31,8 @@ from theodolite.metrics.faithful.frame import MAY_USE, USES_IF, Projection, Surr
         "classes count alike: a network with a thousand classes can be explained well for "
         "all but the one that matters.",
         cost="one product of embeddings and summed concept vectors",
+        says="The sum of {noun} times importances is off by {value} from the reference's output, "
+        "in its own units ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class SurrogateError(SampleMean):

@@ -63,6 +63,8 @@ DEALT_OUT = NullModel(
         "token gradients are nearly exact; ask at earlier tokens too, where paths lead through "
         "attention.",
         cost="one run of the network for each pair, then one sort",
+        says="What latents are said to contribute and what their ablation does are in the same "
+        "order to {value} ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class AttributionEffect(Pooled):

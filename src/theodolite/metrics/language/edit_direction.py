@@ -44,6 +44,8 @@ ANOTHER_NAME = NullModel(
         misleads="A value that moves at every edit, to any side, gets a half. Nothing is said of "
         "how far it moved.",
         cost="one comparison per edit",
+        says="For {value} of the edits the value of the edited one of the {noun} moves the way "
+        "that was meant ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class EditDirection(SampleMean):

@@ -72,6 +72,8 @@ NO_CHANGE = NullModel(
         misleads="`l2` is small where little changes at all: saying that nothing ever changes may "
         "do nearly as well. `cosine` does not see how large a change is.",
         cost="one product per edit",
+        says="Between the change that {noun} predict and the real change lies {value}, where 0 "
+        "is the same direction and 1 none ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class EditEffectError(SampleMean):

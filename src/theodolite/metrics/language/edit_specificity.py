@@ -46,6 +46,8 @@ ANOTHER_NAME = NullModel(
         misleads="A concept on a wider scale than the others moves most at every edit: put values "
         "on one scale first. An edit may really touch two concepts.",
         cost="one comparison per edit and concept",
+        says="In {value} of the edits the one of the {noun} that was edited moves most "
+        "({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class EditSpecificity(SampleMean):

@@ -41,6 +41,8 @@ from theodolite.metrics.language._judgements import USES_IF, Over, Scores, judge
         "that: where they are longer, or about another thing, a judge needs no explanation. "
         "Match their lengths, and ask with the explanation of another latent too.",
         cost="one answer of a judge per latent and text; counting them costs nothing",
+        says="A judge who reads what a latent is said to mean tells {value} of the texts it is "
+        "active in from others ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class JudgeDetection(Pooled):

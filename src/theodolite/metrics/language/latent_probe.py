@@ -127,6 +127,8 @@ NULLS = (
         misleads="Random directions get far above 0.5, for there are so many of them. The best of "
         "all latents on the texts it was chosen on is no evidence at all.",
         cost="a sort for each latent",
+        says="The best latent puts {value} of pairs, one text with what is asked and one "
+        "without, in the right order ({low}–{high}{best}). {null}.",
     ),
 )
 class LatentProbe(Pooled):

@@ -36,6 +36,8 @@ Reference = Annotated[
         "without any leakage. 0 does not mean that nothing leaks: a concept embedding model can "
         "leak a great deal and score 0, because its vectors carry the answer on both sides.",
         cost="one comparison per sample",
+        says="With all {noun} corrected, the model loses {value} of its accuracy "
+        "({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class InterventionScore(SampleMean):

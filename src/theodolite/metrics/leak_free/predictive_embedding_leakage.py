@@ -38,6 +38,8 @@ from theodolite.stats.predictive_vectors import predictive_vector_terms
         "told. Rows that repeat each other must be declared as clusters. Whatever vectors grade "
         "beyond yes and no counts, if it has to do with the label.",
         cost="20 small eigenvalue problems per concept",
+        says="The vectors of {noun} give away {value} of what the true {noun} leave open about "
+        "the label ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class PredictiveEmbeddingLeakage(Pooled):

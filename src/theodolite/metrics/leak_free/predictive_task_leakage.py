@@ -37,6 +37,8 @@ from theodolite.stats.predictive_interval import ceiling_of, predictive_moments
         "is missed. Rows that repeat each other must be declared as clusters. Whatever the value "
         "grades beyond yes and no counts, if it has to do with the label.",
         cost="a sort and 23 small models per concept",
+        says="The values of {noun} give away {value} of what the true {noun} leave open about "
+        "the label ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class PredictiveTaskLeakage(Pooled):

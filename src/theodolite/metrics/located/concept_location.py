@@ -67,6 +67,8 @@ Regions = Annotated[int, Field(ge=1, description="Parts that the picture is divi
         misleads="A map that covers the whole animal holds all its parts when alpha is large. The "
         "concept need not exist in the picture: read it beside concept existence.",
         cost="one pass over the pixels of l maps per picture; maps are never upsampled in memory",
+        says="For {value} of the named {noun} the annotated place lies in the {alpha}/12 of the "
+        "picture that the map marks ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class ConceptLocation(SampleMean):

@@ -44,6 +44,8 @@ Tolerance = Annotated[
         misleads="Coarse maps peak in the middle of a cell, up to half a cell from the true one; a "
         "tolerance near half the picture is passed by the centre alone.",
         cost="one maximum per map",
+        says="For {value} of the {noun} that are there, the map peaks where they are "
+        "({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class PointingGame(SampleMean):

@@ -27,6 +27,7 @@ from theodolite.metrics.shared.marked import ASKED_AS, NULLS, Sign, objects, rel
         "can be the network's fault. Large objects make any map look good, and a map that adds "
         "the same to every pixel, as RISE does, a poor one: its order is read by the rank.",
         cost="one sum over each map",
+        says="{value} of the relevance lies on the object ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class RelevanceMass(SampleMean):

@@ -26,7 +26,7 @@ from theodolite.pipelines.bottlenecks.jobs import (
 )
 from theodolite.pipelines.bottlenecks.true_information import true_information_table
 from theodolite.pipelines.parallel import with_progress
-from theodolite.subject import Subject
+from theodolite.subject import Claim, Subject
 
 Plain = float | int | str
 
@@ -88,6 +88,7 @@ class BottleneckPipeline:
             inputs={
                 name: digest for form in forms.values() for name, digest in form.digests.items()
             },
+            claim=Claim("This answer, because of these concepts", samples="test samples"),
             subject=Subject(
                 f"the {len(forms[main.form].concepts)} concepts of the bottleneck {main.name}",
                 outputs="model itself",

@@ -39,9 +39,10 @@ from theodolite.pipelines.faithfulness.parts_of_pictures import class_segments, 
 from theodolite.pipelines.faithfulness.recipes import FORMS, RECIPES
 from theodolite.pipelines.features import weights_digest
 from theodolite.pipelines.posthoc.concept_cards import concept_cards
-from theodolite.subject import Subject
+from theodolite.subject import Claim, Subject
 
 Description = dict[str, float | int | str]
+CLAIM = Claim("These concepts, with these importances, make up the output", samples="test samples")
 IN_THE_MIDDLE = {"nmf", "svd", "pca", "kmeans", "random"}
 """Methods that find as many directions as asked for, class by class."""
 TRAINED = {"sae", "concept_shap", "learned"}
@@ -126,6 +127,7 @@ class FaithfulnessPipeline:
             concept_cards=cards,
             pictures=pictures,
             subject=self._subject(data),
+            claim=CLAIM,
         )
 
     def _make_other(self, data: ConceptData | MaskData, context: WorkContext) -> Produced:
@@ -164,6 +166,7 @@ class FaithfulnessPipeline:
             inputs=data.digests() | weights_digest(self.weights) | self._pooled_digest(),
             model={"head": layer.head, "bias": layer.bias},
             subject=self._subject(data),
+            claim=CLAIM,
         )  # fmt: skip
 
     def _answers(self) -> str:

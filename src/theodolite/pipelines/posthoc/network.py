@@ -19,7 +19,7 @@ from theodolite.models.backbones import Backbone
 from theodolite.models.features import evaluating
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.posthoc.fitted import linear_once
-from theodolite.subject import Outputs, Subject
+from theodolite.subject import Claim, Outputs, Subject
 
 BATCH = 16
 OWN = "the network's own outputs"
@@ -61,6 +61,12 @@ def subject_of(answers: NetworkOutputs | None, data: ConceptData, network: str) 
         FITTED if outputs == "stand-in" else "",
         data.name,
     )
+
+
+def claim_of(data: ConceptData) -> Claim:
+    """What the bottleneck says of a picture, in the words of the data set."""
+    one, several, concepts = data.nouns
+    return Claim(f"This {one}, because of these {concepts}", concepts, several, "test pictures")
 
 
 def fitted_answers(

@@ -30,6 +30,7 @@ from theodolite.pipelines.posthoc.evidence import (
 from theodolite.pipelines.posthoc.fitted import FitSettings, TrainingSet, fitted_once
 from theodolite.pipelines.posthoc.network import (
     NetworkOutputs,
+    claim_of,
     fitted_answers,
     own_answers,
     subject_of,
@@ -122,6 +123,7 @@ class PosthocPipeline:
             },
             picture=lambda name: jpeg_bytes(data.picture(data.pictures.index(name)), longest=320),
             subject=subject_of(answers, data, self.backbone),
+            claim=claim_of(data),
         )
 
     def _prepare(

@@ -207,7 +207,11 @@ function tabs(sections, panel) {
 }
 
 async function begin() {
-  const root = document.getElementById("explorer");
+  const root = document.getElementById("explorer"), fold = root.closest("details");
+  if (fold !== null && !fold.open) {  // nothing is unpacked before it is looked at
+    fold.addEventListener("toggle", begin, { once: true });
+    return;
+  }
   const note = document.getElementById("explorer-note");
   if (typeof DecompressionStream === "undefined") {
     note.textContent = "This browser cannot unpack the other rows (it has no DecompressionStream). "

@@ -168,7 +168,7 @@ async function showFeature(feature) {
 const plainTitle = document.title;
 async function route() {
   const match = /^#feature-(\d{1,9})$/.exec(location.hash), place = document.getElementById("feature");
-  const dictionary = document.getElementById("dictionary"), head = document.querySelector("header.top .lede");
+  const dictionary = document.getElementById("dictionary"), head = document.querySelector("main > .about");
   const feature = match && list ? Number(match[1]) : -1, inside = feature >= 0 && feature < list.n;
   dictionary.hidden = inside;
   place.hidden = !inside;

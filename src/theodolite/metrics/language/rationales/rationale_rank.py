@@ -35,6 +35,8 @@ from theodolite.metrics.language.rationales._marked import (
         "then lies elsewhere. Rare words are content words, so a map of rarity looks like an "
         "explanation: beat that first.",
         cost="one pass over the tokens",
+        says="Of the tokens that are said to matter most, people marked {value} "
+        "({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class RationaleRank(SampleMean):

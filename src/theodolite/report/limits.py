@@ -1,0 +1,130 @@
+"""What an audit does not tell: a few sentences for everybody, and all doubts for the appendix."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.formulas import with_code
+from theodolite.report.head import joined
+from theodolite.report.methods import anchor
+from theodolite.report.sentences import number_word, with_noun
+from theodolite.report.words import source_words, title
+from theodolite.results import Score, Verdict
+from theodolite.run_folder.run_file import MadeRecord, RunRecord
+from theodolite.run_folder.spec import RunSpec
+from theodolite.subject import Subject
+
+MOST = 6
+"""So many limits are read; all others are in the appendix."""
+Limit = tuple[str, str | Markup]
+"""A few words, and a sentence."""
+
+
+def limits(
+    record: RunRecord,
+    made_record: MadeRecord,
+    verdicts: Sequence[Verdict],
+    subject: Subject,
+    noun: str,
+) -> list[Limit]:
+    """At most six, the first about what scores are compared with, the last about what was not
+    asked."""
+    answered = [v for v in verdicts if v.score is not None]
+    scores = [v.score for v in answered if v.score is not None]
+    first = [*_compared_with(answered, subject), *_partial(made_record)]
+    last = [*_varied(scores, record.spec), *_not_asked(verdicts, noun)]
+    room = MOST - len(first) - len(last)
+    notes: list[Limit] = [("", with_code(note)) for note in made_record.notes]
+    misleading = [_misleads(v.score, noun) for v in _worst_first(answered) if v.score is not None]
+    some = [*misleading[:1], *notes, *misleading[1:]]
+    return [*first, *some[:room], *last]
+
+
+def _compared_with(answered: Sequence[Verdict], subject: Subject) -> list[Limit]:
+    """Whose outputs faithfulness is about; else what knows nothing here."""
+    faithful = any(v.question == "faithful" for v in answered)
+    if (faithful or subject.outputs == "stand-in") and subject.reference:
+        apart = "" if faithful else " It decides nothing here."
+        return [("Faithful to what?", f"{subject.reference}{apart}")]
+    names = dict.fromkeys(
+        v.score.null.name
+        for v in answered
+        if v.score is not None and v.score.null is not None and not math.isnan(v.score.null.value)
+    )
+    if not names:
+        return []
+    text = f"Scores are compared with {joined(list(names))}; not with other explanations."
+    return [("Better than what?", text)]
+
+
+def _partial(made_record: MadeRecord) -> list[Limit]:
+    n = made_record.failed_pieces
+    text = f"{n:,} pieces of the evidence failed; every score is that of the rest."
+    return [("This run is partial.", text)] if n else []
+
+
+def _worst_first(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    order = ("no", "cannot tell", "partly", "yes")
+    return sorted(verdicts, key=lambda v: order.index(v.answer))
+
+
+def _misleads(score: Score, noun: str) -> Limit:
+    """When the score behind an answer misleads, in one sentence."""
+    metric = catalogue().get(score.metric)
+    text = "" if metric is None else metric.card.misleads
+    first = text.partition(". ")[0].rstrip(".")
+    link = Markup('<a href="#{}">{}</a>').format(anchor(score.metric), f"{title(score)}.")
+    return link, escape(with_noun(f"{first}.", noun))
+
+
+def _varied(scores: Sequence[Score], spec: RunSpec) -> list[Limit]:
+    """What intervals are over, and so what they say nothing of."""
+    over = dict.fromkeys(source_words(s.interval, spec) for s in scores if s.interval is not None)
+    if not over:
+        return []
+    n = len(spec.seeds)
+    trained = "One model" if n == 1 else f"{number_word(n).capitalize()} seeds"
+    samples = max((s.n_samples or s.n for s in scores), default=0)
+    text = f"Intervals vary {joined(list(over))}; another data set may answer otherwise."
+    return [(f"{trained}, {samples:,} samples, one data set.", text)]
+
+
+def _not_asked(verdicts: Sequence[Verdict], noun: str) -> list[Limit]:
+    silent = [v for v in verdicts if v.answer == "not asked"]
+    if not silent:
+        return []
+    each = Markup(" · ").join(
+        Markup("<b>{}</b> {}").format(with_noun(v.asks, noun), with_code(v.because)) for v in silent
+    )
+    return [("Not asked.", each)]
+
+
+def doubts(
+    spec: RunSpec,
+    made_record: MadeRecord,
+    verdicts: Sequence[Verdict],
+    unanswered: Sequence[tuple[str, Sequence[str]]],
+) -> dict[str, Any]:
+    """All that is known against this run, for the appendix."""
+    deciding = {v.score.metric: v.score for v in verdicts if v.score is not None}
+    known = {name: score for name, score in deciding.items() if name in catalogue()}
+    return {
+        "misleads": [
+            (title(score), catalogue()[name].card.misleads, anchor(name))
+            for name, score in known.items()
+        ],
+        "undefined": [
+            (title(score), f"{score.n_undefined:,} of {score.n + score.n_undefined:,} {score.n_of}")
+            for score in deciding.values()
+            if score.n_undefined
+        ],
+        "differs": spec.report.differs,
+        "notes": made_record.notes,
+        "unanswered": [
+            (catalogue()[name].title if name in catalogue() else name, ", ".join(needs))
+            for name, needs in unanswered
+        ],
+    }

@@ -1,0 +1,144 @@
+"""What a card of the report says: a score in one or two sentences, from its metric's template."""
+
+import math
+from collections.abc import Mapping
+
+from markupsafe import Markup, escape
+
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.words import full_title, value_text
+from theodolite.results import Null, Score, Verdict
+from theodolite.subject import Subject
+from theodolite.verdicts.rules import enough_line
+from theodolite.verdicts.words import difference_text, of_best, percent
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+CONCEPTS = "concepts"
+"""What concepts are called where the data set has no word of its own."""
+PLAIN = "{title}: {value} ({low}–{high}{best}). {null}{enough}."
+"""For a score whose card has no template of its own, such as one of another package."""
+
+
+def number_word(n: int) -> str:
+    """A small number in letters.
+
+    >>> number_word(5), number_word(40)
+    ('five', '40')
+    """
+    return NUMBERS[n] if 0 <= n < len(NUMBERS) else f"{n:,}"
+
+
+def with_noun(text: str, noun: str) -> str:
+    """A sentence about concepts, with the word that the data set has for them.
+
+    >>> with_noun("Is the named concept in the input?", "elements")
+    'Is the named element in the input?'
+    """
+    return text.replace(CONCEPTS, noun).replace("concept", noun.removesuffix("s"))
+
+
+def sentence(verdict: Verdict, noun: str = CONCEPTS) -> Markup:
+    """Value, interval, what knowing nothing would get, and what would be enough.
+
+    Where nothing can be told, why not.
+    """
+    score = verdict.score
+    if score is None or score.interval is None or verdict.answer == "cannot tell":
+        return escape(_unbroken(f"{verdict.because[:1].upper()}{verdict.because[1:]}"))
+    metric = catalogue().get(score.metric)
+    template = (metric.card.says if metric is not None else "") or PLAIN
+    filled = escape(template).format(**_fields(score, verdict, noun))
+    return _capitals(Markup(f"{filled}{escape(_straddling(score))}"))  # noqa: S704  both escaped
+
+
+def reference(verdict: Verdict, subject: Subject) -> str:
+    """What an answer on faithfulness is compared with; of other questions nothing."""
+    return subject.reference if verdict.question == "faithful" and verdict.score else ""
+
+
+def _fields(score: Score, verdict: Verdict, noun: str) -> Mapping[str, object]:
+    assert score.interval is not None  # noqa: S101  else there is no sentence
+    best = f"; the best possible here is {percent(score.best, score)}" if of_best(score) else ""
+    options = {
+        name: number_word(value) if type(value) is int else value
+        for name, value in score.options.items()
+    }
+    return options | {
+        "title": full_title(score),
+        "value": Markup("<b>{}</b>").format(_unbroken(percent(score.value, score))),
+        "low": value_text(score.interval.low, score),
+        "high": value_text(score.interval.high, score),
+        "best": _unbroken(best),
+        "null": _unbroken(_without_knowledge(score, verdict)),
+        "enough": _unbroken(_enough(score)),
+        "noun": noun,
+    }
+
+
+def _without_knowledge(score: Score, verdict: Verdict) -> str:
+    """What an explanation without knowledge gets; of a fault, what a model without it would."""
+    null = score.null
+    if null is None or math.isnan(null.value):
+        return "what knowing nothing would get could not be told"
+    value = percent(null.value, score)
+    if looks_for_a_fault(score):
+        return f"without this fault ({null.name}) it would be {value}"
+    if verdict.answer != "no":
+        return f"knowing nothing ({null.name}) gets {value}"
+    away = better_by(score, null)
+    does = "does better" if away is not None and away[1] < 0 else "does as well"
+    return f"knowing nothing ({null.name}) {does}: {value}"
+
+
+def _enough(score: Score) -> str:
+    """From where on we would rely on it."""
+    metric = catalogue().get(score.metric)
+    if metric is not None and looks_for_a_fault(score):
+        return f"; up to {difference_text(metric.tolerance or 0.0, score)} more is accepted"
+    line = None if metric is None else enough_line(score)
+    if line is None or not math.isfinite(line):
+        return ""
+    least = "at least" if score.better == "higher" else "at most"
+    return f"; {least} {percent(line, score)} would be enough"
+
+
+def better_by(score: Score, null: Null) -> tuple[float, float] | None:
+    """Between which the score is better than a null, on the same samples."""
+    if null.difference is None:
+        return None
+    low, high = null.difference.low, null.difference.high
+    return (low, high) if score.better == "higher" else (-high, -low)
+
+
+def _straddling(score: Score) -> str:
+    """The paired difference, where it is sure although the score's own interval holds the null."""
+    null, interval = score.null, score.interval
+    if null is None or interval is None or not interval.low <= null.value <= interval.high:
+        return ""
+    away = better_by(score, null)
+    if away is None or away[0] <= 0 <= away[1]:
+        return ""
+    sign = 1.0 if score.better == "higher" else -1.0
+    gain = sign * (score.value - null.value)
+    word = "better" if away[0] > 0 else "worse"
+    near, far = sorted(abs(end) for end in away)
+    ends = f"{_number(near, score)} to {_number(far, score)}"
+    return _unbroken(
+        f" On the same samples it is {difference_text(abs(gain), score)} {word} ({ends})."
+    )
+
+
+def _number(value: float, score: Score) -> str:
+    return difference_text(value, score).removesuffix(" points")
+
+
+def _unbroken(text: str) -> str:
+    """A number and its unit stay on one line."""
+    return text.replace(" %", "\u00a0%")
+
+
+def _capitals(text: Markup) -> Markup:
+    """A capital after every full stop: clauses are written to stand anywhere."""
+    parts = str(text).split(". ")
+    return Markup(". ".join(part[:1].upper() + part[1:] for part in parts))  # noqa: S704
