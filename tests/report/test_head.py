@@ -8,7 +8,7 @@ import pytest
 
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
-from theodolite.report.head import RELY, bottom_line, card
+from theodolite.report.head import RELY, bottom_line, card, reliance
 from theodolite.report.sentences import sentence, with_noun
 from theodolite.results import Answer, Interval, Null, Score, Verdict
 from theodolite.subject import Outputs, Subject, unstated
@@ -44,26 +44,27 @@ def answers_to(answers: dict[Question, Answer]) -> list[Verdict]:
 
 def test_it_says_what_to_do_and_counts() -> None:
     three = answers_to({"exists": "no", "located": "no", "leak_free": "no", "faithful": "partly"})
-    assert bottom_line(three) == (
+    assert reliance(three) == (
         "no",
         "Do not rely on it.",
         "It fails three of the four questions that could be asked and passes one in part. "
         "Two were not asked.",
     )
-    assert bottom_line(answers_to({"faithful": "no", "accepted": "yes"}))[2] == (
+    assert reliance(answers_to({"faithful": "no", "accepted": "yes"}))[2] == (
         "It fails one of the two questions that could be asked and passes one. Four were not asked."
     )
-    assert bottom_line(answers_to({"exists": "yes"})) == (
+    assert reliance(answers_to({"exists": "yes"})) == (
         "yes",
         "You can rely on it for what was asked.",
         "It passes the one question that could be asked. Five were not asked.",
     )
-    unsure = bottom_line(answers_to({"exists": "cannot tell", "located": "cannot tell"}))
+    unsure = reliance(answers_to({"exists": "cannot tell", "located": "cannot tell"}))
     assert unsure[1:] == (
         "Rely on it in part.",
         "Two of the two questions that could be asked cannot be told. Four were not asked.",
     )
-    assert bottom_line(answers_to({})) == ("", "No question could be asked.", "")
+    assert reliance(answers_to({})) == ("", "No question could be asked.", "")
+    assert bottom_line(answers_to({})) == "No question could be asked."
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_the_worst_answer_decides(answers: tuple[Answer, ...]) -> None:
         for q, a in zip(("exists", "leak_free", "accepted"), answers, strict=True)
         if a != "not asked"
     }
-    worst, rely, counts = bottom_line(answers_to(asked))
+    worst, rely, counts = reliance(answers_to(asked))
     assert rely == RELY[worst]
     assert (worst == "no") == ("no" in answers)
     assert (worst == "yes") == (bool(asked) and set(asked.values()) == {"yes"})

@@ -31,6 +31,9 @@ ENGLISH = {
 }
 
 
+NAMES: dict[str, Any] = {"name": "MonuMAI", "nouns": ("style", "styles", "elements")}
+
+
 def monumai(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptData:
     """Read a folder with ``annotations.json`` and ``images/``.
 
@@ -62,8 +65,7 @@ def monumai(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptDat
     is_test = split_rows(labels, test_share, seed)
     shares = [presence[~is_test & (labels == s)].mean(axis=0) for s in range(len(styles))]
     return ConceptData(
-        name="MonuMAI",
-        nouns=("style", "styles", "elements"),
+        **NAMES,
         folder=images,
         pictures=tuple(record["file"] for record in records),
         labels=labels,

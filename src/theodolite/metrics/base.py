@@ -65,10 +65,9 @@ class Card:
     """When not to believe it."""
     cost: str
     says: str = ""
-    """The score in a sentence of the report, with ``{value}``, ``{low}``, ``{high}``, ``{best}``
-    (the best possible here, where that is not all), ``{null}`` (what knowing nothing gets),
-    ``{enough}``, ``{noun}`` (what the data call concepts) and the score's options by their names.
-    Needed where a verdict is read from it."""
+    """The score in a sentence of the report, needed where a verdict is read from it: with {value},
+    {low}, {high}, {best} (the best possible here), {null} (what knowing nothing gets), {enough},
+    {noun} (what the data call concepts) and the score's options by their names."""
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def head(
     explained = made_record.explained
     noun = noun_of(made_record)
     title = record.spec.title or record.spec.name
-    css, rely, counts = bottom_line(verdicts)
+    css, rely, counts = reliance(verdicts)
     claim = "" if explained is None else explained.claim
     return {
         "title": f"“{claim}”" if claim else title,
@@ -73,7 +73,13 @@ def noun_of(made_record: MadeRecord) -> str:
     return CONCEPTS if made_record.explained is None else made_record.explained.noun
 
 
-def bottom_line(verdicts: Sequence[Verdict]) -> tuple[str, str, str]:
+def bottom_line(verdicts: Sequence[Verdict]) -> str:
+    """What to do, and how many questions were passed, failed and not asked, as one text."""
+    _, rely, counts = reliance(verdicts)
+    return f"{rely} {counts}".strip()
+
+
+def reliance(verdicts: Sequence[Verdict]) -> tuple[str, str, str]:
     """The worst answer, what to do, and how many questions were passed, failed and not asked."""
     answers = [v.answer for v in verdicts if v.answer != "not asked"]
     if not answers:
@@ -91,18 +97,17 @@ def _counts(answers: Sequence[Answer]) -> str:
     among = f"of the {number_word(len(answers))} questions that could be asked"
     if len(answers) == 1:
         return f"{ALONE[answers[0]]} the one question that could be asked."
-    said = []
     verbs: dict[Answer, str] = {"no": "fails {}", "partly": "passes {} in part", "yes": "passes {}"}
+    parts: list[str] = []
     for answer, verb in verbs.items():
         n = answers.count(answer)
         if n:
-            of = "" if said else f" {among}"
-            said.append(verb.format(f"{number_word(n)}{of}"))
+            parts.append(verb.format(f"{number_word(n)}{'' if parts else f' {among}'}"))
     unsure = answers.count("cannot tell")
-    text = f"It {joined(said)}." if said else ""
+    text = f"It {joined(parts)}." if parts else ""
     if not unsure:
         return text
-    of = "" if said else f" {among}"
+    of = "" if parts else f" {among}"
     return f"{text} {number_word(unsure).capitalize()}{of} cannot be told.".strip()
 
 

@@ -29,7 +29,7 @@ from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
 from theodolite.results import Failed, Score
 from theodolite.run_folder.headlines import headline_scores, verdicts_of
-from theodolite.run_folder.scores_file import UnansweredRecord
+from theodolite.run_folder.scores_file import ComparedRecord, UnansweredRecord
 from theodolite.run_folder.spec import RunSpec
 from theodolite.subject import Subject
 from theodolite.verdicts.missing import is_left_out
@@ -54,22 +54,11 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
     noun = content["noun"]
     content |= {
         **_subject_words(subject, material.failed),
+        **_chapters_of(material, scores, models),
         "examples": examples_part(example_cards),
-        "units": units_chapter(material, made_record.cards, scores),
         "one_by_one": one_by_one(material, scores, verdicts, models, noun),
         "limits": limits(record, made_record, verdicts, subject, noun),
-        "conflicts": conflicts_chapter(material, made_record.conflict_examples, subject),
-        "chapters": _chapters(spec, scores, subject),
-        "leakage": leakage_chapter(material, spec, scores, models),
-        "faithfulness": faithfulness_chapter(material, spec, made_record, subject, scores, models),
-        "acceptance": acceptance_chapter(material, spec, scores, models),
-        "saliency": saliency_chapter(material, spec, models),
-        "compared": compared_chapter(models, spec),
-        "techniques": techniques_chapter(material),
-        "findings": findings(material),
-        "lookalikes": lookalikes_chapter(material, spec, models),
         "explorer": explorer,
-        "grids": [t for t in (grid_table(g, material) for g in spec.report.grids) if t is not None],
         "doubts": doubts(spec, made_record, verdicts, _needs(unanswered))
         | {"strange": sorted(strange)},
         "facts": [(name, fact_text(name, value)) for name, value in made_record.facts],
@@ -87,6 +76,28 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         styles=["pictures.css", *(["explorer.css"] if explorer else [])],
         pictures=explorer["pictures"] if explorer else (),
     )
+
+
+def _chapters_of(
+    material: RunMaterial, scores: Sequence[Score], models: Sequence[ComparedRecord]
+) -> dict[str, Any]:
+    """What the appendix shows of each question, each None or empty where there is nothing."""
+    made_record, spec, subject = material.made_record, material.record.spec, material.subject
+    tables = (grid_table(grid, material) for grid in spec.report.grids)
+    return {
+        "units": units_chapter(material, made_record.cards, scores),
+        "conflicts": conflicts_chapter(material, made_record.conflict_examples, subject),
+        "chapters": _chapters(spec, scores, subject),
+        "leakage": leakage_chapter(material, spec, scores, models),
+        "faithfulness": faithfulness_chapter(material, spec, made_record, subject, scores, models),
+        "acceptance": acceptance_chapter(material, spec, scores, models),
+        "saliency": saliency_chapter(material, spec, models),
+        "compared": compared_chapter(models, spec),
+        "techniques": techniques_chapter(material),
+        "findings": findings(material),
+        "lookalikes": lookalikes_chapter(material, spec, models),
+        "grids": [table for table in tables if table is not None],
+    }
 
 
 def _needs(unanswered: Sequence[UnansweredRecord]) -> list[tuple[str, list[str]]]:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
-from theodolite.report.head import bottom_line, card
+from theodolite.report.head import card, reliance
 from theodolite.report.page import TEMPLATES, templates
 from theodolite.report.palette import declared
 from theodolite.report.words import full_title
@@ -39,7 +39,7 @@ def audit_html(
     """The head of the report: what may be relied upon, the answers, and what was not asked."""
     answers = [verdict for verdict in verdicts if verdict.answer != "not asked"]
     deciding = [verdict.score for verdict in answers if verdict.score is not None]
-    css, rely, counts = bottom_line(verdicts)
+    css, rely, counts = reliance(verdicts)
     return fragment(
         "notebook_audit.html.j2",
         bottom={"css": css, "rely": rely, "counts": counts},

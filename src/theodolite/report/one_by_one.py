@@ -76,11 +76,11 @@ def one_by_one(
     names = list(dict.fromkeys(name for column in columns for name in column.scores))
     names = _ordered(names, columns)
     rows = [_row(name, columns, axis) for name in names[:MOST_ROWS]]
-    shown = noun if axis == CONCEPTS else axis
+    what = noun if axis == CONCEPTS else axis
     return {
-        "title": f"{_one(shown).capitalize()} by {_one(shown)}",
-        "what": shown,
-        "one": _one(shown),
+        "title": f"{_one(what).capitalize()} by {_one(what)}",
+        "what": what,
+        "one": _one(what),
         "columns": columns,
         "lede": f"{_listed(columns)}. Worst first; in all columns right is better.",
         "rows": rows[:FIRST_ROWS],
@@ -130,13 +130,13 @@ def _rank(axis: str) -> int:
 
 
 def _detail_column(score: Score, detail: Detail) -> ItemColumn:
-    drawn = item_strips(score)
+    items = item_strips(score)
     scores = {
         name: _item(score, float(detail.values[i]), _ends(detail, i))
         for i, name in enumerate(detail.names)
     }
-    strips = dict(zip(detail.names, drawn.strips, strict=True))
-    return ItemColumn(_title(score), score.metric, drawn.ends, scores, strips)
+    strips = dict(zip(detail.names, items.strips, strict=True))
+    return ItemColumn(_title(score), score.metric, items.ends, scores, strips)
 
 
 def _title(score: Score) -> str:
@@ -207,8 +207,8 @@ def _of_models(models: Sequence[ComparedRecord], deciding: Sequence[Score]) -> l
     """The headline scores of every model of the run."""
     columns = []
     for score in deciding:
-        found = {m.name: score_named(m, score.metric, **score.options) for m in models}
-        known = {name: score_of(record) for name, record in found.items() if record is not None}
+        records = {m.name: score_named(m, score.metric, **score.options) for m in models}
+        known = {name: score_of(record) for name, record in records.items() if record is not None}
         if len(known) > 1:
             columns.append(_column(_title(score), known))
     return columns[:COLUMNS]

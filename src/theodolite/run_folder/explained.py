@@ -8,20 +8,21 @@ from theodolite.run_folder.spec import RunSpec, subject_of
 from theodolite.subject import Claim, Subject
 
 CLAIMS = {
-    "concept": "These concepts, with these values",
-    "location": "These concepts, at these places",
-    "embedding": "These concepts, with these vectors",
-    "intervention": "These concepts, and the answer follows when they are corrected",
-    "surrogate": "These concepts, with these importances, make up the output",
-    "saliency": "These pixels made the answer",
-    "unit": "These units detect these concepts",
-    "rating": "People accept these explanations",
-    "edit": "These concepts follow what is edited",
-    "token": "These latents, on these tokens",
-    "judgement": "These latents mean what these sentences say",
+    "concept": Claim("These concepts, with these values"),
+    "location": Claim("These concepts, at these places", samples="pictures"),
+    "embedding": Claim("These concepts, with these vectors"),
+    "intervention": Claim("These concepts, and the answer follows when they are corrected"),
+    "surrogate": Claim("These concepts, with these importances, make up the output"),
+    "saliency": Claim("These pixels made the answer", samples="pictures"),
+    "unit": Claim("These units detect these concepts", samples="pictures"),
+    "attribution": Claim("These features, with these attributions", "features", samples="rows"),
+    "rating": Claim("People accept these explanations", samples="explanations"),
+    "edit": Claim("These concepts follow what is edited"),
+    "token": Claim("These latents, on these tokens", samples="sequences"),
+    "judgement": Claim("These latents mean what these sentences say"),
 }
 """What an explanation of a kind says, where nobody put it better."""
-OTHER = "This explanation"
+OTHER = Claim("This explanation")
 COUNTED = (("classes", "classes"), ("concepts", "concepts"), ("units", "units"))
 """Axes of evidence that a title counts, with the noun of a claim for each."""
 
@@ -36,7 +37,7 @@ def explained_record(
     bundles = evidence[0] if evidence else ()
     subject = subject or subject_of(spec)
     kind = bundles[0].kind if bundles else ""
-    claim = claim or Claim(CLAIMS.get(kind, OTHER))
+    claim = claim or CLAIMS.get(kind, OTHER)
     n = max((len(bundle) for bundle in bundles), default=None)
     return ExplainedRecord(
         claim=spec.claim or claim.text,

@@ -41,7 +41,7 @@ from theodolite.pipelines.acceptance.tables import (
     words_of,
 )
 from theodolite.pipelines.features import weights_digest
-from theodolite.subject import Claim, Subject
+from theodolite.subject import Subject
 
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 DEFAULT = {
@@ -143,7 +143,6 @@ class AcceptancePipeline:
             subject=Subject(
                 "the explanations that people voted on", outputs="none", data=data.name
             ),
-            claim=Claim("People accept these explanations", samples="explanations"),
         )
         with_predictions = replace(evidence, predicted=mean_known(predictions_by_model[first.name]))
         takes = _takes(features.explanations.beside(model.blocks, self.rendering))

@@ -36,7 +36,7 @@ from theodolite.pipelines.dissection.unit_cards import DissectionResult, unit_ca
 from theodolite.pipelines.dissection.unit_tables import unit_tables
 from theodolite.pipelines.features import FeatureMaps, feature_maps, weights_digest
 from theodolite.pipelines.probe import rightly_classified
-from theodolite.subject import Claim, Subject
+from theodolite.subject import Subject
 
 EXACT_LENGTH = 3
 AS_SCORED = DissectionAlternative()
@@ -127,7 +127,6 @@ class DissectionPipeline:
             pictures=pictures,
             cards=cards,
             subject=_subject(len(limits), backbone, self.layer, data),
-            claim=Claim("These units detect these formulas of concepts", samples="pictures"),
         )
 
     def _specialised(self, units: Table) -> dict[str, Table]:

@@ -17,7 +17,7 @@ from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.produced import Produced, WorkContext, silent
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.pipelines.dissection.unit_tables import scored_units, single_concepts
-from theodolite.subject import Claim, Subject
+from theodolite.subject import Subject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,6 @@ class StoredDissectionPipeline:
             notes=(*data.notes, *self._notes(data, dissection, parts)),
             facts=_facts(dissection, evidence),
             inputs=data.digests(),
-            claim=Claim("These units detect these formulas of concepts", samples="pictures"),
             subject=Subject(
                 f"formulas of concepts for {len(dissection.limits)} units of stored maps",
                 outputs="none",

@@ -65,8 +65,8 @@ def subject_of(answers: NetworkOutputs | None, data: ConceptData, network: str) 
 
 def claim_of(data: ConceptData) -> Claim:
     """What the bottleneck says of a picture, in the words of the data set."""
-    one, several, concepts = data.nouns
-    return Claim(f"This {one}, because of these {concepts}", concepts, several, "test pictures")
+    label, several, concepts = data.nouns
+    return Claim(f"This {label}, because of these {concepts}", concepts, several, "test pictures")
 
 
 def fitted_answers(

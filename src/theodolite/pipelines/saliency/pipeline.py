@@ -34,7 +34,7 @@ from theodolite.pipelines.saliency.pieces import (
     piece_digest,
     versions,
 )
-from theodolite.subject import Claim, Subject
+from theodolite.subject import Subject
 
 CHANCES = {"random": "random", "smooth": "smooth_random", "centre": "centre"}
 """Maps that know nothing of the network, and the methods that draw them."""
@@ -119,7 +119,6 @@ class SaliencyPipeline:
                 for at, row in enumerate(rows[: self.shown])
             },
             subject=self._subject(classifier, data),
-            claim=Claim("These pixels made the network's answer", samples="pictures"),
         )
 
     def _subject(self, classifier: Classifier, data: MaskData) -> Subject:

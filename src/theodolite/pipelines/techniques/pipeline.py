@@ -36,7 +36,7 @@ from theodolite.pipelines.techniques.making import (
     dealt_techniques,
     maps_of,
 )
-from theodolite.subject import Claim, Subject
+from theodolite.subject import Subject
 
 COLUMNS = (
     "explanation", "picture", "data_set", "technique", "method", "network", "modality", "label",
@@ -109,7 +109,6 @@ class TechniquesPipeline:
                 ("pictures", len(set(tables["explanations"]["picture"]))),
             ),
             inputs=data.digests(),
-            claim=Claim("People accept these explanations", samples="explanations"),
             subject=Subject("the explanations that were voted on", outputs="none", data=data.name),
         )
 
