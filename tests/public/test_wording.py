@@ -14,7 +14,6 @@ ROOMS = ("report", "conflicts", "verdicts", "comparison", "thresholds")
 FILES = ("questions.py",)
 KNOWN = {
     "report/templates/faithfulness.html.j2": 4,  # layers in the middle: the network itself is run
-    "report/templates/saliency_maps.html.j2": 1,  # maps of the network that they are of
     "report/templates/saliency.html.j2": 1,  # methods compared by the saliency pipeline
     "report/templates/saliency_maps.html.j2": 1,  # their maps
     "report/words.py": 1,  # the slope of a layer in the middle

@@ -65,9 +65,7 @@ class Card:
     """When not to believe it."""
     cost: str
     says: str = ""
-    """The score in a sentence of the report, needed where a verdict is read from it: with {value},
-    {low}, {high}, {best} (the best possible here), {null} (what knowing nothing gets), {enough},
-    {noun} (what the data call concepts) and the score's options by their names."""
+    """A sentence of the report, needed where a verdict is read from it (``report.sentences``)."""
 
 
 @dataclass(frozen=True)
@@ -122,11 +120,9 @@ class Metric:
     ideal_options: dict[str, Any] = field(default_factory=dict)
     """Options with which an ideal explanation must be read, whatever the request says."""
     warns: Callable[[Any], list[str]] | None = None
-    """Evidence -> what a reader of this score should know about the arrays, where that is more
-    than their kind can tell."""
+    """Evidence -> what to know about the arrays, where that is more than their kind can tell."""
     fitting: Callable[[Any], dict[str, Any]] | None = None
-    """Evidence -> choices of swept options where the defaults do not suit it, those to quote first;
-    nothing where none does."""
+    """Evidence -> choices of swept options that suit it, those to quote first; nothing if none."""
 
     @property
     def needs(self) -> type[Evidence]:

@@ -50,7 +50,7 @@ def _compared_with(answered: Sequence[Verdict], subject: Subject) -> list[Limit]
         apart = "" if faithful else " It decides nothing here."
         return [("Faithful to what?", f"{subject.reference}{apart}")]
     names = dict.fromkeys(
-        v.score.null.name
+        v.score.null.shown
         for v in answered
         if v.score is not None and v.score.null is not None and not math.isnan(v.score.null.value)
     )

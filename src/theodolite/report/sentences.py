@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from markupsafe import Markup, escape
 
 from theodolite.metrics.catalogue import catalogue
+from theodolite.null_words import after_than
 from theodolite.report.chapters.clean import looks_for_a_fault
 from theodolite.report.words import full_title, value_text
 from theodolite.results import Null, Score, Verdict
@@ -83,12 +84,14 @@ def _without_knowledge(score: Score, verdict: Verdict) -> str:
         return "what knowing nothing would get could not be told"
     value = percent(null.value, score)
     if looks_for_a_fault(score):
-        return f"without this fault ({null.name}) it would be {value}"
+        clean = after_than(null.shown)
+        clean = clean if clean.startswith("without") else f"without this fault ({clean})"
+        return f"{clean} it would be {value}"
     if verdict.answer != "no":
-        return f"knowing nothing ({null.name}) gets {value}"
+        return f"knowing nothing ({null.shown}) gets {value}"
     away = better_by(score, null)
     does = "does better" if away is not None and away[1] < 0 else "does as well"
-    return f"knowing nothing ({null.name}) {does}: {value}"
+    return f"knowing nothing ({null.shown}) {does}: {value}"
 
 
 def _enough(score: Score) -> str:
