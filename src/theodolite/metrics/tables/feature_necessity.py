@@ -41,6 +41,8 @@ from theodolite.metrics.tables._removal import (
         "removing one changes little, however much it is used. The best order is the best that a "
         "greedy search found, and no upper bound.",
         cost="samples x draws x orders x steps answers of the model, and a search of about as many",
+        says="Without the features named first, the output moves by {value} ({low}–{high}{best}). "
+        "{null}{enough}.",
     ),
 )
 class FeatureNecessity(SampleMean):
