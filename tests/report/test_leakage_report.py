@@ -136,7 +136,7 @@ def page(folder: Path) -> str:
 
 
 def svgs(page: str, css: str) -> list[str]:
-    return re.findall(rf'<svg class="{css}".*?</svg>', page, re.DOTALL)
+    return re.findall(rf'<svg class="{css}[ "].*?</svg>', page, re.DOTALL)
 
 
 def between(page: str, start: str, end: str) -> str:
@@ -212,10 +212,10 @@ def test_the_table_of_models_tells_what_differs(folder: Path, page: str) -> None
     assert f"± {100 * half:.1f} · null {100 * found['null']['value']:.1f}<" in row
 
 
-def test_bars_of_values_are_counts_with_fewer_in_front(page: str) -> None:
+def test_bars_of_values_are_counts_in_outlines(page: str) -> None:
     part = between(page, "What a concept's values look like", "What correcting")
     panels, logarithmic = svgs(part, "panel"), "number of samples, logarithmic" in part
-    assert len(panels) == 2 * 3
+    assert len(panels) == 2 * 3 and all('class="panel outlines"' in svg for svg in panels)
     truth = np.random.default_rng(1).normal(size=(N, 3)) > 0
     most = truth.sum(axis=1) > 1
     for svg in panels:
