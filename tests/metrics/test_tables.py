@@ -18,6 +18,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.tables._removal import IN_GENERAL
+from theodolite.report.figures.score_strip import strip_marks, zone_borders
 from theodolite.testing.strategies import attribution_evidence
 from theodolite.verdicts.rules import verdict
 
@@ -187,6 +188,18 @@ def test_yes_partly_and_no() -> None:
     assert little.answer == "partly" and "not surely at least" in little.because
     no = verdict(scored(planted(0.0)), certified=False)
     assert no.answer == "no" and IN_GENERAL not in no.because
+
+
+def test_zones_of_the_strip_are_those_answers() -> None:
+    for bundle in (planted(1.0), planted(0.5), planted(0.0)):
+        score = scored(bundle)
+        zone = strip_marks(score).interval_zone()
+        assert zone is None or zone == verdict(score, certified=False).answer
+    general = scored(as_good_in_general(planted(1.0)))
+    borders = dict(zone_borders(general))
+    nulls = {null.name: null.value for null in general.nulls}
+    assert borders["no"] == nulls["random features"]
+    assert borders["partly"] == nulls["one order for all"] > 0.8 * general.best
 
 
 def test_a_general_order_is_rarely_called_local() -> None:

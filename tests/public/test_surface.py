@@ -22,7 +22,9 @@ LAZY = {
     "theodolite": theodolite, "theodolite.ext": ext, "theodolite.ext.commands": commands,
     "theodolite.ext.studies": studies, "theodolite.testing": testing,
 }  # fmt: skip
-OPEN = r"theodolite(?:\.(?:metrics|ext(?:\.\w+)?|testing|judges|bridges(?:\.[a-z]\w*)?)|_study\.\w+)?"
+OPEN = (
+    r"theodolite(?:\.(?:metrics|ext(?:\.\w+)?|testing|judges|bridges(?:\.[a-z]\w*)?)|_study\.\w+)?"
+)
 """Modules that pages may import from; the study server is a distribution of its own."""
 PAGES = [
     ROOT / "README.md",

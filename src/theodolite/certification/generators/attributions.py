@@ -1,5 +1,7 @@
 """Attributions that name the features which matter, to a known extent."""
 
+from typing import Any
+
 import numpy as np
 
 from theodolite.certification.conditions import Condition
@@ -89,9 +91,8 @@ def two_attributions(
     del models
     first, other = layout.normal(FEATURES), layout.normal(FEATURES)
     second = np.where(layout.happens(condition.dial, 1), first, other)
-    return AttributionEvidence(
-        values=first, samples=layout.samples(condition), **{SECOND[metric]: second}
-    )
+    other_array: dict[str, Any] = {SECOND[metric]: second}
+    return AttributionEvidence(values=first, samples=layout.samples(condition), **other_array)
 
 
 SECOND = {

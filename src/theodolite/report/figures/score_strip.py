@@ -13,7 +13,13 @@ from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import looks_for_a_fault
 from theodolite.report.figures.scales import round_scale
 from theodolite.results import Null, Score
-from theodolite.verdicts.draws import is_enough, model_of, must_beat, null_of_draws
+from theodolite.verdicts.draws import (
+    if_not_beaten,
+    is_enough,
+    model_of,
+    must_beat,
+    null_of_draws,
+)
 from theodolite.verdicts.rules import enough_line
 from theodolite.verdicts.words import is_share, percent
 
@@ -93,6 +99,17 @@ def hardest_null(score: Score) -> NullMark | None:
     Of a null that was drawn several times it is the best draw: a claim must exceed all of them.
     """
     marks = [_null_mark(score, null) for null in score.nulls if _counts(score, null)]
+    return _hardest(score, marks)
+
+
+def _null_for_any_claim(score: Score) -> NullMark | None:
+    """Where no ends: beyond it some claim is made, if not that of beating the hardest null."""
+    nulls = [null for null in score.nulls if _counts(score, null)]
+    needed = [null for null in nulls if not if_not_beaten(score, null)]
+    return _hardest(score, [_null_mark(score, null) for null in needed or nulls])
+
+
+def _hardest(score: Score, marks: Sequence[NullMark]) -> NullMark | None:
     defined = [mark for mark in marks if math.isfinite(mark.value)]
     if not defined:
         return None
@@ -127,14 +144,15 @@ def zones_on(score: Score, axis: StripAxis) -> tuple[Zone, ...]:
 
 def zone_borders(score: Score) -> tuple[tuple[ZoneAnswer, float | None], ...]:
     """Answers from the worst to the best, each with where it ends; the last ends nowhere."""
-    null, metric = hardest_null(score), catalogue().get(score.metric)
-    if null is None or metric is None:
+    hardest, metric = hardest_null(score), catalogue().get(score.metric)
+    if hardest is None or metric is None:
         return ()
     if looks_for_a_fault(score):
-        return ("no", null.value + (metric.tolerance or 0.0)), ("yes", None)
-    enough = enough_line(score)
+        return ("no", hardest.value + (metric.tolerance or 0.0)), ("yes", None)
+    null, enough = _null_for_any_claim(score) or hardest, enough_line(score)
     if enough is not None and math.isfinite(enough):
-        return ("no", null.value), ("partly", enough), ("yes", None)
+        beyond = (max if score.better == "higher" else min)(enough, hardest.value)
+        return ("no", null.value), ("partly", beyond), ("yes", None)
     chance = null_of_draws(score)
     decided = metric.decides and chance is not None and is_enough(chance)
     return ("no", null.value), ("yes" if decided else "partly", None)
