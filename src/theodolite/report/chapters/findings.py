@@ -1,6 +1,7 @@
 """What a paper found about models, and whether it holds for the models of a run."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,7 +39,20 @@ def findings(material: RunMaterial) -> dict[str, Any] | None:
         "criteria": [_claim([c for c in criteria if c.title == title]) for title in titles],
         "correlations": [_correlation(correlation) for correlation in correlations],
         "powered": any(criterion.decision is not None for criterion in criteria),
+        "bottom_line": _bottom_line(criteria),
     }
+
+
+def _bottom_line(criteria: Sequence[CriterionRecord]) -> str:
+    """How many claims hold, by each set of scores."""
+    sentences = []
+    for scores, words in NAMED.items():
+        answers = Counter(c.answer for c in criteria if c.scores == scores)
+        if answers:
+            counts = ", ".join(f"{n} {answer}" for answer, n in answers.items())
+            noun = "claim" if answers.total() == 1 else "claims"
+            sentences.append(f"{words}, of {answers.total()} {noun}: {counts}.")
+    return " ".join(sentences)
 
 
 def _claim(records: Sequence[CriterionRecord]) -> dict[str, Any]:

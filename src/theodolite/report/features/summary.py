@@ -11,7 +11,7 @@ from markupsafe import Markup
 from theodolite.report.features.material import FeatureMaterial
 from theodolite.report.features.nulls import NullShare, shares_of
 from theodolite.report.figures.score_strip import NullMark, StripAxis
-from theodolite.report.figures.strips import plain_strip
+from theodolite.report.figures.strips import plain_strip, strip_key
 from theodolite.report.figures.svg import box, drawing, line, text
 
 RANDOM = "random directions"
@@ -54,6 +54,7 @@ def summary_of(material: FeatureMaterial) -> dict[str, Any]:
             ("a typical feature (the median) is active at", _median(material)),
         ],
         "notes": list(material.notes),
+        "strip_key": strip_key()[:3],
     }
 
 
