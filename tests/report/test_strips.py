@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from theodolite.cli.tables import print_scores
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.figures.score_strip import CUTS, strip_axis, strip_marks
@@ -25,6 +26,7 @@ from theodolite.report.figures.strips import (
 )
 from theodolite.report.page import TEMPLATES
 from theodolite.report.palette import palette
+from theodolite.report.sentences import sentence
 from theodolite.results import Detail, FaultTest, Interval, Null, Score
 from theodolite.stats.draws import ENOUGH
 from theodolite.stats.intervals import two_sided_p
@@ -59,7 +61,7 @@ def planted(name: str, share: float, null: float = 0.4, error: float = ERROR) ->
     fault = _fault(metric, difference, width) if metric.looks_for_a_fault else None
     return Score(
         name, metric.version, metric.question, value, metric.better, metric.bounds, best, 500, 0,
-        "samples", intervals=(interval,), nulls=nulls, n_samples=500, fault=fault,
+        "samples", dict(metric.headline), (interval,), nulls, n_samples=500, fault=fault,
     )  # fmt: skip
 
 
@@ -134,6 +136,18 @@ def test_of_draws_the_best_is_to_beat() -> None:
     assert null is not None and null.value == 0.5 and null.name.endswith("best of 20")
 
 
+@pytest.mark.parametrize("name", ["concept_existence", "surrogate_distance"])
+def test_a_verdict_that_the_strip_does_not_show_is_said(name: str) -> None:
+    """The score's own interval is wide, the paired difference to the null is narrow."""
+    score = planted(name, 0.43, null=0.4)
+    wide = dataclasses.replace(score.intervals[0], low=score.value - 0.1, high=score.value + 0.1)
+    straddling = dataclasses.replace(score, intervals=(wide,))
+    answered = verdict(straddling, certified=False)
+    assert answered.answer == "partly" and strip_marks(straddling).interval_zone() is None
+    assert "3.0 points better (2.2 to 3.8)" in sentence(answered)
+    assert "points better" not in sentence(verdict(score, certified=False)), "here it is drawn"
+
+
 # direction
 
 
@@ -159,6 +173,16 @@ def test_both_ends_are_labelled_from_worst_to_best() -> None:
         r'class="label end"[^>]*>([^<]+)<', str(score_strip(planted("surrogate_distance", 0.5)))
     )
     assert ends == ["100 %", "0 %"]
+
+
+def test_tables_of_the_command_line_say_which_way_is_better(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_scores([planted("concept_existence", 0.6), planted("surrogate_distance", 0.6)])
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert "better" in head and "knows nothing, at best" in head
+    assert "↑ higher" in rows[0] and "40.0 % (shuffled concepts)" in rows[0]
+    assert "↓ lower" in rows[-1]
 
 
 # range
