@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from markupsafe import escape
 
 from support.runs.command_line import Result, theodolite
 from support.runs.gated import small_run
@@ -17,6 +18,8 @@ from theodolite.dossier.content import DossierFile
 from theodolite.dossier.crosswalk import CROSSWALK
 from theodolite.dossier.facts import read_facts
 from theodolite.dossier.folder import read_dossier
+from theodolite.report.sentences import sentence
+from theodolite.runs.finished import read_finished
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "dossier.schema.json"
 
@@ -149,6 +152,15 @@ def test_what_is_not_stated_says_so_and_nothing_is_markup(place: Path, tmp_path:
     assert "<script" not in page and re.search(r"(src|href)=\"(?!#)", page) is None
     assert "2.10" in page and "“These strokes decide”" in page
     assert "not legal advice" in page and "not a conformity assessment" in page
+
+
+def test_answers_are_the_sentences_of_the_report(place: Path) -> None:
+    page = (place / "dossier" / "dossier.html").read_text()
+    asked = [v for v in read_finished(place / "run").verdicts if v.answer != "not asked"]
+    assert asked
+    for verdict in asked:
+        assert sentence(verdict) in page
+    assert str(escape(read_dossier(place / "dossier").bottom_line)) in page
 
 
 def test_the_crosswalk_says_of_every_row_what_is_covered(place: Path) -> None:

@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import theodolite as library
 from support.runs.command_line import Result, theodolite
 from support.runs.gated import small_evidence, small_run
 from support.runs.signing import ADA, new_key, signed_dossier, signers_file
 from theodolite.bridges._logged import logged
 from theodolite.report.exports.markdown_text import markdown_text
+from theodolite.report.exports.model_card import model_card_section
 from theodolite.run_folder.seal import seal
+from theodolite.scoring.evaluate import Resampling
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs OpenSSH")
 
@@ -91,9 +94,6 @@ def _forge_scores(run: Path) -> None:
 
 def _forge_evidence(run: Path) -> None:
     """Audit better values, as a forger would who has our tools: a run that passes by itself."""
-    import theodolite as library  # noqa: PLC0415
-    from theodolite.scoring.evaluate import Resampling  # noqa: PLC0415
-
     evidence = small_evidence()
     better = library.ConceptEvidence(values=evidence.truth * 1.0, truth=evidence.truth)
     shutil.rmtree(run)
@@ -240,6 +240,14 @@ def test_model_cards_and_trackers_name_who_signed(place: Path, tmp_path: Path) -
     (unsigned / "statement.json.sig").unlink()
     plain = theodolite("export", place / "run", *options[:3], unsigned, "--overwrite")
     assert plain.returncode == 2 and "no signature" in plain.stderr
+
+
+def test_a_claim_of_the_run_is_named_without_a_dossier(tmp_path: Path) -> None:
+    found = library.audit(small_evidence(), Resampling(resamples=20), claim="Six *strokes*")
+    found.save(tmp_path / "run")
+    assert logged(tmp_path / "run").words["theodolite.claim"] == "Six *strokes*"
+    card = model_card_section(tmp_path / "run")
+    assert "The explanation claims: “Six \\*strokes\\*”" in card
 
 
 def test_a_list_of_signers_inside_the_dossier_is_none(place: Path, dossier: Path) -> None:

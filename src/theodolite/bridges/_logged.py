@@ -10,6 +10,7 @@ from theodolite.dossier.signed import read_signature
 from theodolite.errors import printable
 from theodolite.report.head import bottom_line
 from theodolite.results import Score
+from theodolite.run_folder.run_file import read_produced
 from theodolite.runs.finished import read_finished
 
 LONGEST = 200
@@ -44,6 +45,9 @@ def logged(folder: Path | str, dossier: Path | str | None = None) -> LoggedScore
         f"theodolite.{verdict.question}": verdict.answer for verdict in finished.verdicts
     }
     words["theodolite.bottom_line"] = bottom_line(finished.verdicts)
+    explained = read_produced(finished.folder).explained
+    if explained is not None and explained.claim:
+        words["theodolite.claim"] = printable(explained.claim, 4000)
     if dossier is not None:
         signature = read_signature(Path(dossier), finished.folder)
         words["theodolite.claim"] = printable(signature.claim, 4000)

@@ -14,6 +14,7 @@ from theodolite.dossier.statement import DOSSIER, STATEMENT, statement_bytes
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.paths import all_or_nothing, existing
 from theodolite.io.text import json_text, read_json
+from theodolite.report.head import noun_of
 from theodolite.run_folder.folder import apart_from, claimed
 from theodolite.run_folder.run_file import read_produced
 from theodolite.run_folder.seal import MANIFEST, SEAL, sealed_files
@@ -49,7 +50,7 @@ def write_dossier(
     if thresholds is not None:
         files[THRESHOLDS] = thresholds.read_bytes()
     files[DOSSIER] = (json_text(content.model_dump(mode="json")) + "\n").encode()
-    files[PAGE] = dossier_page(content, finished.verdicts, files)
+    files[PAGE] = dossier_page(content, finished, noun_of(source.produced), files)
     named = {name: data for name, data in files.items() if name != "scores.json"}
     with claimed(folder):
         _clear(folder)

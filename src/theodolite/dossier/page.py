@@ -1,16 +1,16 @@
 """The dossier for people: seven parts on sheets of A4, which need no script."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
 
-from theodolite.dossier.content import AnswerRecord, DossierFile, asked_verdicts
+from theodolite.dossier.content import DossierFile, asked_verdicts
 from theodolite.dossier.facts import NOT_STATED, DossierFacts
 from theodolite.dossier.signatures import NAMESPACE
-from theodolite.report.figures.strips import score_strip, strip_key
+from theodolite.report.figures.strips import strip_key
 from theodolite.report.formulas import with_code
+from theodolite.report.head import card
 from theodolite.report.page import page_text
-from theodolite.results import Verdict
+from theodolite.runs.finished import Run
 
 MOST_LIMITS = 12
 RESULTS = {
@@ -26,10 +26,8 @@ MISREADINGS = (
 )
 
 
-def dossier_page(
-    content: DossierFile, verdicts: Sequence[Verdict], files: Mapping[str, bytes]
-) -> bytes:
-    """The page; ``files`` are those that lie beside it, whose digests it prints."""
+def dossier_page(content: DossierFile, run: Run, noun: str, files: Mapping[str, bytes]) -> bytes:
+    """The page; ``noun`` is what the data call concepts, ``files`` are those that lie beside it."""
     facts = content.facts
     parts = {
         "dossier": content,
@@ -37,7 +35,7 @@ def dossier_page(
         "stated": _stated(facts),
         "result": _result_text(content),
         "with_code": with_code,
-        "cards": _cards(content.answers, verdicts),
+        "cards": [card(v, run.subject, noun) for v in asked_verdicts(run.verdicts)],
         "digests": [(name, sha256(data).hexdigest()) for name, data in sorted(files.items())],
         "limits": content.limits[:MOST_LIMITS],
         "more_limits": max(0, len(content.limits) - MOST_LIMITS),
@@ -70,17 +68,3 @@ def _stated(facts: DossierFacts) -> list[tuple[str, str]]:
 def _result_text(content: DossierFile) -> str:
     by = "by the thresholds in part 2" if content.gate else "no thresholds were stated"
     return f"{RESULTS[content.result]} ({by})"
-
-
-def _cards(answers: Sequence[AnswerRecord], verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    return [
-        {
-            "css": answer.answer.replace(" ", "-"),
-            "word": answer.answer.capitalize(),
-            "asks": answer.asks,
-            "because": answer.because,
-            "title": "" if answer.score is None else answer.score.title,
-            "strip": "" if v.score is None else score_strip(v.score),
-        }
-        for answer, v in zip(answers, asked_verdicts(verdicts), strict=True)
-    ]

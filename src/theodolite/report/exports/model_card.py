@@ -64,6 +64,7 @@ def model_card_section(folder: Path, vouching: str = "") -> str:
         BEGIN,
         "## Explanations",
         f"**{markdown_text(f'{partial(made_record)} {bottom_line(verdicts)}'.strip())}**",
+        *_claim(made_record),
         _lede(record, made_record),
         markdown_text(subject.sentence),
         *([f"Vouched for: {markdown_text(vouching)}."] if vouching else []),
@@ -92,6 +93,13 @@ def _replaced(card: str, section: str, name: str) -> str:
             "Remove the markers and what is between them.",
         )
     return f"{before}{section}{rest.partition(END)[2]}"
+
+
+def _claim(made_record: MadeRecord) -> list[str]:
+    explained = made_record.explained
+    if explained is None or not explained.claim:
+        return []
+    return [f"The explanation claims: “{markdown_text(explained.claim)}”"]
 
 
 def _lede(record: RunRecord, made_record: MadeRecord) -> str:
