@@ -61,6 +61,7 @@ TRIED = {
     "report": "RUN",
     "run": "leakage_tabulartoy --short --out out",
     "seal new": "secret",
+    "sign": "RUN --key secret",
     "study": "demo",
     "sweep": "leakage_tabulartoy --out out",
     "upgrade": "RUN --out out",
