@@ -129,7 +129,7 @@ def main() -> None:
             if code not in DOCUMENTED or "internal error" in text or "Traceback" in text:
                 faults.append(f"{words} ends with {code}: {last}")
         os.chdir(run)
-    sys.exit("\n".join(faults))
+    sys.exit("\n".join(faults) or 0)
 
 
 if __name__ == "__main__":  # commands that start workers import this file again

@@ -93,7 +93,17 @@ def make(app: Sphinx) -> None:
         write(folder / f"{path.stem}.md", page(executed(path), path.stem, folder))
 
 
+def lead_to_pages(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Links to the files, which read well in the repository, lead to their pages here."""
+    del app
+    up = "../" * docname.count("/")
+    source[0] = re.sub(
+        r"\]\(notebooks/(\w+)\.ipynb\)", rf"]({up}{MADE}/notebooks/\1.md)", source[0]
+    )
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Before anything is read."""
     app.connect("builder-inited", make, priority=100)
+    app.connect("source-read", lead_to_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
