@@ -15,15 +15,6 @@ def looks_for_a_fault(score: Score) -> bool:
     return metric is not None and metric.looks_for_a_fault
 
 
-def accepted_line(score: Score) -> float | None:
-    """Up to where we would accept the score; None where no convention says."""
-    metric = catalogue().get(score.metric)
-    null = score.null
-    if metric is None or metric.tolerance is None or null is None or math.isnan(null.value):
-        return None
-    return null.value + metric.tolerance
-
-
 def loses_to_null(score: Score) -> bool:
     """Whether the score loses against its null.
 
