@@ -7,6 +7,7 @@ from typing import Any
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS
 from theodolite.report.chapters.acceptance import acceptance_chapter
+from theodolite.report.chapters.attributions import attribution_rows
 from theodolite.report.chapters.compared import compared_chapter
 from theodolite.report.chapters.conflicts import conflicts_chapter
 from theodolite.report.chapters.faithfulness import faithfulness_chapter
@@ -56,6 +57,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         **_subject_words(subject, material.failed),
         **_chapters_of(material, scores, models),
         "examples": examples_part(example_cards),
+        "explained_rows": attribution_rows(material, spec.seeds[0]),
         "one_by_one": one_by_one(material, scores, verdicts, models, noun),
         "limits": limits(record, made_record, verdicts, subject, noun),
         "explorer": explorer,
@@ -126,7 +128,7 @@ def parts(content: Mapping[str, Any]) -> list[tuple[str, str]]:
     what = content["one_by_one"]["what"].capitalize() if content["one_by_one"] else ""
     by_anchor = [
         ("answers", "Answers", True),
-        ("pictures", "Pictures", has_pictures(content)),
+        ("pictures", "Rows" if content["explained_rows"] else "Pictures", has_pictures(content)),
         ("one-by-one", what, bool(what)),
         ("limits", "Limits", content["limits"]),
         ("appendix", "Appendix", True),
@@ -138,4 +140,4 @@ def has_pictures(content: Mapping[str, Any]) -> bool:
     """Whether there is something to look at."""
     maps = content["saliency"] and content["saliency"]["maps"]
     cards = content["units"] and content["units"]["cards"]
-    return bool(content["examples"] or cards or maps)
+    return bool(content["examples"] or cards or maps or content["explained_rows"])

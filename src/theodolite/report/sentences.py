@@ -11,6 +11,7 @@ from theodolite.report.chapters.clean import looks_for_a_fault
 from theodolite.report.words import full_title, value_text
 from theodolite.results import Null, Score, Verdict
 from theodolite.subject import Subject
+from theodolite.verdicts.draws import if_not_beaten
 from theodolite.verdicts.rules import enough_line
 from theodolite.verdicts.words import difference_text, of_best, percent
 
@@ -50,7 +51,8 @@ def sentence(verdict: Verdict, noun: str = CONCEPTS) -> Markup:
     metric = catalogue().get(score.metric)
     template = (metric.card.says if metric is not None else "") or PLAIN
     filled = escape(template).format(**_fields(score, verdict, noun))
-    return _capitals(Markup(f"{filled}{escape(_straddling(score))}"))  # noqa: S704  both escaped
+    more = escape(f"{_straddling(score)}{_in_general(score, verdict)}")
+    return _capitals(Markup(f"{filled}{more}"))  # noqa: S704  both escaped
 
 
 def reference(verdict: Verdict, subject: Subject) -> str:
@@ -87,11 +89,19 @@ def _without_knowledge(score: Score, verdict: Verdict) -> str:
         clean = after_than(null.shown)
         clean = clean if clean.startswith("without") else f"without this fault ({clean})"
         return f"{clean} it would be {value}"
+    if score.metric in catalogue() and if_not_beaten(score, null):
+        return f"{null.shown} gets {value}"
     if verdict.answer != "no":
         return f"knowing nothing ({null.shown}) gets {value}"
     away = better_by(score, null)
     does = "does better" if away is not None and away[1] < 0 else "does as well"
     return f"knowing nothing ({null.shown}) {does}: {value}"
+
+
+def _in_general(score: Score, verdict: Verdict) -> str:
+    """What the verdict says of a score that does not beat a null which knows more than nothing."""
+    texts = {if_not_beaten(score, null) for null in score.nulls if score.metric in catalogue()}
+    return next((f" {text}" for text in texts if text and verdict.because.endswith(text)), "")
 
 
 def _enough(score: Score) -> str:
