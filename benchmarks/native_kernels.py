@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -41,6 +42,14 @@ def timed(kind: str, work: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]
     return time.process_time() - before, result
 
 
+def _pairs(pairs: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return np.concatenate([terms for _, terms in pair_terms(Columns(values), pairs)])
+
+
+def _stratified(pairs: np.ndarray, values: np.ndarray, strata: np.ndarray) -> np.ndarray:
+    return np.concatenate([terms for _, terms in stratified_pair_terms(values, pairs, strata)])
+
+
 def main() -> int:
     """Time all."""
     os.environ["THEODOLITE_THREADS"] = "1"
@@ -50,15 +59,12 @@ def main() -> int:
         random = np.random.default_rng(1)
         n, k = values.shape
         pairs = np.stack(np.triu_indices(k, 1), axis=1)
-        labels, strata = random.integers(0, 10, n), random.integers(0, 2, (k, n))
+        labels = random.integers(0, 10, size=(n,))
+        strata = random.integers(0, 2, size=(k, n))
         loops: dict[str, Callable[[], np.ndarray]] = {
-            "ksg_pair_terms": lambda v=values, p=pairs: np.concatenate(
-                [terms for _, terms in pair_terms(Columns(v), p)]
-            ),
-            "ross_column_terms": lambda v=values, y=labels: ross_columns(v, y),
-            "stratified_pair_terms": lambda v=values, p=pairs, s=strata: np.concatenate(
-                [terms for _, terms in stratified_pair_terms(v, p, s)]
-            ),
+            "ksg_pair_terms": partial(_pairs, pairs, values),
+            "ross_column_terms": partial(ross_columns, values, labels),
+            "stratified_pair_terms": partial(_stratified, pairs, values, strata),
         }
         for loop, work in loops.items():
             seconds, result = timed("native", work)
