@@ -103,7 +103,7 @@ def hardest_null(score: Score) -> NullMark | None:
 
 
 def _null_for_any_claim(score: Score) -> NullMark | None:
-    """Where no ends: beyond it some claim is made, if not that of beating the null hardest to beat."""
+    """Where *no* ends: beyond it some claim is made, if not that all nulls are beaten."""
     nulls = [null for null in score.nulls if _counts(score, null)]
     needed = [null for null in nulls if not if_not_beaten(score, null)]
     return _hardest(score, [_null_mark(score, null) for null in needed or nulls])
