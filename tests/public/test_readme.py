@@ -54,9 +54,9 @@ def test_no_other_page_has_another_address() -> None:
 
 
 def test_its_scores_decide_the_questions_that_they_stand_beside() -> None:
-    rows = re.findall(r"^\| (\w+) \| [^|]+\? \| (`[^|]+`) \|$", README, re.MULTILINE)
-    assert [question for question, _ in rows] == list(QUESTIONS)
-    for question, names in rows:
+    rows = re.findall(r"^\| (\w+) \| ([^|]+\?) \| (`[^|]+`) \|$", README, re.MULTILINE)
+    assert {question: asks for question, asks, _ in rows} == QUESTIONS
+    for question, _, names in rows:
         for name in re.findall(r"`(\w+)`", names):
             entry = catalogue()[name]
             assert (entry.question, entry.decides) == (question, True)
