@@ -202,7 +202,7 @@ def test_the_axis_is_cut_where_all_marks_lie_near_the_best(
     value: float, half: float, worst: float
 ) -> None:
     axis = strip_axis([leak(value, half=half)])
-    assert (axis.worst, axis.best) == (pytest.approx(worst), 0.0)
+    assert (axis.worst, axis.best) == pytest.approx((worst, 0.0))
     assert axis.worst in CUTS or axis.worst == 1.0
 
 
@@ -211,7 +211,7 @@ def test_less_than_no_fault_does_not_stretch_the_axis() -> None:
     score = planted("task_leakage_given_concept", 1.0, 1.0)
     interval = Interval(-0.04, 0.03, 0.95, "samples", "", 9)
     axis = strip_axis([dataclasses.replace(score, intervals=(interval,), best=-1.0)])
-    assert (axis.worst, axis.best) == (pytest.approx(0.1), -0.05)
+    assert (axis.worst, axis.best) == pytest.approx((0.1, -0.05))
 
 
 def test_the_axis_ends_at_the_best_that_data_allow() -> None:
@@ -301,7 +301,7 @@ def test_the_interval_is_seen_at_its_centre(browser: Any, n: int, scheme: str) -
         planted("surrogate_distance", 0.6, 0.6, error),
     ]
     strips = [f(score) for score in scores for f in (score_strip, small_strip)]
-    strips.append(two_run_strip(*[dataclasses.replace(scores[0])] * 2, ("a", "b")))
+    strips.append(two_run_strip(scores[0], scores[0], ("a", "b")))
     strips.append(difference_strip(0.0, -error, error, 1.0))
     css = "".join((TEMPLATES / name).read_text() for name in ("report.css", "strips.css"))
     page = browser.new_page(color_scheme=scheme, viewport={"width": 800, "height": 700})
