@@ -26,8 +26,8 @@ from theodolite.run_folder.scores_file import ComparedRecord, score_named, score
 from theodolite.verdicts.words import percent
 
 COLUMNS = 3
-FIRST_ROWS = 15
-"""So many are read; the others are behind a fold."""
+FIRST_ROWS, FIRST_ROWS_ALONE = 15, 10
+"""So many are read, beside pictures and without; the others are behind a fold."""
 MOST_ROWS = 200
 """More are in the explorer, page by page."""
 AXES = (CONCEPTS, "units", "latents", "features", "attributes", "classes")
@@ -77,14 +77,15 @@ def one_by_one(
     names = _ordered(names, columns)
     rows = [_row(name, columns, axis) for name in names[:MOST_ROWS]]
     what = noun if axis == CONCEPTS else axis
+    first = FIRST_ROWS if material.made_record.examples else FIRST_ROWS_ALONE
     return {
         "title": f"{_one(what).capitalize()} by {_one(what)}",
         "what": what,
         "one": _one(what),
         "columns": columns,
         "lede": f"{_listed(columns)}. Worst first; in all columns right is better.",
-        "rows": rows[:FIRST_ROWS],
-        "more": rows[FIRST_ROWS:],
+        "rows": rows[:first],
+        "more": rows[first:],
         "left_out": len(names) - len(rows),
     }
 
