@@ -51,6 +51,8 @@ def faults(site: Path) -> Iterator[str]:
         if 'class="math notranslate' in path.read_text("utf-8"):
             yield f"{name} has mathematics that was not made"
         yield from (f"{name} leads to {fault}" for fault in _nowhere(path, pages))
+        if "_thumb.png" in path.read_text("utf-8"):
+            yield f"{name} has a thumbnail of an earlier example: remove docs/_made"
     for style in site.rglob("*.css"):
         if "url(http" in style.read_text("utf-8", "replace").replace('"', "").replace("'", ""):
             yield f"{style.name} fetches something"
