@@ -85,7 +85,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--shuffles", type=int, default=excess.SHUFFLES)
     chosen = parser.parse_args(arguments)
     excess.SHUFFLES = chosen.shuffles
-    excess.SMALL = 0  # loops from the first row on
     print("clusters sizes   rows         conflict  p<=.05  stated  all sizes  interval misses")
     for equal in (sizes == "equal" for sizes in chosen.sizes):
         for conflict, kinds in ((False, UNRELATED), (True, CONFLICTS)):

@@ -15,7 +15,7 @@ from theodolite.report.contours import MOST_RINGS, Ring, contour_rings, ring_are
 
 LONGEST = 300
 """The longer side of a picture on the page, in units of its drawing."""
-QUALITY = 75
+QUALITY = 62
 FOR, AGAINST = (0.91, 0.35, 0.05), (0.13, 0.36, 0.75)
 RELEVANT_SHARE = 0.15
 PATCHES = 24

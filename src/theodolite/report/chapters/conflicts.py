@@ -10,7 +10,7 @@ from theodolite.conflicts.sentences import SHORT, Level
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
 from theodolite.report.material import RunMaterial
-from theodolite.report.overlays import data_address
+from theodolite.report.overlays import QUALITY, data_address
 from theodolite.report.words import metric_text
 from theodolite.results import Source
 from theodolite.run_folder.run_file import ExampleRecord
@@ -29,6 +29,8 @@ LINES = {
 LEFT_OUT = "Whether the explanation is faithful is left out here: it was not asked of your network."
 SHOWN_EXAMPLES = 3
 SHOWN_CONCEPTS = 6
+PICTURE_SIZE = 150
+"""The longer side of a picture on a card, in pixels."""
 TITLES: dict[Level, str] = {
     "explanations": "Explanation by explanation",
     "concepts": "Concept by concept",
@@ -187,7 +189,12 @@ def _title(name: str) -> str:
 
 
 def _picture(material: RunMaterial, file: str | None) -> str:
-    return "" if file is None else data_address(material.picture(file))
+    """Small: it stands beside two lines of text."""
+    if file is None:
+        return ""
+    small = material.picture(file)
+    small.thumbnail((PICTURE_SIZE, PICTURE_SIZE))
+    return data_address(small, QUALITY)
 
 
 def _first(conflict: ConflictRecord) -> bool:
