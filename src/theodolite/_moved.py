@@ -68,8 +68,7 @@ MOVED = {
     ("auditing", "auditing"): "given=sources audited=result run_folders=run_sources",
     ("metrics", "metrics"): "_base=base _catalogue=catalogue _cards=cards",
     ("metrics", "stats"): (
-        "_estimators=information _information_kernels=information_kernels "
-        "_information_of_few=information_small _kernels=kernels _resample=resampling"
+        "_estimators=information _information_of_few=information_numpy _resample=resampling"
     ),
     ("metrics.alignment", "metrics.exists"): "concept_existence concept_global_importance",
     ("metrics.alignment", "metrics.located"): "concept_location pointing_game",
@@ -148,7 +147,7 @@ MOVED = {
         "faithfulness_samples faithfulness_tables saliency acceptance units conflicts compared "
         "clean findings"
     ),
-    ("report", "report"): "chapters=contents distrust=caveats",
+    ("report", "report"): "chapters=contents distrust=limits",
     ("report", "report.figures"): (
         "vega lines leakage_figures=leakage compare_runs_figures=strips paper_figures=paper"
     ),
