@@ -61,7 +61,7 @@ def test_a_live_network_answers_five_questions(shapes: Path, tmp_path: Path) -> 
     assert all(torch.equal(before[n], t) for n, t in network.state_dict().items())
     assert any("compared with a linear layer that theodolite trained" in n for n in found.notes)
     page = found.save(tmp_path / "run").read_text()
-    head = page[page.index("<body") : page.index("<nav")].lower()
+    head = page[page.index("<h1") : page.index('id="pictures"')].lower()
     assert "the network" not in head and "the model" not in head
     assert "not asked of your network" in head and "faithful to the stand-in" in page.lower()
     assert recompute(tmp_path / "run", share=0.2) > 10

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from theodolite.auditing.front import audit
+from theodolite.datasets.planted.attributions import planted_attributions
 from theodolite.datasets.planted.concepts import planted_locations, planted_units
 from theodolite.datasets.planted.edits import planted_edits
 from theodolite.datasets.planted.leakage import planted_interventions
@@ -23,6 +24,7 @@ from theodolite.datasets.planted.tokens import planted_tokens
 from theodolite.evidence import sampling, shards
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
@@ -102,6 +104,7 @@ def evidence_for(kind: type[Evidence]) -> Any:
         SaliencyEvidence: lambda: planted_saliency(N, alignment=0.6),
         EditEvidence: lambda: planted_edits(N, carried=0.5),
         TokenEvidence: lambda: planted_tokens(N),
+        AttributionEvidence: lambda: planted_attributions(N),
     }[kind]()
     return renumbered(made, np.arange(len(made)) * 7 + 3)
 

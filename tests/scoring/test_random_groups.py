@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from theodolite.datasets.planted.attributions import planted_attributions
 from theodolite.datasets.planted.concepts import planted_concepts, planted_locations, planted_units
 from theodolite.datasets.planted.edits import planted_edits
 from theodolite.datasets.planted.leakage import planted_interventions
@@ -15,6 +16,7 @@ from theodolite.datasets.planted.saliency import planted_saliency
 from theodolite.datasets.planted.surrogates import planted_surrogates
 from theodolite.datasets.planted.tokens import planted_tokens
 from theodolite.evidence.axes import Samples
+from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
@@ -46,6 +48,7 @@ PLANTED = {
     SurrogateEvidence: planted_surrogates, RatingEvidence: planted_ratings,
     SaliencyEvidence: planted_saliency,
     EditEvidence: planted_edits,
+    AttributionEvidence: planted_attributions,
     TokenEvidence: planted_tokens,
 }  # fmt: skip
 ADDITIVE = [entry for entry in catalogue().values() if entry.streams]

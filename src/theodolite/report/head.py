@@ -151,7 +151,8 @@ def card(verdict: Verdict, subject: Subject, noun: str = CONCEPTS) -> dict[str, 
 def _not_asked(verdict: Verdict, subject: Subject, noun: str) -> dict[str, Any]:
     """A question that was not asked, and in a few words why not."""
     if verdict.reason == "stand-in":
-        why = f"your network's own outputs were not read; {subject.standing_in} answered instead"
+        instead = f"its own outputs were not read, {subject.standing_in} answered instead"
+        why = f"not asked of your network: {instead}"
     elif verdict.because.startswith("Needs"):
         why = f"needs {with_noun(NEEDS[verdict.question], noun)}"
     else:
