@@ -30,7 +30,7 @@ def token_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_foreign_kind_leaves_others_unchanged(token_package: Path, tmp_path: Path) -> None:
     with_it = said(OURS, tmp_path / "with", package=token_package)
     without = said(OURS, tmp_path / "without")
-    assert len(without) == 11
+    assert len(without) == 12
     assert with_it == without
 
 

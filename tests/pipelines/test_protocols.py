@@ -67,9 +67,8 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
     assert located.n == 19, "the test pictures among the 48"
     assert 0.1 < located.value < 0.6
     page = write_report(out).read_text()
-    assert page.count("data:image/") >= 2 * 7 and "Table 3." in page
-    assert page.count("Where the explanation sees ") == 2 * 6, "five concepts and the class"
-    assert page.count("map of the class") == 2
+    assert page.count("data:image/") >= 2 and "Table 3." in page
+    assert page.count("<use href=") >= 2 * 6, "a picture, and five concepts on it"
     seal(out)
     verify(out)
     recompute(out, share=0.3)
@@ -102,6 +101,6 @@ def test_monumai(shared_data: Path, tmp_path: Path) -> None:
     assert 0.05 < boxes.value < 0.5 and 0.1 < centre < 0.5
     page = write_report(out).read_text()
     assert "MonuMAI" in page
-    head = page[page.index("<body") : page.index("<nav")]
-    assert "Audited: post-hoc concept bottleneck (15 concepts) of efficientnet_lite0" in head
+    head = page[page.index("<h1") : page.index('id="pictures"')]
+    assert "Post-hoc concept bottleneck (15 concepts) of efficientnet_lite0" in head
     assert "the network" not in head.lower() and "the model" not in head.lower()

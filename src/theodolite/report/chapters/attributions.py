@@ -45,7 +45,7 @@ def attribution_rows(material: RunMaterial, seed: int) -> list[ExplainedRow]:
 
 def _row(evidence: AttributionEvidence, number: int, strongest: float) -> ExplainedRow:
     values = np.asarray(evidence.values, float)[number]
-    first = by_strength(np.abs(values)[None])[0, :NAMED]
+    first = by_strength(np.abs(values)[None])[0, :NAMED].tolist()
     features = tuple(
         NamedFeature(
             evidence.features.names[j], _value(evidence, number, j), f"{values[j]:+.3g}",
