@@ -60,9 +60,11 @@ def test_it_says_what_to_do_and_counts() -> None:
     )
     unsure = reliance(answers_to({"exists": "cannot tell", "located": "cannot tell"}))
     assert unsure[1:] == (
-        "Rely on it in part.",
+        "Whether to rely on it cannot be told.",
         "Two of the two questions that could be asked cannot be told. Four were not asked.",
     )
+    half = reliance(answers_to({"exists": "cannot tell", "located": "yes"}))
+    assert half[1] == "Rely on it in part."
     assert reliance(answers_to({})) == ("", "No question could be asked.", "")
     assert bottom_line(answers_to({})) == "No question could be asked."
 

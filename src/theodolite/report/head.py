@@ -23,6 +23,7 @@ WORDS: dict[Answer, str] = {
 RELY = {
     "no": "Do not rely on it.",
     "partly": "Rely on it in part.",
+    "cannot tell": "Whether to rely on it cannot be told.",
     "yes": "You can rely on it for what was asked.",
     "": "No question could be asked.",
 }
@@ -60,7 +61,12 @@ def head(
         "title": f"“{claim}”" if claim else title,
         "tab": f"{rely.rstrip('.')}: {title if subject.outputs == 'unknown' else subject.of}",
         "subtitle": _described(record, made_record, subject),
-        "bottom": {"css": css, "rely": rely, "counts": counts, "partial": partial(made_record)},
+        "bottom": {
+            "css": css.replace(" ", "-"),
+            "rely": rely,
+            "counts": counts,
+            "partial": partial(made_record),
+        },
         "verdicts": [card(v, subject, noun) for v in verdicts if v.answer != "not asked"],
         "not_asked": [_not_asked(v, subject, noun) for v in verdicts if v.answer == "not asked"],
         "key": strip_key(f"{100 * record.spec.resampling.level:g} % interval"),
@@ -84,7 +90,9 @@ def reliance(verdicts: Sequence[Verdict]) -> tuple[str, str, str]:
     answers = [v.answer for v in verdicts if v.answer != "not asked"]
     if not answers:
         return "", RELY[""], ""
-    worst = "no" if "no" in answers else "yes" if set(answers) == {"yes"} else "partly"
+    worst = "no" if "no" in answers else "partly"
+    if len(set(answers)) == 1:  # nothing but "cannot tell" is no reason to rely on a part
+        worst = answers[0]
     return (
         worst,
         RELY[worst],
