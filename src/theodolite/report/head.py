@@ -4,6 +4,8 @@ answer."""
 from collections.abc import Sequence
 from typing import Any
 
+from theodolite.metrics.catalogue import catalogue
+from theodolite.questions import Question
 from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
 from theodolite.report.methods import anchor
@@ -68,7 +70,11 @@ def head(
             "partial": partial(made_record),
         },
         "verdicts": [card(v, subject, noun) for v in verdicts if v.answer != "not asked"],
-        "not_asked": [_not_asked(v, subject, noun) for v in verdicts if v.answer == "not asked"],
+        "not_asked": [
+            _not_asked(v, subject, noun, chosen_questions(record))
+            for v in verdicts
+            if v.answer == "not asked"
+        ],
         "key": strip_key(f"{100 * record.spec.resampling.level:g} % interval"),
         "noun": noun,
     }
@@ -156,11 +162,22 @@ def card(verdict: Verdict, subject: Subject, noun: str = CONCEPTS) -> dict[str, 
     }
 
 
-def _not_asked(verdict: Verdict, subject: Subject, noun: str) -> dict[str, Any]:
+def chosen_questions(record: RunRecord) -> set[Question] | None:
+    """Those that a spec with a list of scores asks; none where all that can be asked is."""
+    known = catalogue()
+    named = [metric.name for metric in record.spec.metrics]
+    return {known[name].question for name in named if name in known} if named else None
+
+
+def _not_asked(
+    verdict: Verdict, subject: Subject, noun: str, chosen: set[Question] | None
+) -> dict[str, Any]:
     """A question that was not asked, and in a few words why not."""
     if verdict.reason == "stand-in":
         instead = f"its own outputs were not read, {subject.standing_in} answered instead"
         why = f"not asked of your network: {instead}"
+    elif chosen is not None and verdict.question not in chosen:
+        why = "this protocol asks for no such score"
     elif verdict.because.startswith("Needs"):
         why = f"needs {with_noun(NEEDS[verdict.question], noun)}"
     else:

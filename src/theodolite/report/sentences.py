@@ -76,7 +76,21 @@ def _fields(score: Score, verdict: Verdict, noun: str) -> Mapping[str, object]:
         "null": _unbroken(_without_knowledge(score, verdict)),
         "enough": _unbroken(_enough(score)),
         "noun": noun,
+        "noun_named": _named_first(score.options.get("top"), noun),
     }
+
+
+def _named_first(top: object, noun: str) -> str:
+    """Concepts that an explanation names, as far as they are counted.
+
+    >>> _named_first(1, "elements"), _named_first(5, "elements")
+    ('elements that it names first', 'first five elements that it names')
+    """
+    if type(top) is not int:
+        return f"{noun} that it names"
+    if top == 1:
+        return f"{noun} that it names first"
+    return f"first {number_word(top)} {noun} that it names"
 
 
 def _without_knowledge(score: Score, verdict: Verdict) -> str:

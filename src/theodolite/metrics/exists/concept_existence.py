@@ -57,8 +57,7 @@ from theodolite.metrics.shared.ranking import (
         "model for knowing the class. Ranking by the concept's value alone scores high and says "
         "little: it ignores what the prediction was made of.",
         cost="one sort of the concepts per sample",
-        says="Of the first {top} {noun} that it names, {value} are there ({low}–{high}{best}). "
-        "{null}{enough}.",
+        says="Of the {noun_named}, {value} are there ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class ConceptExistence(SampleMean):

@@ -273,7 +273,11 @@ def strip_key(interval: str = "95 % interval") -> list[tuple[Markup, str]]:
     entries = [
         (14, [outline("score", "M7 12l-5 -9h10z")], "score"),
         (22, [box("interval", (1, 3), (20, 8), rounded=1)], interval),
-        (8, [line("null", (4, 0), (4, 14))], "an explanation that knows nothing"),
+        (
+            8,
+            [line("null", (4, 0), (4, 14))],
+            "an explanation that knows nothing; of a fault, a model without it",
+        ),
         (48, lane.zones(zones), "no · partly · yes"),
     ]
     return [
