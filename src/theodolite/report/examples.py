@@ -28,7 +28,7 @@ from theodolite.verdicts.answers import by_kind
 NAMED = 5
 FIRST = 4
 """Samples that are seen at once; the others are behind a line to open."""
-MOST_ANNOTATED = 6
+MOST_ANNOTATED = 4
 COUNTED, WIDER = 1 / 12, 1 / 4
 """Shares of the picture: the region that the score counts, and a larger one around it."""
 
