@@ -91,7 +91,8 @@ def old_words(text: str) -> list[str]:
 
 
 def test_no_page_help_or_documentation_has_the_words_of_the_first_release() -> None:
-    """Help texts, pages and cards are strings of the package; documentation is read as it is."""
+    """Help texts, pages and cards are strings of the package; documentation is read as it is, but
+    for what a build of the site makes of it at the same time."""
     repository = ROOT.parents[1]
     paths = [repository / "README.md", *(repository / "examples").rglob("*.md")]
     for folder in ("src/theodolite", "docs", "study/src", "examples"):
@@ -100,7 +101,8 @@ def test_no_page_help_or_documentation_has_the_words_of_the_first_release() -> N
     counts = {
         path.relative_to(repository).as_posix(): len(words)
         for path in dict.fromkeys(paths)
-        if "docs/migrating" not in path.as_posix() and (words := old_words(path.read_text("utf-8")))
+        if not {"migrating.md", "_made"} & {path.name, *path.relative_to(repository).parts}
+        and (words := old_words(path.read_text("utf-8")))
     }
     assert counts == NAMES_IN_FILES
 
