@@ -24,8 +24,8 @@ BYTECODE = 1.4
 """Size of bytecode over that of its source: pip writes it, what installed this may not."""
 MOST_SECONDS = {"score, 200 x 12": 3.0, "audit, 1,000 x 30": 5.5, "demo": 10.0}
 """Of CPU, on a quiet machine."""
-NOISE = 1.5
-"""What others on the same cores may add, after the best of three."""
+NOISE = 2.5
+"""Threads that wait for a core spin: beside other work the same commands take up to 2.5 times."""
 
 
 def seconds(*command: str | Path) -> float:
