@@ -22,6 +22,7 @@ from theodolite.report.overlays import (
     region_of,
     tile,
 )
+from theodolite.report.sentences import number_word
 from theodolite.run_folder.run_file import ExampleRecord
 from theodolite.verdicts.answers import by_kind
 
@@ -102,7 +103,7 @@ def _lede(examples: Sequence[Example], noun: str) -> str:
     """How to read the samples."""
     first = examples[:FIRST]
     what = "pictures" if examples[0].tile else "samples"
-    number = ("", "One", "Two", "Three", "Four")[len(first)]
+    number = number_word(len(first)).capitalize()
     if len(first) == 1:
         what = what.removesuffix("s")
     judged = ", right and wrong in turn" if len({e.right for e in first}) > 1 else ""

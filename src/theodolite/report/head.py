@@ -59,6 +59,7 @@ def head(
     title = record.spec.title or record.spec.name
     css, rely, counts = reliance(verdicts)
     claim = "" if explained is None else explained.claim
+    chosen = chosen_questions(record)
     return {
         "title": f"“{claim}”" if claim else title,
         "tab": f"{rely.rstrip('.')}: {title if subject.outputs == 'unknown' else subject.of}",
@@ -71,9 +72,7 @@ def head(
         },
         "verdicts": [card(v, subject, noun) for v in verdicts if v.answer != "not asked"],
         "not_asked": [
-            _not_asked(v, subject, noun, chosen_questions(record))
-            for v in verdicts
-            if v.answer == "not asked"
+            _not_asked(v, subject, noun, chosen) for v in verdicts if v.answer == "not asked"
         ],
         "key": strip_key(f"{100 * record.spec.resampling.level:g} % interval"),
         "noun": noun,

@@ -11,7 +11,7 @@ from theodolite.report.formulas import with_code
 from theodolite.report.head import joined
 from theodolite.report.methods import anchor
 from theodolite.report.sentences import number_word, with_noun
-from theodolite.report.words import source_words, title
+from theodolite.report.words import source_words, title, worst_first
 from theodolite.results import Score, Verdict
 from theodolite.run_folder.run_file import MadeRecord, RunRecord
 from theodolite.run_folder.spec import RunSpec
@@ -38,7 +38,7 @@ def limits(
     last = [*_varied(scores, record.spec), *_not_asked(verdicts, noun)]
     room = MOST - len(first) - len(last)
     notes: list[Limit] = [("", with_code(note)) for note in made_record.notes]
-    misleading = [_misleads(v.score, noun) for v in _worst_first(answered) if v.score is not None]
+    misleading = [_misleads(v.score, noun) for v in worst_first(answered) if v.score is not None]
     some = [*misleading[:1], *notes, *misleading[1:]]
     return [*first, *some[:room], *last]
 
@@ -64,11 +64,6 @@ def _partial(made_record: MadeRecord) -> list[Limit]:
     n = made_record.failed_pieces
     text = f"{n:,} pieces of the evidence failed; every score is that of the rest."
     return [("This run is partial.", text)] if n else []
-
-
-def _worst_first(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    order = ("no", "cannot tell", "partly", "yes")
-    return sorted(verdicts, key=lambda v: order.index(v.answer))
 
 
 def _misleads(score: Score, noun: str) -> Limit:

@@ -20,7 +20,7 @@ from theodolite.report.figures.score_strip import end_text, strip_axis
 from theodolite.report.figures.strips import item_strips, shared_strips
 from theodolite.report.material import RunMaterial
 from theodolite.report.sentences import CONCEPTS
-from theodolite.report.words import full_title, method_text, value_text
+from theodolite.report.words import full_title, method_text, unbroken, value_text, worst_first
 from theodolite.results import Detail, Interval, Null, Score, Verdict
 from theodolite.run_folder.scores_file import ComparedRecord, score_named, score_of
 from theodolite.verdicts.words import percent
@@ -67,7 +67,7 @@ def one_by_one(
     noun: str,
 ) -> dict[str, Any] | None:
     """The rows of the page; None if no score was had of single items."""
-    deciding = [v.score for v in _worst_first(verdicts) if v.score is not None]
+    deciding = [v.score for v in worst_first(verdicts) if v.score is not None]
     axis, columns = _of_items(material, deciding, scores)
     if not columns and len(models) > 1:
         axis, columns = "methods", _of_models(models, deciding)
@@ -95,13 +95,8 @@ def _one(noun: str) -> str:
 
 
 def _listed(columns: Sequence[ItemColumn]) -> str:
-    titles = [column.title for column in columns]
-    return f"{'; '.join(titles)}"[:1].upper() + f"{'; '.join(titles)}"[1:]
-
-
-def _worst_first(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    order = ("no", "cannot tell", "partly", "yes", "not asked")
-    return sorted(verdicts, key=lambda v: order.index(v.answer))
+    titles = "; ".join(column.title for column in columns)
+    return f"{titles[:1].upper()}{titles[1:]}"
 
 
 def _of_items(
@@ -245,5 +240,5 @@ def _cell(column: ItemColumn, name: str) -> dict[str, str | Markup]:
     if score.interval is not None:
         low, high = (value_text(v, score) for v in (score.interval.low, score.interval.high))
         ends = f"{low}–{high}"
-    value = percent(score.value, score).replace(" %", "\u00a0%")
+    value = unbroken(percent(score.value, score))
     return {"strip": column.strips[name], "value": value, "ends": ends}

@@ -1,7 +1,6 @@
 """What is drawn on pictures: the region that a map marks, what people annotated, relevance."""
 
 import base64
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from markupsafe import Markup, escape
 from PIL import Image, ImageDraw
 
 from theodolite.explainers.rendering import enlarged
+from theodolite.io.pictures import jpeg_bytes
 from theodolite.report.contours import MOST_RINGS, Ring, contour_rings, ring_area, thinned
 
 LONGEST = 300
@@ -115,16 +115,19 @@ def region_path(values: Float[np.ndarray, "rows columns"], level: float) -> str:
 
     At most 70 points a ring, with one decimal. Fill it by the rule ``evenodd``: holes are rings.
     """
-    rings = sorted(contour_rings(values, level), key=ring_area, reverse=True)[:MOST_RINGS]
-    return "".join(_closed(thinned(ring)) for ring in rings)
+    return _path_of(contour_rings(values, level))
 
 
 def mask_path(mask: Bool[np.ndarray, "rows columns"], size: tuple[int, int]) -> str:
     """The outline of a mask that is stretched to a width and a height."""
-    rings = contour_rings(np.asarray(mask, float), 0.5)
     scale = np.array(size) / np.array(mask.shape[::-1])
+    return _path_of([ring * scale for ring in contour_rings(np.asarray(mask, float), 0.5)])
+
+
+def _path_of(rings: Sequence[Ring]) -> str:
+    """The largest rings, thinned, as one path."""
     largest = sorted(rings, key=ring_area, reverse=True)[:MOST_RINGS]
-    return "".join(_closed(thinned(ring * scale)) for ring in largest)
+    return "".join(_closed(thinned(ring)) for ring in largest)
 
 
 def box_path(box: tuple[float, float, float, float]) -> str:
@@ -227,11 +230,10 @@ def _draw_outline(image: Image.Image, patches: Float[np.ndarray, "height width"]
             pen.line([(float(x), float(y)) for x, y in closed], fill=colour, width=thickness)
 
 
-def data_address(picture: Image.Image, quality: int = 80) -> str:
+def data_address(picture: Image.Image, quality: int = 80, longest: int | None = None) -> str:
     """The picture as an address that carries it, so that the page needs no other file."""
-    buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=quality)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
+    content = jpeg_bytes(picture, longest=longest or max(picture.size), quality=quality)
+    return "data:image/jpeg;base64," + base64.b64encode(content).decode()
 
 
 def _steps(values: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:

@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 from theodolite.metrics.catalogue import catalogue
 from theodolite.null_words import after_than
 from theodolite.report.chapters.clean import looks_for_a_fault
-from theodolite.report.words import full_title, value_text
+from theodolite.report.words import full_title, unbroken, value_text
 from theodolite.results import Null, Score, Verdict
 from theodolite.subject import Subject
 from theodolite.verdicts.draws import if_not_beaten
@@ -47,7 +47,7 @@ def sentence(verdict: Verdict, noun: str = CONCEPTS) -> Markup:
     """
     score = verdict.score
     if score is None or score.interval is None or verdict.answer == "cannot tell":
-        return escape(_unbroken(f"{verdict.because[:1].upper()}{verdict.because[1:]}"))
+        return escape(unbroken(f"{verdict.because[:1].upper()}{verdict.because[1:]}"))
     metric = catalogue().get(score.metric)
     template = (metric.card.says if metric is not None else "") or PLAIN
     filled = escape(template).format(**_fields(score, verdict, noun))
@@ -69,12 +69,12 @@ def _fields(score: Score, verdict: Verdict, noun: str) -> Mapping[str, object]:
     }
     return options | {
         "title": full_title(score),
-        "value": Markup("<b>{}</b>").format(_unbroken(percent(score.value, score))),
+        "value": Markup("<b>{}</b>").format(unbroken(percent(score.value, score))),
         "low": value_text(score.interval.low, score),
         "high": value_text(score.interval.high, score),
-        "best": _unbroken(best),
-        "null": _unbroken(_without_knowledge(score, verdict)),
-        "enough": _unbroken(_enough(score)),
+        "best": unbroken(best),
+        "null": unbroken(_without_knowledge(score, verdict)),
+        "enough": unbroken(_enough(score)),
         "noun": noun,
         "noun_named": _named_first(score.options.get("top"), noun),
     }
@@ -151,18 +151,13 @@ def _straddling(score: Score) -> str:
     word = "better" if away[0] > 0 else "worse"
     near, far = sorted(abs(end) for end in away)
     ends = f"{_number(near, score)} to {_number(far, score)}"
-    return _unbroken(
+    return unbroken(
         f" On the same samples it is {difference_text(abs(gain), score)} {word} ({ends})."
     )
 
 
 def _number(value: float, score: Score) -> str:
     return difference_text(value, score).removesuffix(" points")
-
-
-def _unbroken(text: str) -> str:
-    """A number and its unit stay on one line."""
-    return text.replace(" %", "\u00a0%")
 
 
 def _capitals(text: Markup) -> Markup:

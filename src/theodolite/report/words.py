@@ -1,9 +1,10 @@
 """How things are called on the page."""
 
 import math
+from collections.abc import Sequence
 
 from theodolite.metrics.catalogue import catalogue
-from theodolite.results import Interval, Score
+from theodolite.results import Interval, Score, Verdict
 from theodolite.run_folder.spec import RunSpec
 from theodolite.verdicts.words import percent
 
@@ -211,3 +212,14 @@ def source_words(interval: Interval, spec: RunSpec) -> str:
 def value_text(value: float, score: Score) -> str:
     """A number in the score's own unit, without the sign where a column says it."""
     return percent(value, score).removesuffix(" %")
+
+
+def unbroken(text: str) -> str:
+    """A number and its unit stay on one line."""
+    return text.replace(" %", "\u00a0%")
+
+
+def worst_first(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """In the order of what must be known first."""
+    order = ("no", "cannot tell", "partly", "yes", "not asked")
+    return sorted(verdicts, key=lambda v: order.index(v.answer))

@@ -11,7 +11,7 @@ from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
 from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import QUALITY, data_address
-from theodolite.report.words import metric_text
+from theodolite.report.words import metric_text, unbroken
 from theodolite.results import Source
 from theodolite.run_folder.run_file import ExampleRecord
 from theodolite.subject import Subject
@@ -148,7 +148,7 @@ def _agreement(conflict: ConflictRecord) -> dict[str, str]:
 def _statement(conflict: ConflictRecord, subject: Subject) -> dict[str, Any]:
     names = [example.name for example in conflict.examples] if conflict.of == "concepts" else []
     return {
-        "says": conflict.statement(subject).replace(" %", "\u00a0%"),
+        "says": unbroken(conflict.statement(subject)),
         "means": conflict.cause(subject),
         "names": names[:SHOWN_CONCEPTS],
         "more": max(conflict.n_conflicts - SHOWN_CONCEPTS, 0) if names else 0,
@@ -180,7 +180,7 @@ def _example_cards(
 
 
 def _score_text(value: float, metric: str) -> str:
-    return f"{_title(metric)}: {metric_text(value, metric)}".replace(" %", "\u00a0%")
+    return unbroken(f"{_title(metric)}: {metric_text(value, metric)}")
 
 
 def _title(name: str) -> str:
@@ -190,11 +190,7 @@ def _title(name: str) -> str:
 
 def _picture(material: RunMaterial, file: str | None) -> str:
     """Small: it stands beside two lines of text."""
-    if file is None:
-        return ""
-    small = material.picture(file)
-    small.thumbnail((PICTURE_SIZE, PICTURE_SIZE))
-    return data_address(small, QUALITY)
+    return "" if file is None else data_address(material.picture(file), QUALITY, PICTURE_SIZE)
 
 
 def _first(conflict: ConflictRecord) -> bool:

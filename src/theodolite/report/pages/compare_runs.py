@@ -27,7 +27,7 @@ from theodolite.report.pages.compare_runs_words import (
     signed,
     unit,
 )
-from theodolite.report.words import full_title, options_text, title
+from theodolite.report.words import full_title, options_text, title, unbroken
 from theodolite.results import Score
 from theodolite.verdicts.words import interval_text, is_share, percent
 
@@ -162,7 +162,7 @@ def _value_parts(score: Score | None) -> tuple[str, ...]:
     null = score.null
     beside = "" if null is None else f"{null.shown}: {percent(null.value, score)}"
     parts = percent(score.value, score), interval_text(score).strip(), beside
-    return tuple(part.replace(" %", "\u00a0%") for part in parts)
+    return tuple(unbroken(part) for part in parts)
 
 
 def _pair(pair: Comparison) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from theodolite.questions import QUESTIONS, Question
 from theodolite.report.chapters.clean import looks_for_a_fault
 from theodolite.report.figures.strips import shared_strips, strip_key
 from theodolite.report.page import TEMPLATES, write_page
-from theodolite.report.words import full_title
+from theodolite.report.words import full_title, unbroken
 from theodolite.results import Score
 from theodolite.verdicts.words import interval_text, percent
 
@@ -191,7 +191,7 @@ def _null(score: Score) -> str:
     null = score.null
     if null is None:
         return ""
-    return f"{null.shown} {percent(null.value, score)}".replace(" %", "\u00a0%")
+    return unbroken(f"{null.shown} {percent(null.value, score)}")
 
 
 def _why(score: Score, answer: str, *, comparable: bool) -> str:
