@@ -64,7 +64,6 @@ TRIED = {
     "sign": "RUN --key secret",
     "study": "demo",
     "sweep": "leakage_tabulartoy --out out",
-    "upgrade": "RUN --out out",
     "verify": "RUN",
 }
 """Commands by their words, and the least that each needs to get to its work."""

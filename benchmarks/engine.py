@@ -32,9 +32,9 @@ from theodolite.engine.pool import WorkerPool
 from theodolite.engine.processes import Here, Processes
 from theodolite.engine.ray import RayTasks, _settle
 from theodolite.evidence.manifests import pieces as pieces_room
-from theodolite.evidence.manifests.pieces import ManifestPiece, ManifestShards
+from theodolite.evidence.manifests.pieces import StoredPiece, StoredShards
 from theodolite.evidence.shards import evidence_digest
-from theodolite.evidence.store import StoredShards, stored
+from theodolite.evidence.store import stored
 from theodolite.evidence.workers import Merge, SerialWorkers, Tree, Work, Workers
 from theodolite.io.stores import Store
 from theodolite.metrics.catalogue import find_metric
@@ -45,7 +45,7 @@ METRICS = ("concept_existence", "concept_location", "surrogate_distance", "surro
 BLOCK = 4
 
 
-class Unchecked(ManifestPiece):
+class Unchecked(StoredPiece):
     """A piece that is read without being checked, when it is needed."""
 
     def evidence(self) -> Any:
@@ -66,7 +66,7 @@ class AsWritten(bytes):
     __hash__ = None  # type: ignore[assignment]
 
 
-class Bare(ManifestShards):
+class Bare(StoredShards):
     """Evidence as a plain loop would read it."""
 
     def pieces(self) -> list[Unchecked]:

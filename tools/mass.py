@@ -1,6 +1,6 @@
 """Measure the repository against its line budget.
 
-    python -m tools.mass
+python -m tools.mass
 """
 
 import subprocess

@@ -6,11 +6,9 @@ Importing this imports nothing heavy: names load what they need when they are fi
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from theodolite._moved import follow
 from theodolite.lazy import lazy_getattr, lazy_names
 
 __version__ = version("theodolite")
-follow()
 __all__ = [
     "AttributionDrift",
     "AttributionEvidence",

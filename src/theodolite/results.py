@@ -15,8 +15,6 @@ from theodolite.questions import QUESTIONS, Question
 LONGEST_SCORE = 160
 LONGEST_VERDICT = 120
 """Characters of a ``repr``: a list of results is read line by line."""
-RENAMED = {"leaks": "leak_free"}
-"""Questions of 0.1.0 under the names that they have now."""
 Answer = Literal["yes", "partly", "no", "cannot tell", "not asked"]
 Better = Literal["higher", "lower"]
 Scope = Literal["these", "population"]
@@ -270,10 +268,7 @@ class Verdicts(tuple[Verdict, ...]):
         for verdict in self:
             if verdict.question == key:
                 return verdict
-        if key in RENAMED:
-            message = f"{key!r} is called {RENAMED[key]!r} now; its answers mean what they did"
-        else:
-            message = f"{key!r} is none of the questions {', '.join(QUESTIONS)}"
+        message = f"{key!r} is none of the questions {', '.join(QUESTIONS)}"
         raise NoSuchResult(message)
 
 

@@ -99,8 +99,6 @@ def test_verdicts_by_place_and_question(result: AuditResult) -> None:
     assert isinstance(verdicts, tuple) and len(verdicts) == 6
     assert verdicts["exists"] is verdicts[0] and verdicts[:2] == tuple(verdicts)[:2]
     assert verdicts["located"].answer == "not asked"
-    with pytest.raises(KeyError, match="'leak_free' now"):
-        verdicts["leaks"]
     with pytest.raises(KeyError, match="none of the questions exists, located"):
         verdicts["banana"]
 

@@ -1,18 +1,15 @@
 """The command plan, as a user gives it."""
 
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from support.runs.command_line import theodolite
 from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
-from theodolite.comparison.pilot import pilot_of_run
 from theodolite.comparison.planning import number_needed
 from theodolite.comparison.runs import read_run
 
-V1 = Path(__file__).parents[1] / "fixtures" / "v1" / "concept.zip"
 SPARE = "seeds of each run, for the recipe, with samples to spare"
 
 
@@ -62,21 +59,6 @@ def test_plan_from_two_runs_is_paired(folder: Path) -> None:
     two = told["samples, for these models"][0]
     assert one is not None and two is not None and two < one / 2
     assert "seeds of each run, for the recipe, with 60 samples" in told
-
-
-def test_runs_of_0_1_0_serve_as_pilots_and_are_compared(tmp_path: Path) -> None:
-    """They stored the ends of intervals alone, and no values of seeds."""
-    for name in ("before", "after"):
-        with zipfile.ZipFile(V1) as archive:
-            archive.extractall(tmp_path / name)
-    pilot, other = pilot_of_run(read_run(tmp_path / "before"))
-    score = read_run(tmp_path / "before").headline("exists")
-    assert score is not None and pilot.sd is not None
-    assert pilot.n == score.n and pilot.recipe is None
-    assert pilot.sd == pytest.approx((2 * score.value * (1 - score.value)) ** 0.5, rel=0.2)
-    assert other.sd is None and "--against" in other.why
-    found = theodolite("compare", tmp_path / "before", tmp_path / "after", "--quiet")
-    assert "this version has no concept_existence 1" in found.stdout, found.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,7 @@
 """Seeds as a source of chance: the variance of a recipe, its parts, and both claims."""
 
 import itertools
-import json
 import math
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +17,9 @@ from theodolite.comparison.intervals import ResamplingSource, student_test
 from theodolite.comparison.leaderboard import leaderboard
 from theodolite.comparison.recipe import SeedVariances, recipe_test, seed_variances
 from theodolite.comparison.rows import ClaimOutcome
-from theodolite.comparison.runs import read_run, read_runs
+from theodolite.comparison.runs import read_runs
 from theodolite.comparison.shortage import shortage_of_recipe, shortage_of_these
 from theodolite.report.pages.compare_runs_words import outcome_text, sentence, shortage_text
-from theodolite.run_folder.seal import MANIFEST
 from theodolite.stats.intervals import Estimate
 
 WIDE = ResamplingSource("samples", 500, 0.95, 1000.0)
@@ -234,23 +231,3 @@ def test_places_of_methods_are_by_the_recipe(folder: Path) -> None:
     assert wild_first is not None and wild_last is not None
     assert max(a_first, wild_first) <= min(a_last, wild_last), "better on these models alone"
     assert a_first > 1, "b is surely ahead of it"
-
-
-def test_runs_of_an_earlier_version_are_compared(folder: Path, tmp_path: Path) -> None:
-    """0.1.0 wrote no values of seeds beside single scores, no errors, no word about pairs."""
-    old = shutil.copytree(folder / "b", tmp_path / "b")
-    (old / MANIFEST).unlink()
-    scores, run = (json.loads((old / name).read_text()) for name in ("scores.json", "run.json"))
-    for score in scores["scores"]:
-        for interval in (score["interval"], *score["intervals"]):
-            if interval is not None:
-                for name in ("of", "error", "df"):
-                    interval.pop(name)
-        for name in ("per_seed", "n_clusters", "fault", "doubt"):
-            score.pop(name)
-    run["spec"].pop("paired_seeds")
-    (old / "scores.json").write_text(json.dumps(scores))
-    (old / "run.json").write_text(json.dumps(run))
-    runs = [read_run(folder / "a"), read_run(old, must_be_sealed=False)]
-    found, wanted = compare(runs)[0].questions[0].line, pair_of(folder, "a", "b").questions[0].line
-    assert (found.these, found.recipe) == (wanted.these, wanted.recipe)

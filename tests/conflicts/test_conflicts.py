@@ -308,15 +308,6 @@ def test_what_stands_out_is_what_shuffles_say_of_all_pairs() -> None:
     assert (few.stands_out, few.cause(GIVEN)) == ("few", "")
 
 
-def test_files_of_0_1_0_say_what_they_said() -> None:
-    first = [0.9, 0.1] * 20
-    record = found_in({"exists": named(first), "located": named(first)}).conflicts[0]
-    old = record.model_copy(update={"n_clusters": None, "null": LESS, "p": 0.01})
-    assert (old.stands_out, old.too_few) == ("less", "")
-    assert old.model_copy(update={"p": 0.051}).stands_out == "as"
-    assert old.model_copy(update={"p": None}).stands_out == "less"
-
-
 def test_too_few_to_tell() -> None:
     first = [0.9, 0.1] * 4
     values = {"exists": named(first), "located": named([1 - v for v in first])}

@@ -49,5 +49,5 @@ def test_zarr_as_others_write_it(tmp_path: Path, shards: tuple[int, int] | None)
 def test_what_cannot_be_adopted(tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match="as: got 'location'; needed one of"):
         adopt(str(tmp_path), "location")
-    with pytest.raises(EvidenceError, match="those of concept, of equal length"):
+    with pytest.raises(EvidenceError, match="all that concept evidence needs"):
         adopt(str(tmp_path), "concept")

@@ -1,6 +1,5 @@
-"""Findings as they are written: planted models, several claims, and what 0.1.0 wrote."""
+"""Findings as they are written: planted models, several claims."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -146,23 +145,3 @@ def test_a_correlation_that_is_sure_alone_may_not_be_in_a_table(tmp_path: Path) 
 
     assert answers(PUBLISHED[0]) == ["confirmed"]
     assert answers(*PUBLISHED) == ["not there", "not there"], "surely below 0.9"
-
-
-def test_findings_of_0_1_0_are_read_and_told_as_they_were(tmp_path: Path) -> None:
-    gap = {"metric": PUBLISHED[0], "value": 0.01, "low": -0.02, "high": 0.04, "p": 0.4}
-    old = {
-        "kind": "criterion", "title": "t", "scores": "published", "answer": "not confirmed",
-        "pairs": [{"more": "a", "less": "b", "outcome": "compatible", "differences": [gap]}],
-        "pooled": [gap], "paper": "",
-    }  # fmt: skip
-    row = {"metric": PUBLISHED[0], "r": 0.5, "low": -0.1, "high": 0.8, "p": 0.1, "n": 9,
-           "paper": None}  # fmt: skip
-    table = {"kind": "correlation", "title": "t", "against": "intervention_score", "rows": [row]}
-    content = {"format": "theodolite-studies", "format_version": 1, "studies": [old, table]}
-    (tmp_path / "studies.json").write_text(json.dumps(content))
-    page = findings(FolderMaterial(tmp_path))
-    assert page is not None and not page["powered"]
-    told = page["criteria"][0]["answers"][0]
-    assert (told["word"], told["css"], told["power"]) == ("not confirmed", "partly", "")
-    assert told["counts"] == "more in 0 of 1 pair, less in 0, compatible in 1"
-    assert not page["correlations"][0]["has_answers"]

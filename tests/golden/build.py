@@ -33,9 +33,26 @@ resampling: {{resamples: {resamples}, clusters: none}}
 """
 GATE = {
     "questions": {"exists": "yes", "leak_free": "partly"},
-    "scores": {"task_accuracy": {"at_least": 0.5}},
+    "scores": [{"metric": "concept_existence", "at_least": 0.5}],
 }
-BLOCKS = frozenset("p div section h1 h2 h3 h4 tr li dt summary table figure text".split())
+BLOCKS = frozenset(
+    [
+        "p",
+        "div",
+        "section",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "tr",
+        "li",
+        "dt",
+        "summary",
+        "table",
+        "figure",
+        "text",
+    ]
+)
 UNSTABLE = re.compile(
     r"\d{4}-\d{2}-\d{2}T[\d:+.Z]+|\d+\.\d+\.\d+(\+[0-9a-f]+)?|\b[0-9a-f]{12,64}\b|\d+(\.\d+)? s\b"
     r"|Python \d\S*|/\S*/"
@@ -79,9 +96,10 @@ def hash_table(path: Path) -> str:
 
 
 def hash_folder(folder: Path) -> dict[str, str]:
-    """Hash tables, evidence and conflicts of a run folder."""
-    tables = {f.relative_to(folder).as_posix(): hash_table(f) for f in folder.rglob("*.parquet")}
-    files = [*folder.glob("evidence/**/*.safetensors"), *folder.glob("conflicts.json")]
+    """Hash tables, evidence and conflicts of a run folder; names of shards depend on the code."""
+    paths = [path for path in folder.rglob("*.parquet") if path.name != "pieces.parquet"]
+    tables = {path.relative_to(folder).as_posix(): hash_table(path) for path in paths}
+    files = [*folder.glob("evidence/**/*.npy"), *folder.glob("conflicts.json")]
     hashes = {f.relative_to(folder).as_posix(): hash_bytes(f.read_bytes()) for f in files}
     return dict(sorted((tables | hashes).items()))
 

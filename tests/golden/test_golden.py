@@ -44,5 +44,7 @@ def test_dissection_equals_golden(tmp_path: Path) -> None:
 def test_ray_run_equals_golden(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     (tmp_path / "work").mkdir()
-    build_stored(tmp_path / "work", tmp_path / "out", "--engine", "ray", "--workers", "2", name="ray")
+    build_stored(
+        tmp_path / "work", tmp_path / "out", "--engine", "ray", "--workers", "2", name="ray"
+    )
     assert_equal(tmp_path / "out")

@@ -41,7 +41,7 @@ for name, command, canary in json.load(sys.stdin):
 """
 Answers = dict[str, tuple[int, str, bool]]
 PLAIN = {
-    "plain array in pieces": lambda folder, canary: malicious_stores.plain_in_pieces(folder),
+    "plain array adopted": lambda folder, canary: malicious_stores.plain_adopted(folder),
     "plain array in maps": lambda folder, canary: malicious_stores.plain_in_maps(folder),
 }
 """Planted like the hostile ones, and harmless."""
@@ -74,26 +74,20 @@ SAYS = {
     "hdf5: values in another file": "values in other files", "hdf5: foreign decoder": "decoder 305",
     "hdf5: references": "needed rows of numbers", "hdf5: more than is there": "not all of it stored",
     "pt: a call": "mkdir, which is no plain tensor", "pt: sparse": "_rebuild_sparse_tensor",
-    "pieces: shared: bloated header": "a header of 11,534,338 bytes",
-    "pieces: shards: a type of ray's": "could run code",
-    "pieces: samples: a type of ray's": "could run code",
-    "pieces: samples: other samples": "other content than was written",
-    "pieces: another value, packed as it should be": "other content than was written",
-    "pieces: header: array that leaves": "got array '../../secret'",
-    "pieces: header: bundle that leaves": "got inner bundles; needed none",
-    "pieces: shards: an absurd piece": "needed whole numbers above 0",
+    "pieces: manifest: a type of ray's": "could run code",
+    "bundle: an array that leaves": "got array '../../secret'",
+    "bundle: a bundle that leaves": "an unknown kind of evidence",
     "maps: header: digests of something else": "what the header has a digest of",
-    "pieces: a changed byte of what all share": "other content than its digest says",
+    "pieces: a changed byte of what all share": "broken zstd data",
     "maps: header: more digests than shards": "100000 digests",
-    "zarr in pieces: version 2 with pickled objects": "needed version 3",
+    "zarr adopted: version 2 with pickled objects": "none for 'values'",
     "zarr in maps: version 2 with pickled objects": "needed version 3",
-    "zarr in pieces: missing files of a large array": "it is cut off",
     "zarr in maps: missing files of a large array": "it is cut off",
-    "zarr in pieces: pickling decoder": "decoder 'numcodecs.pickle'",
+    "zarr adopted: pickling decoder": "decoder 'numcodecs.pickle'",
     "zarr in maps: pickling decoder": "decoder 'numcodecs.pickle'",
-    "zarr in pieces: file that is a link": "a link that leaves the folder",
+    "zarr adopted: file that is a link": "a link that leaves the folder",
     "zarr in maps: file that is a link": "a link that leaves the folder",
-    "zarr in pieces: bomb of gzip": "broken gzip data",
+    "zarr adopted: bomb of gzip": "broken gzip data",
     "zarr in maps: bomb of gzip": "broken gzip data",
     "npz: zeros that fill the memory": "theodolite data store x.npz NEW",
     "npz: numbers that grow": "2,359,296 bytes unpacked",
@@ -203,7 +197,7 @@ def test_zarr_is_refused_and_not_run(tmp_path: Path, name: str, reader: str) -> 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_a_plain_array_that_is_planted_comes_through(answers: Answers, name: str) -> None:
-    assert answers[name] == (0, "", False)
+    assert answers[name] == (0, "", False), answers[name]
 
 
 def test_a_plain_zarr_array_comes_through(tmp_path: Path) -> None:

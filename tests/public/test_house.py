@@ -124,7 +124,7 @@ def test_no_room_reaches_into_private_modules_of_another() -> None:
                 continue
             _, *parts = str(node.module).split(".")
             private = any(part.startswith("_") for part in parts)
-            if private and parts[0] != room and parts != ["_moved"]:
+            if private and parts[0] != room:
                 wrong.append(f"{place(path, node)} {node.module}")
     assert not wrong, wrong
 

@@ -28,11 +28,7 @@ OPEN = (
 """Modules that pages may import from; the study server is a distribution of its own."""
 PAGES = [
     ROOT / "README.md",
-    *sorted(
-        page
-        for page in (ROOT / "docs").rglob("*.md")
-        if page.name != "moved.md" and "_made" not in page.parts
-    ),
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "_made" not in page.parts),
     *sorted((ROOT / "docs" / "gallery").glob("*.py")),
     *sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")),
     *sorted((ROOT / "examples").glob("*.py")),

@@ -357,7 +357,7 @@ def test_findings_count_pairs_and_quote_the_paper(tmp_path: Path) -> None:
             pairs=[pair(one) for one in outcomes],
         )  # fmt: skip
 
-    some = ["more"] * 7 + ["compatible"] * 2
+    some = ["more"] * 7 + ["contradictory"] * 2
     write_record(
         tmp_path / "findings.json",
         FindingsFile(findings=[
@@ -369,9 +369,9 @@ def test_findings_count_pairs_and_quote_the_paper(tmp_path: Path) -> None:
     assert found is not None and len(found["criteria"]) == 1, "one card for both sets of scores"
     claim = found["criteria"][0]
     first, second = claim["answers"]
-    assert first["counts"] == "more in 7 of 9 pairs, less in 0, compatible in 2"
+    assert first["counts"] == "more in 7 of 9 pairs, less in 0, contradictory in 2"
     assert second["counts"] == "more in 0 of 3 pairs, less in 1, contradictory in 1, undefined in 1"
-    assert first["power"] == "" and first["pooled"][0]["words"] == [], "0.1.0 did not say"
+    assert first["power"] == "" and first["pooled"][0]["words"] == []
     assert (first["word"], first["css"], second["css"]) == ("confirmed", "yes", "no")
     assert first["pooled"][0]["said"] == "+12.3 [−5.0, +100.0]", "a share differs by 100 at most"
     assert claim["paper"] == "Surely."

@@ -31,8 +31,6 @@ def test_show_prints_the_file() -> None:
 def test_a_file_is_taken_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert protocol_file("saliency_pets") == PROTOCOLS / "saliency_pets.yaml"
-    # commands of 0.1.0 named the file in the repository
-    assert protocol_file("protocols/saliency_pets.yaml") == PROTOCOLS / "saliency_pets.yaml"
     Path("saliency_pets").write_text("")
     assert protocol_file("saliency_pets") == Path("saliency_pets")
     with pytest.raises(RefusedInput, match="theodolite protocols"):

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.questions import FormerName
 from theodolite.results import Interval, Null, Score, Verdict
 from theodolite.thresholds.judge import NOT_MET, broken, judged, read_thresholds
 from theodolite.verdicts.rules import verdict
@@ -43,17 +42,6 @@ def line(what: str) -> str:
 
 def test_the_exit_code_is_the_documented_one() -> None:
     assert NOT_MET == 6
-
-
-def test_leaks_is_the_former_name_of_leak_free_and_means_the_same(tmp_path: Path) -> None:
-    with pytest.warns(FormerName, match="'leaks' is called 'leak_free' now"):
-        former = thresholds(tmp_path, "questions: {leaks: yes}")
-    assert former == thresholds(tmp_path, "questions: {leak_free: yes}")
-    for answer, met in (("yes", True), ("no", False)):
-        verdicts = [Verdict("leak_free", "?", answer, "So it is.")]  # type: ignore[arg-type]
-        assert (not broken(former, [], verdicts)) == met
-    with pytest.raises(EvidenceError, match="one question: keep 'leak_free'"):
-        thresholds(tmp_path, "questions: {leaks: yes, leak_free: yes}")
 
 
 @pytest.mark.parametrize("least", ["yes", "'yes'", "true", "partly"])

@@ -17,7 +17,9 @@ from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Interval, Null, Score
+from theodolite.scoring.differences import fault_test
 from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite.stats.intervals import quantile
 from theodolite.verdicts.answers import verdicts
 from theodolite.verdicts.rules import verdict
 
@@ -26,12 +28,14 @@ QUICK = Resampling(resamples=100)
 
 def against(low: float, high: float) -> str:
     """The answer for an excess over the clean null within these limits; 0.05 is tolerated."""
-    away = Interval(low, high, 0.95, "samples", "", 100)
+    excess, df = (low + high) / 2, 1e6
+    error = (high - low) / 2 / quantile(df, 0.95)
+    away = Interval(low, high, 0.95, "samples", "", 100, error=error, df=df)
     score = Score(
-        "task_leakage_given_concept", 1, "leak_free", 0.1, "lower", (0.0, 1.0), 0.0, 50, 0, "concepts",
-        nulls=(Null("nothing but the concept", 0.02, away),),
+        "task_leakage_given_concept", 1, "leak_free", 0.02 + excess, "lower", (0.0, 1.0), 0.0, 50, 0,
+        "concepts", nulls=(Null("nothing but the concept", 0.02, away),),
     )  # fmt: skip
-    return verdict(score).answer
+    return verdict(replace(score, fault=fault_test(score, 0.05, 0.95))).answer
 
 
 def test_a_fault_is_absent_if_the_excess_is_surely_small() -> None:

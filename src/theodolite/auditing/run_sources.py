@@ -55,11 +55,9 @@ class SourceRun:
         return tuple(self.made_record.stored)
 
     @property
-    def claim(self) -> Claim | None:
-        """What its explanation says; a run of 0.1.0 does not say."""
+    def claim(self) -> Claim:
+        """Return what its explanation says."""
         explained = self.made_record.explained
-        if explained is None:
-            return None
         samples = explained.counts[0][0] if explained.counts else "samples"
         return Claim(explained.claim, explained.noun, samples=samples)
 

@@ -46,7 +46,7 @@ def logged(folder: Path | str, dossier: Path | str | None = None) -> LoggedScore
     }
     words["theodolite.bottom_line"] = bottom_line(finished.verdicts)
     explained = read_produced(finished.folder).explained
-    if explained is not None and explained.claim:
+    if explained.claim:
         words["theodolite.claim"] = printable(explained.claim, 4000)
     if dossier is not None:
         signature = read_signature(Path(dossier), finished.folder)

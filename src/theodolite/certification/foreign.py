@@ -19,7 +19,7 @@ from theodolite.certification.layout import layout_of
 from theodolite.certification.subjects import Outcome
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.questions import Question, question_now
+from theodolite.questions import Question
 from theodolite.results import Better
 from theodolite.scoring.evaluate import Resampling
 
@@ -236,7 +236,6 @@ def foreign_named(name: str, **declared: Any) -> Foreign:
     if lacks or not callable(thing):
         needs = ", ".join(f"--{option}" for option in lacks) or "a function"
         raise EvidenceError("certify", name, needs, "Say what it claims to measure.")
-    declared["question"] = question_now(declared["question"])
     planted = declared.pop("planted", None)
     generator = generator_named(planted) if planted else None
     return Foreign(name, thing, planted=generator, **declared)

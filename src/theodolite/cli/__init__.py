@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 
 from theodolite.cli.interrupts import Interrupted
 from theodolite.errors import EngineFallback, EvidenceError, printable
-from theodolite.questions import FormerName
 
 
 def main() -> NoReturn:
@@ -61,7 +60,7 @@ def _show_warning(
     message: Warning | str, category: type[Warning], *where: Any, **named: Any
 ) -> None:
     """What is wrong with a file or a cluster, without the place in our code where it was seen."""
-    if issubclass(category, (FormerName, EngineFallback)):
+    if issubclass(category, EngineFallback):
         sys.stderr.write(f"theodolite: {printable(message, 1000)}\n")
     else:
         _usual_warning(message, category, *where, **named)

@@ -35,7 +35,7 @@ from theodolite.cli.commands.findings import (
     findings_status,
     findings_tables,
 )
-from theodolite.cli.commands.folders import report, sign, upgrade, verify
+from theodolite.cli.commands.folders import report, sign, verify
 from theodolite.cli.commands.gate import gate
 from theodolite.cli.commands.latents import latents
 from theodolite.cli.commands.metrics import metrics
@@ -61,7 +61,6 @@ app.command()(explain)
 app.command()(audit)
 app.command()(report)
 app.command()(verify)
-app.command()(upgrade)
 app.command()(export)
 app.command()(sign)
 app.command()(compare)

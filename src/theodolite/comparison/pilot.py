@@ -111,7 +111,7 @@ def _pilot(asks: str, score: Score) -> Pilot:
     if interval is None or n is None:
         return Pilot(asks, why="it does not say over how many samples; give --against")
     error = interval.error
-    if error is None:  # runs of 0.1.0 stored the ends alone
+    if error is None:  # draws were counted
         error = (interval.high - interval.low) / 2 / float(ndtri((1 + interval.level) / 2))
     seeds = np.array([v for v in score.per_seed if not math.isnan(v)])
     recipe = RecipeVariances(float(seeds.std(ddof=1))) if len(seeds) > 1 else None

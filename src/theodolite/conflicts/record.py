@@ -56,15 +56,14 @@ class ConflictRecord(Record):
     """Known to only one of the two."""
     share: float | None
     interval: IntervalRecord | None
-    n_clusters: int | None = None
-    """Clusters that were dealt out whole; items, where there are no clusters. Files of 0.1.0 have
-    none."""
+    n_clusters: int
+    """Clusters that were permuted as a whole, or items where there are no clusters."""
     null: NullRecord
     """The share if the two questions had nothing to do with each other; how often judgements dealt
     out anew lie as far from it."""
     p: float | None = None
     """The same, corrected (Holm) for all pairs of questions of the report; null where there are too
-    few clusters to tell. Files of 0.1.0 may have none, or of single items."""
+    few clusters to tell."""
     by_number: bool = False
     """Whether two kinds of evidence were matched by the numbers of their rows, for want of ids."""
     kappa: float | None
@@ -79,8 +78,6 @@ class ConflictRecord(Record):
 
         Shuffles by whole clusters must say so, when all pairs of questions are looked at together.
         """
-        if self.n_clusters is None:
-            return self._of_older_file
         if self.p is None:
             return "few"
         if self.p > SURE + 1e-12 or self.share is None or self.null.value is None:
@@ -88,17 +85,9 @@ class ConflictRecord(Record):
         return "more" if self.share > self.null.value else "less"
 
     @property
-    def _of_older_file(self) -> StandsOut:
-        """Its p-value knew nothing of clusters: the interval must leave out zero as well."""
-        between = self.null.difference
-        if between is None or (self.p is not None and self.p > 1 - between.level + 1e-12):
-            return "as"
-        return "more" if between.low > 0 else "less" if between.high < 0 else "as"
-
-    @property
     def too_few(self) -> str:
         """What there is too little of to tell; empty where there is enough."""
-        if self.stands_out != "few" or self.n_clusters is None:
+        if self.stands_out != "few":
             return ""
         items = "clusters" if self.n_clusters < self.n else self.of
         like = " of like size" if self.n_clusters >= FEWEST_TO_TELL else ""

@@ -16,7 +16,7 @@ from typing import Any
 
 from theodolite.engine.seal import FORMAT, seal_key, seal_of
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
-from theodolite.io.packed import Arrays, digest_of, packed_with, unpacked, unpacked_with
+from theodolite.io.packed import Arrays, digest_of, packed_with, unpacked_with
 from theodolite.io.stores import Store
 
 MOST_BYTES = 1 << 31
@@ -134,8 +134,6 @@ class Ledger:
     """Finished pieces in a store."""
 
     store: Store
-    before_seals: bool = False
-    """Whether entries are those of 0.1.0, which had no seals: for checking its runs."""
     keyed: bool = True
     """Whether entries are sealed with the user's key, if there is one."""
 
@@ -160,9 +158,6 @@ class Ledger:
             if self.store.size(name) is None:  # asked last: entries are nearly always there
                 return None
             raise
-        if self.before_seals:
-            arrays = unpacked(file, name)
-            return arrays, SealedEntry(key, digest_of(arrays), len(file), "")
         return opened(file, key, seal_key() if self.keyed else None)
 
     def write(self, name: PieceName, arrays: Arrays, made_on: str) -> SealedEntry:

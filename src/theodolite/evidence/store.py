@@ -1,15 +1,13 @@
 """Evidence in a store, in pieces: it may be far larger than memory, and lie in a bucket.
 
 A folder or an address holds ``header.json``, which names a manifest: what the bundle is, and where
-every chunk of every array lies. Bundles of format 1, without a manifest, are read as well. See
-docs/file-format.md.
+every chunk of every array lies. See docs/file-format.md.
 """
 
 from pathlib import Path
 
 from theodolite.evidence.manifests.manifest import FORMAT, HEADER, MOST_HEADER, checked_header
-from theodolite.evidence.manifests.pieces import manifest_shards
-from theodolite.evidence.store_v1 import FORMAT_VERSION, StoredPiece, StoredShards, stored_v1
+from theodolite.evidence.manifests.pieces import StoredPiece, StoredShards, manifest_shards
 from theodolite.io.stores import Store
 from theodolite.io.text import json_from
 
@@ -33,10 +31,6 @@ def stored(address: str | Path, inner: str = "", manifest: str = "") -> StoredSh
     ``manifest``: the digest of an earlier manifest, from before the bundle grew.
     """
     store = Store.at(address)
-    content = store.read(HEADER, MOST_HEADER)
-    header = json_from(content, HEADER)
-    if isinstance(header, dict) and header.get("format_version") == FORMAT_VERSION:
-        return stored_v1(store, content, inner)
-    checked = checked_header(content, f"header of {str(store)!r}")
+    checked = checked_header(store.read(HEADER, MOST_HEADER), f"header of {str(store)!r}")
     earlier = manifest in checked.get("earlier", [])
     return manifest_shards(store, manifest if earlier else checked["sha256"], inner)

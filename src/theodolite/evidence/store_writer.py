@@ -21,9 +21,9 @@ from theodolite.evidence.manifests.manifest import (
     manifest_bytes,
     manifest_name,
 )
+from theodolite.evidence.manifests.pieces import place_of
 from theodolite.evidence.registry import package_entry
 from theodolite.evidence.shards import MOST_ENTRIES, SHARD, piece_end, plain_fields
-from theodolite.evidence.store_v1 import place_of
 from theodolite.io.stores import Store
 
 PARTS = "parts"

@@ -35,7 +35,7 @@ from theodolite.findings.score_correlations import ScoreCorrelationsRecord, scor
 from theodolite.findings.techniques.record import TechniquesVotesRecord
 from theodolite.findings.techniques.study import techniques_record
 from theodolite.findings.vote_correlations import VoteCorrelationsRecord, vote_correlations
-from theodolite.run_folder.format import FINDINGS, file_in
+from theodolite.run_folder.format import FINDINGS
 from theodolite.run_folder.headlines import requests_named
 from theodolite.run_folder.run_file import Record, read_record, write_record
 from theodolite.run_folder.scores_file import ComparedRecord, written
@@ -59,10 +59,6 @@ SCORES: dict[Scores, tuple[str, str]] = {
     "mended": ("task_leakage_given_concept", "interconcept_leakage_given_concepts"),
 }
 """The two scores that the criterion looks at: as published, and as we mend them."""
-StoredAnswer = Answer | Literal["not confirmed"]
-"""Runs of 0.1.0 say "not confirmed", whatever the reason."""
-StoredOutcome = Outcome | Literal["compatible"]
-"""Runs of 0.1.0 call compatible what is neither more nor less."""
 
 
 class PairRecord(Record):
@@ -70,7 +66,7 @@ class PairRecord(Record):
 
     more: str
     less: str
-    outcome: StoredOutcome
+    outcome: Outcome
     differences: list[DifferenceRecord]
 
 
@@ -80,7 +76,7 @@ class CriterionRecord(Record):
     kind: Literal["criterion"] = "criterion"
     title: str
     scores: Scores
-    answer: StoredAnswer
+    answer: Answer
     pairs: list[PairRecord]
     pooled: list[DifferenceRecord]
     """Difference of the mean models of both sides, with the interval over seeds."""
@@ -136,7 +132,7 @@ class FindingsFile(Record):
 
 def read_findings(folder: Path) -> list[StudyRecord]:
     """What a run answered about its models; nothing, if it was asked nothing."""
-    path = file_in(folder, FINDINGS)
+    path = folder / FINDINGS
     return list(read_record(path, FindingsFile).findings) if path.is_file() else []
 
 

@@ -58,7 +58,7 @@ def head(
     noun = noun_of(made_record)
     title = record.spec.title or record.spec.name
     css, rely, counts = reliance(verdicts)
-    claim = "" if explained is None else explained.claim
+    claim = explained.claim
     chosen = chosen_questions(record)
     return {
         "title": f"“{claim}”" if claim else title,
@@ -81,7 +81,7 @@ def head(
 
 def noun_of(made_record: MadeRecord) -> str:
     """What the data set calls its concepts."""
-    return CONCEPTS if made_record.explained is None else made_record.explained.noun
+    return made_record.explained.noun
 
 
 def bottom_line(verdicts: Sequence[Verdict]) -> str:
@@ -192,11 +192,11 @@ def _not_asked(
 def _described(record: RunRecord, made_record: MadeRecord, subject: Subject) -> str:
     """How the explanation was made, on what, and when it was audited."""
     explained = made_record.explained
-    if explained is None or not explained.claim:
+    if not explained.claim:
         of = subject.sentence.removeprefix("Audited: ").rstrip(".")
     else:
         of = _method(explained)
-    counts = ", ".join(f"{n:,} {what}" for what, n in _counted(made_record))
+    counts = ", ".join(f"{n:,} {what}" for what, n in explained.counts)
     parts = [f"{of[:1].upper()}{of[1:]}{': ' * bool(counts)}{counts}."]
     facts = [
         f"{name[:1].upper()}{name[1:]}: {fact_text(name, value)}."
@@ -213,13 +213,6 @@ def _method(explained: ExplainedRecord) -> str:
     model = f" of {explained.model}" if explained.model else ""
     data = f", on {explained.data}" if explained.data else ""
     return f"{explained.method}{model}{data}"
-
-
-def _counted(made_record: MadeRecord) -> list[tuple[str, int]]:
-    if made_record.explained is not None:
-        return made_record.explained.counts
-    n = dict(made_record.facts).get("test samples")
-    return [("test samples", n)] if isinstance(n, int) else []
 
 
 def fact_text(name: str, value: Any) -> str:

@@ -11,13 +11,7 @@ from theodolite.engine.base import PIECES
 from theodolite.engine.identity import code_version
 from theodolite.engine.watch import FILE as PROGRESS
 from theodolite.errors import EvidenceError
-from theodolite.run_folder.format import (
-    FINDINGS,
-    FORMAT_VERSION,
-    FORMER_NAMES,
-    PRODUCED,
-    format_of,
-)
+from theodolite.run_folder.format import FINDINGS, PRODUCED
 from theodolite.run_folder.run_file import RunRecord, read_produced, read_record
 from theodolite.run_folder.seal import MANIFEST, SEAL
 
@@ -34,7 +28,6 @@ WRITTEN = frozenset(
         RUN, MANIFEST, SEAL, "scores.json", PRODUCED, "report.html", "per_sample.parquet",
         "compared.json", "conflicts.json", FINDINGS, "model.safetensors", "failed.parquet",
         "pieces.parquet", "evidence", "compared", "tables", *SHOWN, PIECES, PROGRESS,
-        *FORMER_NAMES.values(),
     }
 )  # fmt: skip
 """All that a run writes into its folder. Nothing else there is ever removed."""
@@ -55,12 +48,6 @@ def check_folder(out: Path, *, overwrite: bool) -> list[Path]:
         raise EvidenceError(
             _folder_text(out), "something in it: a finished run", "an empty folder",
             "Pass --overwrite to replace it.",
-        )  # fmt: skip
-    if not overwrite and (out / RUN).is_file() and format_of(out / RUN) < FORMAT_VERSION:
-        raise EvidenceError(
-            _folder_text(out), "a run that an older theodolite began and did not finish",
-            "an empty folder, or a run of this version to go on with",
-            "Its pieces are those of other code. Pass --overwrite to begin anew.",
         )  # fmt: skip
     if there and not overwrite:
         _check_version(out)

@@ -38,13 +38,13 @@ def ledger_of(folder: Path) -> Ledger:
     record = read_record(folder / "run.json", RunRecord)
     place = read_produced(folder).pieces
     store = Store.at(place or folder.resolve() / PIECES)
-    seal = "" if record.identity is None else record.identity.seal
+    seal = record.identity.seal
     if seal and seal != key_id():
         raise EvidenceError(
             f"run {folder.name!r}", f"pieces sealed with the key {seal}", "that key",
             f"Set {KEY_FILE} to its file.",
         )  # fmt: skip
-    return Ledger(store, before_seals=record.identity is None, keyed=bool(seal))
+    return Ledger(store, keyed=bool(seal))
 
 
 def check_pieces(folder: Path, *, buckets: bool = False) -> tuple[int, str]:

@@ -16,7 +16,7 @@ from theodolite.engine.seal import key_id
 from theodolite.errors import RefusedInput
 from theodolite.io.text import json_text, read_json, write_json
 from theodolite.native.library import kernels_version
-from theodolite.run_folder.format import PRODUCED, current, file_in
+from theodolite.run_folder.format import PRODUCED, current
 from theodolite.run_folder.spec import READING, RunSpec, Strict, first_fault
 from theodolite.threads import cores
 
@@ -62,7 +62,7 @@ class RunRecord(Record):
     packages: dict[str, str]
     code: str = ""
     """The version, with a digest of the code."""
-    identity: IdentityRecord | None = None
+    identity: IdentityRecord
     cores: int = 0
     kernels: str = ""
     """What ran hot loops: ``native`` and which library, or ``numpy``."""
@@ -123,8 +123,7 @@ class MadeRecord(Record):
 
     format: Literal["theodolite-produced"] = "theodolite-produced"
     format_version: Literal[2] = 2
-    explained: ExplainedRecord | None = None
-    """None in folders of 0.1.0."""
+    explained: ExplainedRecord
     notes: list[str] = []
     facts: list[tuple[str, int | float | str]] = []
     inputs: dict[str, str] = {}
@@ -153,7 +152,7 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def read_record(path: Path, kind: type[AnyRecord]) -> AnyRecord:
-    """Read one of these files, of this format or an older one, or say what is wrong with it."""
+    """Read one of these files, or say what is wrong with it."""
     try:
         content = current(read_json(path, "record"), path)
         return kind.model_validate(content, context=READING)
@@ -164,8 +163,8 @@ def read_record(path: Path, kind: type[AnyRecord]) -> AnyRecord:
 
 
 def read_produced(folder: Path) -> MadeRecord:
-    """What became known on the way; the file is ``made.json`` in folders of 0.1.0."""
-    return read_record(file_in(folder, PRODUCED), MadeRecord)
+    """Read what became known on the way."""
+    return read_record(folder / PRODUCED, MadeRecord)
 
 
 def write_record(path: Path, record: Record) -> None:

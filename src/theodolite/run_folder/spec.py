@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from theodolite.errors import EvidenceError
 from theodolite.io.text import read_yaml
-from theodolite.questions import Question, questions_now
+from theodolite.questions import Question
 from theodolite.results import Items
 from theodolite.subject import Subject, unstated
 
@@ -314,7 +314,7 @@ class RunSpec(Strict):
     that are compared are then paired seed by seed."""
     metrics: list[MetricSpec] = []
     """All that the evidence allows, if empty."""
-    headlines: Annotated[dict[Question, MetricSpec], BeforeValidator(questions_now)] = {}
+    headlines: dict[Question, MetricSpec] = {}
     """The score that each verdict is read from, where not the metric's own choice."""
     resampling: ResamplingSpec = ResamplingSpec()
     compared_metrics: list[MetricSpec] = []

@@ -19,7 +19,6 @@ from theodolite.evidence.produced import ComparedModel, Progress, silent
 from theodolite.io.paths import confined
 from theodolite.io.tables import read_parquet
 from theodolite.metrics.catalogue import catalogue
-from theodolite.run_folder.format import FORMAT_VERSION, format_of
 from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
 from theodolite.run_folder.piece_list import check_pieces, ledger_of
 from theodolite.run_folder.run_file import (
@@ -129,9 +128,7 @@ def _stored_again(
         if made_record.inputs.get(address) != digest:
             raise VerificationFailed(f"evidence {address!r}", "other content", "that of the run")
     record = read_record(folder / "run.json", RunRecord)
-    code: Any = record.code
-    if record.identity is not None:
-        code = {"theodolite": record.code, "packages": record.identity.packages}
+    code = {"theodolite": record.code, "packages": record.identity.packages}
     ledger = ledger_of(folder)
     checking = WorkerPool(Here(), ledger, progress, code=code, check=LedgerCheck(share))
     checking.given_up = frozenset(_given_up(folder))
@@ -191,21 +188,16 @@ def _some_again(folder: Path, spec: RunSpec, progress: Progress, share: float) -
 
 def other_arithmetic(folder: Path) -> bool:
     """Whether the run was computed by another kind of machine: then last digits may differ."""
-    known = read_record(folder / "run.json", RunRecord).identity
-    return known is not None and known.arithmetic != arithmetic()
+    return read_record(folder / "run.json", RunRecord).identity.arithmetic != arithmetic()
 
 
 def _same_bytes(path: Path, record: Record) -> bool:
-    """Whether writing the record would give the file as it is; an older one, as it would be now."""
+    """Return whether writing the record would give the file as it is."""
     again = path.with_name(f".{path.name}.again")
     try:
         write_record(again, record)
         computed = again.read_bytes()
-        if format_of(path) != FORMAT_VERSION:
-            write_record(again, read_record(path, type(record)))
-            stored = again.read_bytes()
-        else:
-            stored = path.read_bytes()
+        stored = path.read_bytes()
     finally:
         again.unlink(missing_ok=True)
     if computed == stored or not other_arithmetic(path.parent):

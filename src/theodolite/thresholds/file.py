@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, StrictBool, ValidationError, model_
 from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.io.text import read_yaml
 from theodolite.metrics.catalogue import find_metric
-from theodolite.questions import QUESTIONS, Question, questions_now
+from theodolite.questions import QUESTIONS, Question
 from theodolite.run_folder.spec import Strict, first_fault
 from theodolite.scoring.request import expand
 
@@ -96,9 +96,7 @@ class DriftThreshold(Strict):
 class Thresholds(Strict):
     """What must hold: least answers to questions, and what scores must reach."""
 
-    questions: Annotated[dict[Question, Least], BeforeValidator(questions_now)] = Field(
-        default_factory=dict
-    )
+    questions: dict[Question, Least] = Field(default_factory=dict)
     scores: list[ScoreThreshold] = Field(default_factory=list)
     drift: DriftThreshold | None = None
     """How far attributions may be from those of an earlier version."""

@@ -12,7 +12,7 @@ from theodolite.results import Failed, Reason, Score, Verdict
 from theodolite.stats.multiple import holm
 from theodolite.subject import Subject
 from theodolite.verdicts.missing import MissingScoreLike, missing
-from theodolite.verdicts.rules import ALPHA, claim_p, fault_of, verdict
+from theodolite.verdicts.rules import ALPHA, claim_p, verdict
 
 
 def verdicts(
@@ -102,7 +102,7 @@ def _claim_p(own: Sequence[Score]) -> float:
     not, which is corrected for their number."""
     if len(own) == 1:
         return claim_p(own[0])
-    tests = [test for test in map(fault_of, own) if test is not None]
+    tests = [score.fault for score in own if score.fault is not None]
     if not tests:
         return math.nan
     free = max(test.p_free for test in tests) if len(tests) == len(own) else 1.0

@@ -9,7 +9,7 @@ from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.certified import certificate_of
 from theodolite.null_words import after_than
 from theodolite.questions import QUESTIONS
-from theodolite.results import Answer, Doubt, FaultTest, Null, Reason, Score, Verdict
+from theodolite.results import Answer, Doubt, Null, Reason, Score, Verdict
 from theodolite.stats.draws import OF_USE as OF_USE_OVER_DRAWS
 from theodolite.stats.intervals import FEWEST_CLUSTERS, SEEN, detectable, quantile, two_sided_p
 from theodolite.verdicts.draws import (
@@ -34,7 +34,7 @@ from theodolite.verdicts.words import (
 
 ALPHA = 0.05
 NORMAL = 1e6
-"""Degrees of freedom of an interval that does not name any: those of 0.1.0 were percentiles."""
+"""Degrees of freedom of an interval that does not name any."""
 EMPTY = 0.02
 """Of the range of a score, what must lie between null and best for a question to be asked."""
 OF_USE = 0.25
@@ -92,7 +92,7 @@ def claim_p(score: Score) -> float:
     if math.isnan(score.value) or score.null is None:
         return math.nan
     if score_looks_for_fault(score):
-        test = fault_of(score)
+        test = score.fault
         return math.nan if test is None else min(test.p_free, test.p_too_much)
     distances = _for_any_claim(score, _distances(score))
     chance = null_of_draws(score)
@@ -148,21 +148,6 @@ def distance_of(score: Score, null: Null) -> Distance | None:
     return Distance(null, gain, error, df, p)
 
 
-def fault_of(score: Score) -> FaultTest | None:
-    """The score's own test; of a stored score of 0.1.0, from the interval to its clean null."""
-    if score.fault is not None or score.null is None or score.null.difference is None:
-        return score.fault
-    away, accepted = score.null.difference, find_metric(score.metric).tolerance or 0.0
-    error = max((away.high - away.low) / 2 / quantile(NORMAL, away.level), 1e-12)
-    middle = (away.high + away.low) / 2
-
-    def p(distance: float) -> float:
-        return two_sided_p(distance, error, NORMAL) if distance > 0 else 1.0
-
-    tests = p(accepted - middle), p(middle), p(middle - accepted)
-    return FaultTest(away.low, away.high, *tests, error, NORMAL)
-
-
 def _answer(
     score: Score, answer: Answer, because: str, reason: Reason = "", **numbers: float | int | None
 ) -> Verdict:
@@ -188,7 +173,7 @@ def _undefined(score: Score) -> Verdict | None:
 
 
 def _number_of_draws(score: Score) -> tuple[int | None, str]:
-    """How many independent samples or clusters there are; scores of 0.1.0 do not always say."""
+    """Return the number of independent samples or clusters, and what they are."""
     if score.n_clusters is not None:
         return score.n_clusters, "clusters"
     if score.n_samples is not None:
@@ -364,7 +349,7 @@ def _against_clean(score: Score, alpha: float) -> Verdict:
     undefined = _undefined(score)
     if undefined is not None:
         return undefined
-    test, text = fault_of(score), _value_text(score)
+    test, text = score.fault, _value_text(score)
     accepted = find_metric(score.metric).tolerance or 0.0
     allowed = f"up to {percent(accepted, score)} is accepted"
     assert score.null is not None  # noqa: S101  else it is undefined

@@ -4,7 +4,6 @@ import hashlib
 import io
 import json
 import shutil
-import struct
 import tempfile
 from collections.abc import Callable
 from functools import lru_cache
@@ -15,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from support.evidence.format_1 import write_format_1
-from support.hostile.malicious import PARQUET, SAFETENSORS, case, cases
+from support.hostile.malicious import PARQUET, case, cases
 from support.hostile.malicious_zarr import VALUES, ZARR, array
 from theodolite.datasets.masks.stored_maps_writer import write_maps
 from theodolite.evidence.axes import Samples
@@ -40,8 +38,7 @@ def written_pieces(n: int, rows: int) -> "tempfile.TemporaryDirectory[str]":
         weights=np.eye(2), concepts=["horn", "hoof"],
         samples=Samples(ids=np.array([f"p{i}" for i in range(n)])),
     )  # fmt: skip
-    write_format_1(given, f"{folder.name}/given", rows)
-    with EvidenceWriter(f"{folder.name}/second", rows) as writer:
+    with EvidenceWriter(f"{folder.name}/given", rows) as writer:
         writer.add(given)
     return folder
 
@@ -97,14 +94,23 @@ def planted(folder: Path, canary: Path, name: str) -> tuple[Path, int]:
     return apart / "a", 1 if shape[0] == 1 else 4
 
 
-def zarr_in_pieces(name: str) -> None:
-    @case(f"zarr in pieces: {name}")
+def adopted(folder: Path) -> list[str]:
+    """Arrays of Zarr that somebody else wrote; the command that takes them as evidence."""
+    header = folder / "values" / "zarr.json"
+    shape = json.loads(header.read_text())["shape"] if header.is_file() else [4, 2]
+    with tempfile.TemporaryDirectory() as apart:
+        array(Path(apart), shape=shape, data_type="bool", fill_value=False)
+        (Path(apart) / "a" / "c" / "0" / "0").unlink()  # all is fill value
+        shutil.copytree(f"{apart}/a", folder / "truth")
+    return ["data", "adopt", str(folder), "--as", "concept"]
+
+
+def zarr_adopted(name: str) -> None:
+    @case(f"zarr adopted: {name}")
     def make(folder: Path, canary: Path) -> list[str]:
-        hostile, n = planted(folder, canary, name)
-        given = pieces(folder, n)
-        shutil.rmtree(given / "values")
-        hostile.rename(given / "values")
-        return audited(given)
+        hostile, _ = planted(folder, canary, name)
+        hostile.rename(hostile.with_name("values"))
+        return adopted(hostile.parent)
 
 
 def as_maps(hostile: Path) -> int:
@@ -144,19 +150,20 @@ def zarr_in_maps(name: str) -> None:
         return command
 
 
+FILL_VALUE = {"missing file", "missing files of a large array"}
+"""Chunks that are absent when arrays are adopted are fill value: zarr leaves such chunks out."""
 for zarr in ZARR:
-    zarr_in_pieces(zarr)
     zarr_in_maps(zarr)
+    if zarr not in FILL_VALUE:
+        zarr_adopted(zarr)
 
 
-def plain_in_pieces(folder: Path) -> list[str]:
-    """Nothing hostile: the array of ``malicious_zarr`` in place of the one that was written."""
-    given = pieces(folder)
+def plain_adopted(folder: Path) -> list[str]:
+    """Nothing hostile: the array of ``malicious_zarr`` as it is."""
     (folder / "apart").mkdir()
     array(folder / "apart")
-    shutil.rmtree(given / "values")
-    (folder / "apart" / "a").rename(given / "values")
-    return audited(given)
+    (folder / "apart" / "a").rename(folder / "apart" / "values")
+    return adopted(folder / "apart")
 
 
 def plain_in_maps(folder: Path) -> list[str]:
@@ -169,56 +176,25 @@ def plain_in_maps(folder: Path) -> list[str]:
     return command
 
 
-def header_of(kind: str, **changes: Any) -> bytes:
-    """A header of evidence in pieces, with parts of its bundle changed."""
-    bundle = {
-        "kind": kind, "kind_version": 1, "arrays": {"values": True, "truth": True}, "axes": {},
-        "inner": {},
-    }  # fmt: skip
-    whole = {"format": "theodolite-shards", "format_version": 1, "bundle": bundle | changes}
-    return json.dumps(whole).encode()
-
-
 WRONG = {
-    "pieces: header: names that are numbers", "pieces: header: a name without end",
-    "pieces: header: names that are codes of a terminal",
-    "pieces: header: more names than concepts", "pieces: samples: numbers that are words",
-    "pieces: samples: ids that are numbers", "pieces: samples: the same id twice",
-    "pieces: samples: lists", "pieces: samples: numbers that are missing",
+    "zarr adopted: version 2 with pickled objects",
     "maps: header: names that are codes of a terminal", "maps: header: the same name twice",
     "maps: header: fewer categories", "maps: header: no names",
 }  # fmt: skip
 """Files that are sound, and hold what no evidence may: exit code 2, as if it came from Python."""
 LONG = "x" * 301
+DIGEST = "0" * 64
 HEADERS: dict[str, bytes] = {
-    "array that leaves": header_of("concept", arrays={"../../secret": True}),
-    "shared array that leaves": header_of("concept", arrays={"../../secret": False}),
-    "absolute array": header_of("concept", arrays={"/etc/passwd": True}),
-    "bundle that leaves": header_of("concept", inner={"../../secret": {}}),
-    "bundle in a bundle without end": header_of(
-        "location", arrays={"maps": True}, inner={"explained": json.loads(
-            header_of("location", arrays={"maps": True}, inner={"explained": {}})
-        )["bundle"]},
-    ),
-    "unknown kind": header_of("evil"),
-    "kind that is a path": header_of("../concept"),
-    "kind that is a list": header_of(["concept"]),  # type: ignore[arg-type]
-    "another version": header_of("concept", kind_version=99),
-    "unknown axis": header_of("concept", axes={"__class__": {"names": ["a", "b"]}}),
-    "axis that is no object": header_of("concept", axes={"concepts": ["a", "b"]}),
-    "names that are numbers": header_of("concept", axes={"concepts": {"names": [1, 2]}}),
-    "names that are codes of a terminal": header_of(
-        "concept", axes={"concepts": {"names": ["a", "\x1b]0;x\x07"]}}
-    ),
-    "a name without end": header_of("concept", axes={"concepts": {"names": ["a", LONG]}}),
-    "more names than concepts": header_of(
-        "concept", axes={"concepts": {"names": [f"c{i}" for i in range(50_000)]}}
-    ),
-    "a field of another sort": header_of("concept", axes={"concepts": {"names": ["a", "b"], "x": 1}}),
-    "no arrays": header_of("concept", arrays={}),
-    "array that is not there": header_of("concept", arrays={"values": True, "class_truth": True}),
-    "arrays that are a list": header_of("concept", arrays=["values"]),
-    "no bundle": b'{"format": "theodolite-shards", "format_version": 1}',
+    "a list of kinds": b'{"format": ["theodolite-shards"]}',
+    "no manifest": b'{"format": "theodolite-shards", "format_version": [2, 0], "needs": []}',
+    "a manifest that leaves": json.dumps(
+        {"format": "theodolite-shards", "format_version": [2, 0], "needs": [],
+         "manifest": "../../secret", "sha256": "../../secret"}
+    ).encode(),
+    "a manifest that is not there": json.dumps(
+        {"format": "theodolite-shards", "format_version": [2, 0], "needs": [], "sha256": DIGEST}
+    ).encode(),
+    "another version": b'{"format": "theodolite-shards", "format_version": [99, 0], "needs": []}',
     "a version without end": b'{"format": "theodolite-shards", "format_version": 1e999}',
     "a number without end": b'{"format": "theodolite-shards", "format_version": ' + b"9" * 9999 + b"}",
     "deep nesting": b'{"format": "theodolite-shards", "bundle": ' + b"[" * 200_000,
@@ -229,44 +205,19 @@ cases(
     {name: (lambda canary, content=content: content) for name, content in HEADERS.items()},
     as_piece_of("header.json"),
 )
-cases("pieces: shared", SAFETENSORS, as_piece_of("shared.safetensors"))
 
 
-def table(**columns: Any) -> bytes:
-    stream = io.BytesIO()
-    pq.write_table(pa.table(columns), stream)
-    return stream.getvalue()
+def as_manifest(folder: Path, content: bytes) -> list[str]:
+    """The manifest is replaced, and the header names it."""
+    given = pieces(folder)
+    digest = hashlib.sha256(content).hexdigest()
+    (given / f"manifest-{digest[:16]}.parquet").write_bytes(content)
+    header = json.loads((given / "header.json").read_text())
+    (given / "header.json").write_text(json.dumps(header | {"sha256": digest}))
+    return audited(given)
 
 
-DIGEST = "0" * 64
-SHARDS: dict[str, bytes] = {
-    "no pieces": table(rows=pa.array([], pa.int64()), sha256=pa.array([], pa.string())),
-    "pieces of nothing": table(rows=[0, 4], sha256=[DIGEST] * 2),
-    "pieces of less than nothing": table(rows=[8, -4], sha256=[DIGEST] * 2),
-    "an absurd piece": table(rows=[1 << 62], sha256=[DIGEST]),
-    "more rows than there are": table(rows=[1 << 24], sha256=[DIGEST]),
-    "rows that are words": table(rows=["4"], sha256=[DIGEST]),
-    "rows that are not whole": table(rows=[4.0], sha256=[DIGEST]),
-    "rows that are missing": table(rows=pa.array([None], pa.int64()), sha256=[DIGEST]),
-    "no digests": table(rows=[4]),
-    "digests that are missing": table(rows=[4], sha256=pa.array([None], pa.string())),
-    "digests of something else": table(rows=[4], sha256=[DIGEST]),
-}
-plain = {name: (lambda canary, content=content: content) for name, content in SHARDS.items()}
-cases("pieces: shards", PARQUET | plain, as_piece_of("shards.parquet"))
-SAMPLES: dict[str, bytes] = {
-    "more than there are": table(index=list(range(9))),
-    "numbers that are words": table(index=["a", "b", "c", "d"]),
-    "ids that are numbers": table(index=[0, 1, 2, 3], id=[0, 1, 2, 3]),
-    "ids of codes of a terminal": table(index=[0, 1, 2, 3], id=["\x1b[2J", "b", "c", "d"]),
-    "the same id twice": table(index=[0, 1, 2, 3], id=["a", "a", "c", "d"]),
-    "lists": table(index=[[0], [1], [2], [3]]),
-    "numbers that are missing": table(index=pa.array([0, 1, 2, None], pa.int64())),
-    "another column": table(index=[0, 1, 2, 3], path=["../x"] * 4),
-    "other samples": table(index=[4, 5, 6, 7], id=["p0", "p1", "p2", "p3"]),
-}
-plain = {name: (lambda canary, content=content: content) for name, content in SAMPLES.items()}
-cases("pieces: samples", PARQUET | plain, as_piece_of("samples/000000.parquet"))
+cases("pieces: manifest", PARQUET, as_manifest)
 
 
 def flipped(path: Path, at: int) -> None:
@@ -278,24 +229,14 @@ def flipped(path: Path, at: int) -> None:
 @case("pieces: a changed byte, found by a worker")
 def _changed(folder: Path, canary: Path) -> list[str]:
     given = pieces(folder, n=64, rows=16)
-    flipped(given / "values" / "c" / "2" / "0", 40)
+    flipped(given / "values" / "c" / "2" / "0", 20)
     return [*audited(given)[:3], "--workers", "2"]
-
-
-@case("pieces: another value, packed as it should be")
-def _another(folder: Path, canary: Path) -> list[str]:
-    given = pieces(folder)
-    shutil.rmtree(given / "values")
-    (folder / "apart").mkdir()
-    array(folder / "apart", VALUES[:8] + struct.pack("<d", 1.5) + VALUES[16:])
-    (folder / "apart" / "a").rename(given / "values")
-    return audited(given)
 
 
 @case("pieces: a changed byte of what all share")
 def _shared(folder: Path, canary: Path) -> list[str]:
     given = pieces(folder)
-    flipped(given / "shared.safetensors", -3)
+    flipped(given / "weights" / "c" / "0" / "0", 20)
     return audited(given)
 
 
@@ -323,21 +264,30 @@ def _giant(folder: Path, canary: Path) -> list[str]:
     return audited(given)
 
 
-@case("pieces: giant shared arrays")
-def _giant_shared(folder: Path, canary: Path) -> list[str]:
-    given = pieces(folder)
-    with (given / "shared.safetensors").open("r+b") as stream:
-        stream.truncate(1 << 40)
-    return audited(given)
+def with_ids(name: str, *ids: str) -> None:
+    """Names of samples that no evidence can be made with, written all the same."""
+
+    @case(f"pieces: samples: {name}")
+    def make(folder: Path, canary: Path) -> list[str]:
+        values = np.frombuffer(VALUES, "<f8").reshape(4, 2)
+        evidence = ConceptEvidence(
+            values=values, truth=values > 3, samples=Samples(ids=np.array(list("abcd")))
+        )
+        object.__setattr__(evidence.samples, "ids", np.array(ids))
+        with EvidenceWriter(folder / "given", 4) as writer:
+            writer.add(evidence)
+        return audited(folder / "given")
 
 
-def of_manifest(name: str, **changes: Any) -> None:
+with_ids("the same id twice", "a", "a", "c", "d")
+
+
+def of_manifest(name: str, group: str = "manifest", **changes: Any) -> None:
     """A manifest with changed cells in the row of ``values``, and a header that fits it."""
 
-    @case(f"manifest: {name}")
+    @case(f"{group}: {name}")
     def make(folder: Path, canary: Path) -> list[str]:
-        given = folder / "given"
-        shutil.copytree(f"{written_pieces(4, 4).name}/second", given)
+        given = pieces(folder)
         (path,) = given.glob("manifest-*.parquet")
         rows = pq.read_table(path)
         columns, at = rows.to_pydict(), rows["array"].to_pylist().index("values")
@@ -351,11 +301,8 @@ def of_manifest(name: str, **changes: Any) -> None:
         stream = io.BytesIO()
         schema = rows.schema.with_metadata(metadata)
         pq.write_table(pa.table(columns, schema=schema), stream)
-        digest = hashlib.sha256(stream.getvalue()).hexdigest()
-        (given / f"manifest-{digest[:16]}.parquet").write_bytes(stream.getvalue())
-        header = json.loads((given / "header.json").read_text())
-        (given / "header.json").write_text(json.dumps(header | {"sha256": digest}))
-        return audited(given)
+        shutil.rmtree(given)
+        return as_manifest(folder, stream.getvalue())
 
 
 def with_values(**changes: Any) -> Callable[[Any], Any]:
@@ -382,8 +329,33 @@ of_manifest("a decoder that runs code", layouts=with_values(codecs=[{"name": "pi
 of_manifest("objects", layouts=with_values(dtype="|O"))
 of_manifest("chunks without end", layouts=with_values(chunk=[1 << 39, 1 << 39]))
 of_manifest("layouts that are a list", layouts=lambda layouts: [1])
-of_manifest("an unknown kind", bundle=lambda bundle: bundle | {"kind": "evil"})
-of_manifest("an array that leaves", bundle=lambda b: b | {"arrays": {"../../secret": True}})
+
+
+def of_bundle(name: str, **changes: Any) -> None:
+    """A manifest that says something else of its bundle."""
+    of_manifest(name, group="bundle", bundle=lambda bundle: bundle | changes)
+
+
+of_bundle("an array that leaves", arrays={"../../secret": True})
+of_bundle("a shared array that leaves", arrays={"../../secret": False})
+of_bundle("an absolute array", arrays={"/etc/passwd": True})
+of_bundle("a bundle that leaves", inner={"../../secret": {}})
+of_bundle("an unknown kind", kind="evil")
+of_bundle("a kind that is a path", kind="../concept")
+of_bundle("a kind that is a list", kind=["concept"])
+of_bundle("another version", kind_version=99)
+of_bundle("an unknown axis", axes={"__class__": {"names": ["a", "b"]}})
+of_bundle("an axis that is no object", axes={"concepts": ["a", "b"]})
+of_bundle("names that are numbers", axes={"concepts": {"names": [1, 2]}})
+of_bundle("names that are codes of a terminal", axes={"concepts": {"names": ["a", "\x1b]0;x\x07"]}})
+of_bundle("a name without end", axes={"concepts": {"names": ["a", LONG]}})
+of_bundle(
+    "more names than concepts", axes={"concepts": {"names": [f"c{i}" for i in range(50_000)]}}
+)
+of_bundle("a field of another sort", axes={"concepts": {"names": ["a", "b"], "x": 1}})
+of_bundle("no arrays", arrays={})
+of_bundle("an array that is not there", arrays={"values": True, "class_truth": True})
+of_bundle("arrays that are a list", arrays=["values"])
 
 
 def maps_header(**changes: Any) -> bytes:

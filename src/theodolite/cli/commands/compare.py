@@ -149,9 +149,8 @@ def leaderboard(
     from theodolite.cli.progress import show_progress
     from theodolite.comparison.leaderboard import leaderboard as standings
     from theodolite.errors import EvidenceError
-    from theodolite.questions import QUESTIONS, question_now
+    from theodolite.questions import QUESTIONS
 
-    by = question_now(by)
     if by is not None and by not in QUESTIONS:
         raise EvidenceError("--by", repr(by), f"one of {', '.join(QUESTIONS)}")
     with show_progress(quiet=quiet) as progress:

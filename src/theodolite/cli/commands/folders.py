@@ -31,20 +31,6 @@ def report(
             typer.echo(f"figure: {written}")
 
 
-def upgrade(
-    folder: Annotated[Path, typer.Argument(help="A run folder of 0.1.0.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="The run folder to write.")],
-) -> None:
-    """Write a run of an older version in the format of today, beside it; its report is new."""
-    from theodolite.cli.finish import finish
-    from theodolite.run_folder.folder import claimed
-    from theodolite.runs.upgrade import upgrade as write
-
-    with claimed(out):
-        write(folder, out)
-        finish(out, verdicts_too=False)
-
-
 def verify(
     folder: Annotated[Path, typer.Argument(help="A run folder or dossier.", show_default=False)],
     recompute: Annotated[

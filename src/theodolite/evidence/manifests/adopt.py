@@ -14,6 +14,7 @@ import numpy as np
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.describe import described
 from theodolite.evidence.manifests.bundle_files import BundleFiles
 from theodolite.evidence.manifests.manifest import (
     HEADER,
@@ -53,6 +54,10 @@ def adopt(address: str, kind_name: str) -> Adopted:
         raise EvidenceError(f"store {str(store)!r}", f"a {HEADER}", "arrays without one")
     fields = {name: layout.axes[0] == "samples" for name, layout in kind.layouts()}
     arrays = {n: ForeignArray(store, n, names) for n in fields if f"{n}/zarr.json" in names}
+    absent = [array.name for array in described(kind) if array.needed and array.name not in arrays]
+    if absent:
+        got = f"arrays {sorted(arrays)}, none for {absent[0]!r}"
+        raise EvidenceError(f"store {str(store)!r}", got, f"all that {kind_name} evidence needs")
     heights = {array.layout.shape[0] for name, array in arrays.items() if fields[name]}
     if len(heights) != 1:
         got = f"arrays {sorted(arrays)} of {sorted(heights)} rows"
@@ -139,6 +144,6 @@ def _described(
     axes: dict[str, Any] = {}
     for name, layout in kind.layouts():
         axis = layout.points_to
-        if axis in kind.axes() and highest.get(name, 0) >= len(getattr(bundle, axis)):
+        if axis in kind.axes() and highest.get(name, -1) >= len(getattr(bundle, axis)):
             axes[axis] = kind.axes()[axis].numbered(highest[name] + 1)
     return describe_bundle(kind(**(members | axes)) if axes else bundle)

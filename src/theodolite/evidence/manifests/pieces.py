@@ -1,7 +1,7 @@
 """Pieces of a bundle that has a manifest: one ranged request an array, all at once."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -23,9 +23,8 @@ from theodolite.evidence.manifests.recipe import (
 )
 from theodolite.evidence.ragged import with_starts
 from theodolite.evidence.read_ahead import taken
-from theodolite.evidence.registry import kinds
+from theodolite.evidence.registry import check_installed, kinds
 from theodolite.evidence.shards import by_class
-from theodolite.evidence.store_v1 import StoredPiece, StoredShards, checked_bundle, place_of
 from theodolite.io.chunks.packed_pieces import piece_from
 from theodolite.io.stores import Store
 
@@ -34,8 +33,19 @@ TOGETHER = 64
 
 
 @dataclass(frozen=True)
-class ManifestPiece(StoredPiece):
-    """Where one piece is: the manifest, by its digest, says the rest."""
+class StoredPiece:
+    """One shard of stored evidence, small enough to send to a worker."""
+
+    store: Store
+    inner: str
+    """The inner bundle that is meant, if not all."""
+    number: int
+    first: int
+    last: int
+    digest: str
+    version: str
+    """Digest of the manifest, which has all other facts."""
+    clusters_are_classes: bool = False
 
     def evidence(self) -> Evidence:
         """Read it, and check that it is what was written."""
@@ -63,12 +73,39 @@ class ManifestPiece(StoredPiece):
 
 
 @dataclass(frozen=True, eq=False)
-class ManifestShards(StoredShards):
-    """All pieces of a stored bundle with a manifest, or of the bundle inside it."""
+class StoredShards:
+    """All shards of a stored bundle, or of the bundle inside it. Make one with ``stored``."""
 
-    def pieces(self) -> Sequence[ManifestPiece]:
+    store: Store
+    inner: str
+    kind: type[Evidence]
+    cuts: tuple[tuple[int, int, str], ...]
+    """First row, last row and digest of each shard."""
+    version: str
+    """Digest of the manifest."""
+    clusters_are_classes: bool = False
+
+    def __len__(self) -> int:
+        return self.cuts[-1][1]
+
+    def first(self) -> Evidence:
+        return _first(self.pieces()[0])
+
+    def digests(self) -> Sequence[str]:
+        by = "by class" if self.clusters_are_classes else ""
+        return [f"{self.kind.kind} {digest} {by}" for _, _, digest in self.cuts]
+
+    def digest(self) -> str:
+        """Return the digest of the manifest, and so of everything."""
+        return self.version
+
+    def by_class(self) -> "StoredShards":
+        """Return the shards with classes as clusters."""
+        return replace(self, clusters_are_classes=True)
+
+    def pieces(self) -> Sequence[StoredPiece]:
         return [
-            ManifestPiece(
+            StoredPiece(
                 self.store, self.inner, number, *cut, self.version, self.clusters_are_classes
             )
             for number, cut in enumerate(self.cuts)
@@ -91,13 +128,45 @@ class ManifestShards(StoredShards):
                 yield samples, labels
 
 
-def manifest_shards(store: Store, sha256: str, inner: str) -> ManifestShards:
+@lru_cache(maxsize=8)
+def _first(piece: StoredPiece) -> Evidence:
+    return piece.evidence()[:1]
+
+
+def manifest_shards(store: Store, sha256: str, inner: str) -> StoredShards:
     """The pieces that a manifest lists."""
     manifest = manifest_at(store, sha256)
-    bundle = checked_bundle(manifest.bundle, inner, f"manifest of {str(store)!r}")
+    what = f"manifest of {str(store)!r}"
+    outer = checked_bundle(manifest.bundle, "", what)
+    insides = {name: checked_bundle(outer, name, what) for name in outer["inner"]}
+    bundle = insides[inner] if inner else outer
     pairs = zip(manifest.cuts, manifest.digests(inner), strict=True)
     cuts = tuple((first, last, digest) for (first, last), digest in pairs)
-    return ManifestShards(store, inner, kinds()[bundle["kind"]], cuts, sha256)
+    return StoredShards(store, inner, kinds()[bundle["kind"]], cuts, sha256)
+
+
+def checked_bundle(bundle: Any, inner: str, what: str) -> dict[str, Any]:
+    """What describes a bundle or the one inside it, if it is of a kind that is known here."""
+    if inner:
+        bundle = bundle.get("inner", {}).get(inner) if isinstance(bundle, dict) else None
+    if isinstance(bundle, dict):
+        check_installed(bundle)
+    kind = kinds().get(str(bundle.get("kind"))) if isinstance(bundle, dict) else None
+    if bundle is None or kind is None or bundle.get("kind_version") != kind.version:
+        raise RefusedInput(what, "an unknown kind of evidence", f"one of {sorted(kinds())}")
+    for key in ("arrays", "axes", "inner"):
+        if not isinstance(bundle.get(key), dict):
+            raise RefusedInput(what, f"no {key!r}", "an object")
+    unknown = sorted(set(bundle["arrays"]) - {name for name, _ in kind.layouts()})
+    if unknown:
+        raise RefusedInput(what, f"array {unknown[0]!r}", "arrays of its kind")
+    bundle_header: dict[str, Any] = bundle
+    return bundle_header
+
+
+def place_of(inner: str, name: str) -> str:
+    """Where an array of a bundle, or of the one inside it, lies."""
+    return f"{inner}/{name}" if inner else name
 
 
 def _arrays_of(manifest: Manifest, inner: str) -> set[str]:

@@ -11,9 +11,7 @@ CSS = {
     "not there": "no",
     "too few repeats": "cannot-tell",
     "cannot tell": "cannot-tell",
-    "not confirmed": "partly",
 }
-"""Runs of 0.1.0 say "not confirmed"."""
 Size = Callable[[float], str]
 
 

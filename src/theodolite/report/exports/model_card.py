@@ -97,7 +97,7 @@ def _replaced(card: str, section: str, name: str) -> str:
 
 def _claim(made_record: MadeRecord) -> list[str]:
     explained = made_record.explained
-    if explained is None or not explained.claim:
+    if not explained.claim:
         return []
     return [f"The explanation claims: “{markdown_text(explained.claim)}”"]
 
