@@ -8,7 +8,7 @@ from metric_pages import MADE, write
 from sphinx.application import Sphinx
 
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.certified import certificate_of
+from theodolite.metrics.validation import get_validation
 from theodolite.questions import QUESTIONS
 
 SIZES = (60, 100, 300)
@@ -18,7 +18,7 @@ def rows() -> Iterator[tuple[str, ...]]:
     """One for each score that decides a question: from where on it sees what."""
     for question in QUESTIONS:
         for entry in catalogue().values():
-            certificate = certificate_of(entry.name, entry.version)
+            certificate = get_validation(entry.name, entry.version)
             if entry.question != question or not entry.decides or certificate is None:
                 continue
             seen = dict(certificate.powers)

@@ -3,10 +3,10 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support.runs.command_line import theodolite
 from theodolite.certification.certificate import (
     certificate,
     certified_range,
@@ -22,7 +22,7 @@ from theodolite.certification.code_digest import code_digest
 from theodolite.certification.lines import Line, Power
 from theodolite.certification.subjects import CatalogueSubject
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.certified import certificate_of, table_of
+from theodolite.metrics.validation import get_validation, summaries_text, summarize_record
 
 SUBJECT = CatalogueSubject("predictive_task_leakage")
 BAD = ("false alarms: 9 of 60, at most 6",)
@@ -74,6 +74,14 @@ def test_a_line_for_people() -> None:
     )
 
 
+def summaries(folder: Path, *records: dict[str, Any]) -> Path:
+    """Write a file of summaries."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "validation.json"
+    path.write_text(summaries_text({r["metric"]: summarize_record(r) for r in records}))
+    return path
+
+
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     content = certificate(DONE, "2026-01-31")
     assert content["cells"][0]["bias"] is None, "undefined is null"
@@ -81,14 +89,14 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert content["failures"][0] == "clusters 30: false alarms: 9 of 60, at most 6"
     assert content["truth"] == "exact" and content["date"] == "2026-01-31"
     write_certificate(tmp_path / file_name(content), content)
+    assert json.loads((tmp_path / file_name(content)).read_text()) == content
     name, version = SUBJECT.name, SUBJECT.metric.version
-    read = certificate_of(name, version, tmp_path)
+    path = summaries(tmp_path, content)
+    read = get_validation(name, version, path)
     assert read is not None and read.text == summary(DONE) and read.powers == ((300, 0.11),)
     assert read.representations == ("float64", "uint16") and len(read.failures) == 5
-    assert certificate_of(name, version + 1, tmp_path) is None
-    assert certificate_of("../" + name, version, tmp_path) is None
-    rows = table_of(name, version, tmp_path)
-    assert rows[0] == ("clusters 30", "0.0", "0.0 ± 0.01", "57 of 60", "9 of 60", BAD[0])
+    assert get_validation(name, version + 1, path) is None
+    assert get_validation("../" + name, version, path) is None
 
 
 @pytest.mark.parametrize(
@@ -106,8 +114,7 @@ def test_evidence_may_be_outside(
     size: tuple[int, int | None, int | None], says: str, tmp_path: Path
 ) -> None:
     content = certificate(DONE, "2026-01-31")
-    write_certificate(tmp_path / file_name(content), content)
-    read = certificate_of(SUBJECT.name, SUBJECT.metric.version, tmp_path)
+    read = get_validation(SUBJECT.name, SUBJECT.metric.version, summaries(tmp_path, content))
     assert read is not None and read.outside(*size) == says
 
 
@@ -121,33 +128,9 @@ def test_a_certificate_is_of_code() -> None:
 
 def test_a_release_needs_certificates_of_its_code(tmp_path: Path) -> None:
     deciding = [name for name, metric in catalogue().items() if metric.decides]
-    assert len(not_certified(tmp_path)) == len(deciding)
+    assert len(not_certified(summaries(tmp_path / "none"))) == len(deciding)
     subject = CatalogueSubject(deciding[0])
     content = certificate(replace(DONE, subject=subject, cells=[]), "2026-01-31")
-    write_certificate(tmp_path / file_name(content), content)
-    assert len(not_certified(tmp_path)) == len(deciding) - 1
-    write_certificate(tmp_path / file_name(content), content | {"digest": "other"})
-    assert f"{deciding[0]}: the code has changed since" in not_certified(tmp_path)
-
-
-def test_the_command_writes_goes_on_and_keeps(tmp_path: Path) -> None:
-    def run() -> object:
-        return theodolite(
-            "certify", "acceptance", "--draws", 20, "--out", tmp_path / "c", "--workers", 1,
-            "--quiet", "--date", "2026-01-31", "--keep", tmp_path / "kept",
-        )  # fmt: skip
-
-    first = run()
-    content = json.loads((tmp_path / "c" / "certificate.json").read_text())
-    assert first.returncode == (6 if content["failures"] else 0), first.stderr  # type: ignore[attr-defined]
-    assert "order: holds" in first.stdout  # type: ignore[attr-defined]
-    assert content["metric"] == "acceptance" and len(content["cells"]) == 7
-    assert any((tmp_path / "c" / "pieces").iterdir())
-    assert run().stdout == first.stdout  # type: ignore[attr-defined]
-    assert json.loads((tmp_path / "kept" / file_name(content)).read_text()) == content
-
-
-def test_one_score_or_all_of_them(tmp_path: Path) -> None:
-    for arguments in ((), ("acceptance", "--all")):
-        ended = theodolite("certify", *arguments, "--out", tmp_path, "--quiet")
-        assert ended.returncode == 2 and "a score, or --all" in ended.stderr
+    assert len(not_certified(summaries(tmp_path / "one", content))) == len(deciding) - 1
+    other = summaries(tmp_path / "other", content | {"digest": "other"})
+    assert f"{deciding[0]}: the code has changed since" in not_certified(other)

@@ -7,9 +7,8 @@ from pathlib import Path
 from support.runs.command_line import theodolite
 from theodolite.certification.certificate import stale
 from theodolite.certification.renewal import certificates_of, renew
-from theodolite.metrics.certified import FOLDER
 
-KEPT = Path(__file__).parents[2] / "src" / "theodolite" / "metrics" / FOLDER
+KEPT = Path(__file__).parents[2] / "validation"
 
 
 def _older(folder: Path, metric: str, **changes: object) -> Path:

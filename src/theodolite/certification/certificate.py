@@ -14,8 +14,8 @@ from theodolite.certification.code_digest import code_digest
 from theodolite.certification.conditions import Condition
 from theodolite.certification.lines import plain_cells
 from theodolite.certification.subjects import CatalogueSubject
-from theodolite.io.text import write_json
 from theodolite.metrics.catalogue import catalogue
+from theodolite.metrics.validation import get_validation
 
 FORMAT, FORMAT_VERSION = "theodolite-certificate", 2
 
@@ -185,8 +185,13 @@ def summary(certified: Certified) -> str:
 
 
 def write_certificate(path: Path, content: dict[str, Any]) -> None:
-    """Into a file."""
-    write_json(path, content)
+    """Write a record, one line per condition."""
+    rest = {key: value for key, value in content.items() if key != "cells"}
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in rest.items()]
+    cells = ",\n".join(json.dumps(cell) for cell in content["cells"])
+    lines.append(f'"cells": [\n{cells}\n]')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def file_name(content: dict[str, Any]) -> str:
@@ -208,17 +213,16 @@ def stale(content: dict[str, Any]) -> Sequence[str]:
     return reasons
 
 
-def not_certified(folder: Path) -> list[str]:
-    """Of the scores that verdicts are read from, those without a certificate of today's code.
+def not_certified(path: Path | None = None) -> list[str]:
+    """Return the deciding metrics without a validation of the current code, with the reason.
 
-    For the test of a release: certificates of other code say nothing.
+    For the test of a release: records of other code say nothing.
     """
     lines = []
     for name, metric in catalogue().items():
-        path = folder / f"{name}-{metric.version}.json"
-        if metric.decides and not path.is_file():
+        known = get_validation(name, metric.version, path) if metric.decides else None
+        if metric.decides and known is None:
             lines.append(f"{name}: no certificate of version {metric.version}")
-        elif metric.decides:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            lines += [f"{name}: {reason}" for reason in stale(content)]
+        elif known is not None and known.digest != code_digest(name):
+            lines.append(f"{name}: the code has changed since")
     return lines

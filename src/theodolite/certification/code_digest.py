@@ -16,7 +16,7 @@ FOLLOWED = ("theodolite.metrics.",)
 NOT_CODE = (
     "theodolite.metrics.catalogue",
     "theodolite.metrics.cards",
-    "theodolite.metrics.certified",
+    "theodolite.metrics.validation",
 )
 
 

@@ -8,6 +8,7 @@ same. They are compared to the last digit that the certificate has.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ def renew(
     renewal = Renewal(content["metric"], len(chosen), tuple(differences))
     if renewal.holds:
         content["digest"] = code_digest(content["metric"])
+        content["theodolite"] = version("theodolite")
         content["renewed"] = {"date": date, "conditions": [cell["condition"] for cell in chosen]}
         write_certificate(path, content)
     return renewal

@@ -82,7 +82,6 @@ __all__ = [
     "Workers",
     "array",
     "catalogue",
-    "certificate_of",
     "confined",
     "conflicts",
     "constant",
@@ -93,6 +92,7 @@ __all__ = [
     "feature_pages",
     "find_metric",
     "folder",
+    "get_validation",
     "gradient_importance",
     "image_exposure_index",
     "inner",
@@ -230,11 +230,11 @@ if TYPE_CHECKING:
         total,
     )
     from theodolite.metrics.catalogue import catalogue, find_metric
-    from theodolite.metrics.certified import certificate_of
     from theodolite.metrics.compute import number, table
     from theodolite.metrics.option_types import Chance, Neighbours, Seed, TieSeed, Top
     from theodolite.metrics.shared.common_nulls import CLEAN, MOST_COMMON, SHUFFLED_TRUTH
     from theodolite.metrics.shared.ranking import Order, Population, RankBy
+    from theodolite.metrics.validation import get_validation
     from theodolite.report.features.nulls import FeatureNull, FeatureScore
     from theodolite.report.features.pages import feature_pages
     from theodolite.report.features.study_texts import study_texts
@@ -313,7 +313,7 @@ else:
             "metrics.catalogue": "catalogue find_metric",
             "metrics.compute": "number table",
             "metrics.option_types": "Chance Neighbours Seed TieSeed Top",
-            "metrics.certified": "certificate_of",
+            "metrics.validation": "get_validation",
             "metrics.shared.common_nulls": "CLEAN MOST_COMMON SHUFFLED_TRUTH",
             "metrics.shared.ranking": "Order Population RankBy",
             "report.features.nulls": "FeatureNull FeatureScore",

@@ -3,8 +3,8 @@
 from typing import Any
 
 from theodolite.metrics.base import Metric
-from theodolite.metrics.certified import certificate_of
 from theodolite.metrics.options import needed
+from theodolite.metrics.validation import get_validation
 
 STREAMS = "adds up piece by piece: constant memory, whatever the number of samples"
 NEEDS_ALL = (
@@ -44,7 +44,7 @@ def card(entry: Metric) -> dict[str, Any]:
 
 def certificate_text(entry: Metric) -> str:
     """What its certificate says, in one line."""
-    certificate = certificate_of(entry.name, entry.version)
+    certificate = get_validation(entry.name, entry.version)
     if certificate is None:
         return "none yet"
     return f"{certificate.text} ({certificate.size}, theodolite {certificate.theodolite})"

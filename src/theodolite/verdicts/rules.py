@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from scipy.special import stdtrit
 
 from theodolite.metrics.catalogue import find_metric
-from theodolite.metrics.certified import certificate_of
+from theodolite.metrics.validation import get_validation
 from theodolite.null_words import after_than
 from theodolite.questions import QUESTIONS
 from theodolite.results import Answer, Doubt, Null, Reason, Score, Verdict
@@ -74,7 +74,7 @@ def _certificate_doubt(score: Score) -> Doubt | None:
     """A word needs a certificate of this very version, and evidence within what it was tried on."""
     if score.version != find_metric(score.metric).version:  # read from an older file
         return None
-    certificate = certificate_of(score.metric, score.version)
+    certificate = get_validation(score.metric, score.version)
     if certificate is None:
         return Doubt("outside the certificate", f"{score.metric} has no certificate")
     n, _ = _number_of_draws(score)

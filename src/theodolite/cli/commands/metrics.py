@@ -1,14 +1,11 @@
 """Commands about the scores that there are."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from theodolite.cli.options import Json
-
-if TYPE_CHECKING:
-    from theodolite.metrics.base import Metric
 
 
 def metrics(
@@ -26,24 +23,17 @@ def metrics(
         typer.echo(json.dumps([card(metric) for metric in chosen], indent=1, default=str))
         return
     if name:
-        print_table(("", ""), [(key, str(value)) for key, value in card(chosen[0]).items()])
-        _print_certificate(chosen[0])
+        rows = [
+            ("" if number else key, line)
+            for key, value in card(chosen[0]).items()
+            for number, line in enumerate(str(value).splitlines() or [""])
+        ]
+        print_table(("", ""), rows)
         return
-    rows = [
+    listed = [
         (e.question, e.name, e.better, f"{e.bounds[0]:g} to {e.bounds[1]:g}", e.card.asks)
         for e in chosen
     ]
-    print_table(("question", "score", "better", "range", "asks"), rows)
+    print_table(("question", "score", "better", "range", "asks"), listed)
     for entry in left_out(GROUP):
         typer.echo(f"note: {entry}")
-
-
-def _print_certificate(metric: "Metric") -> None:
-    """Condition by condition, if it has one."""
-    from theodolite.cli.tables import print_table
-    from theodolite.metrics.certified import certificate_of, table_of
-
-    if certificate_of(metric.name, metric.version) is not None:
-        typer.echo("")
-        heads = ("certified with", "true", "mean", "covered", "claims", "")
-        print_table(heads, table_of(metric.name, metric.version))

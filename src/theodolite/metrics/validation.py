@@ -1,0 +1,122 @@
+"""Validation records in the package: the conditions that a metric was simulated in, and which held.
+
+Verdicts and cards read them at every start, so the package holds a summary of each record, in
+``validation.json``. The full records are in the folder ``validation`` of the repository.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+FILE = "validation.json"
+
+
+@dataclass(frozen=True)
+class ValidationSummary:
+    """Summary of the validation record of one version of a metric."""
+
+    metric: str
+    version: int
+    digest: str
+    """Digest of the code that was validated."""
+    theodolite: str
+    date: str
+    size: str
+    text: str
+    """One line for people."""
+    failures: tuple[str, ...]
+    least_samples: int | None
+    """Number of samples from which on all conditions held; none if they never did."""
+    most_samples: int | None
+    """Largest number of samples that was simulated. More samples are no worse."""
+    holds_up_to: int | None
+    """Number of samples up to which all conditions held, where they did not for more."""
+    least_clusters: int | None
+    most_labels: int | None
+    most_concepts: int | None
+    representations: tuple[str, ...]
+    powers: tuple[tuple[int, float | None], ...]
+    """Samples, and the planted effect from which on 80 % of the draws make the claim."""
+
+    def outside(self, samples: int, clusters: int | None = None, labels: int | None = None) -> str:
+        """Return why evidence of this size is outside; empty where it is inside.
+
+        Args:
+            samples: Number of rows.
+            clusters: Number of clusters; none where each sample is its own.
+            labels: Number of labels, where the metric reads them.
+        """
+        if self.least_samples is None:
+            return "its certificate holds for no number of samples"
+        n = samples if clusters is None else clusters
+        least = self.least_samples
+        if clusters is not None and clusters < samples:
+            if self.least_clusters is None:
+                return "its certificate does not hold for samples in clusters"
+            least = self.least_clusters
+        if n < least:
+            word = "samples" if clusters is None else "clusters"
+            return f"{n} {word}, certified from {least} on"
+        if self.holds_up_to is not None and n > self.holds_up_to:
+            return f"{n} samples or clusters, certified up to {self.holds_up_to}"
+        if labels is not None and self.most_labels is not None and labels > self.most_labels:
+            return f"{labels} labels, certified up to {self.most_labels}"
+        return ""
+
+
+def get_validation(name: str, version: int, path: Path | None = None) -> ValidationSummary | None:
+    """Return the validation of a version of a metric; none if it has none.
+
+    Args:
+        name: The metric.
+        version: Its version.
+        path: File of summaries. Defaults to the one in the package.
+    """
+    summary = _read(path).get(name)
+    return summary if summary is not None and summary.version == version else None
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path | None) -> Mapping[str, ValidationSummary]:
+    file = files("theodolite.metrics") / FILE if path is None else path
+    content = json.loads(file.read_text(encoding="utf-8"))
+    return {name: _summary(name, entry) for name, entry in content.items()}
+
+
+def _summary(name: str, entry: Mapping[str, Any]) -> ValidationSummary:
+    lists = ("failures", "representations")
+    values = {key: tuple(value) if key in lists else value for key, value in entry.items()}
+    values["powers"] = tuple((samples, effect) for samples, effect in entry["powers"])
+    return ValidationSummary(metric=name, **values)
+
+
+def summarize_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the package keeps of a full record."""
+    within = record["range"]
+    return {
+        "version": record["version"],
+        "digest": record["digest"],
+        "theodolite": record["theodolite"],
+        "date": record["date"],
+        "size": record["size"],
+        "text": record["summary"],
+        "failures": record["failures"],
+        "least_samples": within["samples"][0],
+        "most_samples": within["samples"][1],
+        "holds_up_to": within["holds_up_to"],
+        "least_clusters": within["least_clusters"],
+        "most_labels": within["most_labels"],
+        "most_concepts": within["most_concepts"],
+        "representations": within["representations"],
+        "powers": [[power["samples"], power["dial"]] for power in record["power"]],
+    }
+
+
+def summaries_text(records: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the text of the file of summaries, one line per metric."""
+    lines = (f"{json.dumps(name)}: {json.dumps(records[name])}" for name in sorted(records))
+    return "{\n" + ",\n".join(lines) + "\n}\n"
