@@ -30,8 +30,9 @@ UNCHECKED = {"cli", "ext", "testing"}
 """They have no arrays, or only hand on those of others, and mypy checks their types."""
 EXAMPLES = "_hypothesis_internal_use_settings"
 """Where Hypothesis keeps what `@settings` said: another `@settings` on the same test is refused."""
-collect_ignore = ["tests/support/outside"]
-"""Importing these declares a metric, which only those who installed it should have."""
+collect_ignore = ["tests/support/outside", "src/theodolite/metrics/functions"]
+"""Importing the first declares a metric, which only those who installed it should have. The second
+is generated: its examples are those of the declarations."""
 CONVERTING = (
     "evidence/axes.py", "evidence/kinds/*.py", "datasets/bottleneck_data.py", "metrics/functions/*.py",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Compiles the loops of scores into the wheel.
+"""Compile the C kernels and generate the functions of metrics for the wheel.
 
 The wheel is for one platform and every Python, as nothing in the library knows Python. Without a C
 compiler it is for all platforms, and numpy does what the library would. To build for another
@@ -10,6 +10,7 @@ wheels, such as `manylinux_2_17_aarch64`.
 import importlib.util
 import os
 import platform
+import subprocess
 import sys
 import sysconfig
 import tempfile
@@ -19,7 +20,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-NATIVE = Path(__file__).parent / "src" / "theodolite" / "native"
+SOURCE = Path(__file__).parent / "src"
+NATIVE = SOURCE / "theodolite" / "native"
 EDITABLE = "editable"
 
 
@@ -27,7 +29,8 @@ class NativeLibrary(BuildHookInterface[Any]):
     """Adds the compiled library to the wheel, and the platform to its name."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile it: beside the sources for an editable installation, else for this wheel."""
+        """Write both: next to the sources for an editable installation, otherwise to the wheel."""
+        _write_functions()
         folder = NATIVE if version == EDITABLE else Path(tempfile.mkdtemp())
         library = _build().compiled_into(folder)
         if library is None:
@@ -36,6 +39,14 @@ class NativeLibrary(BuildHookInterface[Any]):
             build_data["force_include"][str(library)] = f"theodolite/native/{library.name}"
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{_platform()}"
+
+
+def _write_functions() -> None:
+    """Generate the functions of metrics from their declarations, in a process of its own."""
+    code = "from theodolite.metrics.generate import write_functions; write_functions()"
+    paths = os.pathsep.join([str(SOURCE), *filter(None, sys.path)])
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)  # noqa: S603
 
 
 def _build() -> ModuleType:

@@ -2,7 +2,7 @@
 
     python distribution.py FOLDER
 
-Of theodolite and of theodolite-study. Runs where hatchling is installed; prints the paths of both
+Of theodolite and of theodolite-study. Runs where the requirements of the build are installed; prints the paths of both
 wheels last.
 """
 
@@ -19,7 +19,9 @@ NEEDED = {
         "theodolite/report/templates/report.css",
         "theodolite/report/templates/dossier.html.j2",
         "theodolite/report/templates/dossier.css",
+        "theodolite/metrics/functions/faithful.py",
         "theodolite/metrics/references.bib",
+        "theodolite/metrics/validation.json",
         "theodolite/run_folder/protocol_files/alignment_monumai.yaml",
         "theodolite/native/kernels.h",
         "theodolite/native/kernels-",

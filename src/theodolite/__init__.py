@@ -3,12 +3,11 @@
 Importing this imports nothing heavy: names load what they need when they are first used.
 """
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from theodolite.lazy import lazy_getattr, lazy_names
 
-__version__ = version("theodolite")
+__version__ = "0.2.0"
 __all__ = [
     "AttributionDrift",
     "AttributionEvidence",

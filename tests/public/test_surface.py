@@ -4,7 +4,6 @@ import ast
 import importlib
 import json
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +11,8 @@ from pathlib import Path
 import pytest
 
 import theodolite
-from public import snapshot
 from theodolite import ext, testing
 from theodolite.ext import commands, studies
-from theodolite.ext.__main__ import main
 
 ROOT = Path(__file__).parents[2]
 LAZY = {
@@ -70,7 +67,7 @@ def test_a_deep_import_is_noticed() -> None:
 
 @pytest.mark.parametrize("module", LAZY)
 def test_what_loads_late_is_what_type_checkers_see(module: str) -> None:
-    tree = snapshot.tree(snapshot.file_of(module))
+    tree = ast.parse(Path(str(LAZY[module].__file__)).read_text(encoding="utf-8"))
     (block,) = [n for n in tree.body if isinstance(n, ast.If)]
     seen = {alias.name: node.module for node in block.body for alias in node.names}
     own = {name for name, home in seen.items() if home == "theodolite"}  # modules
@@ -114,42 +111,3 @@ def test_nothing_is_hidden_from_type_checkers() -> None:
     assert "strict = true" in settings and '"tests/public/typed_user.py"' in settings
     user = Path(__file__).with_name("typed_user.py").read_text()
     assert user.count("# type: ignore[") == 3 and user.count("assert_type(") > 8
-
-
-def test_the_public_surface_is_as_written_down() -> None:
-    before, now = snapshot.API.read_text("utf-8").splitlines(), snapshot.dump()
-    new = [line for line in now if line not in set(before)]
-    lost = snapshot.lost(before, now)
-    assert not lost, "\n".join(["went without a fragment in changes/ that names them:", *lost])
-    assert before == now, "\n".join(["python -m tests.public.snapshot writes it anew; new:", *new])
-
-
-def test_a_name_that_goes_needs_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot, "ROOT", tmp_path)
-    (tmp_path / "changes").mkdir()
-    before = [
-        "theodolite.audit(evidence)",
-        "theodolite.Score.value: float",
-        "theodolite gate run: required",
-    ]
-    assert snapshot.lost(before, before) == []
-    assert snapshot.lost(before, []) == before
-    assert snapshot.lost(before, ["theodolite.audit(evidence, seed)", *before[1:]]) == before[:1]
-    (tmp_path / "changes" / "1.feature.md").write_text("`audit` takes a seed; `Score.value` went.")
-    assert snapshot.lost(before, []) == before[2:]
-
-
-def test_functions_of_a_package_are_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Typed functions for the metrics of any module, from public names alone."""
-    out = tmp_path / "functions.py"
-    command = ["functions", "theodolite.metrics.exists", "--out", str(out)]
-    assert main([*command, "--check"]) == 1
-    assert "+def concept_existence(" in capsys.readouterr().out
-    assert main(command) == 0 and main([*command, "--check"]) == 0
-    text = out.read_text()
-    assert "from theodolite.ext import table" in text and "unit_iou" not in text
-    names = runpy.run_path(str(out))
-    values, truth = [[0.9, 0.1]], [[1, 0]]
-    assert names["concept_existence"](values, truth, top=(1,), rank_by="value") == [1.0]

@@ -17,7 +17,7 @@ from theodolite.plugins import leave_out, load_each
 
 GROUP = "metrics"
 
-WITHOUT_METRICS = ("theodolite.metrics.functions", "theodolite.metrics.__main__")
+GENERATED = "theodolite.metrics.functions"
 """Written from the catalogue, so that it is not read from them."""
 
 
@@ -26,7 +26,7 @@ def catalogue() -> dict[str, Metric]:
     """Every metric by name: ours, and those of packages that join ``theodolite.metrics``."""
     for module in pkgutil.walk_packages(theodolite.metrics.__path__, "theodolite.metrics."):
         private = module.name.rpartition(".")[2].startswith("_")
-        if not private and not module.name.startswith(WITHOUT_METRICS):
+        if not private and not module.name.startswith(GENERATED):
             importlib.import_module(module.name)
     registry.kinds()  # metrics of other packages may need kinds of theirs
     before = set(CATALOGUE)

@@ -1,1 +1,0 @@
-"""One function a metric. Written by `python -m theodolite.metrics`; do not edit."""
