@@ -2,8 +2,8 @@
 
     python distribution.py FOLDER
 
-Of theodolite and of theodolite-study. Runs where the requirements of the build are installed; prints the paths of both
-wheels last.
+Of theodolite and of theodolite-study. Runs where the requirements of the build are installed. The
+last lines are the paths of both wheels.
 """
 
 import subprocess
