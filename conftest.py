@@ -23,6 +23,7 @@ FULL = bool(os.environ.get("THEODOLITE_FULL"))
 SHAPES_CHECKED = {
     "bridges", "datasets", "dictionaries", "dissection", "evidence", "explainers", "io", "metrics", "models", "stats",
     "study_material",
+    "reproductions/acceptance", "reproductions/datasets", "reproductions/techniques",
 }  # fmt: skip
 """Rooms whose tests check shapes and types at every call. The others go through everything: checking
 the same calls there again takes a quarter of their time."""
@@ -40,13 +41,17 @@ CONVERTING = (
 COMPILED = ("*kernels.py",)
 """Numba compiles these functions as they are written."""
 ROOT = Path(__file__).parent
-STUDY = ROOT / "study"
+STUDY, REPRODUCTIONS = ROOT / "study", ROOT / "reproductions"
 
 
 def _room(path: Path) -> str:
     """The room that a test or a doctest belongs to; none if it is a folder of all rooms."""
     if path.is_relative_to(STUDY):
         return STUDY.name
+    for base in ("tests", "src/theodolite_reproductions"):
+        if path.is_relative_to(REPRODUCTIONS / base):
+            inside = path.relative_to(REPRODUCTIONS / base).parts[:1]
+            return "/".join((REPRODUCTIONS.name, *inside))
     for base in (ROOT / "tests", ROOT / "src" / "theodolite"):
         if path.is_relative_to(base):
             return next(iter(path.relative_to(base).parts), "").removesuffix(".py")
@@ -57,18 +62,20 @@ def pytest_configure(config: pytest.Config) -> None:
     """Where no room that was asked for checks shapes, what checks them is not even loaded."""
     here = config.invocation_params.dir
     rooms = {_room((here / argument.split("::")[0]).resolve()) for argument in config.args}
-    if rooms & {*SHAPES_CHECKED, ""}:
+    if rooms & {*SHAPES_CHECKED, "", REPRODUCTIONS.name}:
         jaxtyping.install_import_hook(_checked_modules(), f"{shape_checks.__name__}.checked")
 
 
 def _checked_modules() -> list[str]:
     """One by one, for a package would bring all that is in it."""
-    root = ROOT / "src" / "theodolite"
-    paths = [path for path in root.rglob("*.py") if not path.stem.startswith("__")]
-    paths = [path for path in paths if _room(path) not in UNCHECKED]
-    left_out = (*CONVERTING, *COMPILED)
-    paths = [path for path in paths if not any(path.match(pattern) for pattern in left_out)]
-    return [".".join(("theodolite", *p.relative_to(root).with_suffix("").parts)) for p in paths]
+    names = []
+    for root in (ROOT / "src", ROOT / "reproductions" / "src"):
+        paths = [path for path in root.rglob("*.py") if not path.stem.startswith("__")]
+        paths = [path for path in paths if _room(path) not in UNCHECKED]
+        left_out = (*CONVERTING, *COMPILED)
+        paths = [path for path in paths if not any(path.match(pattern) for pattern in left_out)]
+        names += [".".join(path.relative_to(root).with_suffix("").parts) for path in paths]
+    return names
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

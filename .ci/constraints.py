@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[1]
 
 def constraints() -> tuple[str, str]:
     """The name of the file, and its lines: every pin, without where a machine keeps its builds."""
-    project = (ROOT / "pyproject.toml").read_text("utf-8")
-    (version,) = re.findall(r'^version = "(\d+\.\d+)', project, re.MULTILINE)
+    package = (ROOT / "src/theodolite/__init__.py").read_text("utf-8")
+    (version,) = re.findall(r'^__version__ = "(\d+\.\d+)', package, re.MULTILINE)
     pins: list[str] = []
     for path in sorted((ROOT / "requirements").glob("*.txt")):
         pins += re.findall(r"^([\w.-]+==[^\s+;]+)", path.read_text("utf-8"), re.MULTILINE)

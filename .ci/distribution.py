@@ -2,8 +2,8 @@
 
     python distribution.py FOLDER
 
-Of theodolite and of theodolite-study. Runs where the requirements of the build are installed. The
-last lines are the paths of both wheels.
+Of theodolite, theodolite-study and theodolite-reproductions. Runs where the requirements of the
+build are installed. The last lines are the paths of the wheels.
 """
 
 import subprocess
@@ -22,7 +22,6 @@ NEEDED = {
         "theodolite/metrics/functions/faithful.py",
         "theodolite/metrics/references.bib",
         "theodolite/metrics/validation.json",
-        "theodolite/run_folder/protocol_files/alignment_monumai.yaml",
         "theodolite/native/kernels.h",
         "theodolite/native/kernels-",
         "theodolite/py.typed",
@@ -39,6 +38,13 @@ NEEDED = {
         "theodolite_study/serve/templates",
         "theodolite_study/store/steps_item.sql",
         "theodolite_study/py.typed",
+    ),
+    "reproductions": (
+        "theodolite_reproductions/claims/entries/alignment.yaml",
+        "theodolite_reproductions/claims/results/alignment_cub.json",
+        "theodolite_reproductions/protocols/alignment_monumai.yaml",
+        "theodolite_reproductions/templates/findings.html.j2",
+        "theodolite_reproductions/py.typed",
     ),
 }
 """What the wheels of each distribution must have in them."""

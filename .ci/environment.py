@@ -28,7 +28,8 @@ def main() -> None:
         subprocess.run([*install, "--no-deps", "-r", "requirements/lock.txt"], check=True)
         subprocess.run([python, ".ci/torchvision_on_cpu.py"], check=True)
         ready.touch()
-    editable = ["install", "-q", "--no-deps", "--no-build-isolation", "-e", ".", "-e", "study"]
+    editable = ["install", "-q", "--no-deps", "--no-build-isolation", "-e", ".", "-e", "study",
+                "-e", "reproductions"]  # fmt: skip
     subprocess.run([python, "-m", "pip", *editable], check=True)
     subprocess.run([python, "-m", "pip", "check"], check=True)
 

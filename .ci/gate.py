@@ -22,12 +22,13 @@ from pathlib import Path
 from schedule import Outcome, Step, carry_out
 
 ROOT = Path(__file__).parents[1]
-STUDY = "study"
-"""The distribution of the study server: a room of its own, in a folder of its own."""
+PACKAGES = ("study", "reproductions")
+"""The other distributions: a room each, in a folder of its own."""
 LONG = 20.0
 """Seconds of CPU from which on a test is named at the end."""
 GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "study": (440, ("study", "study_material")),
+    "reproductions": (400, ("reproductions",)),
     "runs": (310, ("engine", "run_folder", "runs")),
     "networks": (215, ("bridges", "explainers", "judges", "models")),
     "pipelines": (235, ("pipelines",)),
@@ -35,8 +36,8 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "audits": (
         330,
         (
-            "auditing", "certification", "cli", "comparison", "conflicts", "dossier", "findings",
-            "papers", "scoring", "sweeps", "thresholds", "verdicts",
+            "auditing", "certification", "cli", "comparison", "conflicts", "dossier", "golden",
+            "scoring", "thresholds", "verdicts",
         ),
     ),
     "data": (
@@ -61,7 +62,7 @@ def rooms() -> set[str]:
     """The folders that hold tests or doctests."""
     tests, source = ROOT / "tests", ROOT / "src" / "theodolite"
     tested = {path.relative_to(tests).parts[0] for path in tests.glob("*/**/test_*.py")}
-    return tested | {path.parent.name for path in source.glob("*/__init__.py")} | {STUDY}
+    return tested | {path.parent.name for path in source.glob("*/__init__.py")} | {*PACKAGES}
 
 
 def checks(home: Path, *, background: bool) -> list[Step]:
@@ -78,8 +79,8 @@ def checks(home: Path, *, background: bool) -> list[Step]:
 def tests(name: str, cpu: int, names: Iterable[str], home: Path) -> Step:
     """Tests and doctests of some rooms in one process, which writes down what each took."""
     folders = [Path(base) / name for name in names for base in ("tests", "src/theodolite")]
-    if STUDY in names:
-        folders += [Path(STUDY) / "tests", Path(STUDY) / "src"]
+    for package in {*PACKAGES} & {*names}:
+        folders += [Path(package) / "tests", Path(package) / "src"]
     if "public" in names:  # doctests of the modules that lie in no room
         folders += [path.relative_to(ROOT) for path in (ROOT / "src" / "theodolite").glob("*.py")]
     without = [f"-pno:{plugin}" for plugin in UNUSED]

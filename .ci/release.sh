@@ -23,8 +23,9 @@ rm -rf "$home/release" && mkdir "$home/release" && cd "$home/release"
 uv venv -q -p "$(command -v python)" build
 install "$PWD/build" hatchling jaxtyping numpy pydantic safetensors scipy  # build-system.requires
 (cd "$OLDPWD" && "$home/release/build/bin/python" .ci/distribution.py "$home/release/dist") | tee built
-wheel=$(tail -2 built | head -1)
-study=$(tail -1 built)
+wheel=$(tail -3 built | head -1)
+study=$(tail -2 built | head -1)
+reproductions=$(tail -1 built)
 cd "$OLDPWD"
 at_hand=$(pythons)
 [ -n "${THEODOLITE_FULL:-}" ] || at_hand=$(sed -n '1p;$p' <<<"$at_hand" | uniq)

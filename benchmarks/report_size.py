@@ -18,7 +18,7 @@ from theodolite.io.tables import write_parquet
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.html import write_report
 from theodolite.results import Detail, Interval, Null, Score
-from theodolite.run_folder.run_file import MadeRecord, run_record, write_record
+from theodolite.run_folder.run_file import ExplainedRecord, MadeRecord, run_record, write_record
 from theodolite.run_folder.scores_file import scores_file, write_scores
 from theodolite.run_folder.spec import RunSpec
 
@@ -56,7 +56,9 @@ def write_run(folder: Path, rows: int, names: tuple[str, ...] | None = None) -> 
     folder.mkdir(parents=True, exist_ok=True)
     spec = RunSpec(name="many", title=f"{rows:,} units and samples", evidence=["x"])
     write_record(folder / "run.json", run_record(spec, "python benchmarks/report_size.py"))
-    write_record(folder / "produced.json", MadeRecord(seconds_scoring=0.0))
+    write_record(
+        folder / "produced.json", MadeRecord(explained=ExplainedRecord(), seconds_scoring=0.0)
+    )
     scores = [
         unit_score(metric, units, drawn_values(rows, seed))
         for seed, metric in enumerate(UNIT_METRICS, start=1)

@@ -20,8 +20,8 @@ from theodolite.evidence.produced import WorkContext
 from theodolite.ext.studies import sha256_of
 from theodolite.io.tables import read_parquet, write_parquet
 from theodolite.io.text import read_json, write_json
-from theodolite.pipelines.acceptance.models import AcceptanceModel
-from theodolite.pipelines.acceptance.pipeline import AcceptancePipeline
+from theodolite_reproductions.acceptance.models import AcceptanceModel
+from theodolite_reproductions.acceptance.pipeline import AcceptancePipeline
 from theodolite_study.export import agreement
 from theodolite_study.export.folder_check import verify_export
 from theodolite_study.export.study_export import export_study

@@ -28,13 +28,13 @@ from theodolite.evidence.vote_columns import (
     names,
 )
 from theodolite.io.tables import read_parquet, write_parquet
-from theodolite.pipelines.acceptance import embedding
-from theodolite.pipelines.acceptance.models import AcceptanceModel
-from theodolite.pipelines.acceptance.pipeline import AcceptancePipeline
+from theodolite.pipelines import embedding
 from theodolite.run_folder import registry
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.run import Places, run
 from theodolite.study_material.material import Explained, Instance, keep_picture
+from theodolite_reproductions.acceptance.models import AcceptanceModel
+from theodolite_reproductions.acceptance.pipeline import AcceptancePipeline
 from theodolite_study.vote_tables import instance_rows, rating_evidence
 
 NAN = float("nan")

@@ -14,6 +14,7 @@ from theodolite.errors import EvidenceError
 
 EntryPoint = importlib.metadata.EntryPoint
 greeting = typer.Typer(help="Says something.")
+NOTHING = None
 
 
 @greeting.command("hello")
@@ -50,13 +51,15 @@ def test_a_package_brings_commands(program: Callable[..., typer.Typer]) -> None:
     app = program(greet=f"{__name__}:greeting")
     assert CliRunner().invoke(app, ["greet", "hello"]).output == "hello\n"
     assert "greet" in CliRunner().invoke(app, ["--help"]).output
+    single = program(hello=f"{__name__}:hello")
+    assert CliRunner().invoke(single, ["hello"]).output == "hello\n"
 
 
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
         ("run", f"{__name__}:greeting", "there is a command of this name"),
-        ("greet", f"{__name__}:hello", "function is no typer.Typer"),
+        ("greet", f"{__name__}:NOTHING", "NoneType is no typer.Typer and no function"),
         ("greet", "no_such_package:app", "ModuleNotFoundError"),
     ],
 )
@@ -83,3 +86,11 @@ def test_with_it_the_line_is_gone(program: Callable[..., typer.Typer]) -> None:
         CliRunner().invoke(program(study=f"{__name__}:greeting"), ["study", "bye"]).output
         == "bye\n"
     )
+
+
+def test_commands_of_the_reproductions_are_hidden_until_installed(
+    program: Callable[..., typer.Typer],
+) -> None:
+    assert "findings" not in CliRunner().invoke(program(), ["--help"]).output
+    error = CliRunner().invoke(program(), ["findings", "list"]).exception
+    assert "pip install theodolite-reproductions" in str(error)

@@ -14,9 +14,7 @@ from theodolite.auditing.front import audit
 from theodolite.datasets.planted.surrogates import planted_surrogates
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.surrogate_settings import outputs_of, perfect
-from theodolite.findings.cost import surrogate_operations
-from theodolite.findings.sanity import judged, sanity_check
+from theodolite.evidence.surrogate_settings import outputs_of
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.faithful.frame import members, surrogate_outputs
 from theodolite.metrics.faithful.warnings import surrogate_warnings
@@ -356,85 +354,3 @@ def test_planted_dial_orders(name: str) -> None:
     ]
     assert dial[0] < 1e-9
     assert (np.diff(dial) > 0).all(), dial
-
-
-def test_costs_of_the_paper() -> None:
-    costs = {
-        s: surrogate_operations(s, classes=101, concepts=1, dimensions=2048)
-        for s in ("linear", "rebuilt", "learned")
-    }
-    assert costs == {"linear": 202, "rebuilt": 620_544, "learned": 207_362_696}
-
-
-class TestSanity:
-    """Measure over measure."""
-
-    def found(self) -> dict[tuple[str, str], object]:
-        random = np.random.default_rng(0)
-        head = random.normal(size=(12, 30)) * random.uniform(0.5, 2.0, size=(12, 1))
-        check = sanity_check(
-            random.normal(size=(60, 30)), head, labels=random.integers(0, 12, 60),
-            learned=lambda evidence, seed: outputs_of(evidence) + seed * 1e-9,
-        )  # fmt: skip
-        return {(one.measure, one.options.get("surrogate", "")): one for one in check.measures}
-
-    def test_linear_passes_rebuilt_is_blind_and_a_surrogate_that_fits_anything_fails(self) -> None:
-        found = self.found()
-        for measure in ("surrogate_error", "surrogate_distance", "surrogate_rank_correlation"):
-            linear, rebuilt = found[measure, "linear"], found[measure, "rebuilt"]
-            learned = found[measure, "learned"]
-            assert linear.outcome == "passes" and all(step.holds for step in linear.planted), str(
-                linear
-            )
-            assert rebuilt.outcome == "fails"
-            assert rebuilt.order[0].found == "the same"  # blind to importances
-            assert rebuilt.order[1].found == "worse"
-            assert learned.outcome == "fails"
-            assert str(linear).startswith("passes") and str(rebuilt).startswith("fails")
-
-    def test_a_measure_that_prefers_random_concepts_fails(self) -> None:
-        values = {
-            "perfect": (0.1, 0.1, 0.1),
-            "random importances": (0.5, 0.6, 0.5),
-            "random concepts": (0.9, 0.8, 0.9),
-        }
-        assert judged("m", {}, "higher", values).outcome == "fails"
-        assert judged("m", {}, "higher", values).order[0].found == "better"
-        assert judged("m", {}, "lower", values).outcome == "passes"
-
-    def test_rounding_beside_a_perfect_score_is_no_difference(self) -> None:
-        values = {
-            "perfect": (1e-7, 1e-7, 1e-7),
-            "random importances": (0.5, 0.6, 0.5),
-            "random concepts": (0.9, 0.8, 0.9),
-            "longer and shorter vectors": (2e-7, 3e-7, 2e-7),
-        }
-        (step,) = judged("m", {}, "lower", values).planted
-        assert step.found == "the same" and step.holds
-
-    def test_seeds_that_disagree_are_not_told_apart(self) -> None:
-        values = {
-            "perfect": (0.0, 0.0, 0.0),
-            "random importances": (0.5, -0.6, 0.2),
-            "random concepts": (2.0, 2.1, 2.2),
-        }
-        found = judged("m", {}, "lower", values)
-        assert found.order[0].found == "too few repeats" and found.outcome == "undecided"
-
-    def test_one_seed_decides_nothing(self) -> None:
-        values = {"perfect": (0.0,), "random importances": (1.0,), "random concepts": (2.0,)}
-        assert judged("m", {}, "lower", values).outcome == "undecided"
-
-    def test_without_seeds_or_classes_it_says_so(self) -> None:
-        with pytest.raises(EvidenceError, match="0 seeds and 2 outputs"):
-            sanity_check(np.ones((3, 2)), np.ones((2, 2)), seeds=[])
-        with pytest.raises(EvidenceError, match="1 outputs"):
-            sanity_check(np.ones((3, 2)), np.ones((1, 2)))
-
-
-def test_perfect_needs_the_last_layer() -> None:
-    plain = SurrogateEvidence(
-        importances=np.ones((1, 2)), projections=np.ones((3, 1)), outputs=np.ones((3, 2))
-    )
-    with pytest.raises(EvidenceError, match="no last layer"):
-        perfect(plain)

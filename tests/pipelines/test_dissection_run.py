@@ -14,11 +14,11 @@ from theodolite.datasets.shapes import write_shapes
 from theodolite.io.tables import read_parquet
 from theodolite.io.text import read_csv
 from theodolite.report.html import write_report
-from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.recompute import recompute
 from theodolite.runs.run import Places, run
+from theodolite_reproductions.protocols import PROTOCOLS
 
 torch = pytest.importorskip("torch")
 EVIL = "<script>alert(1)</script>"

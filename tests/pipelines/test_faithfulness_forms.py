@@ -22,7 +22,6 @@ from theodolite.explainers.discovery.concept_shap import ConceptShap
 from theodolite.io.arrays import write_npy
 from theodolite.metrics.faithful.frame import surrogate_outputs
 from theodolite.models.patches import Patches
-from theodolite.papers.answers.surrogates import BENCHMARK
 from theodolite.pipelines.faithfulness import other_outputs
 from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer
 from theodolite.pipelines.faithfulness.explanations import (
@@ -35,6 +34,7 @@ from theodolite.pipelines.faithfulness.importances import contrast_importance
 from theodolite.pipelines.faithfulness.parts_of_pictures import segment_numbers, segment_pictures
 from theodolite.pipelines.faithfulness.pipeline import FaithfulnessPipeline
 from theodolite.pipelines.faithfulness.recipes import RECIPES
+from theodolite_reproductions.claims.answers.surrogates import BENCHMARK
 
 TRAINING = TrainingSettings(sae=2, concept_shap=2, learned=0)
 DIMENSIONS = 64

@@ -41,11 +41,11 @@ from theodolite.pipelines.faithfulness.pipeline import FaithfulnessPipeline
 from theodolite.pipelines.faithfulness.recipes import FORMS
 from theodolite.pipelines.posthoc.concept_cards import strongest
 from theodolite.report.html import write_report
-from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.recompute import recompute
 from theodolite.runs.run import Places, run
+from theodolite_reproductions.protocols import PROTOCOLS
 
 EPOCHS = {"sae": 2, "concept_shap": 2, "learned": 2}
 TRAINING = TrainingSettings(**EPOCHS)

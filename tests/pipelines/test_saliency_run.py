@@ -24,11 +24,11 @@ from theodolite.explainers.saliency.methods import explainer
 from theodolite.models.cifar_resnet import CifarResNet
 from theodolite.models.classifiers import load_classifier
 from theodolite.report.html import write_report
-from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.recompute import recompute
 from theodolite.runs.run import Places, run
+from theodolite_reproductions.protocols import PROTOCOLS
 
 PROTOCOL = PROTOCOLS / "saliency_pets.yaml"
 BREEDS = ("Beagle", "Birman", "Boxer")

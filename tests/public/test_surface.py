@@ -19,10 +19,8 @@ LAZY = {
     "theodolite": theodolite, "theodolite.ext": ext, "theodolite.ext.commands": commands,
     "theodolite.ext.studies": studies, "theodolite.testing": testing,
 }  # fmt: skip
-OPEN = (
-    r"theodolite(?:\.(?:metrics|ext(?:\.\w+)?|testing|judges|bridges(?:\.[a-z]\w*)?)|_study\.\w+)?"
-)
-"""Modules that pages may import from; the study server is a distribution of its own."""
+OPEN = r"theodolite(?:\.(?:metrics|ext(?:\.\w+)?|testing|judges|bridges(?:\.[a-z]\w*)?)|_study\.\w+|_reproductions(?:\.\w+)+)?"
+"""Modules that pages may import from; the other distributions are open as a whole."""
 PAGES = [
     ROOT / "README.md",
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if "_made" not in page.parts),
@@ -46,7 +44,7 @@ def test_pages_import_public_names_only(page: Path) -> None:
         text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
     for module, names in imports_of(text):
         assert re.fullmatch(OPEN, module), f"{module} is private"
-        if module.startswith("theodolite_study."):
+        if module.startswith(("theodolite_study.", "theodolite_reproductions.")):
             continue
         public = getattr(importlib.import_module(module), "__all__", None)
         assert public is None or set(names) <= set(public), f"{module}: {names}"

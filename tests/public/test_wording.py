@@ -13,7 +13,7 @@ BARE = re.compile(r"[Tt]he (?:network|model)(?:'s)?\b")
 ROOMS = ("report", "conflicts", "verdicts", "comparison", "thresholds")
 FILES = ("questions.py",)
 KNOWN = {
-    "report/templates/faithfulness.html.j2": 4,  # layers in the middle: the network itself is run
+    # layers in the middle: the network itself is run
     "report/templates/saliency.html.j2": 1,  # methods compared by the saliency pipeline
     "report/templates/saliency_maps.html.j2": 1,  # their maps
     "report/words.py": 1,  # the slope of a layer in the middle
@@ -79,7 +79,6 @@ NAMES_IN_FILES = {
     "src/theodolite/metrics/leak_free/_nulls.py": 2,
     "src/theodolite/metrics/shared/nulls.py": 2,
     "src/theodolite/metrics/shared/map_nulls.py": 2,
-    "src/theodolite/papers/entries/alignment.yaml": 1,
 }
 """Names that nulls keep in files, and how often they stand there."""
 

@@ -7,38 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
+from support.runs.rated_run import HOSTILE, METRICS, with_numbers
 from support.servers.browser import looks_right
 from theodolite.datasets.planted.ratings import planted_ratings
-from theodolite.evidence.axes import Measures
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.produced import ComparedModel, Produced
 from theodolite.evidence.rating_summary import aggregated
-from theodolite.findings.vote_correlations import vote_correlations
 from theodolite.report.html import write_report
 from theodolite.run_folder.run_file import run_record, write_record
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.run import run_made
-
-HOSTILE = "<script>alert(1)</script>{{ 7*7 }}"
-METRICS = [
-    {"name": "acceptance"},
-    {"name": "predicted_rating_correlation", "options": {"against": "mean"}},
-    {"name": "predicted_rating_agreement"},
-    {"name": "rater_correlation"},
-    {"name": "rater_agreement", "options": {"own": ["left out", "included"]}},
-    {"name": "krippendorff_alpha"},
-]
-
-
-def with_numbers(agreement: float = 0.7) -> RatingEvidence:
-    rated = planted_ratings(agreement=agreement)
-    mean = np.nanmean(rated.ratings, axis=1)
-    noise = np.random.default_rng(0).normal(size=len(rated))
-    return replace(
-        rated, measured=np.stack([mean + noise, noise], axis=1), measures=Measures(("near", "far"))
-    )
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +27,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {
             "name": "votes", "evidence": ["x"], "metrics": METRICS, "compared_metrics": METRICS,
             "resampling": {"resamples": 40, "clusters": "none"},
-            "studies": [{"kind": "vote_correlations", "title": "Do they follow?",
-                         "where": {"kind": "votes"}}],
         }
     )  # fmt: skip
     main = with_numbers()
@@ -94,32 +71,13 @@ def test_learned_scores_are_ranked_below_a_person(folder: Path) -> None:
 
 def test_agreement_of_all_sets_of_votes(folder: Path) -> None:
     page = (folder / "report.html").read_text()
-    table = between(page, "How far do people agree?", "Do they follow?")
+    table = between(page, "How far do people agree?", "</table>")
     scores = json.loads((folder / "scores.json").read_text())["scores"]
     own = [s for s in scores if s["metric"] == "rater_agreement"]
     assert {s["options"]["own"] for s in own} == {"left out", "included"}
     for score in own:
         assert f"{score['value']:.3f}" in table
     assert table.count('<tr><th scope="row">') == 2
-
-
-def test_numbers_against_votes(folder: Path) -> None:
-    rated = with_numbers()
-    record = vote_correlations("t", "mean", [("ours", [rated])])
-    votes = np.nanmean(rated.ratings, axis=1)
-    by_name = {(r.measure, r.method): r for r in record.rows}
-    near = by_name["near", "spearman"]
-    assert near.r == pytest.approx(stats.spearmanr(rated.measured[:, 0], votes).statistic)
-    assert by_name["far", "pearson"].r == pytest.approx(
-        stats.pearsonr(rated.measured[:, 1], votes).statistic
-    )
-    assert all((r.corrected_p or 0) >= (r.p or 0) for r in record.rows)
-    assert len(record.rows) == 4
-    page = (folder / "report.html").read_text()
-    assert "all 8 correlations" in page
-    assert "Correlations within ±0.10 count as none" in page
-    assert by_name["far", "pearson"].decision.answer == "too few repeats"
-    assert "too few repeats: 0." in page
 
 
 def test_words_of_others_are_only_shown(folder: Path) -> None:
@@ -129,11 +87,11 @@ def test_words_of_others_are_only_shown(folder: Path) -> None:
 
 
 def test_a_person_leaves_the_own_vote_out(tmp_path: Path) -> None:
-    """Whatever the order in the spec; and a study of nothing says so."""
+    """Whatever the order in the spec."""
     own = {"name": "rater_agreement", "options": {"own": ["included", "left out"]}}
     spec = RunSpec.model_validate(
         {"name": "v", "evidence": ["x"], "metrics": [own, {"name": "predicted_rating_agreement"}],
-         "resampling": {"resamples": 20}, "studies": [{"kind": "vote_correlations", "title": "T?"}]}
+         "resampling": {"resamples": 20}}
     )  # fmt: skip
     write_record(tmp_path / "run.json", run_record(spec, ""))
     about = {"kind": "learned score", "name": "s", "votes": "ours"}
@@ -145,7 +103,6 @@ def test_a_person_leaves_the_own_vote_out(tmp_path: Path) -> None:
     value = {s["options"].get("own"): f"{s['value']:.3f}" for s in scores}
     row = between(page, "one person<span", "</tr>")
     assert value["left out"] in row and value["included"] not in row
-    assert "Nothing was measured beside the votes" in page
 
 
 def test_in_a_browser(folder: Path) -> None:

@@ -2,12 +2,10 @@
 
 import base64
 import hashlib
-import io
 import json
 import math
 import re
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
@@ -16,31 +14,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from PIL import Image
 from scipy import stats
 
+from support.runs.faithful_run import (
+    COMPARED,
+    METRICS,
+    PLAIN,
+    N,
+    between,
+    compared_scores,
+    plain,
+    planted,
+    rows_of,
+    svgs,
+    write_run,
+)
 from support.servers.browser import looks_right
 from theodolite.datasets.planted.surrogates import planted_surrogates
-from theodolite.evidence.axes import Classes
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.produced import ComparedModel, ConceptCard, Produced
-from theodolite.evidence.surrogate_settings import SETTINGS, outputs_of, perfect
-from theodolite.findings.faithfulness import (
-    CurveLine,
-    CurveRecord,
-    LayersRecord,
-    SanityRecord,
-    SanityRow,
-    StepRecord,
-    ValueRecord,
-)
-from theodolite.findings.leakage import FindingsFile
+from theodolite.evidence.produced import Produced
+from theodolite.evidence.surrogate_settings import perfect
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.faithfulness import curve_part, knee_text
-from theodolite.report.chapters.faithfulness_measures import sanity_table, tally
 from theodolite.report.chapters.faithfulness_samples import class_panels, scatter_panels
-from theodolite.report.chapters.faithfulness_tables import layers_table
 from theodolite.report.figures.faithfulness import Pairs, scatter
 from theodolite.report.figures.scales import Scale
 from theodolite.report.figures.score_strip import strip_axis
@@ -53,133 +49,6 @@ from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.run import run_made
 
 EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</svg><b>{{ 7*7 }}", "ok")
-PLAIN = ("auk", "bee", "cat", "dog")
-SEEDS = (0, 1, 2)
-CHECKS = 8
-"""Seeds of the settings of the check; methods have fewer."""
-N = 120
-
-
-def planted(faithfulness: float, seed: int = 0, names: Sequence[str] = PLAIN) -> SurrogateEvidence:
-    made = planted_surrogates(N, len(names), faithfulness=faithfulness, seed=seed)
-    return replace(made, classes=Classes(tuple(names)), rebuilt=None, linearised=None)
-
-
-def middle(evidence: SurrogateEvidence, missed: float) -> SurrogateEvidence:
-    """A layer in the middle: the slope is off by ``missed`` from what the network makes of it."""
-    outputs = outputs_of(evidence)
-    return replace(evidence, rebuilt=outputs + 2.0, linearised=outputs + 2.0 + missed)
-
-
-def settings(names: Sequence[str], checks: int) -> list[ComparedModel]:
-    """The settings of the check, each with outputs of a fitted network that never change."""
-    random, k = np.random.default_rng(0), len(names)
-    given = SurrogateEvidence(
-        importances=np.ones((1, k)), projections=np.ones((N, 1)),
-        embeddings=random.normal(size=(N, 12)),
-        head=random.normal(size=(k, 12)) * np.arange(1, k + 1)[:, None],
-        labels=np.arange(N) % k, classes=Classes(tuple(names)),
-    )  # fmt: skip
-    fitted = random.normal(size=(N, k))
-    return [
-        ComparedModel(
-            f"setting-{number}",
-            {"kind": "setting", "setting": name},
-            [[replace(make(given, seed), learned=fitted)] for seed in range(checks)],
-        )
-        for number, (name, make) in enumerate(SETTINGS.items())
-    ]
-
-
-def method(name: str, concepts: int, faithfulness: float, names: Sequence[str]) -> ComparedModel:
-    about = {"kind": "method", "method": name, "concepts": concepts}
-    about["directions"] = 23 if name == "mcd" else concepts
-    wobble = (0.0, 0.02, 0.01)
-    seeds = [[planted(faithfulness - wobble[seed], 0, names)] for seed in SEEDS]
-    return ComparedModel(f"m{len(name)}-{concepts}-{round(100 * faithfulness)}", about, seeds)
-
-
-def jpeg(colour: str) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (13, 13), colour).save(buffer, "JPEG")
-    return buffer.getvalue()
-
-
-SURROGATES = {"surrogate": ["linear", "rebuilt", "learned"]}
-MEASURES = ("surrogate_distance", "surrogate_error", "surrogate_agreement",
-            "surrogate_rank_correlation", "surrogate_relative_error")  # fmt: skip
-METRICS = [
-    {"name": "surrogate_distance"},
-    {"name": "surrogate_error", "options": {"surrogate": ["linear", "rebuilt"]}},
-    *({"name": name} for name in MEASURES[2:]),
-    {"name": "surrogate_accuracy"},
-    {"name": "surrogate_relative_error_by_class"},
-]
-COMPARED = [
-    {"name": "surrogate_distance", "options": SURROGATES},
-    {"name": "surrogate_error",
-     "options": {"surrogate": ["linear", "rebuilt", "learned", "linearised"]}},
-    *({"name": name} for name in MEASURES[2:]),
-    {"name": "concept_deletion"},
-    {"name": "linearisation_error"},
-]  # fmt: skip
-STUDIES = [
-    {"kind": "sanity", "title": "Measure over measure", "classes": 4, "dimensions": 400,
-     "paper": {"surrogate_distance linear": [0.0, 0.862, 0.883]}},
-    {"kind": "curve", "title": "Against the number"},
-    {"kind": "layers", "title": "In the middle", "metric": "surrogate_error"},
-]  # fmt: skip
-REPORT = {"benchmark": {"concepts": 5, "paper": {"svd": [3.4, 0.932, 0.002, 0.002]}}}
-
-
-def write_run(
-    folder: Path,
-    names: Sequence[str] = PLAIN,
-    *,
-    word: str = "svd",
-    checks: int = CHECKS,
-    **asked: object,
-) -> Path:
-    """The verdict is about svd-5, which is neither the best nor the worst of the methods."""
-    spec = RunSpec.model_validate(
-        {"name": "faithful", "title": names[0], "evidence": ["x"], "seeds": list(range(CHECKS)),
-         "metrics": METRICS, "compared_metrics": COMPARED, "resampling": {"resamples": 20},
-         "studies": STUDIES, "report": REPORT, **asked}
-    )  # fmt: skip
-    main = method(word, 5, 0.45, names)
-    others = [
-        method("random", 5, 0.3, names),
-        method("mcd", 5, 0.97, names),
-        method(word, 1, 0.2, names),
-        method(word, 2, 0.42, names),
-        method(word, 10, 0.48, names),
-        method("pca", 10, 0.5, names),
-    ]
-    layers = [
-        ComparedModel(
-            f"layer-{at}",
-            {"kind": "layer", "layer": layer, "method": word, "concepts": 5},
-            [[middle(planted(0.8, seed, names), missed)] for seed in SEEDS],
-        )
-        for at, (layer, missed) in enumerate(((names[1], 0.1), ("block 2", 7.0)))
-    ]
-    cards = [
-        ConceptCard(names[1], f"{names[1]}: 2", -0.25, -1.5, ("concepts/a.jpg", "concepts/b.jpg")),
-        ConceptCard(names[1], f"{names[1]}: 1", 1.25, 0.5, ()),
-        ConceptCard(names[1], names[0], 2.0, 4.75, ("concepts/b.jpg",)),
-        ConceptCard(names[2], "wing", 1.0, 2.0, ("concepts/a.jpg",)),
-    ]
-    made = Produced(
-        main.evidence,
-        compared=[*others, *settings(names, checks), *layers],
-        about={**main.about, "name": main.name},
-        facts=(("method of the verdicts", word),),
-        concept_cards=cards,
-        pictures={"concepts/a.jpg": jpeg("red"), "concepts/b.jpg": jpeg("blue")},
-    )
-    write_record(folder / "run.json", run_record(spec, ""))
-    run_made(spec, made, folder)
-    return write_report(folder)
 
 
 @pytest.fixture(scope="module")
@@ -192,41 +61,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page(folder: Path) -> str:
     return (folder / "report.html").read_text()
-
-
-def between(page: str, start: str, end: str) -> str:
-    return page.split(start, 1)[1].split(end, 1)[0]
-
-
-def svgs(page: str, css: str) -> list[str]:
-    return re.findall(rf'<svg class="{css}".*?</svg>', page, re.DOTALL)
-
-
-def plain(markup: str) -> str:
-    """Text without tags, white space made one."""
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
-
-
-def rows_of(table: str) -> list[tuple[str, list[str]]]:
-    """Of each row of a table's body its opening tag, and its cells as text."""
-    found = re.findall(r"(<tr[^>]*>)(.*?)</tr>", table.split("</thead>")[1], re.DOTALL)
-    return [
-        (tag, [plain(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)])
-        for tag, row in found
-    ]
-
-
-def compared_scores(folder: Path, metric: str, surrogate: str = "linear") -> dict[str, dict]:
-    models = json.loads((folder / "compared.json").read_text())["models"]
-    return {
-        model["name"]: score
-        for model in models
-        for score in model["scores"]
-        if score["metric"] == metric and score["options"].get("surrogate", "linear") == surrogate
-    }
-
-
-# methods side by side
 
 
 def test_methods_are_sorted_with_nulls_and_paper_beside(folder: Path, page: str) -> None:
@@ -273,7 +107,6 @@ def test_without_a_spec_each_method_has_its_first_number(folder: Path, tmp_path:
     record = json.loads((copy / "run.json").read_text())
     record["spec"]["report"]["benchmark"] = None
     (copy / "run.json").write_text(json.dumps(record))
-    (copy / "findings.json").unlink()
     page = write_report(copy).read_text()
     rows = rows_of(between(page, '<table class="methods">', "</table>"))
     assert sorted(cells[0].split("(")[1].split(")")[0] for _, cells in rows) == [
@@ -283,130 +116,6 @@ def test_without_a_spec_each_method_has_its_first_number(folder: Path, tmp_path:
     value = np.mean(compared_scores(folder, "surrogate_distance")["m3-5-45"]["per_seed"])
     assert "(svd)" in svd[0] and svd[2].startswith(f"{100 * value:.1f} ")
     assert "paper" not in between(page, '<table class="methods">', "</table>")
-    shown = page.partition("Where this comes from")[0]  # the spec is told there
-    for absent in ("Measure over measure", "Against the number", "In the middle"):
-        assert absent not in shown
-
-
-# measures put to the test
-
-
-def test_the_page_says_which_measures_pass(folder: Path, page: str) -> None:
-    part = between(page, "Measure over measure</h3>", "Class by class")
-    groups = part.split('<tr class="group">')[1:]
-    heads = [plain(group.split("</tr>")[0]) for group in groups]
-    assert heads == [
-        "Sum of concepts times importances, no parameter · 8 operations a sample",
-        "Last layer on rebuilt embeddings (ICE-Eval) · 4,800 operations a sample",
-        "Fitted network in between (C-SHAP-Eval) · 1,607,200 operations a sample",
-        "No surrogate: concepts taken away or added one by one",
-    ]
-    found = [
-        (number, cells[0].split(" (")[0].split(" lower")[0].split(" higher")[0], cells[1], tag)
-        for number, group in enumerate(groups)
-        for tag, cells in rows_of("</thead>" + group)
-    ]
-    for number, _, word, tag in found:
-        assert word == ("✓ passes" if number == 0 else "✗ fails")
-        assert ('class="passes"' in tag) is (number == 0)
-    passing = [name for number, name, _, _ in found if number == 0]
-    assert passing[:2] == ["Surrogate distance", "Surrogate error"]
-    total, good = len(found), len(passing)
-    assert f"{good} of {total} measures tell a faithful explanation from a spoilt one, all" in part
-    assert (good, total) == (5, 10)
-
-
-def test_measures_show_values_paper_and_what_they_miss(folder: Path, page: str) -> None:
-    part = between(page, "Measure over measure</h3>", "Class by class")
-    rows = [cells for _, cells in rows_of(part) if len(cells) == 6]
-    first = next(cells for cells in rows if cells[0].startswith("Surrogate distance"))
-    scores = compared_scores(folder, "surrogate_distance")
-    for cell, number, printed in zip(first[2:5], range(3), ("0.0", "86.2", "88.3"), strict=True):
-        seeds = np.array(scores[f"setting-{number}"]["per_seed"] or [0.0])
-        assert cell.startswith(f"{100 * seeds.mean():.1f} %")
-        assert cell.endswith(f"paper {printed} %")
-        if number:
-            half = stats.sem(seeds) * stats.t.ppf(0.975, CHECKS - 1)
-            low = max(seeds.mean() - half, 0.0)
-            assert f"{100 * low:.1f} to {100 * min(seeds.mean() + half, 1):.1f}" in cell
-    assert first[5] == ""
-    rebuilt = [cells for cells in rows if cells[0].startswith("Surrogate distance")][1]
-    assert rebuilt[5] == "blind to importances; minds a change of notation"
-    assert "paper" not in "".join(rebuilt)
-    deletion = next(cells for cells in rows if cells[0].startswith("Concept deletion"))
-    assert deletion[5].startswith("blind to importances; finds random concepts better")
-    learned = [cells for cells in rows if cells[0].startswith("Surrogate distance")][2]
-    assert learned[5] == (
-        "blind to importances; does not notice random concepts; "
-        "does not notice a class without concepts"
-    )
-
-
-def row(order: Sequence[str], planted: Sequence[str], surrogate: str = "linear") -> SanityRow:
-    """A measure with what it found in the two steps of the order, and in the four planted."""
-
-    def step(setting: str, expected: str, found: str) -> StepRecord:
-        return StepRecord(
-            setting=setting, against="perfect", expected=expected, found=found, low=None, high=None
-        )
-
-    expected = {"shuffled importances": "worse", "a class without concepts": "worse",
-                "longer and shorter vectors": "the same", "each concept twice": "the same"}  # fmt: skip
-    settings = ("perfect", "random importances", "random concepts")
-    return SanityRow(
-        metric="surrogate_agreement", surrogate=surrogate, better="higher",
-        values={s: ValueRecord(value=0.4, low=-0.1, high=1.2, n=3) for s in settings},
-        outcome="passes" if list(order) == ["worse", "worse"] else "undecided" if not {*order} & {"the same", "better"} else "fails",
-        order=[step(s, "worse", f) for s, f in zip(settings[1:], order, strict=True)],
-        planted=[step(s, e, f) for (s, e), f in zip(expected.items(), planted, strict=True)],
-        operations=None,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("order", "planted", "said"),
-    [
-        (["worse", "worse"], ["worse", "worse", "the same", "not told apart"], []),
-        (["the same", "worse"], ["the same", "worse", "the same", "the same"],
-         ["blind to importances"]),
-        (["not told apart", "worse"], ["worse", "better", "the same", "the same"],
-         ["these seeds do not tell random importances from perfect",
-          "finds a class without concepts better"]),
-        (["worse", "worse"], ["worse", "worse", "worse", "the same"],
-         ["minds a change of notation"]),
-        (["worse", "better"], ["worse", "worse", "the same", "better"],
-         ["finds random concepts better", "minds a change of notation"]),
-        (["worse", "the same"], ["not told apart", "the same", "the same", "the same"],
-         ["does not notice random concepts", "does not notice shuffled importances",
-          "does not notice a class without concepts"]),
-    ],
-)  # fmt: skip
-def test_what_a_measure_gets_wrong(order: list, planted: list, said: list) -> None:
-    table = sanity_table(SanityRecord(title="t", rows=[row(order, planted)], paper={}))
-    assert table is not None
-    (found,) = table["groups"][0]["rows"]
-    assert found["missed"] == said
-    assert (found["outcome"] == "passes") is (order == ["worse", "worse"])
-    assert [cell["between"] for cell in found["cells"]] == ["0.0 to 100.0"] * 3, "cut at the bounds"
-    assert "operations" not in table["groups"][0]["operations"]
-
-
-def test_the_tally() -> None:
-    good, bad = ["worse"] * 2, ["the same", "worse"]
-    fine = ["worse", "worse", "the same", "the same"]
-    start = "tell a faithful explanation from a spoilt one"
-    assert tally([row(bad, fine)]) == f"None of 1 measure {start.replace('tell', 'tells')}."
-    assert tally([row(good, fine), row(bad, fine)]).startswith("1 of 2 measures tells ")
-    assert tally([row(good, fine), row(good, fine)]) == f"2 of 2 measures {start}."
-    three = [row(good, fine, "rebuilt"), row(good, fine, "rebuilt"), row(bad, fine)]
-    assert tally(three) == (
-        f"2 of 3 measures {start}, all of them by the last layer on rebuilt embeddings (ICE-Eval)."
-    )
-    assert tally([row(good, fine, ""), row(good, fine)]) == f"2 of 2 measures {start}."
-    assert sanity_table(SanityRecord(title="t", rows=[], paper={})) is None
-
-
-# class by class
 
 
 def by_hand(evidence: SurrogateEvidence) -> tuple[np.ndarray, np.ndarray]:
@@ -479,9 +188,6 @@ def test_a_class_without_concepts_is_named_so() -> None:
     assert "cat (no concepts)" in drawn and drawn.count("(no concepts)") == 2, "label and title"
     labels = re.findall(r'text-anchor="end">([^<]*[a-z][^<]*)</text>', drawn)
     assert len(labels) == 4 and max(map(len, labels)) <= 20, "what fits beside a bar"
-
-
-# outputs against outputs
 
 
 def points(svg: str, css: str) -> np.ndarray:
@@ -569,9 +275,6 @@ def test_the_diagonal_goes_from_corner_to_corner() -> None:
     assert points(svg, "c0").tolist() == [[167.0, 20.0]]
 
 
-# concepts
-
-
 def test_cards_are_sorted_by_what_they_add(folder: Path, page: str) -> None:
     part = between(page, "The concepts themselves</h3>", "Against the number")
     cards = part.split('<li class="unit">')[1:]
@@ -592,72 +295,6 @@ def test_cards_are_sorted_by_what_they_add(folder: Path, page: str) -> None:
     sums = [f"{one[rows, 1].mean():+.2f}".replace("-", "−") for one in (network, found)]
     said = f"The outputs you gave: {sums[0]} on average; concepts and bias add up to {sums[1]}."
     assert said in plain(cards[0])
-
-
-# numbers of concepts
-
-
-def test_the_curve_rings_the_knee_and_says_so(folder: Path, page: str) -> None:
-    part = between(page, "Against the number</h3>", "In the middle")
-    (svg,) = svgs(part, "chart")
-    (line,) = json.loads((folder / "findings.json").read_text())["findings"][1]["lines"]
-    assert (line["method"], line["concepts"], line["knee"]) == ("svd", [1, 2, 5, 10], 2.0)
-    marks = re.findall(r'class="mark c0" transform="translate\(([\d.]+) ([\d.]+)\)"', svg)
-    ring = re.findall(r'<circle class="ring" cx="([\d.]+)" cy="([\d.]+)"', svg)
-    assert ring == [marks[1]] and len(marks) == 4
-    assert "Beyond 2 concepts CDISCO: singular vectors (svd) gains little." in part
-    lines = [float(y) for y in re.findall(r'<line class="grid"[^>]* y1="([\d.]+)"', svg)]
-    labels = [float(t) / 100 for t in re.findall(r'text-anchor="end">([\d.]+) %</text>', svg)]
-    slope = (labels[-1] - labels[0]) / (lines[-1] - lines[0])
-    drawn = [labels[0] + slope * (float(y) - lines[0]) for _, y in marks]
-    assert_allclose(drawn, [s["value"] for s in line["scores"]], atol=0.06 * abs(slope))
-
-
-def curve(method: str, values: Sequence[float], knee: float | None = None) -> CurveLine:
-    scores = [ValueRecord(value=v, low=None, high=None, n=2) for v in values]
-    return CurveLine(
-        method=method, concepts=[2**i for i in range(len(values))], scores=scores, knee=knee
-    )
-
-
-def test_sentences_about_curves_without_a_knee() -> None:
-    assert knee_text(curve("pca", [0.5, 0.4, 0.3]), "lower") == (
-        "principal components (pca) has no knee: it goes on gaining up to 4 concepts."
-    )
-    assert "gains nothing by more" in knee_text(curve("pca", [0.3, 0.4, 0.5]), "lower")
-    assert "has no knee" in knee_text(curve("pca", [0.3, 0.4, 0.5]), "higher")
-    assert "too few" in knee_text(curve("pca", [0.5, 0.4]), "lower")
-
-
-def test_many_lines_are_dealt_out_over_charts_of_one_scale() -> None:
-    lines = [curve(f"m{i}", [0.1 * i + 0.2, 0.1 * i, 0.05 * i]) for i in range(8)]
-    found = curve_part(CurveRecord(title="t", metric="surrogate_distance", lines=lines))
-    assert found is not None
-    assert [len(figure["key"]) for figure in found["figures"]] == [6, 2]
-    scales = [re.findall(r'text-anchor="end">(.*?)<', str(f["svg"])) for f in found["figures"]]
-    assert scales[0] == scales[1] and scales[0][-1] == "100 %"
-    assert curve_part(CurveRecord(title="t", metric="surrogate_distance", lines=[])) is None
-
-
-# layers
-
-
-def test_layers_say_whether_the_slope_may_be_used(folder: Path, page: str) -> None:
-    part = between(page, "In the middle</h3>", "</section>")
-    rows = [cells for _, cells in rows_of(part.split("</table>")[0])]
-    assert [cells[0] for cells in rows] == ["bee", "block 2", "last layer"]
-    assert rows[0][5].startswith("✓ the slope may be used 3 seeds; asked for: 5 %")
-    assert rows[1][5].startswith("✗ do not use: the slope misses")
-    assert [cells[2].split()[0] for cells in rows] == ["2.10", "9.00", "–"]
-    assert [cells[3].split()[0] for cells in rows[:2]] == ["2.00", "2.00"]
-    assert [cells[4].split()[0] for cells in rows] == ["0.10", "7.00", "–"]
-    last = compared_scores(folder, "surrogate_error", "rebuilt")["m3-5-45"]
-    assert rows[2][3].split()[0] == f"{np.mean(last['per_seed']):.2f}"
-    assert all(cells[1] == "CDISCO: singular vectors (svd)" for cells in rows)
-    assert layers_table(LayersRecord(title="t", metric="x", rows=[], last={})) is None
-
-
-# the whole page
 
 
 def test_the_head_reads_well(page: str) -> None:
@@ -702,9 +339,8 @@ class Tags(HTMLParser):
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
-    studies = [{**study, "title": EVIL[i]} for i, study in enumerate(STUDIES)]
     page = write_run(
-        tmp_path, EVIL, word=EVIL[0], checks=2, studies=studies, metrics=METRICS[:2],
+        tmp_path, EVIL, word=EVIL[0], checks=2, metrics=METRICS[:2],
         compared_metrics=[*COMPARED[:2], COMPARED[-1]],
     ).read_text()  # fmt: skip
     tags = Tags()
@@ -716,7 +352,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     sources = [a["src"] for tag, a in tags.found if tag == "img"]
     assert sources and all(str(s).startswith("data:image/jpeg;base64,") for s in sources)
     assert not [a for _, attributes in tags.found for a in attributes if a.startswith("on")]
-    assert "{{ 7*7 }}" in unescape(page) and page.count("&lt;script&gt;") > 20
+    assert "{{ 7*7 }}" in unescape(page) and page.count("&lt;script&gt;") > 10
     ours = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     assert tags.found.count(("script", {})) == len(ours)
     for script in ours:
@@ -750,14 +386,11 @@ def test_a_run_without_stored_evidence_still_has_its_page(folder: Path, tmp_path
     assert "side by side" in page and "The concepts themselves" in page
     assert "Class by class" not in page and "The explanation and the outputs you gave" not in page
     assert "The outputs you gave:" not in page
-    for gone in ("compared.json", "findings.json"):
-        (copy / gone).unlink()
+    (copy / "compared.json").unlink()
     made = json.loads((copy / "produced.json").read_text())
     (copy / "produced.json").write_text(json.dumps({**made, "concept_cards": []}))
     bare = write_report(copy).read_text()
     assert "side by side" not in bare and "Surrogate error (SURF MAE)" in bare
-    write_record(copy / "findings.json", FindingsFile(findings=[]))
-    assert write_report(copy).read_text() == bare
 
 
 def unlimited(value: float, *nulls: float, bounds: tuple[float, float] = (0.0, math.inf)) -> Score:

@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,19 +12,24 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from support.runs.leaky_run import (
+    METRICS,
+    MODELS,
+    PLAIN,
+    REPORT,
+    N,
+    between,
+    bundles,
+    write_run,
+)
 from support.servers.browser import looks_right
-from theodolite.evidence.axes import Classes, Concepts, Policies
+from theodolite.evidence.axes import Concepts
 from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.produced import ComparedModel, Produced
-from theodolite.findings.compared import DifferenceRecord
-from theodolite.findings.leakage import CriterionRecord, FindingsFile, PairRecord
+from theodolite.evidence.produced import Produced
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
-from theodolite.report.chapters.findings import findings, p_text
 from theodolite.report.chapters.leakage import leakage_chapter
 from theodolite.report.figures.leakage import Bars, concept_bars, triangle
 from theodolite.report.figures.scales import on_two_lines, round_scale
@@ -40,93 +44,12 @@ from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.run import run_made
 
 EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</svg><b>{{ 7*7 }}")
-PLAIN = ("red body", "long horn", "wings folded over the back")
-N = 160
-
-
-def bundles(leak: float, encoding: str, seed: int, names: Sequence[str] = PLAIN,
-            classes: Sequence[str] = ("few", "most"), embedded: bool = False) -> list:  # fmt: skip
-    """Three concepts, the label says whether most are there; values that tell it beside them."""
-    random = np.random.default_rng([seed, round(100 * leak), len(encoding)])
-    z = np.random.default_rng(1).normal(size=(N, 3))
-    truth = z > 0
-    labels = (truth.sum(axis=1) > 1).astype(int)
-    logits = 2 * z + 5 * leak * (2 * labels[:, None] - 1) + 0.5 * random.normal(size=z.shape)
-    values = {"logit": logits, "hard": np.round(logits > 0), "soft": 1 / (1 + np.exp(-logits))}
-    said = ConceptEvidence(
-        values=values[encoding].astype(float), truth=truth, labels=labels,
-        concepts=Concepts(tuple(names)), classes=Classes(tuple(classes)),
-    )  # fmt: skip
-    falling = np.linspace(0.95, 0.95 - 0.4 * leak, 4)
-    corrected = InterventionEvidence(
-        right_after=random.random((N, 2, 4)) < falling, right_reference=random.random(N) < 0.97,
-        policies=Policies(("at random", names[0])),
-    )  # fmt: skip
-    if not embedded:
-        return [said, corrected]
-    vectors = random.normal(size=(N, 3, 5)) + 2 * labels[:, None, None]
-    return [said, corrected, EmbeddingEvidence(explained=said, vectors=vectors)]
-
-
-METRICS = [
-    {"name": "concept_task_leakage"},
-    {"name": "interconcept_leakage", "options": {"over": ["concepts", "pairs"]}},
-    {"name": "task_leakage_given_concept"},
-    {"name": "interconcept_leakage_given_concepts"},
-    {"name": "intervention_score"},
-]
-
-
-def write_run(folder: Path, seeds: Sequence[int], models: Sequence[tuple[str, float, str]],
-              names: Sequence[str] = PLAIN, **asked: object) -> Path:  # fmt: skip
-    """The first model is that of the verdicts, with vectors; the others are compared with it."""
-    spec = RunSpec.model_validate(
-        {"name": "leaky", "title": names[0], "evidence": ["x"], "seeds": list(seeds),
-         "metrics": METRICS, "resampling": {"resamples": 20}, **asked}
-    )  # fmt: skip
-    classes = ("few", "most") if names is PLAIN else (names[1], names[0])
-
-    def about(name: str, leak: float, encoding: str) -> dict[str, float | str]:
-        return {"weight": leak, "encoding": encoding, "remark": names[1] if leak > 0.3 else "none"}
-
-    (first, *others) = models
-    made = Produced(
-        [bundles(*first[1:], seed, names, classes, embedded=True) for seed in seeds],
-        compared=[
-            ComparedModel(
-                one[0], about(*one), [bundles(*one[1:], s, names, classes) for s in seeds]
-            )
-            for one in others
-        ],
-        about=about(*first) | {"name": first[0]},
-    )
-    write_record(folder / "run.json", run_record(spec, ""))
-    run_made(spec, made, folder)
-    return write_report(folder)
-
-
-MODELS = [("leaky", 0.6, "soft"), ("tight", 0.05, "soft"), ("loose", 0.6, "logit"),
-          ("firm", 0.05, "logit"), ("hard", 0.05, "hard")]  # fmt: skip
-REPORT = {
-    "charts": [
-        {"title": "Supervision", "metrics": ["task_leakage_given_concept", "intervention_score"],
-         "across": "weight", "lines": "encoding"},
-        {"title": "Nothing fits", "metrics": ["task_leakage_given_concept"], "across": "colour"},
-    ],
-    "shown": ["hard", "loose", "no such model"],
-}  # fmt: skip
-STUDIES = [
-    {"kind": "criterion", "title": "Loose supervision leaks more", "more": {"weight": 0.6},
-     "less": {"weight": 0.05}, "matched": ["encoding"], "paper": "It does."},
-    {"kind": "correlation", "title": "Do scores follow?", "metrics": ["concept_task_leakage"],
-     "paper": {"concept_task_leakage": [0.75, 0.0034]}},
-]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("several")
-    write_run(folder, [0, 1, 2], MODELS, report=REPORT, studies=STUDIES)
+    write_run(folder, [0, 1, 2], MODELS, report=REPORT)
     return folder
 
 
@@ -137,10 +60,6 @@ def page(folder: Path) -> str:
 
 def svgs(page: str, css: str) -> list[str]:
     return re.findall(rf'<svg class="{css}[ "].*?</svg>', page, re.DOTALL)
-
-
-def between(page: str, start: str, end: str) -> str:
-    return page.split(start, 1)[1].split(end, 1)[0]
 
 
 def upwards(svg: str) -> tuple[float, float]:
@@ -343,54 +262,6 @@ def test_models_that_are_not_there_are_named(page: str) -> None:
     assert "so not shown: no such model." in page
 
 
-def test_findings_count_pairs_and_quote_the_paper(tmp_path: Path) -> None:
-    def pair(outcome: str) -> PairRecord:
-        gap = DifferenceRecord(metric="concept_task_leakage", value=0.1, low=-0.02, high=0.2, p=0.1)
-        return PairRecord(more="a", less="b", outcome=outcome, differences=[gap])
-
-    def study(scores: str, answer: str, outcomes: list[str]) -> CriterionRecord:
-        pooled = DifferenceRecord(
-            metric="concept_task_leakage", value=0.123, low=-0.05, high=1.4, p=0.1
-        )
-        return CriterionRecord(
-            title="It leaks", scores=scores, answer=answer, paper="Surely.", pooled=[pooled],
-            pairs=[pair(one) for one in outcomes],
-        )  # fmt: skip
-
-    some = ["more"] * 7 + ["contradictory"] * 2
-    write_record(
-        tmp_path / "findings.json",
-        FindingsFile(findings=[
-            study("published", "confirmed", some),
-            study("mended", "contradicted", ["less", "contradictory", "undefined"]),
-        ]),
-    )  # fmt: skip
-    found = findings(FolderMaterial(tmp_path))
-    assert found is not None and len(found["criteria"]) == 1, "one card for both sets of scores"
-    claim = found["criteria"][0]
-    first, second = claim["answers"]
-    assert first["counts"] == "more in 7 of 9 pairs, less in 0, contradictory in 2"
-    assert second["counts"] == "more in 0 of 3 pairs, less in 1, contradictory in 1, undefined in 1"
-    assert first["power"] == "" and first["pooled"][0]["words"] == []
-    assert (first["word"], first["css"], second["css"]) == ("confirmed", "yes", "no")
-    assert first["pooled"][0]["said"] == "+12.3 [−5.0, +100.0]", "a share differs by 100 at most"
-    assert claim["paper"] == "Surely."
-    assert findings(FolderMaterial(tmp_path / "nowhere")) is None
-
-
-def test_findings_are_on_the_page(page: str) -> None:
-    part = between(page, "What the paper found", "models compared")
-    assert "Loose supervision leaks more" in part and "The paper: It does." in part
-    assert part.count('class="answer"') == 2
-    assert "More in 2 of 2 pairs, less in 0." in part
-    assert "3 seeds each; asked for: 2 points; most pairs would show " in part
-    assert 'class="zone partly"' in part and "Shaded: too small" in part
-    assert "0.75, p 0.0034" in part and p_text(0.0142) == "0.014"
-    assert "Pearson's correlation with: Accuracy lost under full intervention" in part.replace(
-        "&#39;", "'"
-    )
-
-
 class Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -404,11 +275,9 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     evil = {"charts": [{"title": EVIL[0], "metrics": ["task_leakage_given_concept"],
                         "across": "remark", "lines": "remark", "note": EVIL[1]}],
             "shown": ["other", EVIL[2]]}  # fmt: skip
-    claims = [{**STUDIES[0], "title": EVIL[0], "paper": EVIL[1], "matched": []},
-              {**STUDIES[1], "title": EVIL[2]}]  # fmt: skip
     page = write_run(
         tmp_path, [0, 1], [("main", 0.6, "soft"), ("other", 0.05, "soft")], EVIL,
-        report=evil, studies=claims,
+        report=evil,
     ).read_text()  # fmt: skip
     tags = Tags()
     tags.feed(page)

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from theodolite.conflicts.record import ConflictsFile
 from theodolite.errors import RefusedInput
-from theodolite.findings.leakage import FindingsFile
 from theodolite.run_folder.format import FORMAT_VERSION
 from theodolite.run_folder.run_file import (
     ExplainedRecord,
@@ -87,7 +86,7 @@ def test_read_record_refuses_broken_files(tmp_path: Path, inner: object) -> None
     path = tmp_path / "file.json"
     for name, key, kind in (
         ("scores", "scores", ScoresFile), ("compared", "models", ComparedFile),
-        ("findings", "findings", FindingsFile), ("conflicts", "judged", ConflictsFile),
+        ("conflicts", "judged", ConflictsFile),
         ("run", "spec", RunRecord),
     ):  # fmt: skip
         path.write_text(json.dumps(record(name, **{key: inner})))

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.run_folder.registry import build, registered
 from theodolite.run_folder.spec import Named, read_spec
 
@@ -47,13 +46,6 @@ def test_mistakes_are_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(EvidenceError, match=says) as caught:
         read_spec(path)
     assert "\n" not in str(caught.value)
-
-
-def test_protocols_of_the_project_are_good_specs() -> None:
-    files = sorted(PROTOCOLS.glob("*.yaml"))
-    protocols = [p for p in files if ".sweep" not in p.suffixes]
-    assert [p.stem for p in protocols] == [read_spec(p).name for p in protocols]
-    assert {"alignment_cub", "alignment_monumai"} <= {p.stem for p in protocols}
 
 
 def test_registered_things_are_found_by_name() -> None:

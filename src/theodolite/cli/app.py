@@ -20,21 +20,11 @@ seal_app = typer.Typer(
     help="Seals of pieces of work, for buckets that others can write to.", no_args_is_help=True
 )
 app.add_typer(seal_app, name="seal")
-accept_app = typer.Typer(
-    help="A score that is learnt from people's ratings: make it, use it, tune by it.",
-    no_args_is_help=True,
-)
-app.add_typer(accept_app, name="accept")
 protocols_app = typer.Typer(
     help="Protocols that come with the package: list, show; `run NAME` runs one.",
     invoke_without_command=True,
 )
 app.add_typer(protocols_app, name="protocols")
-findings_app = typer.Typer(
-    help="What five papers define, print and claim, and what runs and tests say of it.",
-    no_args_is_help=True,
-)
-app.add_typer(findings_app, name="findings")
 
 
 def _version(value: bool) -> None:

@@ -1,6 +1,7 @@
-"""Commands that other distributions bring, by entry points in the group ``theodolite.commands``."""
+"""Commands that other packages add, through the entry point group ``theodolite.commands``."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import typer
 
@@ -8,19 +9,33 @@ from theodolite.errors import EvidenceError
 from theodolite.plugins import entry_points, leave_out
 
 GROUP = "commands"
-PACKAGES = {
-    "study": (
-        "Ask people: make a study from a run, serve it, bring home what they said.",
-        "theodolite-study",
-        "study",
-    ),
-}
-"""Commands with a distribution of their own: their help, it, and the extra that brings it."""
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
+@dataclass(frozen=True)
+class PackageCommand:
+    """A command that a package of its own adds."""
+
+    help: str
+    install: str
+    """What to pass to `pip install`."""
+    hidden: bool = False
+
+
+REPRODUCTIONS = "theodolite-reproductions"
+PACKAGES = {
+    "study": PackageCommand(
+        "Ask people: make a study from a run, serve it, bring home what they said.",
+        "'theodolite[study]'",
+    ),
+    "findings": PackageCommand("Compare claims of five papers", REPRODUCTIONS, hidden=True),
+    "sweep": PackageCommand("Run a sensitivity analysis", REPRODUCTIONS, hidden=True),
+    "accept": PackageCommand("Train a model of human ratings", REPRODUCTIONS, hidden=True),
+}
+
+
 def add_package_commands(app: typer.Typer, ours: set[str]) -> None:
-    """Add the commands of what is installed; of what is not, one that says what to install.
+    """Add the commands of installed packages; for others, one that says what to install.
 
     Args:
         app: The program.
@@ -36,21 +51,26 @@ def add_package_commands(app: typer.Typer, ours: set[str]) -> None:
         except Exception as error:  # noqa: BLE001  whatever it is, other commands still work
             leave_out(package, GROUP, point.name, error)
             continue
-        if not isinstance(commands, typer.Typer):
-            leave_out(package, GROUP, point.name, f"{type(commands).__name__} is no typer.Typer")
+        if isinstance(commands, typer.Typer):
+            app.add_typer(commands, name=point.name)
+        elif callable(commands):
+            app.command(point.name)(commands)
+        else:
+            kind = type(commands).__name__
+            leave_out(package, GROUP, point.name, f"{kind} is no typer.Typer and no function")
             continue
-        app.add_typer(commands, name=point.name)
         names.add(point.name)
-    for name in PACKAGES.keys() - names:
-        help_text, distribution, extra = PACKAGES[name]
-        app.command(name, help=help_text, context_settings=ANYTHING)(_missing(distribution, extra))
+    for name in sorted(PACKAGES.keys() - names):
+        known = PACKAGES[name]
+        missing = app.command(name, help=known.help, hidden=known.hidden, context_settings=ANYTHING)
+        missing(_missing(known.install))
 
 
-def _missing(distribution: str, extra: str) -> Callable[[typer.Context], None]:
+def _missing(install: str) -> Callable[[typer.Context], None]:
     def says_what_to_install(context: typer.Context) -> None:
         raise EvidenceError(
-            f"theodolite {context.info_name}", f"no {distribution}", "it",
-            f"Install it: pip install 'theodolite[{extra}]'.",
+            f"theodolite {context.info_name}", "no package that adds it", "it",
+            f"Install it: pip install {install}.",
         )  # fmt: skip
 
     return says_what_to_install

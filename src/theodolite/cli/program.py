@@ -5,8 +5,7 @@ from functools import cache
 
 import typer
 
-from theodolite.cli.app import accept_app, app, data_app, findings_app, protocols_app, seal_app
-from theodolite.cli.commands.accept import accept_score, accept_train, accept_tune
+from theodolite.cli.app import app, data_app, protocols_app, seal_app
 from theodolite.cli.commands.audit import audit
 from theodolite.cli.commands.certify import certify
 from theodolite.cli.commands.codes import codes
@@ -26,15 +25,6 @@ from theodolite.cli.commands.evidence import evidence
 from theodolite.cli.commands.explain import explain
 from theodolite.cli.commands.export import export
 from theodolite.cli.commands.features import features
-from theodolite.cli.commands.findings import (
-    findings_list,
-    findings_pages,
-    findings_power,
-    findings_run,
-    findings_show,
-    findings_status,
-    findings_tables,
-)
 from theodolite.cli.commands.folders import report, sign, verify
 from theodolite.cli.commands.gate import gate
 from theodolite.cli.commands.latents import latents
@@ -43,7 +33,6 @@ from theodolite.cli.commands.plan import plan
 from theodolite.cli.commands.protocols import protocols_list, protocols_show
 from theodolite.cli.commands.run import dissect, run
 from theodolite.cli.commands.seal import seal_new
-from theodolite.cli.commands.sweep import sweep
 from theodolite.cli.package_commands import add_package_commands
 
 __all__ = ["app", "program"]
@@ -52,7 +41,6 @@ app.command()(demo)
 app.command()(metrics)
 app.command()(evidence)
 app.command()(run)
-app.command()(sweep)
 app.command()(dissect)
 app.command()(codes)
 app.command()(latents)
@@ -79,16 +67,6 @@ data_app.command("adopt")(data_adopt)
 protocols_app.callback()(protocols_list)
 protocols_app.command("show")(protocols_show)
 seal_app.command("new")(seal_new)
-accept_app.command("train")(accept_train)
-accept_app.command("score")(accept_score)
-accept_app.command("tune")(accept_tune)
-findings_app.command("list")(findings_list)
-findings_app.command("show")(findings_show)
-findings_app.command("status")(findings_status)
-findings_app.command("power")(findings_power)
-findings_app.command("run")(findings_run)
-findings_app.command("tables")(findings_tables)
-findings_app.command("pages")(findings_pages)
 
 
 @cache

@@ -85,7 +85,6 @@ __all__ = [
     "confined",
     "conflicts",
     "constant",
-    "correlation_study",
     "correlation_table",
     "dealt_out",
     "explainer",
@@ -97,7 +96,6 @@ __all__ = [
     "image_exposure_index",
     "inner",
     "latents_of_both_signs",
-    "leakage_criterion",
     "load_explanations",
     "marked_html",
     "mask_folder",
@@ -121,14 +119,12 @@ __all__ = [
     "read_text_material",
     "read_vocabulary",
     "read_yaml",
-    "sanity_check",
     "save_explanations",
     "sha256_of",
     "silent",
     "study_texts",
     "summary",
     "table",
-    "tabular_toy",
     "token_predicates",
     "token_surrogate",
     "total",
@@ -143,6 +139,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from theodolite.certification.foreign import Foreign, dealt_out
+    from theodolite.comparison.activation_bands import precision_by_band
     from theodolite.conflicts.matrix import conflicts
     from theodolite.datasets.concept_data import ConceptData
     from theodolite.datasets.folder import folder
@@ -151,7 +148,6 @@ if TYPE_CHECKING:
     from theodolite.datasets.masks.mask_folder import mask_folder
     from theodolite.datasets.masks.stored_maps_writer import write_maps
     from theodolite.datasets.shapes import write_shapes
-    from theodolite.datasets.tabular_toy import tabular_toy
     from theodolite.datasets.votes.table import vote_table
     from theodolite.errors import EvidenceError, RefusedInput
     from theodolite.evidence.axes import (
@@ -205,10 +201,6 @@ if TYPE_CHECKING:
     from theodolite.explainers.discovery.importance import gradient_importance
     from theodolite.explainers.discovery.methods import METHODS
     from theodolite.explainers.saliency.methods import explainer
-    from theodolite.findings.activation_bands import precision_by_band
-    from theodolite.findings.correlation import correlation_study
-    from theodolite.findings.criterion import leakage_criterion
-    from theodolite.findings.sanity import sanity_check
     from theodolite.io.arrays import read_npy, read_npz, read_safetensors
     from theodolite.io.paths import confined, sha256_of
     from theodolite.io.pictures import read_mask, read_picture
@@ -252,6 +244,7 @@ else:
         "theodolite",
         {
             "certification.foreign": "Foreign dealt_out",
+            "comparison.activation_bands": "precision_by_band",
             "conflicts.matrix": "conflicts",
             "datasets.concept_data": "ConceptData",
             "datasets.folder": "folder",
@@ -260,7 +253,6 @@ else:
             "datasets.masks.mask_folder": "mask_folder",
             "datasets.masks.stored_maps_writer": "write_maps",
             "datasets.shapes": "write_shapes",
-            "datasets.tabular_toy": "tabular_toy",
             "datasets.votes.table": "vote_table",
             "errors": "EvidenceError RefusedInput",
             "evidence.axes": ("Classes Concepts Latents NamedAxis Parts Predicates Samples Units"),
@@ -296,10 +288,6 @@ else:
             "explainers.discovery.importance": "gradient_importance",
             "explainers.discovery.methods": "METHODS",
             "explainers.saliency.methods": "explainer",
-            "findings.activation_bands": "precision_by_band",
-            "findings.correlation": "correlation_study",
-            "findings.criterion": "leakage_criterion",
-            "findings.sanity": "sanity_check",
             "io.arrays": "read_npy read_npz read_safetensors",
             "io.paths": "confined sha256_of",
             "io.pictures": "read_mask read_picture",

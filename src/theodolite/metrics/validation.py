@@ -89,7 +89,7 @@ def _read(path: Path | None) -> Mapping[str, ValidationSummary]:
 
 def _summary(name: str, entry: Mapping[str, Any]) -> ValidationSummary:
     lists = ("failures", "representations")
-    values = {key: tuple(value) if key in lists else value for key, value in entry.items()}
+    values: dict[str, Any] = {k: tuple(v) if k in lists else v for k, v in entry.items()}
     values["powers"] = tuple((samples, effect) for samples, effect in entry["powers"])
     return ValidationSummary(metric=name, **values)
 

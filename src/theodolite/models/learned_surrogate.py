@@ -99,7 +99,7 @@ def fit_learned_surrogate(
     """
     import torch  # noqa: PLC0415
 
-    from theodolite.models.bottlenecks.schedules import one_thread_if  # noqa: PLC0415
+    from theodolite.models.schedules import one_thread_if  # noqa: PLC0415
 
     _check({"projections": projections, "outputs": outputs, "head": head, "bias": bias})
     settings = settings or LearnedSurrogateSettings()

@@ -15,7 +15,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
-from theodolite.pipelines.acceptance.embedding import StandsIn, embedder_for
+from theodolite.pipelines.embedding import StandsIn, embedder_for
 from theodolite.pipelines.features import weights_digest
 from theodolite.subject import Claim, Subject
 

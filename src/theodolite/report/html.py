@@ -11,11 +11,8 @@ from theodolite.report.chapters.attributions import attribution_rows
 from theodolite.report.chapters.compared import compared_chapter
 from theodolite.report.chapters.conflicts import conflicts_chapter
 from theodolite.report.chapters.faithfulness import faithfulness_chapter
-from theodolite.report.chapters.findings import findings
 from theodolite.report.chapters.leakage import leakage_chapter
-from theodolite.report.chapters.lookalikes import lookalikes_chapter
 from theodolite.report.chapters.saliency import saliency_chapter
-from theodolite.report.chapters.techniques import techniques_chapter
 from theodolite.report.chapters.units import units_chapter
 from theodolite.report.contents import chapter, stand_in_chapter
 from theodolite.report.examples import examples, examples_part
@@ -29,6 +26,7 @@ from theodolite.report.page import write_page
 from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
 from theodolite.results import Failed, Score
+from theodolite.run_folder.chapters import installed_chapters
 from theodolite.run_folder.headlines import headline_scores, verdicts_of
 from theodolite.run_folder.scores_file import ComparedRecord, UnansweredRecord
 from theodolite.run_folder.spec import RunSpec
@@ -95,9 +93,11 @@ def _chapters_of(
         "acceptance": acceptance_chapter(material, spec, scores, models),
         "saliency": saliency_chapter(material, spec, models),
         "compared": compared_chapter(models, spec),
-        "techniques": techniques_chapter(material),
-        "findings": findings(material),
-        "lookalikes": lookalikes_chapter(material, spec, models),
+        "sections": [
+            section
+            for chapters in installed_chapters()
+            for section in chapters.render(material, models)
+        ],
         "grids": [table for table in tables if table is not None],
     }
 

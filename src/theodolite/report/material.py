@@ -14,7 +14,6 @@ from theodolite.conflicts.matrix import folder_conflicts
 from theodolite.conflicts.record import ConflictsFile
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load
-from theodolite.findings.leakage import read_findings
 from theodolite.io.paths import confined
 from theodolite.io.pictures import picture_from, read_picture
 from theodolite.io.tables import (
@@ -112,10 +111,6 @@ class RunMaterial(ABC):
         """Files with pictures of samples by row, in order."""
         return []
 
-    def studies(self) -> list[Any]:
-        """What studies over its models came to."""
-        return []
-
     def compared(self) -> list[ComparedRecord]:
         """The models of a run, the one of the verdicts first; none if it has only that."""
         return []
@@ -186,10 +181,6 @@ class FolderMaterial(RunMaterial):
         """Files ``pictures/sample-….jpg``."""
         files = sorted((self.folder / "pictures").glob("sample-*.jpg"))
         return [f"pictures/{file.name}" for file in files]
-
-    def studies(self) -> list[Any]:
-        """The file ``findings.json``."""
-        return list(read_findings(self.folder))
 
     def compared(self) -> list[ComparedRecord]:
         """The file ``compared.json``."""

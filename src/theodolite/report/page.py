@@ -71,11 +71,18 @@ def page_text(
     )
 
 
-def templates() -> jinja2.Environment:
-    """Our templates. Every text that they are filled with is escaped."""
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
-    )
+def templates(more: jinja2.BaseLoader | None = None) -> jinja2.Environment:
+    """Our templates, and those of another package. Every text that they are filled with is
+    escaped."""
+    ours = jinja2.FileSystemLoader(TEMPLATES)
+    loader = ours if more is None else jinja2.ChoiceLoader([more, ours])
+    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+
+
+def render_template(name: str, content: dict[str, Any], more: jinja2.BaseLoader) -> Markup:
+    """Return a section that another package adds to a page."""
+    text = templates(more).get_template(name).render(content)
+    return Markup(text)  # noqa: S704  every text in it is escaped
 
 
 def _with_pictures(page: str, pictures: Sequence[str]) -> str:

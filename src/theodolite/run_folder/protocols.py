@@ -1,14 +1,20 @@
-"""The protocols that come with the package: specs and sweeps by name."""
+"""Protocols of installed packages: specs and sweeps by name.
+
+A package adds a folder of YAML files through the entry point group ``theodolite.protocols``: the
+name of a package that has them.
+"""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from theodolite.errors import RefusedInput
 from theodolite.io.text import read_yaml
+from theodolite.plugins import entry_points, leave_out
 from theodolite.run_folder.spec import RunSpec
 
-PROTOCOLS = Path(__file__).parent / "protocol_files"
+GROUP = "protocols"
 READS = ("root", "weights", "pooled", "archive", "class_names")
 """Arguments that name a place in the data."""
 SHORT = 100
@@ -17,7 +23,7 @@ SHORT = 100
 
 @dataclass(frozen=True)
 class Protocol:
-    """A spec or a sweep of the package."""
+    """A spec or a sweep of a package."""
 
     name: str
     title: str
@@ -33,29 +39,36 @@ class Protocol:
 
 
 def protocols() -> tuple[Protocol, ...]:
-    """The protocols that come with the package, by name.
+    """Return the protocols of installed packages, by name."""
+    return tuple(_protocol(path) for _, path in sorted(protocol_files().items()))
 
-    >>> protocols()[2].name, protocols()[2].data
-    ('accepted_text_variants', ('minilm_int8', 'votes_text_explanations'))
-    """
-    return tuple(_protocol(path) for path in sorted(PROTOCOLS.glob("*.yaml")))
+
+@cache
+def protocol_files() -> dict[str, Path]:
+    """Return the files of protocols by name."""
+    files: dict[str, Path] = {}
+    for package, point in entry_points(GROUP):
+        try:
+            folder = Path(str(point.load().__file__)).parent
+        except Exception as error:  # noqa: BLE001  other packages still work
+            leave_out(package, GROUP, point.name, error)
+            continue
+        files |= {path.name.removesuffix(".yaml"): path for path in folder.glob("*.yaml")}
+    return files
 
 
 def protocol_file(name: Path | str) -> Path:
-    """A file, or the package's protocol of that name where there is no such file.
-
-    >>> protocol_file("alignment_monumai").name
-    'alignment_monumai.yaml'
-    """
+    """Return a file, or the protocol of that name where there is no such file."""
     path = Path(name)
     if path.exists():
         return path
-    known = {file.name.removesuffix(".yaml"): file for file in PROTOCOLS.glob("*.yaml")}
+    known = protocol_files()
     stem = path.name.removesuffix(".yaml")
     if stem in known:
         return known[stem]
+    hint = "" if known else "Install them: pip install theodolite-reproductions."
     raise RefusedInput(
-        "protocol", repr(str(name)), "a file, or a name that `theodolite protocols` lists"
+        "protocol", repr(str(name)), "a file, or a name that `theodolite protocols` lists", hint
     )
 
 

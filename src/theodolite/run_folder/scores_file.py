@@ -31,15 +31,15 @@ from theodolite.run_folder.detail_records import (
     written,
 )
 from theodolite.run_folder.run_file import Record, RunRecord, read_record, write_record
-from theodolite.run_folder.spec import subject_of
+from theodolite.run_folder.spec import Filter, subject_of
 from theodolite.subject import Subject
 from theodolite.verdicts.answers import MissingScore
 
 __all__ = [
     "ComparedFile", "ComparedRecord", "DetailRecord", "DoubtRecord", "FailedRecord", "FaultRecord",
     "IntervalRecord", "NullRecord", "ScoreRecord", "ScoresFile", "UnansweredRecord",
-    "VerdictRecord", "numbers", "read_failed", "read_scores", "read_subject", "score_named",
-    "score_of", "score_record", "scores_file", "write_scores", "written",
+    "VerdictRecord", "matches", "numbers", "read_failed", "read_scores", "read_subject",
+    "score_named", "score_of", "score_record", "scores_file", "write_scores", "written",
 ]  # fmt: skip
 
 
@@ -361,3 +361,11 @@ def read_subject(folder: Path) -> Subject:
     if subject is not None:
         return subject
     return subject_of(read_record(folder / "run.json", RunRecord).spec)
+
+
+def matches(model: ComparedRecord, conditions: Filter) -> bool:
+    """Return whether a model has the attributes that a filter names."""
+    return all(
+        k in model.about and model.about[k] in (v if isinstance(v, list) else [v])
+        for k, v in conditions.items()
+    )

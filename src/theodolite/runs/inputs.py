@@ -15,6 +15,7 @@ from theodolite.evidence.workers import Workers
 from theodolite.io.paths import confined
 from theodolite.io.stores import Store
 from theodolite.metrics.catalogue import find_metric
+from theodolite.run_folder.chapters import check_studies
 from theodolite.run_folder.folder import apart_from
 from theodolite.run_folder.headlines import requests_named
 from theodolite.run_folder.registry import build
@@ -54,7 +55,8 @@ def check_apart(spec: RunSpec, at: Places, engine: Engine) -> None:
 
 
 def check_names(spec: RunSpec) -> None:
-    """Refuse scores that there are not."""
+    """Refuse scores and studies that there are not."""
+    check_studies(spec)
     requests = requests_named(spec.metrics)
     requests_named(spec.compared_metrics)
     for question, headline in spec.headlines.items():

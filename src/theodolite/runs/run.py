@@ -18,9 +18,9 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, Progress, silent
 from theodolite.evidence.shards import by_class
 from theodolite.evidence.workers import Workers
-from theodolite.findings.leakage import write_findings
 from theodolite.io.arrays import write_safetensors
 from theodolite.io.tables import write_parquet
+from theodolite.run_folder.chapters import installed_chapters
 from theodolite.run_folder.explained import explained_record
 from theodolite.run_folder.folder import check_folder, no_linked_pieces, prepare_folder
 from theodolite.run_folder.format import FINDINGS, PRODUCED
@@ -198,17 +198,7 @@ def run_made(
     answers = answer_made(spec, evidence, progress) if scored is None else scored
     answers = replace(answers, subject=produced.subject or subject_of(spec))
     write_scores(out / "scores.json", scores_file_of(spec, answers))
-    failures: list[str] = []
-    if produced.compared or spec.studies:
-        for other in produced.compared:
-            save_compared(other, spec, out)
-        records, failures = compared_records(
-            spec, answers, produced.about, produced.compared, progress
-        )
-        if produced.compared:
-            write_record(out / "compared.json", ComparedFile(models=records))
-        firsts = [evidence[0], *(other.evidence[0] for other in produced.compared)]
-        write_findings(out / FINDINGS, spec, records, firsts, produced.tables)
+    failures = _write_compared(spec, produced, answers, evidence[0], out, progress)
     columns = per_sample(answers.requests, evidence[0])
     write_parquet(out / "per_sample.parquet", columns)
     disagree = conflicts_of_run(spec, (answers.scores, answers.subject), columns, evidence[0])
@@ -232,6 +222,29 @@ def run_made(
     )
     write_record(out / PRODUCED, made_record)
     return answers
+
+
+def _write_compared(
+    spec: RunSpec,
+    produced: Produced,
+    answers: AuditAnswers,
+    evidence: Sequence[Evidence],
+    out: Path,
+    progress: Progress,
+) -> list[str]:
+    """Write the compared models and the studies over all models; return what failed."""
+    if not produced.compared and not spec.studies:
+        return []
+    for other in produced.compared:
+        save_compared(other, spec, out)
+    records, failures = compared_records(spec, answers, produced.about, produced.compared, progress)
+    if produced.compared:
+        write_record(out / "compared.json", ComparedFile(models=records))
+    if spec.studies:
+        firsts = [evidence, *(other.evidence[0] for other in produced.compared)]
+        for chapters in installed_chapters():
+            chapters.write(out / FINDINGS, spec, records, firsts, produced.tables)
+    return failures
 
 
 def answer_made(

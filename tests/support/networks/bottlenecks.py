@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.models.bottlenecks.model import build
-from theodolite.models.bottlenecks.settings import BottleneckSettings, LabelledFeatures
-from theodolite.models.bottlenecks.trained import (
+from theodolite_reproductions.bottlenecks.model import build
+from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabelledFeatures
+from theodolite_reproductions.bottlenecks.trained import (
     ConceptValues,
     TrainedBottleneck,
     intervention_values,

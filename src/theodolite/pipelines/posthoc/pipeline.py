@@ -10,6 +10,7 @@ import numpy as np
 
 from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.errors import EvidenceError
+from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Produced, WorkContext
 from theodolite.io.arrays import read_npy
 from theodolite.io.paths import sha256_of
@@ -35,7 +36,6 @@ from theodolite.pipelines.posthoc.network import (
     own_answers,
     subject_of,
 )
-from theodolite.pipelines.posthoc.studies import stacked, study_tables
 from theodolite.pipelines.posthoc.units import unit_evidence_of
 
 
@@ -58,8 +58,6 @@ class PosthocPipeline:
     """Share of the training pictures that choose among the settings; the test set never does."""
     units: bool = False
     """Also ask what the layer's units detect, where the data set has masks."""
-    studies: bool = False
-    """Also make the tables that tell of paper 000's further claims and open choices."""
     setting_seeds: bool = False
     """Also try every setting with every seed; the first seed's trials choose in any case."""
 
@@ -101,9 +99,8 @@ class PosthocPipeline:
         answers = own or fitted_answers(work.features, data, work.train, context.cache)
         bundles = [evidence_of(data, work, model, answers) for model in models]
         tables: dict[str, Any] = {"settings": settings_table(tried, best)}
-        if self.studies:
-            tables |= study_tables(data, work, models, bundles, answers, context.seeds)
-        if self.studies or self.setting_seeds:
+        tables |= self.more_tables(data, work, models, bundles, answers, context.seeds)
+        if self.setting_seeds:
             tables["setting_seeds"] = self._setting_seeds(data, work, context, tried)
         if self.units and (unit_result := unit_evidence_of(data, work.maps, context.seeds[0])):
             bundles[0].append(unit_result[0])
@@ -125,6 +122,18 @@ class PosthocPipeline:
             subject=subject_of(answers, data, self.backbone),
             claim=claim_of(data),
         )
+
+    def more_tables(
+        self,
+        data: ConceptData,
+        work: PostHocInputs,
+        models: Sequence[PosthocBottleneck],
+        bundles: Sequence[Sequence[Evidence]],
+        answers: NetworkOutputs | None,
+        seeds: Sequence[int],
+    ) -> dict[str, Any]:
+        """Return further tables of the run, by name; a pipeline built on this one has some."""
+        return {}
 
     def _prepare(
         self, data: ConceptData, backbone: Backbone, context: WorkContext
@@ -184,7 +193,7 @@ class PosthocPipeline:
             own = self._try_settings(data, work, context, seed) if number else tried
             columns = settings_table(own, max(own, key=lambda setting: own[setting][0]))
             parts.append({"seed": [seed] * len(own)} | {n: list(c) for n, c in columns.items()})
-        return stacked(parts)
+        return {name: [value for part in parts for value in part[name]] for name in parts[0]}
 
     def _try_settings(
         self, data: ConceptData, work: PostHocInputs, context: WorkContext, seed: int

@@ -8,11 +8,9 @@ import numpy as np
 
 from theodolite.evidence.base import of_kind
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.findings.vote_correlations import VoteCorrelationRow, VoteCorrelationsRecord
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
-from theodolite.report.chapters.decisions import correlation_size
 from theodolite.report.figures.bars import columns as column_figure
 from theodolite.report.figures.lines import PlotLine, Point, chart
 from theodolite.report.material import RunMaterial
@@ -42,7 +40,6 @@ CEILING = {
 }
 """What a person reaches against other people."""
 BINS = 8
-SURE = 0.05
 Models = Sequence[ComparedRecord]
 
 
@@ -62,7 +59,6 @@ def acceptance_chapter(
         "predicted": _learned_scores(scores, models, spec),
         "calibration": _calibration(evidence),
         "examples": _examples(material),
-        "correlations": _correlations(material),
         "level": f"{100 * spec.resampling.level:g} %",
     }
 
@@ -236,56 +232,3 @@ def _examples(material: RunMaterial) -> list[dict[str, Any]]:
         for title, rows in chosen
         if len(rows)
     ]
-
-
-def _correlations(material: RunMaterial) -> list[dict[str, Any]]:
-    return [
-        _table(study) for study in material.studies() if isinstance(study, VoteCorrelationsRecord)
-    ]
-
-
-def _table(record: VoteCorrelationsRecord) -> dict[str, Any]:
-    rows: dict[tuple[str, str], dict[str, VoteCorrelationRow]] = {}
-    for row in record.rows:
-        rows.setdefault((row.votes, row.measure), {})[row.method] = row
-    return {
-        "title": record.title,
-        "aggregate": record.aggregate,
-        "n": len(record.rows),
-        "asked": next((correlation_size(r.decision.effect) for r in record.rows if r.decision), ""),
-        "rows": [
-            {
-                "votes": votes,
-                "measure": measure,
-                "cells": [_coefficient(of.get(method)) for method in ("pearson", "spearman")],
-            }
-            for (votes, measure), of in rows.items()
-        ],
-    }
-
-
-def _coefficient(row: VoteCorrelationRow | None) -> dict[str, Any]:
-    if row is None or row.r is None:
-        return {"value": "–", "between": "", "p": "", "sure": False, "power": ""}
-    known = row.low is not None and row.high is not None
-    p = row.corrected_p
-    return {
-        "value": f"{row.r:.2f}".replace("-", "−"),
-        "between": f"{row.low:.2f} to {row.high:.2f}".replace("-", "−") if known else "",
-        "p": "" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}",
-        "sure": p is not None and p < SURE,
-        "power": _power(row),
-    }
-
-
-def _power(row: VoteCorrelationRow) -> str:
-    """What is to be said beside a correlation that is not sure."""
-    decision = row.decision
-    if decision is None or decision.answer in ("confirmed", "contradicted"):
-        return ""
-    if decision.detectable is None:
-        return decision.answer
-    seen = correlation_size(decision.detectable)
-    if decision.answer == "not there":
-        return f"within ±{correlation_size(decision.effect)}"
-    return f"{decision.answer}: {seen} or more would be seen"

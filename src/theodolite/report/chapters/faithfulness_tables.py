@@ -1,15 +1,13 @@
-"""Tables of faithfulness: methods side by side, layers in the middle."""
+"""Tables of faithfulness: methods side by side."""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from theodolite.findings.faithfulness import LayerRow, LayersRecord, ValueRecord
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
-from theodolite.report.chapters.decisions import power_text
-from theodolite.report.words import method_text, metric_interval, metric_text, value_text
+from theodolite.report.words import method_text, value_text
 from theodolite.results import Score
 from theodolite.run_folder.scores_file import ComparedRecord, score_of
 from theodolite.run_folder.spec import RunSpec
@@ -23,9 +21,6 @@ COLUMNS = {
 }
 """In the order in which a spec lists the paper's figures."""
 SORTED_BY = "surrogate_distance"
-
-
-# methods side by side
 
 
 def linear_score(model: ComparedRecord, metric: str) -> Score | None:
@@ -126,53 +121,3 @@ def _paper_text(printed: float | None) -> str:
 
 def _minus(text: str) -> str:
     return text.replace("-", "−")
-
-
-# layers in the middle
-
-
-def layers_table(record: LayersRecord) -> dict[str, Any] | None:
-    """What the slope says of each layer, what it misses, and the last layer beside it."""
-    if not record.rows:
-        return None
-    metric = catalogue().get(record.metric)
-    rows = [
-        {
-            "layer": row.layer,
-            "method": method_text(row.method),
-            "cells": [
-                _of_layer(row.by_slope, record.metric),
-                _of_layer(row.rebuilt, record.metric),
-                _of_layer(row.missed, "linearisation_error"),
-            ],
-            "usable": row.usable,
-            "judged": _slope_text(row),
-            "power": power_text(row.decision, lambda share: f"{100 * share:.2g} %"),
-        }
-        for row in record.rows
-    ]
-    return {
-        "title": record.title,
-        "metric": record.metric if metric is None else metric.title,
-        "rows": rows,
-        "last": [
-            (method_text(method), _of_layer(value, record.metric))
-            for method, value in record.last.items()
-        ],
-    }
-
-
-def _slope_text(row: LayerRow) -> tuple[str, str]:
-    """Whether the slope may be used: how it is marked, and in words."""
-    if row.usable:
-        return "yes", "✓ the slope may be used"
-    answer = "contradicted" if row.decision is None else row.decision.answer
-    if answer == "contradicted":
-        return "no", "✗ do not use: the slope misses half of what it measures, or more"
-    if answer == "not there":
-        return "no", "✗ do not use: the slope misses about half of what it measures"
-    return "cannot-tell", f"? do not rely on it: {answer}, it may miss half of what it measures"
-
-
-def _of_layer(value: ValueRecord, metric: str) -> tuple[str, str]:
-    return metric_text(value.value, metric), metric_interval(value.low, value.high, metric)

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.findings.leakage import SCORES
 from theodolite.report.chapters.leakage_models import ReportModel, shown_models
 from theodolite.report.chapters.leakage_samples import activation_panels, vector_panels
 from theodolite.report.figures.leakage import Bars, concept_bars, shades, triangle
@@ -27,6 +26,11 @@ MOST_CONCEPTS = 20
 MOST_MODELS = 6
 WORST_PAIRS = 10
 PAIRED = ("interconcept_leakage", "interconcept_leakage_given_concepts")
+SCORES = {
+    "published": ("concept_task_leakage", "interconcept_leakage"),
+    "mended": ("task_leakage_given_concept", "interconcept_leakage_given_concepts"),
+}
+"""The two scores of leakage that are drawn concept by concept: as published, and as corrected."""
 MENDED_TASK = SCORES["mended"][0]
 
 

@@ -1,4 +1,4 @@
-"""The part of a report about maps of relevance: methods ranked, their maps, how scores agree."""
+"""The part of a report about maps of relevance: methods ranked, and their maps."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,9 @@ import numpy as np
 
 from theodolite.evidence.base import of_kind
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
-from theodolite.findings.score_correlations import ScoreCorrelationsRecord, ScorePairRecord
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
-from theodolite.report.chapters.decisions import correlation_size, power_text
 from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import (
     Annotation,
@@ -39,7 +37,6 @@ MAIN = {
     "sparseness": "sparseness (%)",
 }
 """Columns of the ranking, in words that fit a narrow head."""
-SURE = 0.05
 FIRST_METHODS = 4
 """Whose maps are seen at once: the one of the verdicts and the best others."""
 
@@ -57,7 +54,6 @@ def saliency_chapter(
         "ranking": _ranking(ordered, models[0], spec, seconds),
         "removals": _by_removal(ordered, models[0], spec),
         "maps": _maps(material, [m for m, _ in ordered], models[0], spec),
-        "agreement": _agreement(material),
         "level": f"{100 * spec.resampling.level:g} %",
     }
 
@@ -203,76 +199,6 @@ def _picture(evidence: SaliencyEvidence, picture: EmbeddedPicture, row: int) -> 
     sure = "" if evidence.clean is None else f"{100 * float(evidence.clean[row]):.0f} %"
     drawing = tile(picture, f"sample-tile-{row}", words, annotation=annotation)
     return {"tile": drawing, "predicted": name, "sure": sure}
-
-
-# how scores agree
-
-
-def _agreement(material: RunMaterial) -> list[dict[str, Any]]:
-    studies = material.studies()
-    return [_matrix(study) for study in studies if isinstance(study, ScoreCorrelationsRecord)]
-
-
-def _matrix(record: ScoreCorrelationsRecord) -> dict[str, Any]:
-    """Each score against each, below the diagonal."""
-    pairs = {(pair.first, pair.second): pair for pair in record.pairs}
-    rows = []
-    for i, second in enumerate(record.names[1:], start=1):
-        cells = [_pair(pairs.get((first, second))) for first in record.names[:i]]
-        rows.append({"name": second, "cells": cells})
-    return {
-        "title": record.title,
-        "columns": record.names[:-1],
-        "rows": rows,
-        "explanations": record.explanations,
-        "methods": record.methods,
-        "says": _agreement_sentence(record.pairs),
-        "seen": _seen_text(record.pairs),
-    }
-
-
-def _pair(pair: ScorePairRecord | None) -> dict[str, Any]:
-    if pair is None or pair.r is None:
-        return {"value": "–", "between": "", "sure": False, "power": ""}
-    known = pair.low is not None and pair.high is not None
-    power = power_text(pair.decision, correlation_size, "pictures or methods")
-    return {
-        "power": "" if pair.decision is None else f"{pair.decision.answer}: {power}",
-        "value": _minus(f"{pair.r:.2f}"),
-        "between": _minus(f"{pair.low:.2f} to {pair.high:.2f}") if known else "",
-        "sure": pair.corrected_p is not None and pair.corrected_p < SURE,
-    }
-
-
-def _agreement_sentence(pairs: Sequence[ScorePairRecord]) -> str:
-    """Of how many pairs something is sure, in a sentence."""
-    sure = [p for p in pairs if _pair(p)["sure"]]
-    along = [p for p in sure if (p.r or 0) > 0]
-    against = len(sure) - len(along)
-    text = (
-        f"Of {len(pairs)} pairs of scores {len(along)} surely go together, {against} surely go "
-        f"against each other"
-    )
-    decisions = [p.decision for p in pairs if p.decision is not None]
-    answers = [decision.answer for decision in decisions]
-    if not answers:
-        return f"{text}, and of {len(pairs) - len(sure)} neither is sure."
-    absent, few = answers.count("not there"), answers.count("too few repeats")
-    effect = correlation_size(decisions[0].effect)
-    text += f", {absent} surely do neither (within ±{effect})"
-    text += f", and for {few} there are too few pictures or methods to see {effect}"
-    left = len(pairs) - len(sure) - absent - few
-    return f"{text}; {left} cannot be told." if left else f"{text}."
-
-
-def _seen_text(pairs: Sequence[ScorePairRecord]) -> str:
-    """From which correlation on the pairs would have been sure; of the best and the worst."""
-    known = [p.decision.detectable for p in pairs if p.decision and p.decision.detectable]
-    if not known:
-        return ""
-    fewest = min(p.decision.repeats for p in pairs if p.decision)
-    ends = " to ".join(dict.fromkeys(correlation_size(end) for end in (min(known), max(known))))
-    return f"With {fewest} pictures or methods, whichever are fewer, {ends} or more would be seen."
 
 
 def _minus(text: str) -> str:

@@ -1,0 +1,1 @@
+"""Reproduce five papers: their claims, protocols, models and kept results."""

@@ -1,0 +1,1 @@
+"""Predict human ratings of explanations from their content."""

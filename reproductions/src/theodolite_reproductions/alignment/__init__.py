@@ -1,0 +1,1 @@
+"""Tables for claims about concept alignment (Aysel et al., 2025)."""

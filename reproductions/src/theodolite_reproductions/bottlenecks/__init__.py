@@ -1,0 +1,1 @@
+"""Train concept bottlenecks for claims about leakage (Parisini et al., 2025)."""

@@ -1,0 +1,1 @@
+"""Sections that protocols add to a report."""

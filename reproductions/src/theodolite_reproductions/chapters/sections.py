@@ -1,0 +1,70 @@
+"""Studies that protocols add to runs, and the sections that show them in reports."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from theodolite.evidence.base import Evidence
+from theodolite.report.material import FolderMaterial, RunMaterial
+from theodolite.report.page import render_template
+from theodolite.run_folder.chapters import Tables
+from theodolite.run_folder.scores_file import ComparedRecord
+from theodolite.run_folder.spec import RunSpec
+from theodolite_reproductions.chapters.faithfulness import faithfulness_studies
+from theodolite_reproductions.chapters.findings import findings
+from theodolite_reproductions.chapters.lookalikes import lookalikes_chapter
+from theodolite_reproductions.chapters.score_agreement import score_agreement
+from theodolite_reproductions.chapters.techniques import techniques_chapter
+from theodolite_reproductions.chapters.vote_correlations import vote_correlation_tables
+from theodolite_reproductions.findings.leakage import read_findings, write_findings
+from theodolite_reproductions.findings.specs import KINDS, parse_studies
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+
+
+class ProtocolChapters:
+    """Studies of the protocols: see ``theodolite.run_folder.chapters.Chapters``."""
+
+    kinds = KINDS
+
+    def check(self, spec: RunSpec) -> None:
+        """Raise an error if the spec has a study with wrong settings."""
+        parse_studies(spec)
+
+    def write(
+        self,
+        path: Path,
+        spec: RunSpec,
+        models: Sequence[ComparedRecord],
+        evidence: Sequence[Sequence[Evidence]],
+        tables: Tables,
+    ) -> None:
+        """Compute the studies of a spec and write them to a file."""
+        write_findings(path, spec, models, evidence, tables)
+
+    def render(self, material: RunMaterial, models: Sequence[ComparedRecord]) -> list[str]:
+        """Return the sections of a report."""
+        if not isinstance(material, FolderMaterial):
+            return []
+        studies = read_findings(material.folder)
+        found = findings(studies)
+        if found is not None:
+            found["lookalikes"] = lookalikes_chapter(studies, material, models)
+        contents: dict[str, Any] = {
+            "faithfulness_studies.html.j2": {"faithfulness": faithfulness_studies(studies)},
+            "score_agreement.html.j2": {"matrices": score_agreement(studies)},
+            "vote_correlations.html.j2": {"tables": vote_correlation_tables(studies)},
+            "techniques.html.j2": {"techniques": techniques_chapter(studies)},
+            "findings.html.j2": {"findings": found},
+        }
+        loader = jinja2.FileSystemLoader(TEMPLATES)
+        return [
+            render_template(name, content, loader)
+            for name, content in contents.items()
+            if any(content.values())
+        ]
+
+
+CHAPTERS = ProtocolChapters()

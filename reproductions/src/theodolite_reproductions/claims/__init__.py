@@ -1,0 +1,1 @@
+"""Register the claims of the papers and compare them with runs."""

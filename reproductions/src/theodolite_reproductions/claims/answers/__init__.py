@@ -1,0 +1,1 @@
+"""Read answers to claims from runs."""

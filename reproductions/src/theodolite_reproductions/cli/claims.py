@@ -1,0 +1,236 @@
+"""Commands about the ledger of the five papers."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
+
+from theodolite.cli.options import Cache, Json, Quiet
+from theodolite.errors import RefusedInput
+
+if TYPE_CHECKING:
+    from theodolite_reproductions.claims.results import ResultFile
+    from theodolite_reproductions.claims.status import EntryStatus
+
+Results = Annotated[
+    Path | None, typer.Option(help="A folder of sealed answers, instead of those of the package.")
+]
+
+
+def findings_list(
+    paper: Annotated[str | None, typer.Option(help="Of this paper only: 000 to 004.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="Of this kind only, such as finding or definition.")
+    ] = None,
+    verdict: Annotated[
+        str | None, typer.Option(help="With this verdict or state only, such as open.")
+    ] = None,
+    results: Results = None,
+    as_json: Json = False,
+) -> None:
+    """List what five papers define, print and claim, with verdicts."""
+    from theodolite.cli.tables import print_table
+    from theodolite_reproductions.claims.status import STATES
+    from theodolite_reproductions.claims.verdict import Word
+
+    known = _known(results)
+    _check("paper", paper, {status.entry.paper for status in known})
+    _check("kind", kind, {status.entry.kind for status in known})
+    _check("verdict", verdict, {*get_args(Word), *STATES})
+    chosen = [
+        status
+        for status in known
+        if paper in (None, status.entry.paper)
+        and kind in (None, status.entry.kind)
+        and verdict in (None, status.state, _word(status))
+    ]
+    if as_json:
+        typer.echo(json.dumps([_as_json(status) for status in chosen], indent=1))
+        return
+    rows = [(s.entry.id, s.entry.kind, s.entry.states, s.headline) for s in chosen]
+    print_table(("entry", "kind", "what it says", "verdict"), rows)
+
+
+def findings_show(
+    name: Annotated[str, typer.Argument(help="The id of an entry, such as P003-F0-05.")],
+    results: Results = None,
+    as_json: Json = False,
+) -> None:
+    """Show an entry: its place, the paper's figures and ours, every cell, what decides it."""
+    from theodolite.cli.tables import print_table
+    from theodolite_reproductions.claims import words
+    from theodolite_reproductions.claims.ledger import ledger
+
+    chosen = ledger().entry(name)
+    status = next(status for status in _known(results) if status.entry == chosen)
+    if as_json:
+        typer.echo(json.dumps(_as_json(status), indent=1))
+        return
+    entry, test = status.entry, status.entry.test
+    against = entry.effect if test.margin is None else test.margin
+    rows = [
+        ("entry", f"{entry.id}, {entry.kind}, {entry.where}"),
+        ("says", entry.states),
+        ("expects", entry.expect or ""),
+        ("theirs", words.printed_figures(entry.printed or {})),
+        ("ours", words.ours(status)),
+        ("test", f"{test.type}: {test.quantity or ''}"),
+        ("smallest effect or margin", "" if against is None else words.number(against)),
+        ("verdict", status.headline),
+        ("decided by", words.decided_by(status).replace("`", "")),
+        ("not at hand", words.not_at_hand(status)),
+        *(("cell", f"{words.settings(answer)}: {words.interval(answer)}, {answer.n} {answer.unit}, "
+           f"{verdict}") for answer, verdict in status.verdicts),
+        *(("option", words.move(move)) for move in status.moves),
+    ]  # fmt: skip
+    print_table(("", ""), [row for row in rows if row[1]])
+
+
+def findings_status(results: Results = None, as_json: Json = False) -> None:
+    """Count entries by paper: proven, decided, not testable here, open."""
+    from theodolite.cli.tables import print_table
+    from theodolite_reproductions.claims.status import STATES, counts, many_tests
+
+    known = _known(results)
+    table, many = counts(known), many_tests(known)
+    if as_json:
+        content = {paper: {s: own[s] for s in STATES} for paper, own in table.items()}
+        typer.echo(json.dumps(content, indent=1))
+        return
+    rows = [[paper, *(str(own[state]) for state in STATES)] for paper, own in table.items()]
+    rows.append(["all", *(str(sum(own[s] for own in table.values())) for s in STATES)])
+    print_table(("paper", *STATES), rows, right=(1, 2, 3, 4))
+    typer.echo(
+        f"{many.tests} tests with an interval, {many.confirmed} confirmed, "
+        f"{many.by_chance:.1f} by chance; {len(many.surviving)} after Holm's correction"
+    )
+
+
+def findings_power(
+    protocol: Annotated[Path, typer.Argument(help="A protocol or a sweep: a file, or a name.")],
+    results: Results = None,
+    as_json: Json = False,
+) -> None:
+    """Say what a run of a protocol can find, before it is run."""
+    from theodolite.cli.tables import print_table
+    from theodolite.io.text import read_yaml
+    from theodolite.run_folder.protocols import protocol_file
+    from theodolite_reproductions.claims import words
+    from theodolite_reproductions.claims.planning import plan_of
+
+    content = read_yaml(protocol_file(protocol), "protocol")
+    name = content.get("name") if isinstance(content, dict) else None
+    plans = plan_of(_known(results), str(name))
+    if as_json:
+        rows = [
+            {"entry": plan.entry.id, "test": plan.entry.test.type, "unit": plan.entry.test.unit,
+             "units": plan.units, "detectable": plan.detectable, "needed": plan.needed,
+             "enough": plan.enough} for plan in plans
+        ]  # fmt: skip
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    known = {None: "not known", True: "yes", False: "no"}
+    cells = [
+        [plan.entry.id, plan.entry.test.type, plan.entry.test.unit or "",
+         words.optional(plan.entry.effect or plan.entry.test.margin), words.optional(plan.units),
+         words.optional(plan.detectable), words.optional(plan.needed), known[plan.enough]]
+        for plan in plans
+    ]  # fmt: skip
+    heads = ("entry", "test", "unit", "smallest", "units", "found in 4 of 5", "needed", "enough")
+    print_table(heads, cells, right=(3, 4, 5, 6))
+
+
+def findings_run(
+    protocol: Annotated[Path, typer.Argument(help="A protocol or a sweep: a file, or a name.")],
+    out: Annotated[Path, typer.Option(help="The run folder to write; a finished run is read.")],
+    data: Annotated[Path, typer.Option(help="The folder that its paths are in.")] = Path(),
+    keep: Annotated[Path, typer.Option(help="The folder for the sealed answers.")] = Path(
+        "findings"
+    ),
+    cache: Cache = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a whole protocol and keep what it says of the entries of its paper."""
+    from theodolite.run_folder.protocols import protocol_file
+    from theodolite.run_folder.seal import MANIFEST
+    from theodolite_reproductions.claims.extraction import SWEEP, result_of
+
+    protocol = protocol_file(protocol)
+    if not (out / MANIFEST).is_file() and not (out / SWEEP).is_file():
+        findings_power(protocol)
+        _carry_out(protocol, out, data, cache, quiet=quiet)
+    _keep(result_of(out, protocol), keep)
+
+
+def _keep(result: "ResultFile", keep: Path) -> None:
+    from theodolite_reproductions.claims.results import write_result
+
+    keep.mkdir(parents=True, exist_ok=True)
+    path = write_result(keep, result)
+    entries = {answer.entry for answer in result.answers} | {m.option for m in result.moves}
+    typer.echo(f"{len(result.answers)} answers to {len(entries)} entries: {path}")
+
+
+def findings_tables(
+    keep: Annotated[Path, typer.Option(help="The folder for the sealed answers.")] = Path(
+        "findings"
+    ),
+) -> None:
+    """Decide claims from the tables that their paper prints itself; needs no data."""
+    from theodolite_reproductions.claims.printed import printed_result
+
+    _keep(printed_result(), keep)
+
+
+def findings_pages(
+    folder: Annotated[Path, typer.Argument(help="The folder with the pages of fidelity.")],
+) -> None:
+    """Write the tables of the ledger into the pages of the documentation."""
+    from theodolite_reproductions.claims.pages import write_pages
+
+    for path in write_pages(folder):
+        typer.echo(str(path))
+
+
+def _carry_out(protocol: Path, out: Path, data: Path, cache: Path | None, *, quiet: bool) -> None:
+    from theodolite.cli.commands.run import run
+    from theodolite.io.text import read_yaml
+    from theodolite_reproductions.cli.sweep import sweep
+
+    content = read_yaml(protocol, "protocol")
+    if isinstance(content, dict) and "vary" in content:
+        sweep(protocol, out, data, cache, quiet=quiet)
+    else:
+        run(protocol, out, data, cache, quiet=quiet)
+
+
+def _known(results: Path | None) -> "tuple[EntryStatus, ...]":
+    from theodolite_reproductions.claims.results import read_result
+    from theodolite_reproductions.claims.status import statuses
+
+    if results is None:
+        return statuses()
+    return statuses(results=[read_result(path) for path in sorted(results.glob("*.json"))])
+
+
+def _check(what: str, value: str | None, known: set[str]) -> None:
+    if value is not None and value not in known:
+        raise RefusedInput(what, f"{value!r}", f"one of {', '.join(sorted(known))}")
+
+
+def _word(status: "EntryStatus") -> str | None:
+    return None if status.verdict is None else status.verdict.word
+
+
+def _as_json(status: "EntryStatus") -> dict[str, Any]:
+    return {
+        "entry": status.entry.model_dump(mode="json"),
+        "state": status.state,
+        "verdict": None if status.verdict is None else str(status.verdict),
+        "cells": [
+            answer.model_dump(mode="json") | {"verdict": str(verdict)}
+            for answer, verdict in status.verdicts
+        ],
+        "moves": [move.model_dump(mode="json") for move in status.moves],
+    }

@@ -1,0 +1,78 @@
+"""The command that varies what a protocol leaves open."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from theodolite.cli.options import Cache, Json, Quiet, check_there
+from theodolite.io.atomic import default_cache
+
+if TYPE_CHECKING:
+    from theodolite_reproductions.sweeps.result import SweepRecord
+
+
+def sweep(
+    spec: Annotated[
+        Path,
+        typer.Argument(
+            help="A sweep in YAML beside its protocol, or a name of `theodolite protocols`.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    data: Annotated[
+        Path, typer.Option(help="The folder that the protocol's paths are in.")
+    ] = Path(),
+    cache: Cache = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Vary what a protocol leaves open: which choice moves which finding?
+
+    Every combination of choices is measured on the same samples; a sweep that was cut off goes on
+    with what is missing.
+    """
+    from theodolite.cli.interrupts import goes_on
+    from theodolite.cli.progress import show_progress
+    from theodolite.run_folder.folder import claimed
+    from theodolite.run_folder.protocols import protocol_file
+    from theodolite.runs.run import Places
+    from theodolite_reproductions.sweeps.result import run_sweep
+    from theodolite_reproductions.sweeps.spec import read_sweep
+
+    checked, protocol = read_sweep(protocol_file(spec))
+    check_there(data)
+    at = Places(data, out, cache or default_cache())
+    with goes_on(), claimed(out), show_progress(quiet=quiet) as progress:
+        record = run_sweep(checked, protocol, at, progress)
+    if as_json:
+        typer.echo(record.model_dump_json(indent=1))
+        return
+    _print(record)
+
+
+def _print(record: "SweepRecord") -> None:
+    from theodolite.cli.tables import print_table
+
+    names = [contrast.name for contrast in record.sweep.contrasts]
+    rows = [
+        [", ".join(f"{name.rpartition('.')[2]}={value}" for name, value in cell.choices.items())]
+        + [_ends(own.value, own.low, own.high) for own in cell.contrasts]
+        for cell in record.cells
+    ]
+    print_table(["cell", *names], rows)
+    typer.echo("")
+    rows = [
+        [move.setting, f"{move.before} to {move.after}", move.contrast,
+         _ends(move.value, move.low, move.high), "–" if move.p is None else f"{move.p:.2g}"]
+        for move in sorted(record.moves, key=lambda move: -abs(move.value or 0.0))
+    ]  # fmt: skip
+    print_table(["choice", "from, to", "moves", "by", "p, corrected for all"], rows)
+
+
+def _ends(value: float | None, low: float | None, high: float | None) -> str:
+    if value is None:
+        return "undefined"
+    ends = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
+    return f"{value:.3f}{ends}"

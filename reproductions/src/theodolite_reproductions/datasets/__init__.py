@@ -1,0 +1,1 @@
+"""Read the data sets that only protocols use."""

@@ -1,0 +1,1 @@
+"""Read the published ratings that only protocols use."""

@@ -1,0 +1,1 @@
+"""Test claims over the models of a run."""

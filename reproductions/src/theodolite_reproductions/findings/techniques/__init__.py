@@ -1,0 +1,1 @@
+"""Compare ratings by explanation technique."""

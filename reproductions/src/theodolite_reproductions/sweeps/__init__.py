@@ -1,0 +1,1 @@
+"""Vary the choices that a protocol leaves open."""

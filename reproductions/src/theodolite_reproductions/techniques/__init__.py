@@ -1,0 +1,1 @@
+"""Compute explanations by many techniques for rated images."""

@@ -1,0 +1,169 @@
+"""Stored answers: sealed, of this protocol and these scores; statistics that they are made of."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+from theodolite_reproductions.claims.answers.resampled import (
+    UnitResamples,
+    answer_from,
+    slope_over_range,
+)
+from theodolite_reproductions.claims.extraction import answered_protocols, result_of
+from theodolite_reproductions.claims.ledger import ledger
+from theodolite_reproductions.claims.results import (
+    EntryAnswer,
+    ResultFile,
+    outdated,
+    read_result,
+    stored_results,
+    write_result,
+)
+from theodolite_reproductions.claims.status import EntryStatus, many_tests, statuses
+from theodolite_reproductions.protocols import PROTOCOLS
+
+RESULTS = Path(__file__).parents[2] / "src" / "theodolite_reproductions" / "claims" / "results"
+FIRST = stored_results()[0]
+
+
+@pytest.mark.parametrize("result", stored_results(), ids=lambda result: result.protocol)
+def test_results_are_of_todays_protocols_and_scores(result: ResultFile) -> None:
+    assert outdated(result, PROTOCOLS) == []
+    for answer in result.answers:
+        headline = ledger().entry(answer.entry).protocol == result.protocol
+        assert headline or not answer.nearest, "the headline is of the protocol of the entry"
+    by_entry = [answer.entry for answer in result.answers if answer.nearest]
+    assert len(set(by_entry)) == len(by_entry), "one cell is nearest to the paper"
+    decided = {
+        answer.entry for answer in result.answers
+        if answer.effect is not None and ledger().entry(answer.entry).protocol == result.protocol
+    }  # fmt: skip
+    assert decided == set(by_entry)
+
+
+def test_a_changed_protocol_or_score_is_noticed(tmp_path: Path) -> None:
+    for name in FIRST.files:
+        (tmp_path / name).write_bytes((PROTOCOLS / name).read_bytes() + b"\n")
+    changed = outdated(FIRST, tmp_path)
+    assert len(changed) == len(FIRST.files) and "changed after the run" in changed[0]
+    assert len(outdated(FIRST, tmp_path / "nowhere")) == len(FIRST.files)
+    older = FIRST.model_copy(update={"metrics": {"unit_iou": 1, "beauty": 1}})
+    assert [line.split(",")[0] for line in outdated(older, PROTOCOLS)] == [
+        "unit_iou has version 2", "beauty has version None",
+    ]  # fmt: skip
+
+
+def test_a_broken_seal_is_refused(tmp_path: Path) -> None:
+    path = write_result(tmp_path, FIRST)
+    assert read_result(path) == FIRST
+    content = json.loads(path.read_text())
+    content["answers"][0]["ours"] = {"r": 0.99}
+    path.write_text(json.dumps(content))
+    with pytest.raises(VerificationFailed, match="changed"):
+        read_result(path)
+    path.write_text(json.dumps(content | {"verdict": "confirmed"}))
+    with pytest.raises(RefusedInput, match="verdict"):
+        read_result(path)
+
+
+def test_shortened_runs_and_unsealed_folders_are_not_kept(tmp_path: Path) -> None:
+    with pytest.raises(RefusedInput, match="finished run folder"):
+        result_of(tmp_path, PROTOCOLS / "detection_pets_monumai_camvid.yaml")
+    assert set(answered_protocols()) >= {result.protocol for result in stored_results()}
+
+
+def test_answers_say_something() -> None:
+    with pytest.raises(ValueError, match="two bounds"):
+        EntryAnswer(entry="P003-F0-05", effect=0.1)
+    with pytest.raises(ValueError, match="says nothing"):
+        EntryAnswer(entry="P003-F0-05")
+
+
+def test_correlations_and_means_are_numpys() -> None:
+    random = np.random.default_rng(3)
+    x, y, z = random.normal(size=(3, 60))
+    y = y + x
+    x[4], y[9] = np.nan, np.nan
+    resamples = UnitResamples.of(60, "units", resamples=20, seed=1)
+    r = resamples.correlation(x, y)
+    known = ~(np.isnan(x) | np.isnan(y))
+    assert r[0] == pytest.approx(np.corrcoef(x[known], y[known])[0, 1], abs=1e-12)
+    rows = np.repeat(np.arange(60), resamples.times[7].astype(int))
+    again = rows[known[rows]]
+    assert r[7] == pytest.approx(np.corrcoef(x[again], y[again])[0, 1], abs=1e-12)
+    assert resamples.mean(x)[7] == pytest.approx(np.nanmean(x[rows]))
+    partial = resamples.correlation(x, y, z)[0]
+    left = [v[known] - np.polyval(np.polyfit(z[known], v[known], 1), z[known]) for v in (x, y)]
+    assert partial == pytest.approx(np.corrcoef(*left)[0, 1], abs=1e-12)
+
+
+def test_a_planted_effect_of_frequency_vanishes_given_frequency() -> None:
+    random = np.random.default_rng(0)
+    pictures = random.normal(size=2000)
+    detected, right = (sign * pictures + 1.5 * random.normal(size=2000) for sign in (-1, 1))
+    resamples = UnitResamples.of(2000, "units", resamples=200)
+    raw = resamples.correlation(detected, right)
+    partial = resamples.correlation(detected, right, pictures)
+    assert raw[0] == pytest.approx(-0.3, abs=0.05)
+    answer = answer_from("P003-F0-05", raw, resamples, 2000, {}, {"r": float(raw[0])})
+    assert answer.high is not None and answer.high < -0.2 and answer.p == pytest.approx(0, abs=1e-9)
+    low, high = np.quantile(partial[1:], [0.025, 0.975])
+    assert low < 0 < high
+
+
+def test_resampling_is_repeatable_and_needs_units() -> None:
+    first, again = (UnitResamples.of(10, "units", 5, 2).times for _ in range(2))
+    assert np.array_equal(first, again) and (first.sum(axis=1) == 10).all()
+    with pytest.raises(EvidenceError, match="two or more"):
+        UnitResamples.of(1, "units")
+
+
+def test_a_slope_is_polyfits() -> None:
+    rows = np.random.default_rng(0).normal(size=(10, 4))
+    expected = 9 * np.polyfit(np.arange(10), rows, 1)[0]
+    assert slope_over_range(list(rows)) == pytest.approx(expected)
+
+
+def test_headlines_say_how_many_cells_agree() -> None:
+    entry = ledger().entry("P003-F0-05")
+    cells = [
+        EntryAnswer(entry=entry.id, nearest=low == 0.1, effect=low + 0.1, low=low, high=low + 0.2)
+        for low in (0.1, 0.3, -0.1, -0.4)
+    ]
+    status = EntryStatus(entry, tuple(cells))
+    assert status.state == "decided" and status.headline == "confirmed in 2 of 4"
+    shown = EntryStatus(
+        ledger().entry("P003-T1-01"), (EntryAnswer(entry="P003-T1-01", ours={"a": 1}),)
+    )
+    assert shown.state == "not testable here" and shown.headline == "not testable here (no data)"
+    blind = EntryAnswer(entry="P001-F0-21", nearest=True, reason="task cannot show it")
+    assert EntryStatus(ledger().entry("P001-F0-21"), (blind,)).headline == (
+        "not testable here (task cannot show it)"
+    )
+
+
+def test_holm_is_within_a_paper() -> None:
+    def decided(name: str, p: float) -> EntryStatus:
+        answer = EntryAnswer(entry=name, nearest=True, effect=0.3, low=0.1, high=0.5, p=p)
+        return EntryStatus(ledger().entry(name), (answer,))
+
+    names = ["P003-F0-03", "P003-F0-04", "P003-F0-05", "P000-F0-16"]
+    many = many_tests(
+        [decided(name, p) for name, p in zip(names, (0.03, 0.01, 0.04, 0.04), strict=True)]
+    )
+    assert many.surviving == {"P003-F0-04", "P000-F0-16"}, (
+        "0.03 and 0.04 do not last in a paper of three"
+    )
+    assert (many.tests, many.confirmed) == (4, 4) and many.by_chance == pytest.approx(0.1)
+
+
+def test_every_entry_has_an_answer_or_a_reason() -> None:
+    known = statuses()
+    assert len(known) == 300
+    assert {status.state for status in known} == {"proven", "decided", "not testable here"}
+    without = statuses(results=())
+    assert {status.state for status in without} == {"proven", "not testable here", "open"}
+    assert all(status.verdict is None for status in without if status.state == "open")

@@ -1,0 +1,51 @@
+"""The package's protocols by name: listed, shown, run; a file of that name is taken instead."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import theodolite as th
+from support.runs.command_line import theodolite
+from theodolite.errors import RefusedInput
+from theodolite.run_folder.protocols import protocol_file, short_form
+from theodolite.run_folder.spec import read_spec
+from theodolite_reproductions.protocols import PROTOCOLS
+
+
+def test_all_are_listed_with_what_they_read() -> None:
+    listed = {protocol.name: protocol for protocol in th.protocols()}
+    assert set(listed) == {path.name.removesuffix(".yaml") for path in PROTOCOLS.glob("*.yaml")}
+    assert listed["alignment_monumai"].data == ("efficientnet_lite0", "monumai")
+    assert listed["leakage_tabulartoy"].data == ()
+    assert listed["alignment.sweep"].sweep
+    assert listed["alignment.sweep"].data == listed["alignment_cub"].data
+    rows = json.loads(theodolite("protocols", "--json").stdout)
+    assert [row["name"] for row in rows] == sorted(listed)
+
+
+def test_show_prints_the_file() -> None:
+    shown = theodolite("protocols", "show", "leakage_tabulartoy").stdout
+    assert shown == (PROTOCOLS / "leakage_tabulartoy.yaml").read_text()
+
+
+def test_a_file_is_taken_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert protocol_file("saliency_pets") == PROTOCOLS / "saliency_pets.yaml"
+    Path("saliency_pets").write_text("")
+    assert protocol_file("saliency_pets") == Path("saliency_pets")
+    with pytest.raises(RefusedInput, match="theodolite protocols"):
+        protocol_file("no_such")
+
+
+def test_a_short_form_has_one_seed_and_few_resamples() -> None:
+    whole = read_spec(PROTOCOLS / "alignment_monumai.yaml")
+    short = short_form(whole)
+    assert short.seeds == whole.seeds[:1]
+    assert short.resampling.resamples == 100
+    assert short.metrics == whole.metrics
+
+
+def test_missing_data_is_an_answer(tmp_path: Path) -> None:
+    result = theodolite("run", "alignment_monumai", "--data", tmp_path, "--out", tmp_path / "out")
+    assert (result.returncode, "monumai" in result.stderr) == (3, True)

@@ -1,1 +1,0 @@
-"""What papers ask over many models."""

@@ -1,1 +1,0 @@
-"""Many techniques under the votes of people: the benchmark of paper 004."""

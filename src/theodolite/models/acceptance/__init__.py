@@ -1,1 +1,0 @@
-"""A score that is learnt from people's ratings of explanations."""

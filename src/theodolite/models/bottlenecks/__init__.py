@@ -1,1 +1,0 @@
-"""Concept bottleneck models, trained and intervened on."""

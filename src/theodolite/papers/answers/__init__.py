@@ -1,1 +1,0 @@
-"""From finished runs and sweeps to answers of entries, one module for the runs of a paper."""

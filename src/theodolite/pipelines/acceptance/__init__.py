@@ -1,1 +1,0 @@
-"""Votes, a score learnt from them, and how well it predicts others."""

@@ -1,1 +1,0 @@
-"""Families of concept bottleneck models."""

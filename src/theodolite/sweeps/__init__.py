@@ -1,1 +1,0 @@
-"""Choices that a protocol leaves open: which of them moves what is found, and how surely."""
