@@ -135,4 +135,4 @@ def test_tables_of_another_release_are_refused(cluster: LocalPostgres, tmp_path:
         connection.execute("drop function op_revision() cascade")
     from theodolite_study.operate.revision import database_revision  # noqa: PLC0415
 
-    assert database_revision(url) == "older than 0002"
+    assert database_revision(url) == "none"

@@ -1,7 +1,6 @@
 """The steps that people take, as functions of the database: what each does, refuses and keeps."""
 
 import hashlib
-import re
 import threading
 from collections.abc import Iterator
 from itertools import count
@@ -12,7 +11,7 @@ import pytest
 
 from support.study.stepped_study import CONSENT, INSTRUMENT, SteppedStudy
 from theodolite_study.local_postgres import LocalPostgres
-from theodolite_study.store import FOLDER, STEPS, statements
+from theodolite_study.store import STEPS, statements
 
 _numbers = count()
 DENIED = (
@@ -264,17 +263,6 @@ def test_an_opened_version_stays_as_it_is(connection: psycopg.Connection[Any], c
     with pytest.raises(psycopg.errors.IntegrityConstraintViolation):
         connection.execute(change)
     connection.execute("update version set state = 'finishing', least_items = 2")
-
-
-def test_guards_of_the_first_form_are_all_there(connection: psycopg.Connection[Any]) -> None:
-    first = (FOLDER.parent / "migrations" / "versions" / "m0001_first.sql").read_text()
-    named = set(re.findall(r"CONSTRAINT (\w+)", first)) | set(re.findall(r"INDEX (\w+)", first))
-    query = "select conname from pg_constraint union select indexname from pg_indexes"
-    there = {row[0] for row in connection.execute(query)}
-    assert named - there == {"slot_instance_id_slot_no_key"}
-    assert {"slot_seat_key", "vote_answers_fit"} - there == {"vote_answers_fit"}
-    triggers = {row[0] for row in connection.execute("select tgname from pg_trigger")}
-    assert {"vote_answers_fit", "baseline_answers_fit", "answer_answers_fit"} <= triggers
 
 
 def test_no_dynamic_statements_and_a_fixed_search_path() -> None:

@@ -117,7 +117,7 @@ def test_model_and_database_miss_the_same(
 
 
 def test_settings_left_out_mean_what_the_model_says(connection: psycopg.Connection[Any]) -> None:
-    """An instrument of 0.1.0's data names no labels, and no `other`."""
+    """Check an instrument that names neither `labels` nor `other`."""
     likert = {"name": "q1", "kind": "likert"}
     choice = {"name": "c", "kind": "choice", "options": ["f", "m"]}
     bare = {"before": BEFORE, "after": [{"blocks": [likert, choice]}]}

@@ -41,7 +41,7 @@ def second_form(cluster: LocalPostgres) -> str:
     _MADE.add(cluster.folder)
     cluster_has_database(cluster, SECOND)
     url = cluster.database(SECOND)
-    migrate(url, "0002")
+    migrate(url)
     return SECOND
 
 
