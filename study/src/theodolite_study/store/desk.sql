@@ -99,8 +99,8 @@ grant insert (name, totp_sealed, enrol_sha256, enrol_expires_at) on staff to the
 grant update on version, wording, consent_text, condition, outcome, picture, instance, place, door,
     member, sign_in_failure, platform_link to theodolite_desk;
 grant update (state, title, currency, origin, legend, opened_at, closed_at) on study to theodolite_desk;
-grant update (password_hash, totp_sealed, totp_last_step, enrol_sha256, enrol_expires_at, failures,
-    locked_until, disabled, last_success) on staff to theodolite_desk;
+grant update (password_hash, totp_sealed, totp_last_step, enrol_sha256, enrol_expires_at,
+    disabled, last_success) on staff to theodolite_desk;
 grant update (last_seen) on session to theodolite_desk;
 grant update (reserved_for, planned_position) on slot to theodolite_desk;
 grant update (sealed_id, submission, submission_digest) on participant to theodolite_desk;

@@ -5,7 +5,7 @@ do $$
 declare
     role_ text;
 begin
-    foreach role_ in array array['theodolite_steps', 'theodolite_serve', 'theodolite_withdraw', 'theodolite_app'] loop
+    foreach role_ in array array['theodolite_steps', 'theodolite_serve', 'theodolite_withdraw'] loop
         begin
             if not exists (select from pg_roles where rolname = role_) then
                 execute format('create role %I nologin', role_);
@@ -28,7 +28,7 @@ create view consent_public as
 create view outcome_public as
     select o.* from outcome o join version v on v.id = o.version_id where v.state <> 'draft';
 
-grant usage on schema public to theodolite_steps, theodolite_serve, theodolite_withdraw, theodolite_app;
+grant usage on schema public to theodolite_steps, theodolite_serve, theodolite_withdraw;
 grant select on version_public, wording_public, consent_public, outcome_public to theodolite_serve;
 
 grant select on all tables in schema public to theodolite_steps;
@@ -49,23 +49,6 @@ grant update (counted) on vote to theodolite_withdraw;
 grant insert on log, tally, payout, barred to theodolite_withdraw;
 grant delete on vote, gold_result, baseline, draft, assignment, practice, answer, consent, session,
     log, payout to theodolite_withdraw;
-grant delete on demographic, post_study, event to theodolite_withdraw;
-grant insert on event to theodolite_withdraw;
-grant update (object) on event to theodolite_withdraw;
-
-grant select on seen_token, staff, barred, study, webhook, asset, event, export_run, instance, invite,
-    participant, consent, demographic, post_study, practice, session, slot, assignment, baseline, draft,
-    gold_result, vote to theodolite_app;
-grant insert on seen_token, webhook, event, export_run, participant, consent, demographic, post_study,
-    practice, session, assignment, baseline, draft, gold_result, vote to theodolite_app;
-grant update on participant, session, draft to theodolite_app;
-grant update (password_hash, totp_last_step, enrol_sha256, enrol_expires_at, failures, locked_until)
-    on staff to theodolite_app;
-grant update (state, opened_at, closed_at, quota) on study to theodolite_app;
-grant update (state, assignment_id, lease_expires_at, reserved_for) on slot to theodolite_app;
-grant update (state, baseline_at, revealed_at, finished_at, reason) on assignment to theodolite_app;
-grant update (answers, passed, revealed_at, answered_at) on practice to theodolite_app;
-grant delete on draft, session, seen_token to theodolite_app;
 
 grant create on schema public to theodolite_steps, theodolite_withdraw;
 do $$

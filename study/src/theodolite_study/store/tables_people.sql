@@ -87,53 +87,6 @@ create table declined (
     constraint declined_token check (octet_length(token) = 32)
 );
 
-create table webhook (
-    event_id text not null,
-    kind text not null,
-    at timestamptz not null default clock_timestamp(),
-    constraint webhook_pkey primary key (event_id)
-);
-
-create table asset (
-    id bigint generated always as identity,
-    study_id uuid not null constraint asset_study_id_fkey references study (id),
-    file text not null,
-    mime text not null,
-    width integer not null,
-    height integer not null,
-    constraint asset_pkey primary key (id),
-    constraint asset_study_id_file_key unique (study_id, file),
-    constraint asset_mime check (mime in ('image/png', 'image/jpeg', 'image/webp')),
-    constraint asset_file check (file ~ '^[0-9a-f]{64}[.](png|jpg|webp)$')
-);
-
-create table event (
-    id bigint generated always as identity,
-    study_id uuid constraint event_study_id_fkey references study (id),
-    at timestamptz not null default clock_timestamp(),
-    actor text not null,
-    kind text not null,
-    object text not null default '',
-    detail jsonb not null default '{}',
-    constraint event_pkey primary key (id)
-);
-create index event_study_id_kind_idx on event (study_id, kind);
-
-create table demographic (
-    participant_id uuid not null constraint demographic_participant_id_fkey references participant (id),
-    age_band text,
-    gender text,
-    country text,
-    constraint demographic_pkey primary key (participant_id)
-);
-
-create table post_study (
-    participant_id uuid not null constraint post_study_participant_id_fkey references participant (id),
-    answers jsonb not null,
-    at timestamptz not null default clock_timestamp(),
-    constraint post_study_pkey primary key (participant_id)
-);
-
 -- What people answer ------------------------------------------------------------------------------
 
 create table consent (
@@ -221,16 +174,13 @@ create table draft (
 
 create table baseline (
     assignment_id bigint not null constraint baseline_assignment_id_fkey references assignment (id),
-    text text,
-    boxes jsonb,
     client jsonb not null,
     copied_from bigint,
     payload_sha256 bytea not null,
     at timestamptz not null default clock_timestamp(),
     answers jsonb,
     shown jsonb not null default '{}',
-    constraint baseline_pkey primary key (assignment_id),
-    constraint baseline_text check (length(text) between 1 and 4000)
+    constraint baseline_pkey primary key (assignment_id)
 );
 
 create table gold_result (
@@ -250,12 +200,6 @@ create table vote (
     instance_id bigint not null constraint vote_instance_id_fkey references instance (id),
     participant_id uuid not null constraint vote_participant_id_fkey references participant (id),
     counted boolean not null,
-    q1 smallint,
-    q2 smallint,
-    q3 smallint,
-    q4 smallint,
-    q5 smallint,
-    q6 smallint,
     idem_key uuid not null,
     payload_sha256 bytea not null,
     durations jsonb not null,
@@ -265,13 +209,7 @@ create table vote (
     shown jsonb not null default '{}',
     version_id bigint constraint vote_version_id_fkey references version (id),
     constraint vote_pkey primary key (id),
-    constraint vote_assignment_id_key unique (assignment_id),
-    constraint vote_q1 check (q1 between 1 and 5),
-    constraint vote_q2 check (q2 between 1 and 5),
-    constraint vote_q3 check (q3 between 1 and 5),
-    constraint vote_q4 check (q4 between 1 and 5),
-    constraint vote_q5 check (q5 between 1 and 5),
-    constraint vote_q6 check (q6 between 1 and 5)
+    constraint vote_assignment_id_key unique (assignment_id)
 );
 create unique index vote_fills_slot on vote (slot_id) where counted;
 create unique index vote_once on vote (instance_id, participant_id) where counted;
@@ -337,7 +275,7 @@ insert into log_kind values
     (13, 'withdrawn'), (14, 'practice'), (20, 'study became'), (21, 'version became'),
     (22, 'draft changed'), (23, 'member'), (24, 'votes taken out'), (25, 'exported'), (26, 'paid'),
     (27, 'signed in'), (28, 'sign-in failed'), (29, 'platform event'), (30, 'ids shown'),
-    (31, 'items changed'), (99, 'older');
+    (31, 'items changed');
 
 create table log (
     id bigint generated always as identity,

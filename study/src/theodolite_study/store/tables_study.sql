@@ -8,12 +8,8 @@ create table study (
     slug text not null,
     state text not null default 'draft',
     protocol jsonb,
-    protocol_sha256 bytea,
     origin jsonb,
     legend text,
-    n_votes smallint,
-    lease_seconds double precision,
-    quota integer,
     keys_id text not null,
     opened_at timestamptz,
     closed_at timestamptz,
@@ -22,27 +18,21 @@ create table study (
     created_at timestamptz not null default clock_timestamp(),
     constraint study_pkey primary key (id),
     constraint study_slug_key unique (slug),
-    constraint study_state check (state in ('draft', 'open', 'paused', 'closed', 'archived')),
-    constraint study_n_votes check (n_votes between 1 and 50),
-    constraint study_lease check (lease_seconds > 0)
+    constraint study_state check (state in ('draft', 'open', 'paused', 'closed', 'archived'))
 );
 
 create table staff (
     id bigint generated always as identity,
-    study_id uuid constraint staff_study_id_fkey references study (id),
     name text not null,
     password_hash text,
     totp_sealed bytea,
-    totp_last_step bigint not null default '0',
+    totp_last_step bigint not null default 0,
     enrol_sha256 bytea,
     enrol_expires_at timestamptz,
-    failures integer not null default '0',
-    locked_until timestamptz,
     disabled boolean not null default false,
     operator boolean not null default false,
     last_success timestamptz,
     constraint staff_pkey primary key (id),
-    constraint staff_study_id_name_key unique (study_id, name),
     constraint staff_enrol_sha256_key unique (enrol_sha256)
 );
 
