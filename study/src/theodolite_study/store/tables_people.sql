@@ -95,11 +95,9 @@ create table consent (
     given_at timestamptz not null default clock_timestamp(),
     version_id bigint not null constraint consent_version_id_fkey references version (id),
     language text,
-    form text not null default 'text-0.1',
     constraint consent_pkey primary key (participant_id, version_id),
     constraint consent_text_fkey foreign key (version_id, language)
-        references consent_text (version_id, language),
-    constraint consent_form check (form in ('shown', 'text-0.1'))
+        references consent_text (version_id, language)
 );
 
 create table answer (

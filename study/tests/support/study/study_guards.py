@@ -205,7 +205,6 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "instance_kind": ("update instance set kind = 'gone'",),
     "answer_stage": ("update answer set stage = 'before', answers = '{{\"words\": \"x\"}}'",),
     "condition_weight": _row("condition", "weight = 0", DRAFT),
-    "consent_form": ("update consent set form = 'read'",),
     "consent_text_digest": _row("consent_text", "shown = 'y'", DRAFT),
     "declined_token": ("update declined set token = 'short'",),
     "door_available": ("update door set available = -1",),
