@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from support.study.stepped_study import SteppedStudy, second_form
+from support.study.stepped_study import SteppedStudy, template_database
 from theodolite.errors import EvidenceError
 from theodolite_study.database import MIGRATIONS
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
@@ -35,7 +35,7 @@ def upgrade() -> None:
 
 @pytest.fixture(scope="module")
 def url(cluster: LocalPostgres) -> str:
-    cluster_has_database(cluster, "backed_up", second_form(cluster))
+    cluster_has_database(cluster, "backed_up", template_database(cluster))
     return cluster.database("backed_up")
 
 
@@ -96,7 +96,7 @@ def test_a_restore_that_lost_its_guards_is_told(
 ) -> None:
     assert verify_all(url) == []
     assert study.one("select op_figures() -> 'verified'") == 0
-    cluster_has_database(cluster, "no_guards", second_form(cluster))
+    cluster_has_database(cluster, "no_guards", template_database(cluster))
     with psycopg.connect(cluster.database("no_guards"), autocommit=True) as connection:
         connection.execute("alter table assignment drop constraint assignment_own_answer_first")
         connection.execute("grant update on vote to theodolite_serve")

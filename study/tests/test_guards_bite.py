@@ -27,8 +27,8 @@ LINES = BITTEN if os.environ.get("THEODOLITE_STUDY_ORDERS") == "0" else IN_SHORT
 
 
 @pytest.fixture(scope="module")
-def owner(second_module_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(second_module_url, autocommit=True) as connection:
+def owner(module_database_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(module_database_url, autocommit=True) as connection:
         yield connection
 
 
@@ -118,8 +118,8 @@ def test_versions_of_a_round_have_one_door(
 
 
 @pytest.fixture(scope="module")
-def gate(second_module_url: str) -> Iterator[Gates]:
-    with gates(second_module_url) as made:
+def gate(module_database_url: str) -> Iterator[Gates]:
+    with gates(module_database_url) as made:
         yield made
 
 

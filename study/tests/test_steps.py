@@ -22,8 +22,8 @@ DENIED = (
 
 
 @pytest.fixture
-def connection(second_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(second_url, autocommit=True) as opened:
+def connection(database_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(database_url, autocommit=True) as opened:
         yield opened
 
 
@@ -311,12 +311,12 @@ def test_practice_is_passed_repeated_or_failed(connection: psycopg.Connection[An
     assert study.broken() == []
 
 
-def test_the_server_touches_no_table(cluster: LocalPostgres, second_url: str) -> None:
+def test_the_server_touches_no_table(cluster: LocalPostgres, database_url: str) -> None:
     """The login of the server can do what a participant can do, and nothing else."""
-    with psycopg.connect(second_url, autocommit=True) as owner:
+    with psycopg.connect(database_url, autocommit=True) as owner:
         study = SteppedStudy(owner, instances=2, votes=1, quota=1)
         names = tables(owner)
-    with psycopg.connect(second_url, autocommit=True) as own:
+    with psycopg.connect(database_url, autocommit=True) as own:
         own.execute("set role theodolite_serve")
         for name in names:
             for statement in (
@@ -361,12 +361,13 @@ def walk(url: str, study: SteppedStudy, name: str, faults: list[str]) -> None:
 
 
 def test_many_at_once_fill_every_seat_once(
-    second_url: str, connection: psycopg.Connection[Any]
+    database_url: str, connection: psycopg.Connection[Any]
 ) -> None:
     study = SteppedStudy(connection, instances=30, votes=3, quota=9)
     faults: list[str] = []
     people = [
-        threading.Thread(target=walk, args=(second_url, study, f"p{i}", faults)) for i in range(14)
+        threading.Thread(target=walk, args=(database_url, study, f"p{i}", faults))
+        for i in range(14)
     ]
     for person in people:
         person.start()

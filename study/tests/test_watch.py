@@ -23,8 +23,8 @@ SCALES = {
 
 
 @pytest.fixture
-def study(second_url: str) -> Iterator[SteppedStudy]:
-    with psycopg.connect(second_url, autocommit=True) as connection:
+def study(database_url: str) -> Iterator[SteppedStudy]:
+    with psycopg.connect(database_url, autocommit=True) as connection:
         yield SteppedStudy(
             connection, instances=8, votes=3, quota=6, gold=1, instrument=SCALES,
             settings={"checks": {"every": 3}},
