@@ -1,8 +1,7 @@
 """People who take part in a study as browsers let them: pages, pictures, drafts, ratings.
 
 A vote with maps and twins is 13 requests: page, picture, own answer, page, six pictures (those of
-the cache are not asked for again), draft, heartbeat, ratings. The same people walk through a server
-of 0.1.0, which is what the figures are compared with.
+the cache are not asked for again), draft, heartbeat, ratings.
 """
 
 import asyncio
@@ -19,8 +18,7 @@ from browsers import PICTURE, Answer, Browser, Traffic, filled, form
 
 Outcome = TypeVar("Outcome")
 ITEM = re.compile(r"/a/(\d+)$")
-OWN_FORMS = ("/own", "/baseline")
-ON_THE_WAY = ("/demographics", "/stage/about", "/stage/door", "/stage/end", "/next")
+ON_THE_WAY = ("/stage/about", "/stage/door", "/stage/end")
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ class Annotator:
             elif page.path.startswith("/wait"):
                 await asyncio.sleep(self.chance.uniform(0.2, 1.0))
                 page = await self.browser.go("GET", "/next")
-            elif page.path.startswith(("/done", "/finished")):
+            elif page.path.startswith("/done"):
                 return self._ended("done")
             elif page.path.startswith("/s/") and form(page.text, "/begin") is None:
                 return self._ended("full")
@@ -130,29 +128,26 @@ class Annotator:
         return await self.browser.go("GET", "/next")
 
     async def _onward(self, page: Answer) -> Answer:
-        """Begin, agree, say something about oneself; what 0.1.0 links is followed."""
+        """Send the form of the page, or follow its link."""
         for ends in ("/begin", "/consent", *ON_THE_WAY):
             found = form(page.text, ends)
             if found is not None:
                 return await self.browser.post(found[0], filled(found[1], self.chance))
-        link = re.search(r'href="(/(?:demographics|next|go))"', page.text)
+        link = re.search(r'href="(/(?:next|go))"', page.text)
         return await self.browser.go("GET", link[1] if link else "/next")
 
     async def item(self, page: Answer) -> Answer:
         """All requests of one item; the page that comes next."""
         number = int(ITEM.search(page.path)[1])  # type: ignore[index]
         await self.browser.load(page.text)
-        own = next((f for ends in OWN_FORMS if (f := form(page.text, ends))), None)
+        own = form(page.text, "/own")
         if own is not None:
             if self.chance.random() < self.behaviour.peek:
                 await self.peeks(page.text)
             await self._thinks()
             if self.chance.random() < self.behaviour.skip:
                 return await self._skips(page)
-            fields = filled(own[1], self.chance)
-            fields.setdefault("text", "its ears")  # 0.1.0, whose boxes are drawn by a script
-            fields.setdefault("boxes", "[]")
-            page = await self.browser.post(own[0], fields)
+            page = await self.browser.post(own[0], filled(own[1], self.chance))
             if not ITEM.search(page.path) or page.status != 200:
                 return page
             await self.browser.load(page.text)

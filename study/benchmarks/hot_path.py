@@ -1,8 +1,8 @@
-"""What a vote costs, on a server of 0.1.0 and on this one, with the same browsers' traffic (P1).
+"""What a vote costs with the traffic of browsers (P1).
 
-One worker each and one PostgreSQL, 13 requests a vote, pictures of 448 pixels, in turns, so that
-other load of the machine is the same for both. Printed for each: statements, transactions, CPU of
-server and database a vote; the ratio last. Run, about a minute: python study/benchmarks/hot_path.py
+One worker and one PostgreSQL, 13 requests a vote, pictures of 448 pixels. Printed per vote:
+statements, transactions, CPU of server and database.
+Run, about a minute: python study/benchmarks/hot_path.py
 """
 
 import argparse
@@ -20,7 +20,7 @@ from random import Random
 
 import psycopg
 from annotators import Annotator, Witness, run_people
-from both_forms import SERVE, SERVE_FIRST, SLUG, ServerProcess, both_forms, serving
+from benchmark_server import SLUG, ServerProcess, opened_study, serving
 from browsers import Browser
 
 from theodolite_study.local_postgres import LocalPostgres
@@ -62,7 +62,7 @@ def postmaster(cluster: LocalPostgres) -> int:
 
 @dataclass
 class Measured:
-    """One of the two servers, and what it cost so far."""
+    """A server, and what it cost so far."""
 
     cluster: LocalPostgres
     url: str
@@ -117,42 +117,32 @@ class Measured:
         }
 
 
-async def in_turns(servers: list[Measured], chosen: argparse.Namespace) -> None:
-    """A few votes on the one, a few on the other."""
-    for server in servers:
-        await server.begin(chosen.people)
-    for _ in range(chosen.turns):
-        for server in servers:
-            await server.vote(chosen.votes // chosen.turns // chosen.people)
+async def measure(server: Measured, people: int, votes: int) -> None:
+    """Let people vote: one vote each that is not counted, then so many in all."""
+    await server.begin(people)
+    await server.vote(votes // people)
 
 
 def main() -> None:
-    """Both, and the ratio."""
+    """Measure one server and print its figures per vote."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--votes", type=int, default=200)
     parser.add_argument("--people", type=int, default=8)
-    parser.add_argument("--turns", type=int, default=5)
     chosen = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="hot-path-"))
     place.chmod(0o755)
     load = os.getloadavg()[0]
     size = {"instances": chosen.votes, "votes": 5, "quota": chosen.votes // chosen.people + 9}
     try:
-        with (
-            both_forms(place, **size) as both,
-            serving(SERVE_FIRST, both.first, both.folder, code=both.code) as first,
-            serving(SERVE, both.second, both.folder) as second,
-        ):
-            servers = {"0.1.0": Measured(both.cluster, both.first, first),
-                       "now": Measured(both.cluster, both.second, second)}  # fmt: skip
-            run_people(in_turns(list(servers.values()), chosen))
-            results = {name: server.each() for name, server in servers.items()}
+        with opened_study(place, **size) as study:
+            url = study.cluster.url
+            with serving(url, study.folder) as process:
+                server = Measured(study.cluster, url, process)
+                run_people(measure(server, chosen.people, chosen.votes))
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    ratio = results["0.1.0"]["CPU ms"] / results["now"]["CPU ms"]
     loads = {"load average before": load, "and after": os.getloadavg()[0]}
-    print(json.dumps(loads | results, indent=1))
-    print(f"CPU a vote, 0.1.0 over this server: {ratio:.1f}")
+    print(json.dumps(loads | server.each(), indent=1))
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ ROWS = f"""
            'finished', {QUOTA}, %(version)s, 'en', {QUOTA}, 'finished', clock_timestamp(),
            sha256(('code ' || n)::bytea), sha256(n::text::bytea), {FIRST}, clock_timestamp()
       from generate_series(0, %(people)s - 1) n;
-    insert into consent (participant_id, version_id, language, form, form_sha256, given_at)
-    select id, version_id, 'en', 'shown', sha256(%(consent)s), created_at from participant;
+    insert into consent (participant_id, version_id, language, form_sha256, given_at)
+    select id, version_id, 'en', sha256(%(consent)s), created_at from participant;
     insert into answer (participant_id, version_id, stage, answers, payload_sha256, at)
     select id, version_id, stage, case stage when 'about' then jsonb_build_object('age_band', '25-34',
                'gender', (array['woman', 'man'])[1 + get_byte(person, 0) %% 2]) else %(ranks)s end, '', created_at

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import psycopg
 from annotators import Annotator, Behaviour, Witness, run_people
 from benchmark_pictures import SIDE, drawn_pictures
-from both_forms import SERVE, ServerProcess, serving
+from benchmark_server import ServerProcess, serving
 from browsers import Answer, Browser
 from killing import JobProcess, children, kill_database, kill_one, upgrade
 from psycopg.types.json import Jsonb
@@ -229,7 +229,7 @@ def run(chaos: Chaos) -> dict[str, Any]:
     cluster = create(place / "cluster")
     cluster.start()
     try:
-        migrate(cluster.url, "head")
+        migrate(cluster.url)
         keys = Keys.create(place / "keys.json")
         with psycopg.connect(cluster.url, autocommit=True) as connection:
             study = MoneyStudy(
@@ -241,7 +241,7 @@ def run(chaos: Chaos) -> dict[str, Any]:
         begun = time.monotonic()
         with (
             doubled(study.double) as host,
-            serving(SERVE, cluster.url, place, workers=chaos.workers) as server,
+            serving(cluster.url, place, workers=chaos.workers) as server,
             JobProcess(cluster.url, place, host) as job,
         ):
             fire = Fire(chaos, study, cluster, server, job, hidden)

@@ -1,9 +1,9 @@
 """How quick pages are with 200 people, and how many votes a second two cores bear (P2, P3).
 
-P2: 200 people without any pause on a server of 0.1.0, then on this one: votes a second of each;
-driver, two workers and PostgreSQL share the cores. P3: 200 people at a browser's true pace on this
-server: milliseconds of each route. Pictures of 448 pixels, 13 requests a vote.
-Run, about five minutes: python study/benchmarks/study_latency.py
+P2: votes per second of 200 people who never pause; driver, two workers and PostgreSQL share the
+cores. P3: milliseconds of each route with 200 people at a browser's true pace. Pictures of 448
+pixels, 13 requests a vote.
+Run, about four minutes: python study/benchmarks/study_latency.py
 """
 
 import argparse
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from annotators import Behaviour, Crowd, Witness, run_people, taking_part
-from both_forms import SERVE, SERVE_FIRST, SLUG, both_forms, serving
+from benchmark_server import SLUG, opened_study, serving
 
 
 def routes(witness: Witness) -> dict[str, dict[str, float]]:
@@ -59,7 +59,7 @@ def usual_pace(port: int, people: int, seconds: float, think: float) -> dict[str
 
 
 def main() -> None:
-    """P2 of both servers, then P3."""
+    """Measure P3, then P2."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=180)
@@ -71,20 +71,19 @@ def main() -> None:
     place.chmod(0o755)
     results: dict[str, Any] = {}
     try:
-        with both_forms(place, instances=900, votes=10, quota=20) as both:
-            with serving(SERVE_FIRST, both.first, both.folder, workers=chosen.workers,
-                         code=both.code) as first:  # fmt: skip
-                results["0.1.0, no pause"] = closed_loop(first.port, chosen.people, chosen.closed)
-            with serving(SERVE, both.second, both.folder, workers=chosen.workers) as server:
-                results["usual pace"] = usual_pace(
-                    server.port, chosen.people, chosen.seconds, chosen.think
-                )
-                results["no pause"] = closed_loop(server.port, chosen.people, chosen.closed)
+        with (
+            opened_study(place, instances=900, votes=10, quota=20) as study,
+            serving(study.cluster.url, study.folder, workers=chosen.workers) as server,
+        ):
+            results["usual pace"] = usual_pace(
+                server.port, chosen.people, chosen.seconds, chosen.think
+            )
+            results["no pause"] = closed_loop(server.port, chosen.people, chosen.closed)
     finally:
         shutil.rmtree(place, ignore_errors=True)
     print(json.dumps(results, indent=1))
-    fast, slow = (results[name]["votes a second"] for name in ("no pause", "0.1.0, no pause"))
-    print(f"no pause: {fast} votes a second, 0.1.0 {slow}; usual pace, slowest route: "
+    print(f"no pause: {results['no pause']['votes a second']} votes a second; "
+          "usual pace, slowest route: "
           f"p95 {results['usual pace']['slowest p95']} ms, "
           f"p99 {results['usual pace']['slowest p99']} ms")  # fmt: skip
 

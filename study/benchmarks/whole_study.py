@@ -17,7 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from support.study.stepped_study import second_form  # noqa: E402
+from support.study.stepped_study import template_database  # noqa: E402
 from support.study.study_browser import chromium  # noqa: E402
 from support.study.whole_study import WholeStudy, play  # noqa: E402
 from theodolite_study.local_postgres import cluster_has_database, create  # noqa: E402
@@ -31,7 +31,7 @@ def main(each: int, pilot: int) -> int:
     cluster = create(Path(tempfile.mkdtemp(prefix="whole-study-pg-")), durable=False)
     cluster.start()
     try:
-        cluster_has_database(cluster, "whole", second_form(cluster))
+        cluster_has_database(cluster, "whole", template_database(cluster))
         study = WholeStudy(cluster.database("whole"), place / "store", real=48, votes=5, quota=4)
         with chromium() as browser:
             wrong = play(study, browser, each=each, pilot=pilot)

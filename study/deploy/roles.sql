@@ -24,8 +24,8 @@ select length(:'owner_password') < 20 as weak \gset
     do $$ begin raise exception 'OWNER_PASSWORD is missing or short: openssl rand -hex 32'; end $$;
 \endif
 select format('create role %I nologin', name)
-from unnest(array['theodolite_app', 'theodolite_withdraw', 'theodolite_steps', 'theodolite_serve',
-                  'theodolite_jobs', 'theodolite_desk']) as name
+from unnest(array['theodolite_withdraw', 'theodolite_steps', 'theodolite_serve', 'theodolite_jobs',
+                  'theodolite_desk']) as name
 where name not in (select rolname from pg_roles) \gexec
 select format('create role %I login', name)
 from unnest(array['theodolite_owner', 'theodolite_server', 'theodolite_desk_server',
@@ -36,8 +36,8 @@ select format('alter role %I password %L', name, nullif(password, ''))
 from (values ('theodolite_server', :'server_password'), ('theodolite_desk_server', :'desk_password'),
              ('theodolite_jobs_server', :'jobs_password')) as given(name, password) \gexec
 
-grant theodolite_app, theodolite_withdraw, theodolite_steps, theodolite_serve, theodolite_jobs,
-      theodolite_desk to theodolite_owner with admin option;
+grant theodolite_withdraw, theodolite_steps, theodolite_serve, theodolite_jobs, theodolite_desk
+      to theodolite_owner with admin option;
 grant theodolite_serve to theodolite_server;
 grant theodolite_desk to theodolite_desk_server;
 grant theodolite_jobs to theodolite_jobs_server;

@@ -55,10 +55,10 @@ def healthy() -> None:
 
 
 def prepare(url: str) -> None:
-    """Make the tables, or bring them up to date."""
+    """Create the tables, or upgrade them."""
     from theodolite_study.database import migrate  # noqa: PLC0415
 
-    migrate(url, "head")
+    migrate(url)
 
 
 def serve(url: str) -> None:

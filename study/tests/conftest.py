@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from support.study.stepped_study import second_form
+from support.study.stepped_study import template_database
 from theodolite.errors import EvidenceError
 from theodolite_study.local_postgres import LocalPostgres, binaries, cluster_has_database, create
 
@@ -45,19 +45,19 @@ def _tried_again(make: Callable[[], Made], mend: Callable[[], None] = lambda: No
         return make()
 
 
-def _second(cluster: LocalPostgres) -> str:
-    name = f"second{next(_numbers)}"
-    cluster_has_database(cluster, name, second_form(cluster))
+def _new_database(cluster: LocalPostgres) -> str:
+    name = f"study{next(_numbers)}"
+    cluster_has_database(cluster, name, template_database(cluster))
     return cluster.database(name)
 
 
 @pytest.fixture
-def second_url(cluster: LocalPostgres) -> str:
-    """The address of an empty database with the second form of the tables."""
-    return _second(cluster)
+def database_url(cluster: LocalPostgres) -> str:
+    """Return the address of a new database with empty tables."""
+    return _new_database(cluster)
 
 
 @pytest.fixture(scope="module")
-def second_module_url(cluster: LocalPostgres) -> str:
-    """The same for all tests of a module."""
-    return _second(cluster)
+def module_database_url(cluster: LocalPostgres) -> str:
+    """Return the address of a new database that all tests of a module share."""
+    return _new_database(cluster)

@@ -1,29 +1,41 @@
 """A backup is worth something if it was brought back once; an upgrade, if it was tried on a copy."""
 
-import gzip
 import json
+import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from support.study.stepped_study import SteppedStudy, second_form
+from support.study.stepped_study import SteppedStudy, template_database
 from theodolite.errors import EvidenceError
+from theodolite_study.database import MIGRATIONS
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.operate.backup import CONTENT, DUMP, backup
 from theodolite_study.operate.programs import postgres_program
 from theodolite_study.operate.restore import rehearse_restore
-from theodolite_study.operate.upgrade import check_upgrade, verify_all
+from theodolite_study.operate.revision import database_revision, newest_revision
+from theodolite_study.operate.upgrade import check_upgrade, upgrade, verify_all
 
-DATA = Path(__file__).parent / "data" / "study_0_1"
+AddMigration = Callable[[str], None]
+NEXT_MIGRATION = """
+from alembic import op
+
+revision = "next"
+down_revision = "{newest}"
+
+
+def upgrade() -> None:
+    op.execute({statement!r})
+"""
 
 
 @pytest.fixture(scope="module")
 def url(cluster: LocalPostgres) -> str:
-    cluster_has_database(cluster, "backed_up", second_form(cluster))
+    cluster_has_database(cluster, "backed_up", template_database(cluster))
     return cluster.database("backed_up")
 
 
@@ -84,7 +96,7 @@ def test_a_restore_that_lost_its_guards_is_told(
 ) -> None:
     assert verify_all(url) == []
     assert study.one("select op_figures() -> 'verified'") == 0
-    cluster_has_database(cluster, "no_guards", second_form(cluster))
+    cluster_has_database(cluster, "no_guards", template_database(cluster))
     with psycopg.connect(cluster.database("no_guards"), autocommit=True) as connection:
         connection.execute("alter table assignment drop constraint assignment_own_answer_first")
         connection.execute("grant update on vote to theodolite_serve")
@@ -102,18 +114,58 @@ def test_a_picture_with_other_bytes_is_no_backup(
         backup(url, tmp_path, tmp_path / "b")
 
 
-def test_an_upgrade_is_tried_on_a_copy(
-    cluster: LocalPostgres, url: str, study: SteppedStudy, tmp_path: Path
+@pytest.fixture
+def add_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AddMigration]:
+    """Add a migration after the newest one, as the next release would."""
+    folder, newest = tmp_path / "migrations", newest_revision()
+    shutil.copytree(MIGRATIONS, folder)
+
+    def add(statement: str) -> None:
+        migration = NEXT_MIGRATION.format(newest=newest, statement=statement)
+        (folder / "versions" / "next.py").write_text(migration)
+        newest_revision.cache_clear()
+
+    monkeypatch.setattr("theodolite_study.database.MIGRATIONS", folder)
+    yield add
+    newest_revision.cache_clear()
+
+
+def test_upgrade_check_migrates_only_a_copy(
+    study: SteppedStudy, url: str, tmp_path: Path, add_migration: AddMigration
 ) -> None:
-    """Of a database that 0.1.0 itself made."""
-    cluster_has_database(cluster, "first_form")
-    old = cluster.database("first_form")
-    (tmp_path / "old.sql").write_bytes(gzip.decompress((DATA / "database.sql.gz").read_bytes()))
-    postgres_program("psql", old, "--quiet", f"--file={tmp_path / 'old.sql'}")
-    postgres_program("pg_dump", old, "--format=custom", f"--file={tmp_path / 'dump'}")
-    report = check_upgrade(tmp_path / "dump", url)
-    assert report.problems == () and report.rows > 100, report
+    (tmp_path / "pictures").mkdir()
+    backup(url, tmp_path, tmp_path / "b")
+    revision = database_revision(url)
+    add_migration("alter table study add note text")
+    report = check_upgrade(tmp_path / "b", url)
+    assert report.problems == () and report.rows > 20, report
     assert databases(study) == 0
+    assert database_revision(url) == revision != newest_revision()
+
+
+def test_upgrade_check_reports_rows_that_a_migration_deletes(
+    study: SteppedStudy, url: str, tmp_path: Path, add_migration: AddMigration
+) -> None:
+    postgres_program("pg_dump", url, "--format=custom", f"--file={tmp_path / 'dump'}")
+    add_migration("delete from vote")
+    votes = study.one("select count(*) from vote")
+    report = check_upgrade(tmp_path / "dump", url)
+    assert f"vote: 0 rows after the upgrade, {votes} before" in report.problems
+    assert study.one("select count(*) from vote") == votes
+
+
+def test_upgrade_creates_and_migrates_tables(
+    cluster: LocalPostgres, add_migration: AddMigration
+) -> None:
+    cluster_has_database(cluster, "upgraded")
+    url = cluster.database("upgraded")
+    assert database_revision(url) == "none"
+    for _ in range(2):  # the second time nothing is left to do
+        upgrade(url)
+        assert database_revision(url) == newest_revision() and verify_all(url) == []
+    add_migration("alter table study add note text")
+    upgrade(url)
+    assert database_revision(url) == newest_revision() == "next"
 
 
 def test_no_password_is_on_a_command_line(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

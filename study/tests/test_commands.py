@@ -36,10 +36,10 @@ def told(*words: object) -> str:
 
 
 @pytest.fixture
-def served(second_url: str, tmp_path: Path) -> Path:
+def served(database_url: str, tmp_path: Path) -> Path:
     """A study with all votes of one of two people."""
     folder = study_folder(tmp_path / "s", instances=3, votes=2)
-    with psycopg.connect(second_url) as connection:
+    with psycopg.connect(database_url) as connection:
         FolderStudy(connection, folder).taken_part("ann")
     return folder
 
@@ -74,8 +74,8 @@ def test_material_becomes_a_study(tmp_path: Path) -> None:
         told("init", made, "--out", made)
 
 
-def test_status_state_invitations(served: Path, second_url: str, tmp_path: Path) -> None:
-    where = ("--database", second_url)
+def test_status_state_invitations(served: Path, database_url: str, tmp_path: Path) -> None:
+    where = ("--database", database_url)
     said = told("status", served, *where)
     assert "3 of 6 votes (50%)" in said and "1 or more new people" in said
     as_json = json.loads(told("status", served, *where, "--json"))
@@ -92,11 +92,11 @@ def test_status_state_invitations(served: Path, second_url: str, tmp_path: Path)
     assert "closed" in told("set", served, "closed", "--yes", *where)
 
 
-def test_somebody_withdraws_by_letter(served: Path, second_url: str) -> None:
-    with psycopg.connect(second_url) as connection:
+def test_somebody_withdraws_by_letter(served: Path, database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
         ((person,),) = connection.execute("select id from participant").fetchall()
     code = Keys.read(served).withdrawal_code(person)
-    where = ("--database", second_url)
+    where = ("--database", database_url)
     with pytest.raises(EvidenceError, match="no such code"):
         told("withdraw", served, "--code", Keys.read(served).withdrawal_code(), *where)
     assert "withdrawn" in told("withdraw", served, "--code", code, *where)
@@ -180,15 +180,15 @@ def test_nothing_that_is_printed_steers_a_terminal(tmp_path: Path) -> None:
 
 
 def test_codes_are_on_the_disk_before_they_let_anybody_in(
-    served: Path, second_url: str, tmp_path: Path
+    served: Path, database_url: str, tmp_path: Path
 ) -> None:
     """Without a place for the file nothing is valid."""
-    where = ("--database", second_url)
+    where = ("--database", database_url)
     with pytest.raises(FileNotFoundError):
         told("invite", served, 3, "--out", tmp_path / "none" / "codes.txt", *where)
     with pytest.raises(EvidenceError, match="a file that is there"):
         told("invite", served, 3, "--out", served / "study.yaml", *where)
-    with psycopg.connect(second_url) as connection:
+    with psycopg.connect(database_url) as connection:
         assert connection.execute("select count(*) from invite").fetchone() == (0,)
 
 

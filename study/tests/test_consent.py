@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from support.study.served_studies import PersonBrowser, ServedStudies, served_studies
-from support.study.stepped_study import SteppedStudy, second_form
+from support.study.stepped_study import SteppedStudy, template_database
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.model.markdown import consent_in
 from theodolite_study.serve import consent_routes
@@ -27,7 +27,7 @@ UNDER = (
 def place(
     cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServedStudies]:
-    cluster_has_database(cluster, "consent", second_form(cluster))
+    cluster_has_database(cluster, "consent", template_database(cluster))
     with served_studies(cluster.database("consent"), tmp_path_factory.mktemp("s")) as made:
         yield made
 

@@ -11,7 +11,7 @@ from argon2 import PasswordHasher
 from starlette.testclient import TestClient
 
 from support.study.desk_browser import HEADERS, ORIGIN, DeskWorld, hidden, send
-from support.study.stepped_study import second_form
+from support.study.stepped_study import template_database
 from theodolite_study import passwords
 from theodolite_study.desk.accounts import LEAST_GUESSES, check_strength, enrol_link, turn
 from theodolite_study.desk.sessions import DEVICE, SESSION
@@ -25,7 +25,7 @@ HOME, ELSEWHERE = "198.51.100.7", "203.0.113.9"
 
 @pytest.fixture(scope="module")
 def world(cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskWorld]:
-    cluster_has_database(cluster, "desk_accounts", second_form(cluster))
+    cluster_has_database(cluster, "desk_accounts", template_database(cluster))
     url = cluster.database("desk_accounts")
     made = DeskWorld(url, tmp_path_factory.mktemp("desk"))
     with made.visitor:

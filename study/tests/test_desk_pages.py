@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.study.desk_browser import DeskWorld, served_desk
-from support.study.stepped_study import second_form
+from support.study.stepped_study import template_database
 from support.study.study_browser import chromium
 from theodolite_study.desk.accounts import enrol_link
 from theodolite_study.desk.sessions import SESSION
@@ -25,7 +25,7 @@ CHANGING = ["color-contrast", "target-size"]
 def place(
     cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[DeskWorld, str]]:
-    cluster_has_database(cluster, "desk_pages", second_form(cluster))
+    cluster_has_database(cluster, "desk_pages", template_database(cluster))
     with served_desk(cluster.database("desk_pages"), tmp_path_factory.mktemp("desk")) as made:
         filled(made[0])
         yield made

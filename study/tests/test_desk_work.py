@@ -19,7 +19,7 @@ from support.study.desk_browser import (
     played,
     send,
 )
-from support.study.stepped_study import SteppedStudy, second_form
+from support.study.stepped_study import SteppedStudy, template_database
 from theodolite_study.desk.export_routes import archive
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.money.submission import PlatformLink, linked_studies
@@ -31,7 +31,7 @@ _numbers = count()
 @pytest.fixture(scope="module")
 def world(cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskWorld]:
     name = f"desk_work{next(_numbers)}"
-    cluster_has_database(cluster, name, second_form(cluster))
+    cluster_has_database(cluster, name, template_database(cluster))
     made = DeskWorld(cluster.database(name), tmp_path_factory.mktemp("desk"))
     with made.visitor:
         yield made

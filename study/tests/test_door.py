@@ -18,7 +18,7 @@ from support.study.served_studies import (
     prolific_link,
     served_studies,
 )
-from support.study.stepped_study import INSTRUMENT, second_form
+from support.study.stepped_study import INSTRUMENT, template_database
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.money.submission import submission_digest
 from theodolite_study.platforms.invites import new_invitations
@@ -36,7 +36,7 @@ ADULTS = {"screening": [{"when": {"block": "age", "op": "lt", "value": 18}}], "s
 def place(
     cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServedStudies]:
-    cluster_has_database(cluster, "door", second_form(cluster))
+    cluster_has_database(cluster, "door", template_database(cluster))
     with served_studies(cluster.database("door"), tmp_path_factory.mktemp("door")) as made:
         yield made
 

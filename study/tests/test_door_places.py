@@ -14,8 +14,8 @@ from theodolite_study.store.opening import open_version
 
 
 @pytest.fixture
-def connection(second_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(second_url, autocommit=True) as made:
+def connection(database_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(database_url, autocommit=True) as made:
         yield made
 
 

@@ -23,8 +23,8 @@ INSTRUMENT = {
 
 
 @pytest.fixture
-def connection(second_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(second_url, autocommit=True) as opened:
+def connection(database_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(database_url, autocommit=True) as opened:
         yield opened
 
 

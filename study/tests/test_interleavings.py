@@ -16,15 +16,15 @@ NAMES = list(RACES) if "THEODOLITE_STUDY_ORDERS" in os.environ else list(RACES)[
 
 
 @pytest.fixture(scope="module")
-def gate(second_module_url: str) -> Iterator[Gates]:
-    with gates(second_module_url) as made:
+def gate(module_database_url: str) -> Iterator[Gates]:
+    with gates(module_database_url) as made:
         yield made
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_order_of_statements_ends_well(
-    name: str, gate: Gates, second_module_url: str
+    name: str, gate: Gates, module_database_url: str
 ) -> None:
-    with psycopg.connect(second_module_url, autocommit=True) as connection:
+    with psycopg.connect(module_database_url, autocommit=True) as connection:
         done = played(connection, RACES[name], gate, name=name, most=ORDERS)
         assert done >= 2 + min(ORDERS, 1)

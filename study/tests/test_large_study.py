@@ -10,14 +10,14 @@ from theodolite_study.export import agreement
 
 
 def test_a_study_that_is_made_of_rows(
-    second_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agreement, "RESAMPLES", 20)
     monkeypatch.setattr(agreement, "MOST_SIDE_BY_SIDE", 100)
     monkeypatch.setattr(
         large_study, "exported", lambda url, folder: _here(url, folder, monkeypatch)
     )
-    figures = large_study.measured(second_url, tmp_path, 2000, 500, 5)
+    figures = large_study.measured(database_url, tmp_path, 2000, 500, 5)
     assert figures["violations"] == []
     assert figures["export_problems"] == []
     assert figures["same_bytes"]

@@ -36,8 +36,8 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
 
 
 @pytest.fixture
-def study(second_url: str, keys: Keys) -> Iterator[MoneyStudy]:
-    with psycopg.connect(second_url, autocommit=True) as connection:
+def study(database_url: str, keys: Keys) -> Iterator[MoneyStudy]:
+    with psycopg.connect(database_url, autocommit=True) as connection:
         yield MoneyStudy(connection, instances=20, votes=3, quota=4, keys=keys)
 
 
@@ -101,8 +101,8 @@ def test_every_kind_is_paid_in_its_way(study: MoneyStudy, host: str) -> None:
     assert {method for method, _, _ in double.calls[calls:]} == {"GET"}
 
 
-def test_share_of_the_reward_where_the_workspace_has_it(second_url: str, keys: Keys) -> None:
-    with psycopg.connect(second_url, autocommit=True) as connection:
+def test_share_of_the_reward_where_the_workspace_has_it(database_url: str, keys: Keys) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
         study = MoneyStudy(connection, instances=20, quota=4, keys=keys, partial_codes=True)
         with doubled(study.double) as host:
             bob = study.comes().begins()
@@ -143,10 +143,10 @@ def test_a_reward_that_is_another_one_there_is_looked_at(study: MoneyStudy, host
     assert study.double.paid() == {} and study.ledger() == {"failed": (1, 400)}
 
 
-def test_two_take_different_payouts(study: MoneyStudy, second_url: str) -> None:
+def test_two_take_different_payouts(study: MoneyStudy, database_url: str) -> None:
     for _ in range(4):
         study.comes().begins().finishes()
-    with psycopg.connect(second_url) as other:
+    with psycopg.connect(database_url) as other:
         study.connection.execute("set lock_timeout = '2s'")
         other.execute("select from payout order by at limit 1 for update")
         mine = ledger.take(study.connection, study.study)
@@ -281,8 +281,8 @@ def test_differences_are_counted(study: MoneyStudy, host: str) -> None:
     assert (found["unknown_here"], found["paid_not_owed"], found["owed_not_paid"]) == (1, 1, 0)
 
 
-def test_a_full_study_is_paused_there(second_url: str, keys: Keys) -> None:
-    with psycopg.connect(second_url, autocommit=True) as connection:
+def test_a_full_study_is_paused_there(database_url: str, keys: Keys) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
         study = MoneyStudy(connection, instances=4, votes=1, quota=4, keys=keys)
         with doubled(study.double) as host:
             study.job(host).round()
@@ -386,14 +386,14 @@ def test_a_bonus_by_hand_is_looked_at(study: MoneyStudy, host: str) -> None:
     assert study.ledger() == {"failed": (1, 200)} and study.double.paid() == {bob.name: 200}
 
 
-def test_a_second_job_waits(second_url: str, study: MoneyStudy) -> None:
+def test_a_second_job_waits(database_url: str, study: MoneyStudy) -> None:
     entered = threading.Event()
 
     def second() -> None:
-        with only_job(second_url):
+        with only_job(database_url):
             entered.set()
 
-    with only_job(second_url):
+    with only_job(database_url):
         waiting = threading.Thread(target=second)
         waiting.start()
         assert not entered.wait(0.3)
@@ -401,14 +401,14 @@ def test_a_second_job_waits(second_url: str, study: MoneyStudy) -> None:
     waiting.join()
 
 
-def test_platform_takes_people_out_while_they_work(study: MoneyStudy, second_url: str) -> None:
+def test_platform_takes_people_out_while_they_work(study: MoneyStudy, database_url: str) -> None:
     """The same locks in the same order as the steps: nobody waits for ever, nothing is half done."""
     people = [study.comes().begins() for _ in range(8)]
     troubles: list[BaseException] = []
 
     def work(person: PaidWalker) -> None:
         try:
-            with psycopg.connect(second_url, autocommit=True) as connection:
+            with psycopg.connect(database_url, autocommit=True) as connection:
                 person.connection = connection
                 for _ in range(4):
                     went = person.next()
@@ -440,7 +440,7 @@ def test_platform_takes_people_out_while_they_work(study: MoneyStudy, second_url
 
 
 def test_job_goes_on_after_the_database_was_away(
-    study: MoneyStudy, second_url: str, host: str
+    study: MoneyStudy, database_url: str, host: str
 ) -> None:
     ended, met = threading.Event(), []
 
@@ -450,7 +450,7 @@ def test_job_goes_on_after_the_database_was_away(
         job.connection = connection
         return job
 
-    thread = threading.Thread(target=run_again, args=(second_url, ended, job_of, 0.01))
+    thread = threading.Thread(target=run_again, args=(database_url, ended, job_of, 0.01))
     thread.start()
     try:
         ann = study.comes().begins()
@@ -475,13 +475,13 @@ def _waits(ready: Callable[[], bool]) -> None:
 
 
 def test_login_of_the_job_writes_money_and_nothing_else(
-    study: MoneyStudy, second_url: str, keys: Keys, host: str
+    study: MoneyStudy, database_url: str, keys: Keys, host: str
 ) -> None:
     ann = study.comes().begins()
     ann.finishes()
     study.double.submits(ann.name, "finished")
     study.hears(_random(1))
-    with psycopg.connect(second_url, autocommit=True) as connection:
+    with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("set role theodolite_jobs")
         job = study.job(host)
         job.connection = connection
@@ -518,12 +518,12 @@ def test_platform_that_is_down_stops_nothing_for_good(study: MoneyStudy, host: s
     assert study.double.paid() == {ann.name: 400} and study.ledger() == {"confirmed": (1, 400)}
 
 
-def test_webhooks_are_answered_at_once(second_url: str, tmp_path: Path) -> None:
+def test_webhooks_are_answered_at_once(database_url: str, tmp_path: Path) -> None:
     keys = Keys.create(tmp_path / "keys.json")
     address = "/platform/prolific/webhook"
-    with psycopg.connect(second_url, autocommit=True) as connection:
+    with psycopg.connect(database_url, autocommit=True) as connection:
         study = MoneyStudy(connection, instances=4, keys=keys)
-        app = create_app(Settings(second_url, tmp_path, "https://study.example.org"))
+        app = create_app(Settings(database_url, tmp_path, "https://study.example.org"))
         with TestClient(app, base_url="https://study.example.org") as prolific:
             ann = study.comes().begins()
             study.double.returns(ann.name)

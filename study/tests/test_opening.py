@@ -46,8 +46,8 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Material]:
 
 
 @pytest.fixture
-def connection(second_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(second_url, autocommit=True) as opened:
+def connection(database_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(database_url, autocommit=True) as opened:
         yield opened
 
 

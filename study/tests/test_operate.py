@@ -16,8 +16,8 @@ from theodolite_study.operate.jobs import ExportTask, export_folder
 
 
 @pytest.fixture
-def connection(second_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(second_url, autocommit=True) as opened:
+def connection(database_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(database_url, autocommit=True) as opened:
         yield opened
 
 
@@ -49,7 +49,7 @@ def as_jobs(url: str) -> str:
 
 
 def test_exports_that_were_cut_off_are_written_again(
-    connection: psycopg.Connection[Any], second_url: str, tmp_path: Path
+    connection: psycopg.Connection[Any], database_url: str, tmp_path: Path
 ) -> None:
     study = SteppedStudy(connection, instances=2, votes=1, quota=2)
     ann = study.person("ann").begins()
@@ -65,13 +65,13 @@ def test_exports_that_were_cut_off_are_written_again(
         stop.wait(30)
         raise psycopg.OperationalError
 
-    cut_off = ExportTask(second_url, tmp_path, slow)
-    with psycopg.connect(as_jobs(second_url), autocommit=True) as job:
+    cut_off = ExportTask(database_url, tmp_path, slow)
+    with psycopg.connect(as_jobs(database_url), autocommit=True) as job:
         cut_off(job)
         cut_off(job)  # it is at work: nothing else is begun
         assert [study.one(state, one) for one in (first, second)] == ["running", "waiting"]
         stop.set()  # that process is gone; the next one begins
-        task = ExportTask(as_jobs(second_url), tmp_path)
+        task = ExportTask(as_jobs(database_url), tmp_path)
         until = time.monotonic() + 60
         while study.one(state, second) != "done" and time.monotonic() < until:
             task(job)

@@ -49,9 +49,9 @@ def test_every_word_of_a_template_is_marked(template: Path) -> None:
 
 
 @pytest.fixture
-def served(second_url: str, tmp_path: Path) -> Iterator[Served]:
+def served(database_url: str, tmp_path: Path) -> Iterator[Served]:
     place = Served(
-        second_url, tmp_path, instances=1, votes=1, quota=1,
+        database_url, tmp_path, instances=1, votes=1, quota=1,
         instrument=pasta().stored(), settings={"needs": NEEDS, "minutes": 20},
     )  # fmt: skip
     run = place.connection.execute

@@ -1,13 +1,12 @@
 """The shipped instrument: the questions of paper 004, its texts in three languages, its schema."""
 
 import json
-import re
+from pathlib import Path
 
 import jsonschema
-import psycopg
 import pytest
 
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.folder_import import instrument_of, settings_of
 from theodolite_study.locale.catalogue import languages
 from theodolite_study.locale.default_texts import (
     CONSENT_GAPS,
@@ -22,7 +21,6 @@ from theodolite_study.model.pasta import NEEDS, OUTCOMES, pasta
 from theodolite_study.model.schema import SCHEMA, instrument_schema
 from theodolite_study.model.texts import missing_texts, text_keys
 from theodolite_study.protocol import Protocol
-from theodolite_study.store import statements
 
 TEXTS = {language: default_texts(language) for language in default_languages()}
 VALUES = {"contact": "study_team@example.org", "pay": "£4.00", "until": "2027-03-31"}
@@ -86,18 +84,10 @@ def test_what_fills_a_gap_stays_plain() -> None:
         default_texts("../en")
 
 
-def test_studies_of_the_first_release_have_this_instrument(cluster: LocalPostgres) -> None:
-    moved = statements("moved.sql")
-    functions = re.findall(r"create function (?:keys_of|instrument_of).*?\$\$;", moved, re.DOTALL)
-    protocol = Protocol(slug="old", title="Old", contact="x").model_dump_json()
-    cluster_has_database(cluster, "pasta")
-    with psycopg.connect(cluster.database("pasta"), autocommit=True) as connection:
-        for function in functions:
-            connection.execute(function)
-        query = "select instrument_of(%s::jsonb)"
-        (there,) = connection.execute(query, (protocol,)).fetchone()  # type: ignore[misc]
-    assert Instrument.model_validate(there) == pasta()
-    assert f"'needs', '{json.dumps(NEEDS)}'" in moved
+def test_instrument_of_a_default_protocol_is_pasta(tmp_path: Path) -> None:
+    protocol = Protocol(slug="new", title="New", contact="x")
+    assert instrument_of(tmp_path, protocol) == pasta()
+    assert settings_of(protocol)["needs"] == NEEDS
     assert [len(pasta().blocks(stage)) for stage in STAGES] == [0, 3, 2, 6, 3]
 
 

@@ -30,13 +30,13 @@ HOSTILE = {key: PAYLOADS[n % len(PAYLOADS)].format(n=1000 + n) for n, key in enu
 
 @pytest.fixture(scope="module")
 def world(
-    second_module_url: str, tmp_path_factory: pytest.TempPathFactory
+    module_database_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, Any]]:
     folder = tmp_path_factory.mktemp("people")
-    connection = psycopg.connect(second_module_url, autocommit=True)
+    connection = psycopg.connect(module_database_url, autocommit=True)
     PeopleStudy(connection, folder, "all")
     PeopleStudy(connection, folder, "xss", kinds=("map",), quota=1, texts=HOSTILE)
-    with served(second_module_url, folder) as origin, chromium() as browser:
+    with served(module_database_url, folder) as origin, chromium() as browser:
         yield origin, browser
     connection.close()
 

@@ -45,13 +45,13 @@ class PeopleWorld:
 
 @pytest.fixture(scope="module")
 def world(
-    second_module_url: str, tmp_path_factory: pytest.TempPathFactory
+    module_database_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[PeopleWorld]:
     folder = tmp_path_factory.mktemp("people")
-    connection = psycopg.connect(second_module_url, autocommit=True)
+    connection = psycopg.connect(module_database_url, autocommit=True)
     study = PeopleStudy(connection, folder, "one", kinds=("map",), quota=1)
     PeopleStudy(connection, folder, "all")
-    with served(second_module_url, folder) as origin, chromium() as browser:
+    with served(module_database_url, folder) as origin, chromium() as browser:
         yield PeopleWorld(study, origin, browser, connection)
     connection.close()
 

@@ -40,14 +40,14 @@ def _until(ready: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def test_200_people_and_the_books_agree(second_url: str, keys: Keys) -> None:
+def test_200_people_and_the_books_agree(database_url: str, keys: Keys) -> None:
     random = Random(25)  # noqa: S311
-    with psycopg.connect(second_url, autocommit=True) as connection:
+    with psycopg.connect(database_url, autocommit=True) as connection:
         study = rehearsal_study(connection, keys)
         study.double.delay = 0.05
         study.double.trouble = _trouble(Random(26))  # noqa: S311
         player = Player(study, random)
-        with doubled(study.double) as host, job_beside(second_url, keys, host):
+        with doubled(study.double) as host, job_beside(database_url, keys, host):
             ways = [way for way, n in PEOPLE.items() if way not in ENDING for _ in range(n)]
             random.shuffle(ways)
             for number, way in enumerate(ways):
@@ -77,7 +77,7 @@ POINTS = ("events applied", "lapsed", "taken", "read", "return asked", "approved
           "batch stored", "paying", "paid", "batch marked", "settled", "reconciled")  # fmt: skip
 
 
-def _killed_at(point: str, second_url: str, keys: Keys, host: str) -> int:
+def _killed_at(point: str, database_url: str, keys: Keys, host: str) -> int:
     """A job of its own, ended by SIGKILL at a point; how it ended."""
     child = os.fork()
     if child == 0:
@@ -87,7 +87,7 @@ def _killed_at(point: str, second_url: str, keys: Keys, host: str) -> int:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         try:
-            with only_job(second_url) as connection:
+            with only_job(database_url) as connection:
                 for _ in range(4):
                     new_job(connection, keys, host, end, SOON).round()
         finally:
@@ -96,8 +96,8 @@ def _killed_at(point: str, second_url: str, keys: Keys, host: str) -> int:
 
 
 @pytest.fixture
-def study(second_url: str, keys: Keys) -> Iterator[MoneyStudy]:
-    with psycopg.connect(second_url, autocommit=True) as connection:
+def study(database_url: str, keys: Keys) -> Iterator[MoneyStudy]:
+    with psycopg.connect(database_url, autocommit=True) as connection:
         made = MoneyStudy(connection, instances=100, votes=3, quota=2, places=200, keys=keys)
         made.double.delay = 0.05
         yield made
@@ -105,7 +105,7 @@ def study(second_url: str, keys: Keys) -> Iterator[MoneyStudy]:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_job_that_is_killed_loses_and_doubles_nothing(
-    study: MoneyStudy, second_url: str, keys: Keys
+    study: MoneyStudy, database_url: str, keys: Keys
 ) -> None:
     random = Random(27)  # noqa: S311
     expected = 0
@@ -123,8 +123,8 @@ def test_a_job_that_is_killed_loses_and_doubles_nothing(
                     study.double.submits(person.name, way)
                 expected += 400 if way == "finished" else 200
             study.hears(random)
-            assert _killed_at(point, second_url, keys, host) == signal.SIGKILL, point
-            with only_job(second_url) as connection:
+            assert _killed_at(point, database_url, keys, host) == signal.SIGKILL, point
+            with only_job(database_url) as connection:
                 job = new_job(connection, keys, host, lambda name: None, SOON)
                 _until(lambda job=job: job.round() == 0 and study.ledger().keys() <= {"confirmed"})  # type: ignore[misc]
             books = balance(study.connection, keys, study.study, study.double.paid())

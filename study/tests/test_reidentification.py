@@ -69,12 +69,12 @@ class ClosedStudy(FolderStudy):
 
 @pytest.fixture(scope="module")
 def closed(
-    second_module_url: str, tmp_path_factory: pytest.TempPathFactory
+    module_database_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClosedStudy]:
     folder = study_folder(
         tmp_path_factory.mktemp("study") / "s", instances=2, votes=4, gold=1, checks={"every": 2}
     )
-    study = ClosedStudy(second_module_url, folder)
+    study = ClosedStudy(module_database_url, folder)
     yield study
     study.connection.close()
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from support.study.served_studies import HEADERS, ORIGIN, ServedStudies, served_studies
-from support.study.stepped_study import second_form
+from support.study.stepped_study import template_database
 from theodolite.errors import EvidenceError
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.serve.newcomers import network
@@ -43,7 +43,7 @@ ALWAYS = {
 def place(
     cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServedStudies]:
-    cluster_has_database(cluster, "limits", second_form(cluster))
+    cluster_has_database(cluster, "limits", template_database(cluster))
     folder = tmp_path_factory.mktemp("limits")
     with served_studies(cluster.database("limits"), folder, limits=LIMITS) as made:
         made.study("small", instances=9, votes=9)

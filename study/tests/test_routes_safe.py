@@ -17,9 +17,9 @@ HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}"
 
 @pytest.fixture(scope="module")
 def place(
-    second_module_url: str, tmp_path_factory: pytest.TempPathFactory
+    module_database_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServedStudies]:
-    made = ServedStudies(second_module_url, Path(tmp_path_factory.mktemp("served")))
+    made = ServedStudies(module_database_url, Path(tmp_path_factory.mktemp("served")))
     with made.client:
         yield made
     made.connection.close()

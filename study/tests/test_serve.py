@@ -1,4 +1,4 @@
-"""Pages of participants on the second form: made from the database alone, one call a request."""
+"""Pages of participants: made from the database alone, one call a request."""
 
 import hashlib
 import html
@@ -62,8 +62,8 @@ class Served:
 
 
 @pytest.fixture
-def served(second_url: str, tmp_path: Path) -> Iterator[Served]:
-    place = Served(second_url, tmp_path, instances=2, votes=2, quota=2)
+def served(database_url: str, tmp_path: Path) -> Iterator[Served]:
+    place = Served(database_url, tmp_path, instances=2, votes=2, quota=2)
     with place.browser:
         yield place
     place.close()
@@ -129,10 +129,10 @@ def test_declining_keeps_what_the_page_says(served: Served) -> None:
     assert served.get("/next").status_code == 401
 
 
-def test_an_untouched_ranking_cannot_be_sent(second_url: str, tmp_path: Path) -> None:
+def test_an_untouched_ranking_cannot_be_sent(database_url: str, tmp_path: Path) -> None:
     end = [{"blocks": [{"name": "q7", "kind": "ranking", "items": ["i0", "i1", "i2"]}]}]
     asked = INSTRUMENT | {"end": end}
-    place = Served(second_url, tmp_path, instances=1, votes=2, quota=1, instrument=asked)
+    place = Served(database_url, tmp_path, instances=1, votes=2, quota=1, instrument=asked)
     with place.browser:
         page = place.begins()
         item = page.url.path
@@ -194,9 +194,9 @@ def test_without_the_database_people_are_asked_to_come_back(served: Served) -> N
     assert set(statuses) <= {200, 503} and statuses[-1] == 200
 
 
-def test_practice_gives_feedback(second_url: str, tmp_path: Path) -> None:
+def test_practice_gives_feedback(database_url: str, tmp_path: Path) -> None:
     rule = {"training": {"attempts": 1, "pass_mark": 0.5}}
-    place = Served(second_url, tmp_path, instances=1, votes=1, quota=1, training=1, settings=rule)
+    place = Served(database_url, tmp_path, instances=1, votes=1, quota=1, training=1, settings=rule)
     with place.browser:
         page = place.begins()
         assert "Practice item" in page.text

@@ -1,7 +1,6 @@
 """The steps that people take, as functions of the database: what each does, refuses and keeps."""
 
 import hashlib
-import re
 import threading
 from collections.abc import Iterator
 from itertools import count
@@ -12,7 +11,7 @@ import pytest
 
 from support.study.stepped_study import CONSENT, INSTRUMENT, SteppedStudy
 from theodolite_study.local_postgres import LocalPostgres
-from theodolite_study.store import FOLDER, STEPS, statements
+from theodolite_study.store import STEPS, statements
 
 _numbers = count()
 DENIED = (
@@ -23,8 +22,8 @@ DENIED = (
 
 
 @pytest.fixture
-def connection(second_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(second_url, autocommit=True) as opened:
+def connection(database_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(database_url, autocommit=True) as opened:
         yield opened
 
 
@@ -266,17 +265,6 @@ def test_an_opened_version_stays_as_it_is(connection: psycopg.Connection[Any], c
     connection.execute("update version set state = 'finishing', least_items = 2")
 
 
-def test_guards_of_the_first_form_are_all_there(connection: psycopg.Connection[Any]) -> None:
-    first = (FOLDER.parent / "migrations" / "versions" / "m0001_first.sql").read_text()
-    named = set(re.findall(r"CONSTRAINT (\w+)", first)) | set(re.findall(r"INDEX (\w+)", first))
-    query = "select conname from pg_constraint union select indexname from pg_indexes"
-    there = {row[0] for row in connection.execute(query)}
-    assert named - there == {"slot_instance_id_slot_no_key"}
-    assert {"slot_seat_key", "vote_answers_fit"} - there == {"vote_answers_fit"}
-    triggers = {row[0] for row in connection.execute("select tgname from pg_trigger")}
-    assert {"vote_answers_fit", "baseline_answers_fit", "answer_answers_fit"} <= triggers
-
-
 def test_no_dynamic_statements_and_a_fixed_search_path() -> None:
     for name in ("fit.sql", *STEPS):
         text = statements(name)
@@ -323,12 +311,12 @@ def test_practice_is_passed_repeated_or_failed(connection: psycopg.Connection[An
     assert study.broken() == []
 
 
-def test_the_server_touches_no_table(cluster: LocalPostgres, second_url: str) -> None:
+def test_the_server_touches_no_table(cluster: LocalPostgres, database_url: str) -> None:
     """The login of the server can do what a participant can do, and nothing else."""
-    with psycopg.connect(second_url, autocommit=True) as owner:
+    with psycopg.connect(database_url, autocommit=True) as owner:
         study = SteppedStudy(owner, instances=2, votes=1, quota=1)
         names = tables(owner)
-    with psycopg.connect(second_url, autocommit=True) as own:
+    with psycopg.connect(database_url, autocommit=True) as own:
         own.execute("set role theodolite_serve")
         for name in names:
             for statement in (
@@ -373,12 +361,13 @@ def walk(url: str, study: SteppedStudy, name: str, faults: list[str]) -> None:
 
 
 def test_many_at_once_fill_every_seat_once(
-    second_url: str, connection: psycopg.Connection[Any]
+    database_url: str, connection: psycopg.Connection[Any]
 ) -> None:
     study = SteppedStudy(connection, instances=30, votes=3, quota=9)
     faults: list[str] = []
     people = [
-        threading.Thread(target=walk, args=(second_url, study, f"p{i}", faults)) for i in range(14)
+        threading.Thread(target=walk, args=(database_url, study, f"p{i}", faults))
+        for i in range(14)
     ]
     for person in people:
         person.start()

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from support.study.stepped_study import second_form
+from support.study.stepped_study import template_database
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.model.instrument import Instrument
 from theodolite_study.model.texts import GENERAL, missing_texts, text_keys
@@ -27,7 +27,7 @@ _numbers = count()
 @pytest.fixture(scope="module")
 def connection(cluster: LocalPostgres) -> Iterator[psycopg.Connection[Any]]:
     name = "texts"
-    cluster_has_database(cluster, name, second_form(cluster))
+    cluster_has_database(cluster, name, template_database(cluster))
     with psycopg.connect(cluster.database(name), autocommit=True) as opened:
         yield opened
 
@@ -117,7 +117,7 @@ def test_model_and_database_miss_the_same(
 
 
 def test_settings_left_out_mean_what_the_model_says(connection: psycopg.Connection[Any]) -> None:
-    """An instrument of 0.1.0's data names no labels, and no `other`."""
+    """Check an instrument that names neither `labels` nor `other`."""
     likert = {"name": "q1", "kind": "likert"}
     choice = {"name": "c", "kind": "choice", "options": ["f", "m"]}
     bare = {"before": BEFORE, "after": [{"blocks": [likert, choice]}]}

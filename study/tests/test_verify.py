@@ -51,8 +51,8 @@ UNIQUE = (
 
 
 @pytest.fixture(scope="module")
-def study(second_module_url: str) -> Iterator[SteppedStudy]:
-    with psycopg.connect(second_module_url, autocommit=True) as connection:
+def study(module_database_url: str) -> Iterator[SteppedStudy]:
+    with psycopg.connect(module_database_url, autocommit=True) as connection:
         made = SteppedStudy(connection, instances=4, votes=2, quota=2)
         ann = made.person("ann").begins()
         for _ in range(2):

@@ -23,8 +23,8 @@ SCALES = {
 
 
 @pytest.fixture
-def study(second_url: str) -> Iterator[SteppedStudy]:
-    with psycopg.connect(second_url, autocommit=True) as connection:
+def study(database_url: str) -> Iterator[SteppedStudy]:
+    with psycopg.connect(database_url, autocommit=True) as connection:
         yield SteppedStudy(
             connection, instances=8, votes=3, quota=6, gold=1, instrument=SCALES,
             settings={"checks": {"every": 3}},
@@ -102,13 +102,3 @@ def test_progress_people_and_signs(study: SteppedStudy) -> None:
 def test_few_items_are_no_sign() -> None:
     few = Work(2, 0, 0, 0.1, 0.1, 1.0, 1.0, 1.0, 1, 1)
     assert few.signs == ["failed 1 of 1 checks"]
-
-
-def test_seats_numbered_from_0_as_in_0_1_0_are_claimed(second_url: str) -> None:
-    with psycopg.connect(second_url, autocommit=True) as connection:
-        study = SteppedStudy(connection, instances=1, votes=2, quota=1, instrument=SCALES)
-        connection.execute("update slot set slot_no = slot_no - 1 where slot_no = 1")
-        connection.execute("update slot set slot_no = slot_no - 1 where slot_no = 2")
-        for name in ("ann", "bob"):
-            works(study.person(name).begins(), 1, (1, 2, 3))
-        assert study.one("select count(*) from slot where state = 'filled'") == 2

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psycopg
 from alembic import command
 from alembic.config import Config
 from psycopg.errors import InsufficientPrivilege
@@ -16,6 +15,7 @@ from theodolite.errors import EvidenceError
 
 OLDEST = 15
 """Older ones were not tried."""
+MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 @contextmanager
@@ -53,32 +53,15 @@ def address(url: str) -> str:
     return parsed.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
 
 
-def migrate(url: str, revision: str = "head") -> None:
-    """Bring the tables to the newest form, or to a named one; then the log of 0.1.0 follows."""
-    _alembic(url, "upgrade", revision)
-    while move_log(url):
-        pass
+def alembic_config() -> Config:
+    """Return Alembic's configuration with the folder of our migrations."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    return config
 
 
-def move_log(url: str, most: int = 50_000) -> int:
-    """Move the next lines of 0.1.0's log, in a transaction of their own; 0 when all are there.
-
-    It can be broken off and goes on where it was; people may take part meanwhile.
-    """
-    with psycopg.connect(url, autocommit=True) as connection:
-        row = connection.execute("select to_regproc('move_events') is not null").fetchone()
-        if row != (True,):
-            return 0
-        moved = connection.execute("select move_events(%s)", (most,)).fetchone()
-    return 0 if moved is None else int(moved[0])
-
-
-def migrate_down(url: str, revision: str) -> None:
-    """Bring the tables back to an older form."""
-    _alembic(url, "downgrade", revision)
-
-
-def _alembic(url: str, what: str, revision: str) -> None:
+def migrate(url: str) -> None:
+    """Create the tables, or upgrade them to the newest revision, in one transaction."""
     engine = create_engine(address(url), connect_args={"connect_timeout": 5})
     try:
         with engine.begin() as connection, _in_words():
@@ -87,10 +70,9 @@ def _alembic(url: str, what: str, revision: str) -> None:
                 raise EvidenceError("PostgreSQL", f"version {version[0]}", f"{OLDEST} or newer")
             # two servers that start at once would both make the tables
             connection.execute(text("select pg_advisory_xact_lock(7203001)"))
-            config = Config()
-            config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+            config = alembic_config()
             config.attributes["connection"] = connection
-            getattr(command, what)(config, revision)
+            command.upgrade(config, "head")
     except OperationalError as error:
         raise EvidenceError(
             "database", f"no connection ({_first_line(error)})", "a running PostgreSQL",

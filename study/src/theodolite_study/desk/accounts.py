@@ -105,7 +105,7 @@ def enrolment(connection: Connection, keys: Keys, token: str) -> DeskEnrolment:
         "select id, name, totp_sealed from staff where enrol_sha256 = %s"
         " and enrol_expires_at > clock_timestamp() and not disabled", token_digest(token),
     )  # fmt: skip
-    secret = phone_secret(keys, records[0]["totp_sealed"], None) if records else None
+    secret = phone_secret(keys, records[0]["totp_sealed"]) if records else None
     if secret is None:
         raise NotHere(USED)
     name = str(records[0]["name"])
@@ -163,14 +163,12 @@ def check_strength(passphrase: str, names: Sequence[str]) -> None:
         )
 
 
-def phone_secret(keys: Keys, sealed: bytes | None, slug: str | None) -> str | None:
-    """Nothing if other keys sealed it: then no code fits. Accounts of 0.1.0 are of a study."""
-    for purpose in (SEALED_FOR, f"staff of {slug}"):
-        try:
-            return None if sealed is None else keys.opened(sealed, purpose)
-        except RefusedInput:
-            continue
-    return None
+def phone_secret(keys: Keys, sealed: bytes | None) -> str | None:
+    """Return the secret of an account's phone, or None if other keys sealed it."""
+    try:
+        return None if sealed is None else keys.opened(sealed, SEALED_FOR)
+    except RefusedInput:
+        return None
 
 
 @contextmanager

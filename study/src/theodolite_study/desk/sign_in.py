@@ -17,10 +17,10 @@ FIRST_DELAY, LONGEST_DELAY = 10, 900
 """Seconds: after the fifth failure, doubled by each further one."""
 WRONG = "Name, passphrase and code do not fit together."
 ACCOUNT = """
-    select a.id, a.password_hash, a.totp_sealed, a.totp_last_step, s.slug,
+    select a.id, a.password_hash, a.totp_sealed, a.totp_last_step,
            exists (select from device d where d.staff_id = a.id and d.token_sha256 = %s
                      and d.expires_at > clock_timestamp()) as known
-    from staff a left join study s on s.id = a.study_id where a.name = %s and not a.disabled"""
+    from staff a where a.name = %s and not a.disabled"""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def sign_in(site: DeskSite, credentials: Credentials) -> SignedIn:
         )
     step = None
     if account is not None and verdict.right:
-        secret = phone_secret(site.keys, account["totp_sealed"], account["slug"])
+        secret = phone_secret(site.keys, account["totp_sealed"])
         if secret is not None:
             step = check_code(secret, credentials.code, account["totp_last_step"], time.time())
     with site.pool.connection() as connection:

@@ -20,8 +20,8 @@ CellKind = Literal["text", "whole", "number", "flag", "json"]
 RESERVED = {
     "instance", "technique", "picture_key", "participant", "counted", "position", "version",
     "image_exposure_index", "seconds_before", "seconds_after", "at_order", "language", "condition",
-    "consent_sha256", "consent_form", "visible_before", "visible_after", "viewport", "pointer",
-    "pasted", "moves", "shown_before", "shown_after", "kind", "attempt", "passed", "text", "copied",
+    "consent_sha256", "visible_before", "visible_after", "viewport", "pointer", "pasted", "moves",
+    "shown_before", "shown_after", "kind", "attempt", "passed", "text", "copied",
     "state", "outcome", "votes", "surplus_votes", "checks", "checks_passed", "practice_items",
     "most_of_a_picture",
 }  # fmt: skip

@@ -15,8 +15,7 @@ FILES = {
     "where enough people share it, numbers of votes",
     "answers": "what people answered at the end, and in their words about themselves",
     "comments": "words that nobody had to write",
-    "consents": "who agreed to which form: SHA-256 of its bytes, version and language; form "
-    "`text-0.1` is the digest of the protocol's text",
+    "consents": "who agreed to which form: SHA-256 of its bytes, version and language",
     "outcomes": "how many people left in which way",
     "payouts": "how much was owed and paid for what, without anybody's id",
     "checks": "practice items and hidden checks, which have one right answer, and whether it came",
@@ -49,7 +48,6 @@ MORE_OF_VOTES = {
     "language": "of the pages",
     "condition": "to which the person was assigned",
     "consent_sha256": "of the form under which the vote was given",
-    "consent_form": "what that digest is of",
     "visible_before": "seconds that the page was looked at, as the browser says",
     "visible_after": "the same of the page with the explanation",
     "viewport": "pixels of the window",

@@ -26,7 +26,7 @@ READ = {
     "participants": ("votes", "surplus_votes"),
     "aggregates": ("question", "n", "mode", "mode_tie", "median", "mean"),
     "order": ("kind", *PLACES, "seconds_baseline_to_reveal", "seconds_reveal_to_vote"),
-    "consents": ("version", "sha256", "form"),
+    "consents": ("version", "sha256"),
 }
 """Columns that are looked at, beside explanation and person."""
 EXAMPLES = 5
@@ -181,14 +181,12 @@ def _consents(export: _Export) -> Iterator[str]:
                 yield f"The form of version {version['version']} has another digest."
             forms.add(f"{version['version']} {form['sha256']}")
     (number,) = export.numbers("consents", "version")
-    digest, kind, who = (
-        export.words("consents", name) for name in ("sha256", "form", "participant")
-    )
+    digest, who = (export.words("consents", name) for name in ("sha256", "participant"))
     digests = {}
     for at, version in enumerate(number.tolist()):
         agreed = f"{int(version)} {digest[at]}"
         digests[who[at], version] = digest[at]
-        if kind[at] == "shown" and agreed not in forms:
+        if agreed not in forms:
             yield f"{who[at]} agreed to a form that no version has."
     votes = zip(
         export.words("votes", "participant"), export.numbers("votes", "version")[0].tolist(),

@@ -41,9 +41,9 @@ STATES = """
     select state, count(*) as n from participant p
      where p.version_id = any (%(versions)s) and not preview group by state order by state"""
 GIVEN = """
-    select encode(c.form_sha256, 'hex') as sha256, c.form, count(*) as people
+    select encode(c.form_sha256, 'hex') as sha256, count(*) as people
       from consent c join participant p on p.id = c.participant_id
-     where c.version_id = any (%(versions)s) and not p.preview group by 1, 2 order by 1, 2"""
+     where c.version_id = any (%(versions)s) and not p.preview group by 1 order by 1"""
 
 
 @dataclass(frozen=True)
@@ -162,11 +162,6 @@ def notes(content: Mapping[str, Any]) -> list[str]:
         )
     if content["study"]["state"] not in ("closed", "archived"):
         sentences.append(f"The study is {content['study']['state']}: more votes may come.")
-    if any(consent["form"] != "shown" for consent in content["consents"]):
-        sentences.append(
-            "Some consents are of 0.1.0: their digest is that of the text in the protocol, not of "
-            "the bytes that were shown (form text-0.1)."
-        )
     if people["withdrawn"]:
         sentences.append(
             f"{_many(people['withdrawn'])} withdrew. What they answered is not in here, and "

@@ -120,8 +120,7 @@ CONSENTS = TableQuery(
     "consents",
     {
         "participant": ("text", "p.pseudonym"), "version": ("whole", "o.no"),
-        "language": ("text", "g.language"), "form": ("text", "g.form"),
-        "sha256": ("text", "encode(g.form_sha256, 'hex')"),
+        "language": ("text", "g.language"), "sha256": ("text", "encode(g.form_sha256, 'hex')"),
     },
     "from consent g join person p on p.id = g.participant_id join version o on o.id = g.version_id"
     " order by p.n, o.no",

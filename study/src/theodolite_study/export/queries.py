@@ -87,7 +87,6 @@ def _votes(columns: Sequence[AnswerColumn], moments: Moments) -> TableQuery:
         "at_order": ("whole", f"row_number() over ({own} order by v.at, a.id)"),
         "version": ("whole", "o.no"), "language": ("text", "p.language"),
         "condition": ("text", "c.key"), "consent_sha256": ("text", "encode(g.form_sha256, 'hex')"),
-        "consent_form": ("text", "g.form"),
         "visible_before": ("number", number("b.client -> 'seconds'", exact=exact)),
         "visible_after": ("number", number("v.durations -> 'visible'", exact=exact)),
         "viewport": ("text", wide if exact else "null"),

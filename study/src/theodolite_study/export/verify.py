@@ -8,18 +8,15 @@ from uuid import UUID
 import psycopg
 
 from theodolite_study.export.violations import violations
-from theodolite_study.store import FOLDER as STORE
-from theodolite_study.store import SECOND_FORM, statements
+from theodolite_study.store import SCHEMA, statements
 from theodolite_study.watch.progress import StudyProgress, progress
 
-FIRST_FORM = STORE.parent / "migrations" / "versions" / "m0001_first.sql"
 LONGEST_NAME = 63
 GUARD = re.compile(
-    r"\bconstraint (\w+)\s+(?:unique|primary|check|foreign)|create unique index (\w+)"
+    r"\bconstraint (\w+)\s+(?:unique|primary|check|foreign|references)|create unique index (\w+)"
     r"|create trigger (\w+)",
     re.IGNORECASE,
 )
-DROPPED = re.compile(r"drop (?:constraint|trigger|index)(?: if exists)? (\w+)", re.IGNORECASE)
 THERE = """
     select conname from pg_constraint
      where connamespace = 'public'::regnamespace and convalidated
@@ -77,12 +74,9 @@ def verify(connection: psycopg.Connection[Any], study: UUID) -> Verified:
 
 
 def guards() -> set[str]:
-    """Names of all constraints, unique indexes and triggers that the tables need."""
-    names: set[str] = set()
-    for text in (FIRST_FORM.read_text(), *map(statements, SECOND_FORM)):
-        names -= set(DROPPED.findall(text))
-        names |= {name for match in GUARD.findall(text) for name in match if name}
-    return names
+    """Return the names of all constraints, unique indexes and triggers of the schema."""
+    texts = map(statements, SCHEMA)
+    return {name for text in texts for match in GUARD.findall(text) for name in match if name}
 
 
 def missing_guards(connection: psycopg.Connection[Any]) -> list[str]:

@@ -69,8 +69,7 @@ ANSWERS: dict[str, str] = {
     "consents are to forms that were shown": """
         select c.participant_id::text from consent c join participant p on p.id = c.participant_id
           left join consent_text t on t.version_id = c.version_id and t.language = c.language
-         where p.study_id = %(study)s and c.form = 'shown'
-           and t.digest is distinct from c.form_sha256""",
+         where p.study_id = %(study)s and t.digest is distinct from c.form_sha256""",
     "no vote came after the study was over": """
         select v.id::text from vote v join participant p on p.id = v.participant_id
           join study s on s.id = p.study_id where s.id = %(study)s and v.at > s.closed_at""",

@@ -1,4 +1,4 @@
-"""The instrument of paper 004, as in 0.1.0: one's own view first, then six ratings."""
+"""The instrument of paper 004: one's own view first, then six ratings."""
 
 from theodolite_study.model.blocks import (
     Block,

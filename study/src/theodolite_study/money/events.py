@@ -22,11 +22,10 @@ Taken: TypeAlias = Literal["stored", "known", "not ours"]
 def signed_event(
     headers: Mapping[str, str], body: bytes, secret: str, now: float
 ) -> tuple[Event, datetime]:
-    """A delivery that Prolific signed within the last 25 hours, and when the event was.
+    """Return a delivery that Prolific signed within the last 25 hours, and the time of its event.
 
-    The signature is checked as by 0.1.0; only the window is longer. Events are ordered by the time
-    of the event where the delivery names one that is not later than its signature, else by the
-    time of the signature.
+    The time is the one that the delivery names, unless it is later than the signature or missing.
+    Then it is the time of the signature.
     """
     header_values = {name.lower(): value for name, value in headers.items()}
     moment = header_values.get(TIMESTAMP, "")

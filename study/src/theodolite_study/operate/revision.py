@@ -1,39 +1,33 @@
 """Which form the tables have, and which one this release works on."""
 
 from functools import cache
-from pathlib import Path
 
 import psycopg
-from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from theodolite.errors import EvidenceError
+from theodolite_study.database import alembic_config
 
 
 class OtherRelease(EvidenceError):
     """Tables that another release made."""
 
 
-MIGRATIONS = Path(__file__).parents[1] / "migrations"
-
-
 @cache
 def newest_revision() -> str:
     """The form that this release makes and works on."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    head = ScriptDirectory.from_config(config).get_current_head()
+    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
     assert head is not None  # noqa: S101
     return head
 
 
 def database_revision(url: str) -> str:
-    """The form of a database's tables; of those that cannot say it, a word."""
+    """Return the revision of a database's tables; "none" if it has no tables."""
     try:
         with psycopg.connect(url, connect_timeout=5) as connection:
             row = connection.execute("select op_revision()").fetchone()
     except psycopg.errors.UndefinedFunction:
-        return "older than 0002"
+        return "none"
     except psycopg.OperationalError as error:
         reason = str(error).strip().splitlines()[0]
         raise EvidenceError(

@@ -14,10 +14,9 @@ from theodolite_study.operate.restore import (
 from theodolite_study.operate.revision import need_same_revision
 
 KEPT_TABLES = (
-    "study", "consent", "instance", "slot", "assignment", "baseline", "vote",
+    "study", "participant", "consent", "instance", "slot", "assignment", "baseline", "vote",
 )  # fmt: skip
-"""An upgrade gives their rows more columns, and never more or fewer rows. People are not among
-them: 0002 forgets those who declined."""
+"""Tables in which an upgrade may change columns, but never the number of rows."""
 
 
 def check_upgrade(backup: Path, url: str) -> RehearsalReport:
@@ -43,7 +42,7 @@ def check_upgrade(backup: Path, url: str) -> RehearsalReport:
 
 def upgrade(url: str) -> None:
     """Bring the tables up to date, all or nothing."""
-    migrate(url, "head")
+    migrate(url)
     need_same_revision(url)
 
 

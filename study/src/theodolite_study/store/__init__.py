@@ -7,13 +7,13 @@ STEPS = (
     "step_parts.sql", "steps_door.sql", "steps_consent.sql", "steps_claim.sql", "steps_item.sql",
     "steps_practice.sql", "steps_leave.sql", "steps_limit.sql",
 )  # fmt: skip
-SECOND_FORM = (
-    "fit.sql", "second.sql", *STEPS, "moved.sql", "rights.sql", "money.sql", "operate.sql",
-    "texts.sql", "desk.sql",
+SCHEMA = (
+    "fit.sql", "tables_study.sql", "tables_people.sql", "table_triggers.sql", *STEPS, "rights.sql",
+    "money.sql", "operate.sql", "texts.sql", "desk.sql",
 )  # fmt: skip
-"""What makes the second form of the tables out of the first, in this order."""
+"""Files that create the schema, in this order."""
 
 
 def statements(name: str) -> str:
-    """The text of one of these files."""
+    """Return the text of one of these files."""
     return (FOLDER / name).read_text()

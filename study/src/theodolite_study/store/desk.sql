@@ -1,8 +1,6 @@
 -- The desk: accounts of the server, delays after failed attempts to sign in, and the desk's own login.
 
--- Accounts are the server's, so a name is one account. Of 0.1.0 two studies may have had the same.
-update staff a set name = a.name || ' (' || s.slug || ')' from study s
- where s.id = a.study_id and exists (select from staff b where b.name = a.name and b.id < a.id);
+-- Accounts are the server's, so a name is one account.
 create unique index staff_name on staff (name);
 
 -- Failed attempts by account and network, or by account and device; keys are digests, so that the
@@ -19,14 +17,10 @@ create table sign_in_failure (
 -- Browsers in which somebody signed in: others' failures never delay them.
 create table device (
     token_sha256 bytea not null,
-    staff_id bigint not null references staff (id) on delete cascade,
+    staff_id bigint not null constraint device_staff_id_fkey references staff (id) on delete cascade,
     expires_at timestamptz not null,
     constraint device_pkey primary key (token_sha256)
 );
-
-insert into log_kind values (31, 'items changed');
--- The log is read by kind. Kinds with a line for each item are found soon without an index.
-create index log_seldom on log (study_id, kind, id desc) where kind not in (4, 5, 6, 7, 8, 10, 11);
 
 -- Somebody's votes no longer count, and their seats are free again. What they answered stays.
 create function desk_take_out(person_ uuid, staff_ bigint, reason text) returns integer
@@ -105,8 +99,8 @@ grant insert (name, totp_sealed, enrol_sha256, enrol_expires_at) on staff to the
 grant update on version, wording, consent_text, condition, outcome, picture, instance, place, door,
     member, sign_in_failure, platform_link to theodolite_desk;
 grant update (state, title, currency, origin, legend, opened_at, closed_at) on study to theodolite_desk;
-grant update (password_hash, totp_sealed, totp_last_step, enrol_sha256, enrol_expires_at, failures,
-    locked_until, disabled, last_success) on staff to theodolite_desk;
+grant update (password_hash, totp_sealed, totp_last_step, enrol_sha256, enrol_expires_at,
+    disabled, last_success) on staff to theodolite_desk;
 grant update (last_seen) on session to theodolite_desk;
 grant update (reserved_for, planned_position) on slot to theodolite_desk;
 grant update (sealed_id, submission, submission_digest) on participant to theodolite_desk;

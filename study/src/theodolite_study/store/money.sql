@@ -4,7 +4,7 @@
 
 -- How a study is joined to a platform. Token and secret are sealed by the study's keys.
 create table platform_link (
-    study_id uuid not null references study (id),
+    study_id uuid not null constraint platform_link_study_id_fkey references study (id),
     platform text not null default 'prolific',
     external_id text not null,
     sealed_token bytea not null,
@@ -17,12 +17,6 @@ create table platform_link (
     constraint platform_link_external_key unique (platform, external_id),
     constraint platform_link_platform check (platform = 'prolific')
 );
-
--- due_at: not looked at before. paying_at: the platform was about to be told to pay the batch, which
--- it must never be told twice. why: what a person has to look at.
-alter table payout add due_at timestamptz not null default clock_timestamp(),
-    add paying_at timestamptz, add why text;
-alter table payout add constraint payout_batch_first check (paying_at is null or batch is not null);
 
 -- What is owed is not changed on the way, and what was paid stays paid.
 create function payout_moves() returns trigger language plpgsql as $$
@@ -38,9 +32,6 @@ begin
     return new;
 end $$;
 create trigger payout_moves before update on payout for each row execute function payout_moves();
-
-alter table platform_event add passed_over boolean not null default false;
-create index platform_event_submission on platform_event (submission_digest, event_at);
 
 -- A delivery is stored once, whatever its id or its signature say the second time. What belongs to
 -- nobody here is another study's, and is not stored.

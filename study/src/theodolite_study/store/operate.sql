@@ -13,8 +13,8 @@ create table operation (
 -- Exports that the desk asks for and the job writes, one after the other.
 create table export_request (
     id bigint generated always as identity,
-    study_id uuid not null references study (id),
-    staff_id bigint references staff (id),
+    study_id uuid not null constraint export_request_study_id_fkey references study (id),
+    staff_id bigint constraint export_request_staff_id_fkey references staff (id),
     requested_at timestamptz not null default clock_timestamp(),
     state text not null default 'waiting',
     ended_at timestamptz,

@@ -5,7 +5,7 @@ do $$
 declare
     role_ text;
 begin
-    foreach role_ in array array['theodolite_steps', 'theodolite_serve'] loop
+    foreach role_ in array array['theodolite_steps', 'theodolite_serve', 'theodolite_withdraw'] loop
         begin
             if not exists (select from pg_roles where rolname = role_) then
                 execute format('create role %I nologin', role_);
@@ -28,7 +28,7 @@ create view consent_public as
 create view outcome_public as
     select o.* from outcome o join version v on v.id = o.version_id where v.state <> 'draft';
 
-grant usage on schema public to theodolite_steps, theodolite_serve;
+grant usage on schema public to theodolite_steps, theodolite_serve, theodolite_withdraw;
 grant select on version_public, wording_public, consent_public, outcome_public to theodolite_serve;
 
 grant select on all tables in schema public to theodolite_steps;
@@ -43,6 +43,9 @@ grant delete on participant, session, draft, log, seen_token, bucket to theodoli
 -- Taking answers out again is one function's right alone.
 grant select on all tables in schema public to theodolite_withdraw;
 grant update on participant, place, door, tally, payout to theodolite_withdraw;
+grant update (state, assignment_id, lease_expires_at) on slot to theodolite_withdraw;
+grant update (state) on assignment to theodolite_withdraw;
+grant update (counted) on vote to theodolite_withdraw;
 grant insert on log, tally, payout, barred to theodolite_withdraw;
 grant delete on vote, gold_result, baseline, draft, assignment, practice, answer, consent, session,
     log, payout to theodolite_withdraw;

@@ -42,8 +42,8 @@ begin
     end if;
     update place set state = 'taken', held_until = null
      where participant_id = w.person and state = 'held';
-    insert into consent (participant_id, version_id, language, form, form_sha256)
-    values (w.person, version_, w.language, 'shown', digest_);
+    insert into consent (participant_id, version_id, language, form_sha256)
+    values (w.person, version_, w.language, digest_);
     update participant set state = 'consented', withdrawal_sha256 = code
      where id = w.person and state = 'landed';
     if found then  -- nobody else goes on in their name

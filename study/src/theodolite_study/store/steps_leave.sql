@@ -159,10 +159,6 @@ begin
     delete from consent where participant_id = p.id;
     delete from session where participant_id = p.id;
     delete from log where participant_id = p.id;
-    -- what 0.1.0 wrote of them, which is kept until its tables go
-    delete from demographic where participant_id = p.id;
-    delete from post_study where participant_id = p.id;
-    delete from event where actor = p.id::text or object = p.id::text;
     perform st_place_back(p.id);
     if p.state = 'screened_out' or p.platform = 'invite' then
         insert into barred (study_id, token) values (p.study_id, p.bar_token) on conflict do nothing;

@@ -23,8 +23,8 @@ END = 10**6
 MOST_PEOPLE = 3
 LONGEST = 30.0
 POLL = 0.001
-STEP_FILES = (*sorted(path.name for path in FOLDER.glob("step*.sql")), "money.sql", "second.sql",
-              "desk.sql")  # fmt: skip
+STEP_FILES = (*sorted(path.name for path in FOLDER.glob("step*.sql")), "money.sql",
+              "table_triggers.sql", "desk.sql")  # fmt: skip
 FUNCTION = re.compile(r"^create function (\w+)\(.*?\n?(?:end )?\$\$;\n", re.S | re.M)
 STATEMENT = re.compile(r";([ \t]*--[^\n]*)?\n")
 GATE = """

@@ -1,4 +1,4 @@
-"""A study in the second form of the tables, and people who take its steps by the functions alone."""
+"""A study, and people who take its steps by the functions alone."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 from theodolite_study.database import migrate
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 
-SECOND = "second"
+TEMPLATE = "template"
 _MADE: set[Path] = set()
 CONSENT = b"<p>You can stop at any time.</p>"
 INSTRUMENT = {
@@ -34,15 +34,15 @@ OUTCOMES = {
 }  # fmt: skip
 
 
-def second_form(cluster: LocalPostgres) -> str:
-    """A template with empty tables of the second form, made once a cluster."""
+def template_database(cluster: LocalPostgres) -> str:
+    """Return the name of a database with empty tables to copy, created once per cluster."""
     if cluster.folder in _MADE:
-        return SECOND
+        return TEMPLATE
     _MADE.add(cluster.folder)
-    cluster_has_database(cluster, SECOND)
-    url = cluster.database(SECOND)
-    migrate(url, "0002")
-    return SECOND
+    cluster_has_database(cluster, TEMPLATE)
+    url = cluster.database(TEMPLATE)
+    migrate(url)
+    return TEMPLATE
 
 
 @dataclass

@@ -39,8 +39,8 @@ MORE = """
         values ('{ann}', {version}, 'about', '{{}}', '');
     insert into gold_result (assignment_id, answers, passed, payload_sha256, durations)
         values ({done}, '[]', true, '', '[]');
-    insert into staff (name, enrol_sha256, study_id) select 'eve', '', id from study limit 1;
-    insert into member select study_id, id, 'owner' from staff;
+    insert into staff (name, enrol_sha256) values ('eve', '');
+    insert into member select (select id from study limit 1), id, 'owner' from staff;
     insert into barred select id, '' from study limit 1;
     insert into declined select id, sha256('x') from study limit 1;
     insert into invite select '', id from study limit 1;
@@ -156,8 +156,7 @@ UNIQUE: dict[str, tuple[str, ...]] = {
     ),
     "staff_name": ("insert into staff (name) select name from staff",),
     "staff_enrol_sha256_key": (
-        "insert into staff (study_id, name, enrol_sha256)"
-        " select study_id, 'other', enrol_sha256 from staff",
+        "insert into staff (name, enrol_sha256) select 'other', enrol_sha256 from staff",
     ),
     "log_kind_name_key": ("insert into log_kind values (98, 'arrived')",),
     **{f"{table}_pkey": (_again(table, DRAFT),) for table in ("wording", "consent_text", "outcome")},
@@ -206,7 +205,6 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "instance_kind": ("update instance set kind = 'gone'",),
     "answer_stage": ("update answer set stage = 'before', answers = '{{\"words\": \"x\"}}'",),
     "condition_weight": _row("condition", "weight = 0", DRAFT),
-    "consent_form": ("update consent set form = 'read'",),
     "consent_text_digest": _row("consent_text", "shown = 'y'", DRAFT),
     "declined_token": ("update declined set token = 'short'",),
     "door_available": ("update door set available = -1",),
@@ -253,13 +251,6 @@ TRIGGERS: dict[str, str] = {
 }
 ELSEWHERE: dict[str, str] = {
     "version_languages": "version_default_language: no language is one of none",
-    "staff_study_id_name_key": "staff_name: no two of the staff have one name",
     "door_of_round": "forbids nothing: test_guards_bite has a test of its own",
 }
 """Guards that no statement meets alone, and what stands behind each."""
-FIRST_FORM = ("asset", "demographic", "post_study", "webhook", "event", "export_run")
-"""Tables that only the migration of 0.1.0 reads; nobody writes them."""
-FIRST_FORM_CHECKS = (
-    *(f"vote_q{n}" for n in range(1, 7)), "baseline_text", "study_n_votes", "study_lease",
-)  # fmt: skip
-"""Checks on columns of 0.1.0, which are null now."""

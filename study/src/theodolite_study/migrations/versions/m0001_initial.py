@@ -1,0 +1,20 @@
+"""Create the tables, the functions, the roles and their rights."""
+
+from typing import Any
+
+from alembic import op
+
+from theodolite_study.store import SCHEMA, statements
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Create the schema in an empty database."""
+    # The driver's own connection: SQLAlchemy would read "%" and ":" as parameters.
+    driver: Any = op.get_bind().connection.driver_connection
+    for name in SCHEMA:
+        driver.execute(statements(name))
