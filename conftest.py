@@ -21,7 +21,7 @@ settings.load_profile("theodolite")
 
 FULL = bool(os.environ.get("THEODOLITE_FULL"))
 SHAPES_CHECKED = {
-    "bridges", "datasets", "dictionaries", "dissection", "evidence", "explainers", "io", "metrics", "models", "stats",
+    "bridges", "datasets", "dissection", "evidence", "explainers", "io", "language", "metrics", "models", "stats",
     "study_material",
     "reproductions/acceptance", "reproductions/datasets", "reproductions/techniques",
 }  # fmt: skip

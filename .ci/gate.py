@@ -30,7 +30,7 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "study": (440, ("study", "study_material")),
     "reproductions": (400, ("reproductions",)),
     "runs": (310, ("engine", "run_folder", "runs")),
-    "networks": (215, ("bridges", "explainers", "judges", "models")),
+    "networks": (215, ("bridges", "explainers", "language", "models")),
     "pipelines": (235, ("pipelines",)),
     "pages": (330, ("report", "public", "ext", "testing")),
     "audits": (
@@ -42,7 +42,7 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     ),
     "data": (
         300,
-        ("datasets", "dictionaries", "dissection", "evidence", "io", "native", "sources", "stats"),
+        ("datasets", "dissection", "evidence", "io", "native", "sources", "stats"),
     ),
 }  # fmt: skip
 """Rooms whose tests share a process, and the seconds of CPU that they take together."""

@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 from generated_codes import code_piece
 
-from theodolite.dictionaries import passes
-from theodolite.dictionaries.counting import UnitCounts, count_piece, sort_values
-from theodolite.dictionaries.dissect import dissect_codes
-from theodolite.dictionaries.evidence import CodeEvidence
-from theodolite.dictionaries.inventory import Inventory, take_inventory
-from theodolite.dictionaries.pieces import CodePiece
-from theodolite.dictionaries.singles import TABLE_BYTES, choose_candidates, count_range
-from theodolite.dictionaries.writer import CodeWriter
+from theodolite.language.sae import passes
+from theodolite.language.sae.counting import UnitCounts, count_piece, sort_values
+from theodolite.language.sae.dissect import dissect_codes
+from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.inventory import Inventory, take_inventory
+from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.singles import TABLE_BYTES, choose_candidates, count_range
+from theodolite.language.sae.writer import CodeWriter
 from theodolite.engine.base import Engine, worker_pool
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.pool import WorkerPool

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from theodolite.datasets.masks.joined_masks import joined_masks
-from theodolite.dictionaries.dissect import dissect_codes
-from theodolite.dictionaries.evidence import CodeEvidence
-from theodolite.dictionaries.pieces import CodePiece
+from theodolite.language.sae.dissect import dissect_codes
+from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.pieces import CodePiece
 from theodolite.dissection.counts import count
 from theodolite.dissection.dissect import dissect
 from theodolite.dissection.exact import optimum

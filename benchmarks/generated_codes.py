@@ -6,7 +6,7 @@
 import numba
 import numpy as np
 
-from theodolite.dictionaries.pieces import CodePiece
+from theodolite.language.sae.pieces import CodePiece
 
 LENGTH = 256
 RUN = 8

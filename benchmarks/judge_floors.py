@@ -16,13 +16,13 @@ import numpy as np
 import theodolite
 from theodolite.evidence.axes import Latents
 from theodolite.evidence.ragged import Ragged
-from theodolite.evidence.texts.vocabulary import Vocabulary
+from theodolite.language.texts.vocabulary import Vocabulary
 from theodolite.io.arrays import read_safetensors
-from theodolite.judges import Budget, CoinJudge, ConstantJudge, FormulaJudge, Judge
-from theodolite.judges.formula import WORD
-from theodolite.judges.keyword import KeywordJudge
-from theodolite.judges.latent_texts import LatentTexts, codes_dealt_out
-from theodolite.judges.questions import LatentQuestions, QuestionMaker, Wrong
+from theodolite.language.judges import Budget, CoinJudge, ConstantJudge, FormulaJudge, Judge
+from theodolite.language.judges.formula import WORD
+from theodolite.language.judges.keyword import KeywordJudge
+from theodolite.language.judges.latent_texts import LatentTexts, codes_dealt_out
+from theodolite.language.judges.questions import LatentQuestions, QuestionMaker, Wrong
 from theodolite.metrics.language.judge_detection import JudgeDetection
 from theodolite.metrics.language.judge_fuzzing import JudgeFuzzing
 from theodolite.metrics.language.judge_intruder import JudgeIntruder

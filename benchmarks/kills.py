@@ -40,7 +40,7 @@ from support.servers.atomic_s3 import OutlivedServer, counted
 from theodolite.cli import finish, program
 from theodolite.cli import main as theodolite_main
 from theodolite.datasets.planted.concepts import planted_concepts
-from theodolite.dictionaries.writer import CodeWriter
+from theodolite.language.sae.writer import CodeWriter
 from theodolite.engine.ray import own_settings
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.store_writer import EvidenceWriter

@@ -15,13 +15,13 @@ import numpy as np
 from judge_floors import LIMITS, formulas, interval_cell, pack_parser, read_pack
 
 from theodolite.io.paths import sha256_of
-from theodolite.judges.base import Judge
-from theodolite.judges.latent_texts import LatentTexts
-from theodolite.judges.log_odds import LogOddsJudge
-from theodolite.judges.questions import QuestionMaker
+from theodolite.language.judges.base import Judge
+from theodolite.language.judges.latent_texts import LatentTexts
+from theodolite.language.judges.log_odds import LogOddsJudge
+from theodolite.language.judges.questions import QuestionMaker
 from theodolite.metrics.language.judge_detection import JudgeDetection
 from theodolite.metrics.language.judge_fuzzing import JudgeFuzzing
-from theodolite.models.language.loading import load_language_model
+from theodolite.language.models.loading import load_language_model
 
 
 def main() -> None:

@@ -14,8 +14,8 @@ import resource
 
 import numpy as np
 
-from theodolite.dictionaries.counting import UnitCounts, count_piece
-from theodolite.dictionaries.pieces import CodePiece
+from theodolite.language.sae.counting import UnitCounts, count_piece
+from theodolite.language.sae.pieces import CodePiece
 
 PIECE = 1 << 19
 LENGTH = 128

@@ -66,12 +66,12 @@ if TYPE_CHECKING:
     from theodolite.auditing.versions import attribution_drift
     from theodolite.comparison.compare_runs import Comparison
     from theodolite.comparison.drift import AttributionDrift
-    from theodolite.dictionaries.dissect import dissect_codes
-    from theodolite.dictionaries.evidence import CodeEvidence
-    from theodolite.dictionaries.pieces import CodePiece
-    from theodolite.dictionaries.result import CodeDissection
-    from theodolite.dictionaries.tokens import TokenDissection, dissect_tokens
-    from theodolite.dictionaries.writer import CodeWriter
+    from theodolite.language.sae.dissect import dissect_codes
+    from theodolite.language.sae.evidence import CodeEvidence
+    from theodolite.language.sae.pieces import CodePiece
+    from theodolite.language.sae.result import CodeDissection
+    from theodolite.language.sae.tokens import TokenDissection, dissect_tokens
+    from theodolite.language.sae.writer import CodeWriter
     from theodolite.dissection.dissect import dissect
     from theodolite.errors import EvidenceError
     from theodolite.evidence.attributions.plan import AttributionPlan, attribution_plan
@@ -107,12 +107,12 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "auditing.versions": "attribution_drift",
             "comparison.compare_runs": "Comparison",
             "comparison.drift": "AttributionDrift",
-            "dictionaries.dissect": "dissect_codes",
-            "dictionaries.evidence": "CodeEvidence",
-            "dictionaries.pieces": "CodePiece",
-            "dictionaries.result": "CodeDissection",
-            "dictionaries.tokens": "TokenDissection dissect_tokens",
-            "dictionaries.writer": "CodeWriter",
+            "language.sae.dissect": "dissect_codes",
+            "language.sae.evidence": "CodeEvidence",
+            "language.sae.pieces": "CodePiece",
+            "language.sae.result": "CodeDissection",
+            "language.sae.tokens": "TokenDissection dissect_tokens",
+            "language.sae.writer": "CodeWriter",
             "dissection.dissect": "dissect",
             "errors": "EvidenceError",
             "evidence.attributions.plan": "AttributionPlan attribution_plan",

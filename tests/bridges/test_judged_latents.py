@@ -20,7 +20,7 @@ from theodolite.bridges.neuronpedia import (
 )
 from theodolite.bridges.saebench import autointerp_judgements, read_saebench, write_saebench
 from theodolite.errors import EvidenceError
-from theodolite.evidence.texts.explanations import LatentExplanation
+from theodolite.language.texts.explanations import LatentExplanation
 from theodolite.io.text import read_json_lines
 from theodolite.metrics.language.judge_detection import JudgeDetection
 

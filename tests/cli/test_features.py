@@ -9,7 +9,7 @@ from support.evidence.feature_texts import drawn_codes
 from support.runs.command_line import theodolite
 from theodolite.evidence.files import save
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.evidence.texts.vocabulary import Vocabulary
+from theodolite.language.texts.vocabulary import Vocabulary
 
 
 def stored_texts(folder: Path) -> Path:

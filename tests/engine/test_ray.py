@@ -22,8 +22,8 @@ from support.runs.work_pieces import (
     work,
     wrong_at,
 )
-from theodolite.dictionaries.dissect import dissect_codes
-from theodolite.dictionaries.result import CodeDissection
+from theodolite.language.sae.dissect import dissect_codes
+from theodolite.language.sae.result import CodeDissection
 from theodolite.engine import ray as ray_engine
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.pool import WorkerPool

@@ -16,7 +16,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.judges import judge_and_people
+from theodolite.language.judges import judge_and_people
 from theodolite.metrics import judge_detection, judge_intruder
 from theodolite.metrics.accepted.judge_agreement import JudgeAgreement
 from theodolite.metrics.catalogue import find_metric

@@ -15,7 +15,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged
 from theodolite.evidence.sampling import first_half
-from theodolite.judges import simulated_by
+from theodolite.language.judges import simulated_by
 from theodolite.metrics import simulation_correlation
 from theodolite.metrics.catalogue import find_metric
 from theodolite.testing.strategies import token_evidence

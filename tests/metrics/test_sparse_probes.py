@@ -14,7 +14,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Chances, Concepts, Latents, Samples
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged
-from theodolite.evidence.texts.dense_latents import latents_of_both_signs
+from theodolite.language.texts.dense_latents import latents_of_both_signs
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.language._pooled_codes import aurocs, pooled_codes
 from theodolite.metrics.language._sparse_probe import (

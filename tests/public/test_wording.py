@@ -19,8 +19,8 @@ KNOWN = {
     "report/words.py": 1,  # the slope of a layer in the middle
     "report/templates/methods.html.j2": 1,  # says whom the notes call so
     # what is no finding about the network, whoever answered
-    "report/features/nulls.py": 1,
-    "report/features/summary.py": 1,
+    "language/dashboard/nulls.py": 1,
+    "language/dashboard/summary.py": 1,
     "verdicts/draws.py": 1,
 }
 """Where the subject is known to be the network, and how often."""

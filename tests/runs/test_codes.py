@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.evidence.codes import planted_codes
-from theodolite.dictionaries.writer import CodeWriter
+from theodolite.language.sae.writer import CodeWriter
 from theodolite.io.tables import read_parquet
 from theodolite.io.text import read_json
 

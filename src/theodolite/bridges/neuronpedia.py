@@ -13,7 +13,7 @@ from typing import Any
 
 from theodolite.bridges import _foreign_json as foreign
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.evidence.texts.explanations import MOST_TEXT, LatentExplanation
+from theodolite.language.texts.explanations import MOST_TEXT, LatentExplanation
 from theodolite.io.text import read_json_lines, write_json_lines
 
 MOST_TOKENS = 100_000

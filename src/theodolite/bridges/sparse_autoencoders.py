@@ -18,7 +18,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.explainers.discovery.importance import gradient_importance
-from theodolite.models.language.sae_lens import read_sae_lens_folder
+from theodolite.language.models.sae_lens import read_sae_lens_folder
 
 Activations = Float[np.ndarray, "n dimensions"]
 Codes = Float[np.ndarray, "n features"]

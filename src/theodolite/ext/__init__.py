@@ -139,7 +139,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from theodolite.certification.foreign import Foreign, dealt_out
-    from theodolite.comparison.activation_bands import precision_by_band
+    from theodolite.language.activation_bands import precision_by_band
     from theodolite.conflicts.matrix import conflicts
     from theodolite.datasets.concept_data import ConceptData
     from theodolite.datasets.folder import folder
@@ -186,17 +186,17 @@ if TYPE_CHECKING:
     from theodolite.evidence.rating_summary import summary
     from theodolite.evidence.sampling import pool_of, pool_of_clusters, uniform
     from theodolite.evidence.store_writer import EvidenceWriter
-    from theodolite.evidence.texts.dense_latents import latents_of_both_signs
-    from theodolite.evidence.texts.explanations import (
+    from theodolite.language.texts.dense_latents import latents_of_both_signs
+    from theodolite.language.texts.explanations import (
         LatentExplanation,
         load_explanations,
         save_explanations,
         with_explanations,
     )
-    from theodolite.evidence.texts.predicates import token_predicates
-    from theodolite.evidence.texts.token_surrogate import TokenSurrogate, token_surrogate
-    from theodolite.evidence.texts.tokenizer_file import read_vocabulary
-    from theodolite.evidence.texts.vocabulary import Vocabulary
+    from theodolite.language.texts.predicates import token_predicates
+    from theodolite.language.texts.token_surrogate import TokenSurrogate, token_surrogate
+    from theodolite.language.texts.tokenizer_file import read_vocabulary
+    from theodolite.language.texts.vocabulary import Vocabulary
     from theodolite.evidence.workers import SerialWorkers, Work, Workers
     from theodolite.explainers.discovery.importance import gradient_importance
     from theodolite.explainers.discovery.methods import METHODS
@@ -227,9 +227,9 @@ if TYPE_CHECKING:
     from theodolite.metrics.shared.common_nulls import CLEAN, MOST_COMMON, SHUFFLED_TRUTH
     from theodolite.metrics.shared.ranking import Order, Population, RankBy
     from theodolite.metrics.validation import get_validation
-    from theodolite.report.features.nulls import FeatureNull, FeatureScore
-    from theodolite.report.features.pages import feature_pages
-    from theodolite.report.features.study_texts import study_texts
+    from theodolite.language.dashboard.nulls import FeatureNull, FeatureScore
+    from theodolite.language.dashboard.pages import feature_pages
+    from theodolite.language.dashboard.study_texts import study_texts
     from theodolite.results import Detail, Interval, Null
     from theodolite.study_material.explained_pictures import Answer, Item, material_from_arrays
     from theodolite.study_material.marked_texts import (
@@ -244,7 +244,7 @@ else:
         "theodolite",
         {
             "certification.foreign": "Foreign dealt_out",
-            "comparison.activation_bands": "precision_by_band",
+            "language.activation_bands": "precision_by_band",
             "conflicts.matrix": "conflicts",
             "datasets.concept_data": "ConceptData",
             "datasets.folder": "folder",
@@ -276,14 +276,14 @@ else:
             "evidence.sampling": "pool_of pool_of_clusters uniform",
             "evidence.ragged": "Ragged",
             "evidence.store_writer": "EvidenceWriter",
-            "evidence.texts.dense_latents": "latents_of_both_signs",
-            "evidence.texts.explanations": (
+            "language.texts.dense_latents": "latents_of_both_signs",
+            "language.texts.explanations": (
                 "LatentExplanation load_explanations save_explanations with_explanations"
             ),
-            "evidence.texts.predicates": "token_predicates",
-            "evidence.texts.token_surrogate": "TokenSurrogate token_surrogate",
-            "evidence.texts.tokenizer_file": "read_vocabulary",
-            "evidence.texts.vocabulary": "Vocabulary",
+            "language.texts.predicates": "token_predicates",
+            "language.texts.token_surrogate": "TokenSurrogate token_surrogate",
+            "language.texts.tokenizer_file": "read_vocabulary",
+            "language.texts.vocabulary": "Vocabulary",
             "evidence.workers": "SerialWorkers Work Workers",
             "explainers.discovery.importance": "gradient_importance",
             "explainers.discovery.methods": "METHODS",
@@ -304,9 +304,9 @@ else:
             "metrics.validation": "get_validation",
             "metrics.shared.common_nulls": "CLEAN MOST_COMMON SHUFFLED_TRUTH",
             "metrics.shared.ranking": "Order Population RankBy",
-            "report.features.nulls": "FeatureNull FeatureScore",
-            "report.features.pages": "feature_pages",
-            "report.features.study_texts": "study_texts",
+            "language.dashboard.nulls": "FeatureNull FeatureScore",
+            "language.dashboard.pages": "feature_pages",
+            "language.dashboard.study_texts": "study_texts",
             "results": "Detail Interval Null",
             "study_material.explained_pictures": "Answer Item material_from_arrays",
             "study_material.marked_texts": (

@@ -23,6 +23,7 @@ def write_page(  # noqa: PLR0913  options are keywords
     styles: Sequence[str] = (),
     pictures: Sequence[str] = (),
     loads_scripts: bool = False,
+    templates_folder: Path = TEMPLATES,
 ) -> Path:
     """Fill a template that extends ``page.html.j2`` and write it, whole or not at all.
 
@@ -39,9 +40,12 @@ def write_page(  # noqa: PLR0913  options are keywords
             shows are added at its end, unseen, so that each is there exactly once.
         loads_scripts: Whether our scripts load further ones from beside the page; what is in the
             page's own markup still cannot.
+        templates_folder: Folder of the template and the style files, if not ours.
     """
     policy = _policy(scripts, loads_scripts=loads_scripts)
-    page = page_text(template, content, policy, scripts=scripts, styles=styles)
+    page = page_text(
+        template, content, policy, scripts=scripts, styles=styles, folder=templates_folder
+    )
     with all_or_nothing(path) as stream:
         stream.write(_with_pictures(page, pictures).encode())
     return path
@@ -54,13 +58,13 @@ def page_text(
     *,
     scripts: Sequence[str] = (),
     styles: Sequence[str] = (),
+    folder: Path = TEMPLATES,
 ) -> str:
     """A template filled, with the styles that all pages have; without scripts none may run."""
-    css = "".join(
-        (TEMPLATES / name).read_text("utf-8") for name in ("report.css", "strips.css", *styles)
-    )
+    common = [TEMPLATES / name for name in ("report.css", "strips.css")]
+    css = "".join(p.read_text("utf-8") for p in (*common, *(folder / name for name in styles)))
     return (
-        templates()
+        templates(jinja2.FileSystemLoader(folder))
         .get_template(template)
         .render(
             css=Markup(css),  # noqa: S704  our own files

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from theodolite.dictionaries.evidence import CodeEvidence
-from theodolite.dictionaries.pieces import CodePiece
+from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.pieces import CodePiece
 
 LENGTHS = (5, 9, 16, 3)
 

@@ -6,8 +6,8 @@ from theodolite.evidence.axes import Judges, Latents, Samples
 from theodolite.evidence.kinds.judgement import JudgementEvidence
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, starts_of
-from theodolite.evidence.texts.explanations import LatentExplanation
-from theodolite.evidence.texts.vocabulary import Vocabulary
+from theodolite.language.texts.explanations import LatentExplanation
+from theodolite.language.texts.vocabulary import Vocabulary
 
 EVIL = (
     "<script>window.ran=1</script>", "</script><script>window.ran=2</script>",

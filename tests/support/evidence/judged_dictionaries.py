@@ -13,7 +13,7 @@ from theodolite.evidence.axes import Chances, Concepts, Latents
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, starts_of
 from theodolite.metrics.catalogue import find_metric
-from theodolite.models.language.dictionaries import RandomDictionary, largest_codes, sparse_codes
+from theodolite.language.models.dictionaries import RandomDictionary, largest_codes, sparse_codes
 from theodolite.results import Answer
 from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.verdicts.rules import verdict

@@ -55,8 +55,8 @@ def codes(
     from theodolite.cli.finish import PARTIAL
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import show_progress
-    from theodolite.dictionaries.dissect import dissect_codes
-    from theodolite.dictionaries.evidence import CodeEvidence
+    from theodolite.language.sae.dissect import dissect_codes
+    from theodolite.language.sae.evidence import CodeEvidence
     from theodolite.engine.base import worker_pool
     from theodolite.errors import EvidenceError
     from theodolite.io.tables import write_parquet

@@ -1,0 +1,1 @@
+"""Tokens, sparse autoencoders, latent dashboards and judges of explanations."""

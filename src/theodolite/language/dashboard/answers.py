@@ -1,0 +1,82 @@
+"""What judges answered about features, as a score and as texts to look at."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.evidence.shards import Shards
+from theodolite.language.dashboard.material import Judged
+from theodolite.language.dashboard.nulls import FeatureNull, FeatureScore
+
+MOST_ANSWERS = 20
+"""Of a feature, on its page."""
+
+
+def answers_by_latent(
+    judgements: JudgementEvidence, shards: Shards
+) -> tuple[dict[int, list[Judged]], Int[np.ndarray, "answers 2"]]:
+    """Answers with a feature's own explanation; and pairs of latents and rows of the evidence, in
+    the same order. Answers about texts that are not in the evidence are left out."""
+    index = np.concatenate([np.asarray(samples.index) for samples, _ in shards.samples()])
+    order = np.argsort(index, kind="stable")
+    own = judgements.is_task("detection") & judgements.is_own()
+    answers: dict[int, list[Judged]] = defaultdict(list)
+    latents = len(shards.first().latents)  # type: ignore[attr-defined]
+    for row in np.flatnonzero(own).tolist():
+        latent, sequence = int(judgements.latent[row]), int(judgements.sequence[row])
+        place = min(int(np.searchsorted(index[order], sequence)), len(index) - 1)
+        if latent >= latents or index[order[place]] != sequence:
+            continue
+        if len(answers[latent]) < MOST_ANSWERS:
+            judge = (
+                ""
+                if judgements.judge is None
+                else judgements.judges.names[int(judgements.judge[row])]
+            )
+            answers[latent].append(
+                Judged(place, bool(judgements.active[row]), float(judgements.answer[row]), judge)
+            )
+    return dict(answers), _pairs(answers)
+
+
+def _pairs(answers: Mapping[int, list[Judged]]) -> Int[np.ndarray, "answers 2"]:
+    pairs = [(latent, each.sequence) for latent in sorted(answers) for each in answers[latent]]
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def judge_score(judgements: JudgementEvidence, latents: int) -> FeatureScore:
+    """Balanced accuracy of the answers about each feature; held against answers with another
+    feature's explanation, and against an answer that is always the same."""
+    own = balanced_accuracy(judgements, judgements.is_own(), latents)
+    other = balanced_accuracy(judgements, ~judgements.is_own(), latents)
+    nulls = [
+        FeatureNull("always the same answer", np.where(np.isnan(own), np.nan, 0.5), float("nan"),
+                    "a judge who does not look gets half")
+    ]  # fmt: skip
+    if not np.isnan(other).all():
+        means = "the same judge, shown the explanation of another feature"
+        nulls.insert(0, FeatureNull("another feature's explanation", other, float("nan"), means))
+    says = (
+        "how often a judge who sees the explanation and a text is right about whether the feature "
+        "is active in it, the mean of texts where it is and texts where it is not"
+    )
+    return FeatureScore("judges are right", own, nulls, says)
+
+
+def balanced_accuracy(
+    judgements: JudgementEvidence, rows: np.ndarray, latents: int
+) -> Float[np.ndarray, " latents"]:
+    """Of each latent; NaN without answers on both sides."""
+    answer = np.asarray(judgements.answer, float)
+    some = rows & judgements.is_task("detection") & ~np.isnan(answer)
+    latent, active = np.asarray(judgements.latent)[some], np.asarray(judgements.active)[some]
+    right = (answer[some] > 0.5) == active
+    sides = []
+    for side in (True, False):
+        n = np.bincount(latent[active == side], minlength=latents)[:latents]
+        hits = np.bincount(latent[(active == side) & right], minlength=latents)[:latents]
+        sides.append(np.divide(hits, n, out=np.full(latents, np.nan), where=n > 0))
+    return np.asarray((sides[0] + sides[1]) / 2)

@@ -1,0 +1,232 @@
+"""From evidence about the latents of a language model to pages that can be read offline."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from theodolite.language.sae.token_overlaps import TokenOverlaps, token_overlaps
+from theodolite.errors import EvidenceError, printable
+from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.ragged import rows_of
+from theodolite.evidence.shards import InMemoryShards, Shards
+from theodolite.language.texts.explanations import LatentExplanation
+from theodolite.language.texts.predicates import token_predicates
+from theodolite.language.texts.vocabulary import Vocabulary
+from theodolite.language.dashboard.answers import answers_by_latent, judge_score
+from theodolite.language.dashboard.material import FeatureMaterial, Judged, formula_words
+from theodolite.language.dashboard.nulls import FeatureNull, FeatureScore, bars_by_rate, bars_of_each
+from theodolite.language.dashboard.peaks import check_ids, find_peaks
+from theodolite.language.dashboard.summary import RANDOM
+from theodolite.language.dashboard.windows import batches, choose_contexts, gathered_windows
+from theodolite.language.dashboard.writer import BLOCK_LATENTS, LONGEST_TOKEN, PAGE, write_pages
+
+MOST_IN_ONE_FILE = 300
+"""Features of a dictionary that is written as one file."""
+MOST_WIDTH = 255
+MOST_PREDICATES_MADE = 1 << 20
+"""Tokens for which predicates are made here; for more, bring ``holds``."""
+DEALT_OUT = "codes dealt out"
+SINGLE = "a single token"
+LIKE = "formulas of like features"
+Tokens = TokenEvidence | Shards
+
+
+def feature_pages(  # noqa: PLR0913  options are keywords
+    evidence: Tokens,
+    vocabulary: Vocabulary,
+    folder: Path | str,
+    *,
+    beside: Mapping[str, Tokens] | None = None,
+    explanations: Sequence[LatentExplanation] = (),
+    judgements: JudgementEvidence | None = None,
+    scores: Sequence[FeatureScore] = (),
+    title: str = "A dictionary of features",
+    strongest: int = 20,
+    per_tenth: int = 2,
+    width: int = 32,
+    one_file_up_to: int = MOST_IN_ONE_FILE,
+    seed: int = 0,
+    overwrite: bool = False,
+) -> Path:
+    """Write pages of a dictionary and of each of its features; where the page to open lies.
+
+    Features are described by the predicate of tokens that overlaps most with where they are
+    active, chosen on one half of the texts and scored on the other, wherever ``holds`` is in the
+    evidence or can be made. That is held against the same search for ``beside``, for codes dealt
+    out to other texts, for a single token, and against formulas of features that are as often
+    active. The pages need no server; a dictionary of up to ``one_file_up_to`` features is one
+    file.
+
+    Args:
+        evidence: Sparse codes (``latent``, ``value``) at tokens, in memory or in pieces.
+        vocabulary: The bytes of each token.
+        folder: Where the pages go.
+        beside: Codes of dictionaries that know nothing of the network, on the same texts, by name;
+            the name "random directions" is the one that the verdict is read from.
+        explanations: What latents are said to stand for.
+        judgements: Answers of judges about these latents and sequences.
+        scores: Further numbers of each feature, with their nulls.
+        title: Of the dictionary.
+        strongest: Contexts with the largest values, of each feature.
+        per_tenth: Contexts drawn from each tenth of its values.
+        width: Tokens of a context.
+        one_file_up_to: Features up to which everything goes into the page.
+        seed: Of halves and draws.
+        overwrite: Whether pages that are there are replaced.
+    """
+    target = Path(folder)
+    _check(vocabulary, (strongest, per_tenth, width, one_file_up_to, seed))
+    if (target / PAGE).exists() and not overwrite:
+        raise EvidenceError(
+            f"folder {str(target)!r}", f"{PAGE} in it", "a folder without", "Or overwrite it."
+        )
+    shards = _with_predicates(_shards(evidence, "evidence"), vocabulary)
+    activity = find_peaks(shards, strongest, seed, len(vocabulary))
+    others = {name: _shards(own, f"beside {name!r}") for name, own in (beside or {}).items()}
+    formulas, overlap = _formulas(shards, others, seed)
+    answers: dict[int, list[Judged]] = {}
+    judged = np.zeros((0, 2), np.int64)
+    every = [*overlap, *scores]
+    if judgements is not None:
+        answers, judged = answers_by_latent(judgements, shards)
+        every.append(judge_score(judgements, len(activity.active_tokens)))
+    latents = shards.first().latents  # type: ignore[attr-defined]
+    material = FeatureMaterial(
+        printable(title, 300), latents, vocabulary, activity, every, formulas,
+        _by_latent(explanations, latents), answers, _notes(shards, overlap, others),
+    )  # fmt: skip
+    contexts = choose_contexts(activity, per_tenth, judged)
+    parts = (
+        (first, last, some, gathered_windows(shards, some, activity.largest, width))
+        for first, last, some in batches(contexts, len(latents), width, BLOCK_LATENTS)
+    )
+    return write_pages(material, parts, target, one_file=len(latents) <= one_file_up_to)
+
+
+def _check(vocabulary: Vocabulary, numbers: tuple[int, int, int, int, int]) -> None:
+    if not isinstance(vocabulary, Vocabulary):
+        raise EvidenceError("vocabulary", type(vocabulary).__name__, "a Vocabulary")
+    names = ("strongest", "per_tenth", "width", "one_file_up_to", "seed")
+    limits = ((0, 1000), (0, 10), (4, MOST_WIDTH), (0, 2000), (0, 1 << 62))
+    for name, value, (low, high) in zip(names, numbers, limits, strict=True):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise EvidenceError(name, repr(value), "a whole number")
+        if not low <= value <= high:
+            raise EvidenceError(name, f"{value}", f"{low} to {high:,}")
+
+
+def _shards(evidence: Tokens, what: str) -> Shards:
+    shards = InMemoryShards(evidence) if isinstance(evidence, TokenEvidence) else evidence
+    if not isinstance(shards, Shards) or not issubclass(shards.kind, TokenEvidence):
+        raise EvidenceError(what, type(evidence).__name__, "token evidence")
+    return shards
+
+
+def _with_predicates(shards: Shards, vocabulary: Vocabulary) -> Shards:
+    """Evidence in memory gets predicates where it has none, if it is not too long."""
+    if not isinstance(shards, InMemoryShards):
+        return shards
+    evidence = shards.whole
+    if not isinstance(evidence, TokenEvidence) or evidence.has("holds"):
+        return shards
+    check_ids(evidence, len(vocabulary))
+    tokens = rows_of(evidence.tokens)
+    if len(tokens.flat) > MOST_PREDICATES_MADE:
+        return shards
+    # what is looked for in tokens is looked for in each of their letters
+    words = [vocabulary[token][:LONGEST_TOKEN] for token in range(len(vocabulary))]
+    holds, predicates = token_predicates(tokens, Vocabulary.of(words))
+    if not len(predicates):
+        return shards
+    return InMemoryShards(replace(evidence, holds=holds, predicates=predicates))
+
+
+def _formulas(
+    shards: Shards, others: Mapping[str, Shards], seed: int
+) -> tuple[dict[int, str], list[FeatureScore]]:
+    """The best predicate of each latent, and its overlap beside what knows nothing."""
+    first = shards.first()
+    if not first.has("holds"):
+        return {}, []
+    own = token_overlaps(shards, seed=seed)
+    nulls = [
+        FeatureNull(name, _bars(_same_predicates(other, shards, name), own, seed),
+                    meaning=f"{name} as often active, described in the same way")
+        for name, other in others.items()
+    ]  # fmt: skip
+    dealt = token_overlaps(shards, seed=seed, dealt_out=True)
+    nulls += [
+        FeatureNull(DEALT_OUT, bars_by_rate(dealt.overlap, dealt.rate, own.rate),
+                    meaning="the same features with their values moved to other texts"),
+        FeatureNull(SINGLE, own.token_overlap, float("nan"),
+                    "the formula against the one token that describes the feature best"),
+        FeatureNull(LIKE, bars_of_each(own.others),
+                    meaning="what other features that are as often active are described by"),
+    ]  # fmt: skip
+    names = first.predicates.names  # type: ignore[attr-defined]
+    formulas = {
+        int(latent): formula_words(names[own.predicate[latent]])
+        for latent in np.flatnonzero(own.predicate >= 0)
+    }
+    says = (
+        "of the tokens where the feature is active or its formula holds, the share where both "
+        "do; the formula was chosen on other texts"
+    )
+    return formulas, [FeatureScore("overlap with its formula", own.overlap, nulls, says)]
+
+
+def _bars(other: Shards, own: TokenOverlaps, seed: int) -> np.ndarray:
+    overlaps = token_overlaps(other, seed=seed)
+    return bars_by_rate(overlaps.overlap, overlaps.rate, own.rate)
+
+
+def _same_predicates(other: Shards, shards: Shards, name: str) -> Shards:
+    """What it is held against is described by the same predicates, so the texts are the same."""
+    if other.first().has("holds"):
+        return other
+    whole = [each.whole for each in (shards, other) if isinstance(each, InMemoryShards)]
+    if len(whole) < 2:
+        raise EvidenceError(f"beside {name!r}", "no `holds`", "the predicates of the evidence")
+    mine, its = whole
+    assert isinstance(mine, TokenEvidence) and isinstance(its, TokenEvidence)  # noqa: S101, PT018
+    if not np.array_equal(rows_of(mine.tokens).flat, rows_of(its.tokens).flat):
+        raise EvidenceError(f"beside {name!r}", "other tokens", "codes on the same texts")
+    return InMemoryShards(replace(its, holds=mine.holds, predicates=mine.predicates))
+
+
+def _by_latent(
+    explanations: Sequence[LatentExplanation], latents: Sequence[object]
+) -> dict[int, list[LatentExplanation]]:
+    by_latent: dict[int, list[LatentExplanation]] = defaultdict(list)
+    for each in explanations:
+        if each.latent >= len(latents):
+            raise EvidenceError("explanations", f"latent {each.latent}", f"below {len(latents)}")
+        by_latent[each.latent].append(each)
+    return dict(by_latent)
+
+
+def _notes(
+    shards: Shards, overlap: Sequence[FeatureScore], others: Mapping[str, Shards]
+) -> list[str]:
+    notes = []
+    if not overlap:
+        notes.append(
+            "Features were not described by formulas: the evidence has no predicates of tokens."
+        )
+    else:
+        notes.append(
+            "Formulas are single predicates of tokens, the best of "
+            f"{len(shards.first().predicates):,}, "  # type: ignore[attr-defined]
+            "chosen on one half of the texts and scored on the other. Intervals are over features."
+        )
+        notes.append(
+            "A feature beats a null where its overlap is above that of 95 of 100 of the null's "
+            "features that are active about as often; 5 of 100 would be by chance."
+        )
+    if overlap and RANDOM not in others:
+        notes.append("No random directions were given: a high overlap is no finding by itself.")
+    return notes

@@ -1,0 +1,146 @@
+"""What the page of a dictionary says first: how many features beat what, and how often they are
+active."""
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+from markupsafe import Markup
+
+from theodolite.language.dashboard.material import FeatureMaterial
+from theodolite.language.dashboard.nulls import NullShare, shares_of
+from theodolite.report.figures.score_strip import NullMark, StripAxis
+from theodolite.report.figures.strips import plain_strip, strip_key
+from theodolite.report.figures.svg import box, drawing, line, text
+
+RANDOM = "random directions"
+"""The null without which nothing is a finding about the network."""
+OFTEN = 0.1
+"""A latent that is active at a larger share of tokens hardly tells them apart."""
+TICKS = {-5: "0.001 %", -4: "0.01 %", -3: "0.1 %", -2: "1 %", -1: "10 %", 0: "100 %"}
+STEPS = 5
+"""Bars between two ticks."""
+
+
+def percent(share: float) -> str:
+    """A share in words.
+
+    >>> percent(0.2361), percent(0.05), percent(0.00012)
+    ('23.6 %', '5 %', '0.012 %')
+    """
+    if math.isnan(share):
+        return "undefined"
+    value = 100 * share
+    digits = 1 if value >= 0.95 or value == 0 else max(1 - math.floor(math.log10(value)), 1)
+    return f"{value:.{digits}f}".removesuffix(".0") + " %"
+
+
+def summary_of(material: FeatureMaterial) -> dict[str, Any]:
+    """What the template is filled with."""
+    activity, n = material.activity, len(material)
+    shares = [share for score in material.scores for share in shares_of(score)]
+    often = int((activity.firing_rate > OFTEN).sum())
+    return {
+        "title": material.title,
+        "subtitle": f"{n:,} features on {activity.tokens:,} tokens of {activity.sequences:,} texts",
+        "verdict": _verdict(material, shares),
+        "rows": [_row(share, n) for share in shares],
+        "scores": [(score.title, score.meaning) for score in material.scores],
+        "figure": rate_figure(activity.active_tokens, activity.tokens),
+        "facts": [
+            ("never active", f"{material.dead:,} of {n:,}"),
+            (f"active at more than {percent(OFTEN)} of the tokens", f"{often:,} of {n:,}"),
+            ("a typical feature (the median) is active at", _median(material)),
+        ],
+        "notes": list(material.notes),
+        "strip_key": strip_key()[:3],
+    }
+
+
+def _median(material: FeatureMaterial) -> str:
+    rates = material.activity.firing_rate
+    alive = rates[rates > 0]
+    return f"{percent(float(np.median(alive)))} of the tokens" if len(alive) else "none of them"
+
+
+def _verdict(material: FeatureMaterial, shares: list[NullShare]) -> list[str]:
+    n = len(material)
+    first = next((share for share in shares if share.null == RANDOM), None)
+    if first is None:
+        without = "No random directions were given to hold the features against: nothing here can "
+        lines = [without + "be called a finding about the network."]
+    elif not first.yes + first.no:
+        lines = [
+            f"Of none of the {n:,} features can it be told whether it beats random directions."
+        ]
+    else:
+        low, high = first.interval
+        which = (
+            f"{n:,} features"
+            if not first.cannot_tell
+            else (f"the {n - first.cannot_tell:,} features of which it can be told")
+        )
+        lines = [
+            f"{first.yes:,} of {which} beat random directions "
+            f"({percent(first.share)}, {percent(low)} to {percent(high)}); by chance it would be "
+            f"{percent(first.by_chance)}."
+        ]
+    for share in shares:
+        if share.null == "a single token" and share.yes + share.no:
+            lines.append(
+                f"{share.yes:,} are described better by something else than a single token."
+            )
+    if material.dead:
+        lines.append(f"{material.dead:,} are never active in these texts.")
+    return lines
+
+
+def _row(share: NullShare, n: int) -> dict[str, Any]:
+    low, high = share.interval
+    return {
+        "score": share.score, "null": share.null, "meaning": share.meaning,
+        "yes": f"{share.yes:,}", "no": f"{share.no:,}", "cannot_tell": f"{share.cannot_tell:,}",
+        "share": percent(share.share), "interval": f"{percent(low)} to {percent(high)}",
+        "defined": share.yes + share.no > 0,
+        "by_chance": "" if math.isnan(share.by_chance) else percent(share.by_chance),
+        "bar": _bar(share),
+    }  # fmt: skip
+
+
+def _bar(share: NullShare) -> Markup:
+    """The share on a line from 0 to 1, its interval, and what chance would give."""
+    if not share.yes + share.no:
+        return Markup()
+    chance = None
+    if not math.isnan(share.by_chance):
+        chance = NullMark(f"by chance {percent(share.by_chance)}", share.by_chance)
+    return plain_strip(share.share, share.interval, StripAxis(0.0, 1.0), null=chance)
+
+
+def rate_figure(active: Int[np.ndarray, " latents"], tokens: int) -> Markup:
+    """How often features are active: counts on a scale of tenfold steps."""
+    rates = active[active > 0] / max(tokens, 1)
+    low = min(max(math.floor(math.log10(rates.min())) if len(rates) else -3, -5), -1)
+    n = -low * STEPS
+    place = np.clip(np.floor((np.log10(np.maximum(rates, 1e-12)) - low) * STEPS), 0, n - 1)
+    counts = np.bincount(place.astype(int), minlength=n)
+    width, left, base = 560, 20, 130
+    step = (width - 2 * left) / n
+    parts = []
+    for i in np.flatnonzero(counts):
+        height = 100 * counts[i] / counts.max()
+        ends = (percent(10 ** (low + (i + side) / STEPS)) for side in (0, 1))
+        title = f"{' to '.join(ends)} of the tokens: {counts[i]:,} features"
+        parts.append(
+            box("bar", (left + i * step + 0.8, base - height), (step - 1.6, height), title)
+        )
+    parts.append(line("axis", (left, base), (width - left, base)))
+    for power in range(low, 1):
+        at = left + (power - low) * STEPS * step
+        parts += [line("axis", (at, base), (at, base + 4)), text(TICKS[power], at, base + 18,
+                  "end" if power == 0 else "start" if power == low else "middle")]  # fmt: skip
+    tallest = f"tallest bar: {int(counts.max(initial=0)):,} features"
+    parts.append(text(tallest, width - left, 14, "end"))
+    caption = f"How often features are active, {len(rates):,} features; {tallest}"
+    return drawing("histogram", (width, 156), caption, parts)

@@ -1,0 +1,104 @@
+"""Asking many questions: what is known is not asked again, and what it costs is known first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from theodolite.errors import EvidenceError
+from theodolite.language.judges.answers import AnswerCache
+from theodolite.language.judges.base import Judge, JudgeAnswer, JudgeQuestion, question_key
+from theodolite.language.judges.prompts import estimated_tokens
+
+TOGETHER = 64
+"""Questions after which answers are written down."""
+REPLY_TOKENS = 20
+"""Of an answer, for the estimate."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much may be asked. It is looked at before the first question, not halfway."""
+
+    most_questions: int = 10_000
+    most_tokens: int = 5_000_000
+    """Sent and answered, estimated at four characters a token."""
+    longest_text: int = 20_000
+    """Characters of a text, or of an explanation."""
+
+    def check(self, questions: Sequence[JudgeQuestion]) -> None:
+        """Refuse, with the number, what is more."""
+        for question in questions:
+            longest = max(len(text) for text in (question.explanation, *question.texts))
+            if longest > self.longest_text:
+                raise EvidenceError(
+                    "budget of judges", f"a text of {longest:,} characters",
+                    f"at most {self.longest_text:,} (`longest_text`)", "Cut it, or allow more.",
+                )  # fmt: skip
+        if len(questions) > self.most_questions:
+            raise EvidenceError(
+                "budget of judges", f"{len(questions):,} questions",
+                f"at most {self.most_questions:,} (`most_questions`)", "Ask less, or allow more.",
+            )  # fmt: skip
+        tokens = sum(estimated_tokens(question) + REPLY_TOKENS for question in questions)
+        if tokens > self.most_tokens:
+            raise EvidenceError(
+                "budget of judges", f"about {tokens:,} tokens",
+                f"at most {self.most_tokens:,} (`most_tokens`)", "Ask less, or allow more.",
+            )  # fmt: skip
+
+
+def answers_of(
+    judge: Judge,
+    questions: Sequence[JudgeQuestion],
+    *,
+    cache: AnswerCache | None = None,
+    budget: Budget | None = None,
+    repeats: int = 1,
+) -> list[list[JudgeAnswer]]:
+    """The answers to all questions, once for each repeat.
+
+    Args:
+        judge: Who is asked.
+        questions: What.
+        cache: Answers that are known already; new ones are added, and written to its file, even if
+            the judge fails halfway.
+        budget: How much may be asked of it.
+        repeats: How often; each is remembered apart.
+    """
+    if repeats < 1:
+        raise EvidenceError("repeats", f"{repeats}", "1 or more")
+    known = AnswerCache() if cache is None else cache
+    keys = [[question_key(judge, q, repeat) for q in questions] for repeat in range(repeats)]
+    new = {
+        key: question
+        for row in keys
+        for key, question in zip(row, questions, strict=True)
+        if known.get(key) is None
+    }
+    (budget or Budget()).check(list(new.values()))
+    try:
+        waiting = list(new.items())
+        for at in range(0, len(waiting), TOGETHER):
+            _ask(judge, dict(waiting[at : at + TOGETHER]), known)
+    finally:
+        known.write()
+    return [[_known_answer(known, key) for key in row] for row in keys]
+
+
+def _ask(judge: Judge, waiting: dict[str, JudgeQuestion], known: AnswerCache) -> None:
+    answers = judge(list(waiting.values()))
+    if len(answers) != len(waiting):
+        raise EvidenceError(
+            judge.name, f"{len(answers)} answers", f"{len(waiting)}, one a question"
+        )
+    for (key, question), answer in zip(waiting.items(), answers, strict=True):
+        if len(answer.values) != len(question.texts):
+            raise EvidenceError(
+                judge.name, f"{len(answer.values)} numbers", f"{len(question.texts)}, one a text"
+            )
+        known.add(key, judge.name, answer)
+
+
+def _known_answer(known: AnswerCache, key: str) -> JudgeAnswer:
+    answer = known.get(key)
+    assert answer is not None  # noqa: S101  all were asked
+    return answer

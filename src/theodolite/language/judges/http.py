@@ -1,0 +1,151 @@
+"""A judge behind an address that speaks OpenAI's ``/chat/completions``."""
+
+import http.client
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from theodolite.errors import EvidenceError, printable
+from theodolite.language.judges.base import JudgeAnswer, JudgeQuestion
+from theodolite.language.judges.prompts import VERSION, messages, read_reply, schema
+
+MOST_BYTES = 1 << 20
+"""Of a reply."""
+AGAIN = (429, 500, 502, 503, 504)
+"""States of a server that may pass."""
+HERE = ("localhost", "127.0.0.1", "::1")
+"""Where a key may be sent unencrypted."""
+
+
+@dataclass(frozen=True)
+class HttpJudge:
+    """Asks a model at an address; the key is read from an environment variable and written nowhere.
+
+    Each question is one request. What comes back and is no list of numbers of texts is no answer
+    (NaN); a server that fails for good ends the asking with an error.
+    """
+
+    address: str = ""
+    """Such as ``https://host/v1``: what stands before ``/chat/completions``."""
+    model: str = ""
+    key_variable: str = ""
+    """The name of the environment variable that holds the key; none is sent if empty."""
+    seconds: float = 60.0
+    """How long to wait for an answer."""
+    tries: int = 3
+    pause: float = 1.0
+    """Seconds until a failed request is sent again, unchanged; twice as long each time."""
+    most_tokens: int = 200
+    """Of an answer."""
+    with_schema: bool = True
+    """Whether the server is told what an answer looks like; some do not know that."""
+    name: str = "http"
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise EvidenceError("address", printable(parts.scheme, 20), "http:// or https://")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            # not repeated in the message: it may hold a password
+            raise EvidenceError(
+                "address", "a name, password or query in it", "only a host and a path",
+                "Put the key into an environment variable, and its name into `key_variable`.",
+            )  # fmt: skip
+        if self.key_variable and parts.scheme == "http" and parts.hostname not in HERE:
+            raise EvidenceError("address", "http:// with a key", "https://, or this machine")
+        if not self.model:
+            raise EvidenceError("model", "none", "its name at that address")
+        if self.tries < 1:
+            raise EvidenceError("tries", f"{self.tries}", "1 or more")
+
+    def settings(self) -> dict[str, Any]:
+        """All that decides its answers."""
+        return {
+            "address": self.address, "model": self.model, "most_tokens": self.most_tokens,
+            "with_schema": self.with_schema, "prompt": VERSION,
+        }  # fmt: skip
+
+    def __call__(self, questions: Sequence[JudgeQuestion]) -> list[JudgeAnswer]:
+        """An answer to each."""
+        key = self._key()
+        return [self._answer(question, key) for question in questions]
+
+    def _key(self) -> str:
+        if not self.key_variable:
+            return ""
+        key = os.environ.get(self.key_variable, "")
+        if not key or not key.isprintable():
+            raise EvidenceError(
+                f"environment variable {self.key_variable}", "no key", "the key of the judge"
+            )
+        return key
+
+    def _answer(self, question: JudgeQuestion, key: str) -> JudgeAnswer:
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": messages(question),
+            "temperature": 0,
+            "max_tokens": self.most_tokens,
+        }
+        if self.with_schema:
+            form = {"name": "answer", "strict": True, "schema": schema(question)}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        return _read(question, self._reply(json.dumps(body).encode(), key))
+
+    def _reply(self, body: bytes, key: str) -> bytes:
+        headers = {"Content-Type": "application/json", "User-Agent": "theodolite"}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        failure = ""
+        for number in range(self.tries):
+            if number:
+                time.sleep(self.pause * 2 ** (number - 1))
+            try:
+                status, content = self._sent(body, headers)
+            except (OSError, http.client.HTTPException) as error:
+                failure = type(error).__name__
+                continue
+            if status == http.HTTPStatus.OK:
+                return content
+            failure = f"status {status}"
+            if status not in AGAIN:
+                break
+        # the words of the error may repeat what was sent, the key too
+        raise EvidenceError(f"judge {self.name}", failure, "an answer", "Look at the server.")
+
+    def _sent(self, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+        """One request. No redirect is followed: the key goes nowhere else."""
+        parts = urlsplit(self.address)
+        kind = (
+            http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        )
+        connection = kind(str(parts.hostname), parts.port, timeout=self.seconds)
+        try:
+            path = f"{parts.path.rstrip('/')}/chat/completions"
+            connection.request("POST", path, body, headers)
+            reply = connection.getresponse()
+            return reply.status, reply.read(MOST_BYTES + 1)
+        finally:
+            connection.close()
+
+
+def _read(question: JudgeQuestion, content: bytes) -> JudgeAnswer:
+    """The reply's text as an answer; whatever else the server sends is none."""
+    if len(content) > MOST_BYTES:
+        return JudgeAnswer.unread(question, "a reply of more than 1 MB")
+    try:
+        reply = json.loads(content)
+        text = reply["choices"][0]["message"]["content"]
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        return JudgeAnswer.unread(question, "no reply in the form of a chat")
+    usage = reply.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    sent, answered = (c if type(c) is int and 0 <= c < 1 << 40 else 0 for c in counts)
+    if not isinstance(text, str):
+        return JudgeAnswer.unread(question, "", tokens_in=sent, tokens_out=answered)
+    return read_reply(question, text, tokens_in=sent, tokens_out=answered)

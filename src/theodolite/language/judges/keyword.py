@@ -1,0 +1,63 @@
+"""A judge that knows a few words of each latent and no explanation: the floor of judges that read
+texts."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from theodolite.errors import EvidenceError
+from theodolite.language.judges.base import JudgeAnswer, JudgeQuestion
+from theodolite.language.judges.formula import seen_texts
+
+STRONGEST, WORDS = 15, 5
+
+
+@dataclass(frozen=True)
+class KeywordJudge:
+    """Active where any of the latent's keywords occurs in the text, letter by letter."""
+
+    words: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """By latent."""
+    name: str = "keyword"
+
+    @classmethod
+    def fitted(
+        cls, latent: Sequence[int], token: Sequence[str], value: Sequence[float]
+    ) -> "KeywordJudge":
+        """From activations in texts that are not asked about: of each latent the 5 most frequent
+        tokens among its 15 strongest activations, of equals the stronger.
+
+        >>> KeywordJudge.fitted([0, 0, 0, 1], ["cat", "hat", "cat", "."], [2, 3, 1, 1]).words
+        {0: ('cat', 'hat'), 1: ('.',)}
+        """
+        if not len(latent) == len(token) == len(value):
+            raise EvidenceError("activations", "columns of unequal length", "equal ones")
+        numbers, strength = np.asarray(latent, np.int64), np.asarray(value, float)
+        words = {}
+        for number in np.unique(numbers):
+            rows = np.flatnonzero(numbers == number)
+            rows = rows[np.argsort(-strength[rows], kind="stable")][:STRONGEST]
+            # a counter gives equals in the order in which they came, the strongest first
+            common = Counter(token[int(row)] for row in rows if token[int(row)]).most_common(WORDS)
+            words[int(number)] = tuple(word for word, _ in common)
+        return cls(words)
+
+    def settings(self) -> dict[str, Any]:
+        """All that decides its answers."""
+        return {"words": {str(number): list(words) for number, words in self.words.items()}}
+
+    def __call__(self, questions: Sequence[JudgeQuestion]) -> list[JudgeAnswer]:
+        """An answer to each."""
+        return [self._answer(question) for question in questions]
+
+    def _answer(self, question: JudgeQuestion) -> JudgeAnswer:
+        words = self.words.get(question.latent, ())
+        occurs = [any(word in text for word in words) for text in seen_texts(question)]
+        if question.task != "intruder":
+            return JudgeAnswer(tuple(map(float, occurs)))
+        without = len(occurs) - sum(occurs) or len(occurs)
+        strange = [not there or all(occurs) for there in occurs]
+        return JudgeAnswer(tuple(named / without for named in strange))

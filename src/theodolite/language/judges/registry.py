@@ -1,0 +1,60 @@
+"""Judges by name: ours, and those that other packages bring by entry point."""
+
+from collections.abc import Callable
+from typing import Any
+
+from theodolite.errors import EvidenceError, did_you_mean
+from theodolite.language.judges.bag_of_words import BagOfWordsJudge
+from theodolite.language.judges.base import Judge
+from theodolite.language.judges.constant import CoinJudge, ConstantJudge
+from theodolite.language.judges.formula import FormulaJudge
+from theodolite.language.judges.http import HttpJudge
+from theodolite.language.judges.keyword import KeywordJudge
+from theodolite.language.judges.log_odds import LogOddsJudge
+from theodolite.language.judges.stored import StoredJudge
+from theodolite.plugins import entry_points, leave_out
+
+GROUP = "judges"
+OURS: dict[str, Callable[..., Judge]] = {
+    "always_no": ConstantJudge.always_no,
+    "always_yes": ConstantJudge.always_yes,
+    "bag_of_words": BagOfWordsJudge,
+    "coin": CoinJudge,
+    "formula": FormulaJudge,
+    "http": HttpJudge,
+    "keyword": KeywordJudge,
+    "log_odds": LogOddsJudge,
+    "stored": StoredJudge,
+}
+
+
+def judge_names() -> list[str]:
+    """All judges that can be had by name."""
+    return sorted({*OURS, *(point.name for _, point in entry_points(GROUP))})
+
+
+def find_judge(name: str, **settings: Any) -> Judge:
+    """A judge by its name, with its settings.
+
+    Other packages enter theirs as ``[project.entry-points."theodolite.language.judges"]``; a name that is
+    ours stays ours.
+
+    >>> find_judge("coin", seed=1)
+    CoinJudge(seed=1, name='coin')
+    """
+    if name in OURS:
+        return OURS[name](**settings)
+    for package, point in entry_points(GROUP):
+        if point.name != name:
+            continue
+        try:
+            make = point.load()
+        except Exception as error:
+            leave_out(package, GROUP, name, error)
+            raise EvidenceError(f"judge {name!r}", f"{package} does not load", "it") from error
+        judge: Judge = make(**settings)
+        return judge
+    names = judge_names()
+    raise EvidenceError(
+        "judge", repr(name), f"one of {', '.join(names)}", did_you_mean(name, names)
+    )

@@ -1,0 +1,184 @@
+"""Sparse codes as evidence: pieces in memory, or in a folder with a manifest."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from theodolite.language.sae.pieces import MOST_POSITIONS, NAMES, CodePiece, check_piece
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.io.mapped import map_safetensors
+from theodolite.io.packed import digest_of
+from theodolite.io.paths import confined, sha256_of
+from theodolite.io.text import read_json
+
+FORMAT, FORMAT_VERSION = "theodolite-codes", 1
+MANIFEST = "codes.json"
+MOST_UNITS, MOST_CONCEPTS = 1 << 24, 1 << 16
+COUNTS = ("positions", "documents", "values")
+
+
+@dataclass(frozen=True)
+class PieceEntry:
+    """What a manifest says of a piece."""
+
+    file: str
+    sha256: str
+    positions: int
+    documents: int
+    values: int
+
+
+class CodeEvidence:
+    """Codes of a dictionary: which of its units are active at each position, and what is there.
+
+    In memory, from pieces (``CodePiece``); or ``CodeEvidence.open(folder)``, as ``CodeWriter``
+    leaves it. No array is ever dense: a unit that is not active at a position is not there.
+    """
+
+    def __init__(self, pieces: Sequence[CodePiece], *, units: int, concepts: Sequence[str]) -> None:
+        """Pieces in memory.
+
+        Args:
+            pieces: Whole documents each.
+            units: How many the dictionary has.
+            concepts: Names of the concepts that labels number.
+        """
+        self.units, self.concepts = checked_names(units, concepts)
+        self.folder: Path | None = None
+        self._pieces = tuple(pieces)
+        for piece in pieces:
+            check_piece(piece, units, len(self.concepts))
+        kinds = {None if piece.value is None else piece.value.dtype for piece in pieces}
+        if len(kinds) != 1:
+            raise EvidenceError("pieces", f"{len(kinds)} types of values", "one, in at least one")
+        self.entries = tuple(
+            PieceEntry("", digest_of(p.arrays()), len(p), p.documents, len(p.unit)) for p in pieces
+        )
+
+    @classmethod
+    def open(cls, folder: Path | str) -> "CodeEvidence":
+        """Codes in a folder. Pieces are read when they are needed, and checked then."""
+        root = Path(folder)
+        manifest = read_json(root / MANIFEST, "manifest of codes")
+        evidence = cls.__new__(cls)
+        evidence.folder, evidence._pieces = root.resolve(), ()
+        try:
+            if manifest["format"] != FORMAT or manifest["format_version"] != FORMAT_VERSION:
+                got = f"{manifest['format']!r} {manifest['format_version']!r}"
+                raise RefusedInput(f"codes {root.name!r}", got, f"{FORMAT!r} {FORMAT_VERSION}")
+            entries = tuple(_entry(row, root) for row in manifest["pieces"])
+            names = tuple(manifest["concepts"])
+            evidence.units, evidence.concepts = checked_names(manifest["units"], names)
+        except (KeyError, TypeError, AttributeError) as error:
+            got = f"a manifest without {error}"
+            raise RefusedInput(f"codes {root.name!r}", got, f"{MANIFEST} as docs say") from error
+        if not entries:
+            raise RefusedInput(f"codes {root.name!r}", "no piece", "at least one")
+        evidence.entries = entries
+        return evidence
+
+    def __len__(self) -> int:
+        """How many pieces."""
+        return len(self.entries)
+
+    @cached_property
+    def positions(self) -> int:
+        """In all pieces."""
+        return sum(entry.positions for entry in self.entries)
+
+    @cached_property
+    def documents(self) -> int:
+        """In all pieces."""
+        return sum(entry.documents for entry in self.entries)
+
+    @cached_property
+    def values(self) -> int:
+        """Active values in all pieces."""
+        return sum(entry.values for entry in self.entries)
+
+    def writable(self) -> "CodeEvidence":
+        """Itself; or a copy, where its arrays were sent by something that protects them."""
+        if all(a.flags.writeable for p in self._pieces for a in p.arrays().values()):
+            return self
+        pieces = [CodePiece(**{n: a.copy() for n, a in p.arrays().items()}) for p in self._pieces]
+        return CodeEvidence(pieces, units=self.units, concepts=self.concepts)
+
+    def digest(self) -> str:
+        """Of all that is in it."""
+        text = "\n".join([f"{self.units}", *self.concepts, *(e.sha256 for e in self.entries)])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def piece(self, number: int, *, check: bool = False) -> CodePiece:
+        """A piece. From a folder it is mapped, after its digest was compared once a process.
+
+        ``check`` looks at every number in it too; content of the same digest passes for ever.
+        """
+        if self.folder is None:
+            return self._pieces[number]
+        entry = self.entries[number]
+        path = confined(self.folder, entry.file)
+        _compare(path, entry)
+        arrays = map_safetensors(path)
+        missing = set(NAMES) - set(arrays)
+        wrong = [n for n in NAMES if n in arrays and arrays[n].dtype != np.uint32]
+        flat = all(array.ndim == 1 for array in arrays.values())
+        if missing or wrong or not flat or not set(arrays) <= {*NAMES, "value"}:
+            raise RefusedInput(
+                f"piece {path.name!r}", f"arrays {', '.join(sorted(arrays)) or 'none'}",
+                f"rows of uint32: {', '.join(NAMES)}; and value in float16 or float32, or none",
+            )  # fmt: skip
+        piece = CodePiece(**{n: arrays[n] for n in NAMES}, value=arrays.get("value"))
+        if check:
+            check_piece(piece, self.units, len(self.concepts))
+        counts = (len(piece), piece.documents, len(piece.unit))
+        if counts != (entry.positions, entry.documents, entry.values):
+            got = f"{counts[0]:,} positions, {counts[1]:,} documents, {counts[2]:,} values"
+            raise RefusedInput(f"piece {path.name!r}", got, "as many as the manifest says")
+        return piece
+
+    def __repr__(self) -> str:
+        size = f"{self.positions:,} positions, {self.documents:,} documents"
+        return f"CodeEvidence({self.units:,} units, {len(self.concepts):,} concepts, {size})"
+
+
+_compared: dict[Path, tuple[int, int, str]] = {}
+
+
+def _compare(path: Path, entry: PieceEntry) -> None:
+    """A file that did not change since is not digested again."""
+    if not path.is_file():
+        raise RefusedInput(f"piece {path.name!r}", "nothing there", "a file of the manifest")
+    state = path.stat()
+    known = (state.st_size, state.st_mtime_ns, entry.sha256)
+    if _compared.get(path) != known:
+        if sha256_of(path) != entry.sha256:
+            raise RefusedInput(
+                f"piece {path.name!r}", "another digest than in the manifest", "what was written"
+            )
+        _compared[path] = known
+
+
+def checked_names(units: Any, concepts: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+    """The number of units and the concepts, if they can be that."""
+    if type(units) is not int or not 0 < units <= MOST_UNITS:
+        raise EvidenceError("units", f"{units!r}", f"a whole number, 1 to {MOST_UNITS:,}")
+    names = () if isinstance(concepts, str) else tuple(concepts)
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise EvidenceError("concepts", "no names, or some twice", "distinct names")
+    if not 0 < len(names) < MOST_CONCEPTS:
+        raise EvidenceError("concepts", f"{len(names):,}", f"1 to {MOST_CONCEPTS - 1:,} names")
+    return units, names
+
+
+def _entry(row: dict[str, Any], root: Path) -> PieceEntry:
+    counts = [row[name] for name in COUNTS]
+    whole = all(type(count) is int and count >= 0 for count in counts)
+    if not whole or not 0 < counts[0] <= MOST_POSITIONS or not 0 < counts[1] <= counts[0]:
+        raise RefusedInput(f"codes {root.name!r}", f"counts {counts}", "as docs say")
+    confined(root, row["file"])
+    return PieceEntry(row["file"], str(row["sha256"]), *counts)

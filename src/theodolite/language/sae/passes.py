@@ -1,0 +1,144 @@
+"""Work on codes: aligned blocks of pieces, and ranges of units, as items for any engine."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Integer
+
+from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.errors import EvidenceError
+from theodolite.evidence.workers import Arrays, Merge, Tree, Work, Workers
+from theodolite.io.packed import digest_of
+
+VALUES_A_SECOND = 5e6
+"""What a core counts."""
+TABLE_BYTES_A_SECOND = 150e6
+"""Packed, digested, written, read and digested again."""
+WORTH = 10
+"""Counting should take so many times as long as keeping what was counted."""
+RANGES_A_TURN = 4
+Item = tuple[int, int, int, int]
+"""First and last piece, first and last of the chosen units."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How work is cut: decided by the size of the evidence alone, never by speed."""
+
+    pieces: int
+    """Of a block; a power of two."""
+    units: int
+    """Of a range."""
+
+
+def cut_for(evidence: CodeEvidence, units: int, bytes_a_unit: int, most_bytes: int) -> Cut:
+    """Ranges whose tables have at most so many bytes; blocks long enough to be worth a table."""
+    n = max(min(units, most_bytes // bytes_a_unit), 1)
+    n = math.ceil(units / math.ceil(units / n))  # of one size
+    seconds = evidence.values / len(evidence) * n / evidence.units / VALUES_A_SECOND
+    needed = WORTH * n * bytes_a_unit / TABLE_BYTES_A_SECOND / max(seconds, 1e-9)
+    most = 1 << (len(evidence) - 1).bit_length()
+    return Cut(min(1 << math.ceil(math.log2(max(needed, 1))), most), n)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One way through the codes."""
+
+    name: str
+    do: Callable[..., Arrays]
+    """(item, evidence) -> arrays."""
+    cut: Cut
+    units: Integer[np.ndarray, " chosen"]
+    """Rising numbers."""
+    settings: Mapping[str, Any]
+    turn: tuple[int, int | None] = (0, None)
+    """Which of the ranges of units: from the first on, up to the last."""
+
+    def ranges(self) -> list[slice]:
+        """Of the chosen units."""
+        n = len(self.units)
+        firsts = range(0, n, self.cut.units)
+        return [slice(at, min(at + self.cut.units, n)) for at in firsts][slice(*self.turn)]
+
+    def work(self, evidence: CodeEvidence) -> Work:
+        """A range of units after the other, a block of pieces after the other."""
+        firsts = range(0, len(evidence), self.cut.pieces)
+        blocks = [(at, min(at + self.cut.pieces, len(evidence))) for at in firsts]
+        items = [(*block, r.start, r.stop) for r in self.ranges() for block in blocks]
+        return Work(
+            what=self.name,
+            do=self.do,
+            items=items,
+            digests=[_digest(evidence, item) for item in items],
+            about={
+                "work": f"dictionaries, {self.name}",
+                "version": 1,
+                "units": digest_of({"units": self.units}),
+                "concepts": len(evidence.concepts),
+                **self.settings,
+            },
+            names=[f"pieces {i[0]} to {i[1] - 1}, units from {i[2]}" for i in items],
+            tool=partial(_keep, evidence),
+        )
+
+
+def turns(this: Pass) -> Iterator[Pass]:
+    """The same pass over some ranges of units after the others, where results are large."""
+    for at in range(0, len(this.ranges()), RANGES_A_TURN):
+        yield replace(this, turn=(at, at + RANGES_A_TURN))
+
+
+def _digest(evidence: CodeEvidence, item: Item) -> str:
+    digests = [entry.sha256 for entry in evidence.entries[item[0] : item[1]]]
+    return f"{item}:{','.join(digests)}"
+
+
+def _keep(evidence: CodeEvidence) -> CodeEvidence:
+    """Sent once to each process."""
+    return evidence.writable()
+
+
+def writable(array: np.ndarray) -> np.ndarray:
+    """Ray hands arrays over that must not be written to: loops would be compiled anew for them."""
+    return array if array.flags.writeable else array.copy()
+
+
+def by_range(
+    evidence: CodeEvidence, workers: Workers, this: Pass, merge: Merge
+) -> Iterator[tuple[slice, dict[str, np.ndarray]]]:
+    """What each range of units gave over all pieces."""
+    work = this.work(evidence)
+    ranges = this.ranges()
+    n_blocks = len(work.items) // len(ranges)
+    tree, numbers = Tree(merge), 0
+    for number, part in enumerate(workers.each(work)):
+        if part is None:
+            raise EvidenceError(
+                f"codes, {work.name(number)}", "three failures", "a piece that can be counted",
+                "See the first error above; what was done is kept.",
+            )  # fmt: skip
+        tree.add(part, 1)
+        numbers += 1
+        if numbers == n_blocks:
+            yield ranges[number // n_blocks], dict(tree.whole())
+            tree, numbers = Tree(merge), 0
+
+
+def added(a: Arrays, b: Arrays) -> dict[str, np.ndarray]:
+    """Sums of counts."""
+    return {name: a[name] + b[name] for name in a}
+
+
+def sliced(arrays: Mapping[str, np.ndarray], rows: slice) -> dict[str, np.ndarray]:
+    """Some rows of each."""
+    return {name: array[rows] for name, array in arrays.items()}
+
+
+def stacked(parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """One below the other."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,0 +1,63 @@
+"""The counts of the first pass by torch: sorting and counting keys, as a GPU does it best."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from jaxtyping import Integer
+
+from theodolite.language.sae.counting import Counter, UnitCounts
+from theodolite.language.sae.pieces import CodePiece
+from theodolite.io.optional import require
+
+MOST_KEYS = 1 << 24
+"""At a time: 128 MB of keys, and as much again where they are sorted."""
+
+
+def counter_on(device: str) -> Counter:
+    """Counts on a device."""
+    torch = require("torch", "counting on a device", "torch")
+
+    def count(piece: CodePiece, units: Integer[np.ndarray, " chosen"], counts: UnitCounts) -> None:
+        per_position = np.diff(piece.start) * (1 + np.diff(piece.set_start)[piece.atom])
+        per_document = np.add.reduceat(per_position.astype(np.int64), piece.place[:-1])
+        batch = (np.cumsum(per_document) - 1) // MOST_KEYS
+        cuts = [*np.flatnonzero(np.diff(batch, prepend=-1)), piece.documents]
+        for first, last in pairwise(cuts):
+            _count(torch, device, piece.part(int(first), int(last)), units, counts)
+
+    return count
+
+
+def _count(
+    torch: Any, device: str, piece: CodePiece, units: np.ndarray, counts: UnitCounts
+) -> None:
+    """Whole documents, so that those of a unit and a concept are counted once."""
+
+    def sent(array: np.ndarray) -> Any:
+        return torch.from_numpy(array.astype(np.int64)).to(device)
+
+    slot_of = np.full(int(max(units[-1], piece.unit.max(initial=0))) + 1, -1, np.int64)
+    slot_of[units] = np.arange(len(units))
+    slot = sent(slot_of)[sent(piece.unit)]
+    position = torch.repeat_interleave(sent(np.diff(piece.start)))
+    chosen = slot >= 0
+    slot, position = slot[chosen], position[chosen]
+    document = sent(piece.document)[position]
+    atom = sent(piece.atom)[position]
+    set_start = sent(piece.set_start)
+    sizes = set_start[atom + 1] - set_start[atom]
+    owner = torch.repeat_interleave(sizes)
+    within = torch.arange(len(owner), device=device) - (torch.cumsum(sizes, 0) - sizes)[owner]
+    label = sent(piece.set_label)[set_start[atom][owner] + within]
+    k = counts.table.shape[1]
+    for table, keys, groups in (
+        (counts.table.reshape(-1, 2), slot[owner] * k + label, document[owner]),
+        (counts.active, slot, document),
+    ):
+        both = torch.sort(groups * len(table) + keys).values
+        first = torch.ones(len(both), dtype=torch.bool, device=device)
+        first[1:] = both[1:] != both[:-1]
+        for column, cells in ((0, keys), (1, both[first] % len(table))):
+            sums = torch.bincount(cells, minlength=len(table))
+            table[:, column] += sums.cpu().numpy().astype(np.uint32)

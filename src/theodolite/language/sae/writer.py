@@ -1,0 +1,107 @@
+"""Writes sparse codes into a folder, piece by piece; the manifest comes last."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from theodolite.language.sae.evidence import (
+    COUNTS,
+    FORMAT,
+    FORMAT_VERSION,
+    MANIFEST,
+    CodeEvidence,
+    checked_names,
+)
+from theodolite.language.sae.pieces import MOST_POSITIONS, CodePiece, check_piece, joined
+from theodolite.errors import EvidenceError
+from theodolite.io.arrays import write_safetensors
+from theodolite.io.paths import sha256_of
+from theodolite.io.text import write_json
+
+POSITIONS = 1 << 19
+"""Of a piece, about: 2^18 to 2^20."""
+
+
+class CodeWriter:
+    """Codes as they come, whole documents at a time, as pieces of about ``positions`` positions.
+
+    Use it in a ``with`` block: what was not finished has no manifest, and cannot be opened.
+    """
+
+    def __init__(
+        self,
+        folder: Path | str,
+        *,
+        units: int,
+        concepts: Sequence[str],
+        positions: int = POSITIONS,
+    ) -> None:
+        """Where the folder is, how many units the dictionary has, and what concepts are called."""
+        self.units, self.concepts = checked_names(units, concepts)
+        if not 0 < positions <= MOST_POSITIONS:
+            raise EvidenceError("positions", f"{positions}", f"1 to {MOST_POSITIONS:,} a piece")
+        self.folder, self.positions = Path(folder), positions
+        if (self.folder / MANIFEST).exists():
+            raise EvidenceError("folder", "codes already", "an empty folder")
+        self._waiting: list[CodePiece] = []
+        self._entries: list[dict[str, Any]] = []
+        self._value: Any = "unknown"
+
+    def add(self, codes: CodePiece) -> None:
+        """Some documents more."""
+        check_piece(codes, self.units, len(self.concepts))
+        value = None if codes.value is None else codes.value.dtype.name
+        if self._value not in ("unknown", value):
+            raise EvidenceError("value", f"{value}", f"{self._value}, as before")
+        self._value = value
+        first = 0
+        while first < codes.documents:
+            room = self.positions - sum(len(part) for part in self._waiting)
+            limit = int(codes.place[first]) + room
+            last = max(int(np.searchsorted(codes.place, limit, "right")) - 1, first + 1)
+            self._waiting.append(codes.part(first, last))
+            first = last
+            if sum(len(part) for part in self._waiting) >= self.positions or last < codes.documents:
+                self._write()
+
+    def _write(self) -> None:
+        piece = joined(self._waiting)
+        self._waiting = []
+        name = f"piece-{len(self._entries):06}.safetensors"
+        write_safetensors(self.folder / name, piece.arrays())
+        counts = (len(piece), piece.documents, len(piece.unit))
+        self._entries.append(
+            {"file": name, "sha256": sha256_of(self.folder / name)}
+            | dict(zip(COUNTS, counts, strict=True))
+        )
+
+    def finish(self) -> CodeEvidence:
+        """Write what is left, and the manifest."""
+        if self._waiting:
+            self._write()
+        write_json(
+            self.folder / MANIFEST,
+            {
+                "format": FORMAT,
+                "format_version": FORMAT_VERSION,
+                "units": self.units,
+                "concepts": list(self.concepts),
+                "pieces": self._entries,
+            },
+        )
+        return CodeEvidence.open(self.folder)
+
+    def __enter__(self) -> "CodeWriter":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.finish()
