@@ -21,8 +21,7 @@ settings.load_profile("theodolite")
 
 FULL = bool(os.environ.get("THEODOLITE_FULL"))
 SHAPES_CHECKED = {
-    "bridges", "datasets", "dissection", "evidence", "explainers", "io", "language", "metrics", "models", "stats",
-    "study_material",
+    "bridges", "datasets", "dissection", "evidence", "explainers", "language/models", "language/sae", "language/texts", "metrics", "models", "stats", "storage",
     "reproductions/acceptance", "reproductions/datasets", "reproductions/techniques",
 }  # fmt: skip
 """Rooms whose tests check shapes and types at every call. The others go through everything: checking
@@ -54,7 +53,9 @@ def _room(path: Path) -> str:
             return "/".join((REPRODUCTIONS.name, *inside))
     for base in (ROOT / "tests", ROOT / "src" / "theodolite"):
         if path.is_relative_to(base):
-            return next(iter(path.relative_to(base).parts), "").removesuffix(".py")
+            parts = path.relative_to(base).parts
+            depth = 2 if parts[:1] == ("language",) else 1
+            return "/".join(parts[:depth]).removesuffix(".py").lstrip("_")
     return ""
 
 
@@ -62,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Where no room that was asked for checks shapes, what checks them is not even loaded."""
     here = config.invocation_params.dir
     rooms = {_room((here / argument.split("::")[0]).resolve()) for argument in config.args}
-    if rooms & {*SHAPES_CHECKED, "", REPRODUCTIONS.name}:
+    if rooms & {*SHAPES_CHECKED, "", "language", REPRODUCTIONS.name}:
         jaxtyping.install_import_hook(_checked_modules(), f"{shape_checks.__name__}.checked")
 
 

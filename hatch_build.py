@@ -21,7 +21,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCE = Path(__file__).parent / "src"
-NATIVE = SOURCE / "theodolite" / "native"
+NATIVE = SOURCE / "theodolite" / "_stats" / "native"
 EDITABLE = "editable"
 
 
@@ -36,7 +36,7 @@ class NativeLibrary(BuildHookInterface[Any]):
         if library is None:
             self.app.display_warning("no C compiler that works: this wheel has no compiled loops")
         elif version != EDITABLE:
-            build_data["force_include"][str(library)] = f"theodolite/native/{library.name}"
+            build_data["force_include"][str(library)] = f"theodolite/_stats/native/{library.name}"
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{_platform()}"
 

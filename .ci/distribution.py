@@ -22,8 +22,8 @@ NEEDED = {
         "theodolite/metrics/functions/faithful.py",
         "theodolite/metrics/references.bib",
         "theodolite/metrics/validation.json",
-        "theodolite/native/kernels.h",
-        "theodolite/native/kernels-",
+        "theodolite/_stats/native/kernels.h",
+        "theodolite/_stats/native/kernels-",
         "theodolite/py.typed",
     ),
     "study": (

@@ -31,14 +31,14 @@ import botocore.session  # noqa: TID251  only loaded
 import obstore  # noqa: TID251  only loaded
 
 from support.servers.atomic_s3 import atomic_s3
-from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite._planted.concepts import planted_concepts
+from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError
 from theodolite.evidence.manifests.commit import PART, commit
 from theodolite.evidence.manifests.manifest import HEADER, MOST_HEADER, checked_header, manifest_at
 from theodolite.evidence.shards import evidence_digest, some_samples
 from theodolite.evidence.store import is_stored, stored
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.io.stores import Store
 
 FORK = multiprocessing.get_context("fork")
 PARTS, ROWS_OF_A_PART, ROWS = 4, 64, 16

@@ -20,17 +20,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from theodolite.comparison.intervals import ResamplingSource, student_test
-from theodolite.comparison.pairing import Difference, Side, difference, rows_of
-from theodolite.comparison.planning import RecipeVariances, power_of_recipes
-from theodolite.comparison.recipe import SeedVariances, recipe_test
-from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite._planted.concepts import planted_concepts
+from theodolite._runs.comparison.intervals import ResamplingSource, student_test
+from theodolite._runs.comparison.pairing import Difference, Side, difference, rows_of
+from theodolite._runs.comparison.planning import RecipeVariances, power_of_recipes
+from theodolite._runs.comparison.recipe import SeedVariances, recipe_test
+from theodolite._scoring.request import MetricRequest, Resampling
+from theodolite._stats.intervals import Estimate
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Score
-from theodolite.scoring.request import MetricRequest, Resampling
-from theodolite.stats.intervals import Estimate
 
 PAIRED_SD = 0.45
 STRICTEST = 0.05 / 6

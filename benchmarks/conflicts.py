@@ -18,8 +18,8 @@ from unittest import mock
 
 import numpy as np
 
-from theodolite.conflicts import excess
-from theodolite.conflicts.excess import excess_interval, shuffle_test
+from theodolite._verdicts.conflicts import excess
+from theodolite._verdicts.conflicts.excess import excess_interval, shuffle_test
 
 UNRELATED = ("alike", "half alike", "tossed", "large alike", "growing")
 CONFLICTS = ("alike", "half alike")

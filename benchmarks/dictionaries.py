@@ -25,6 +25,13 @@ from typing import Any
 import numpy as np
 from generated_codes import code_piece
 
+from theodolite._runs.engine.base import Engine, worker_pool
+from theodolite._runs.engine.ledger import Ledger
+from theodolite._runs.engine.pool import WorkerPool
+from theodolite._runs.engine.processes import Here
+from theodolite._runs.engine.ray import RayTasks
+from theodolite._storage.stores import Store
+from theodolite.evidence.workers import SerialWorkers, Work
 from theodolite.language.sae import passes
 from theodolite.language.sae.counting import UnitCounts, count_piece, sort_values
 from theodolite.language.sae.dissect import dissect_codes
@@ -33,13 +40,6 @@ from theodolite.language.sae.inventory import Inventory, take_inventory
 from theodolite.language.sae.pieces import CodePiece
 from theodolite.language.sae.singles import TABLE_BYTES, choose_candidates, count_range
 from theodolite.language.sae.writer import CodeWriter
-from theodolite.engine.base import Engine, worker_pool
-from theodolite.engine.ledger import Ledger
-from theodolite.engine.pool import WorkerPool
-from theodolite.engine.processes import Here
-from theodolite.engine.ray import RayTasks
-from theodolite.evidence.workers import SerialWorkers, Work
-from theodolite.io.stores import Store
 
 PIECE = 1 << 19
 

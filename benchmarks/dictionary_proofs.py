@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from theodolite.datasets.masks.joined_masks import joined_masks
-from theodolite.language.sae.dissect import dissect_codes
-from theodolite.language.sae.evidence import CodeEvidence
-from theodolite.language.sae.pieces import CodePiece
 from theodolite.dissection.counts import count
 from theodolite.dissection.dissect import dissect
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import OPERATORS, Formula, from_rows
+from theodolite.language.sae.dissect import dissect_codes
+from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.pieces import CodePiece
 
 GRID, UNITS, CONCEPTS = (14, 14), 64, 24
 LAYER = "blocks.4.0.bn1"

@@ -32,12 +32,12 @@ import torch
 from generated_masks import GRID, Generated
 from PIL import Image
 
+from theodolite._stats.threads import cores
 from theodolite.dissection.atoms import Atoms, pack
 from theodolite.dissection.exact import Optimum, optimum
 from theodolite.dissection.formula import OPERATORS, Formula
 from theodolite.dissection.search import Beam, search
 from theodolite.dissection.units import UnitMasks, mark, thresholds
-from theodolite.threads import cores
 
 PACKAGE = "compositional_explanations"
 SAME = 1e-6

@@ -18,8 +18,8 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 import theodolite
+from theodolite._runs.comparison.shares import shares, total_variation
 from theodolite.bridges.shap import attribution_evidence
-from theodolite.comparison.shares import shares, total_variation
 
 DATA = load_breast_cancer()
 TRAIN, TEST, LABELS, _ = train_test_split(

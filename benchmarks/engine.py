@@ -24,21 +24,21 @@ from typing import Any
 
 from generated_evidence import written
 
-from theodolite.datasets.planted.maps import PlantedMaps
+from theodolite._planted.maps import PlantedMaps
+from theodolite._runs.engine.ledger import Ledger
+from theodolite._runs.engine.pieces import Pool
+from theodolite._runs.engine.pool import WorkerPool
+from theodolite._runs.engine.processes import Here, Processes
+from theodolite._runs.engine.ray import RayTasks, _settle
+from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
+from theodolite._storage.stores import Store
 from theodolite.dissection.sharded import dissect_shards
-from theodolite.engine.ledger import Ledger
-from theodolite.engine.pieces import Pool
-from theodolite.engine.pool import WorkerPool
-from theodolite.engine.processes import Here, Processes
-from theodolite.engine.ray import RayTasks, _settle
 from theodolite.evidence.manifests import pieces as pieces_room
 from theodolite.evidence.manifests.pieces import StoredPiece, StoredShards
 from theodolite.evidence.shards import evidence_digest
 from theodolite.evidence.store import stored
 from theodolite.evidence.workers import Merge, SerialWorkers, Tree, Work, Workers
-from theodolite.io.stores import Store
 from theodolite.metrics.catalogue import find_metric
-from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 
 QUICK = Resampling(resamples=200)
 METRICS = ("concept_existence", "concept_location", "surrogate_distance", "surrogate_error")

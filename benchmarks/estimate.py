@@ -14,11 +14,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from theodolite.datasets.planted.concepts import planted_concepts
-from theodolite.engine.base import Engine
+from theodolite._planted.concepts import planted_concepts
+from theodolite._runs.engine.base import Engine
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run import Places, rehearse, run
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.run import Places, rehearse, run
 
 ADDING = ("concept_existence", "concept_global_importance")
 CASES: tuple[tuple[int, int, tuple[str, ...]], ...] = (

@@ -19,10 +19,10 @@ from theodolite.evidence.axes import Latents, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, starts_of
-from theodolite.language.texts.explanations import LatentExplanation
-from theodolite.language.texts.vocabulary import Vocabulary
 from theodolite.language.dashboard.nulls import FeatureNull, FeatureScore
 from theodolite.language.dashboard.pages import feature_pages
+from theodolite.language.texts.explanations import LatentExplanation
+from theodolite.language.texts.vocabulary import Vocabulary
 
 LENGTH, ROWS, ACTIVE, WORDS = 64, 2048, 32, 50_000
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]

@@ -14,15 +14,15 @@ from pathlib import Path
 import numpy as np
 
 import theodolite
+from theodolite._storage.arrays import read_safetensors
 from theodolite.evidence.axes import Latents
 from theodolite.evidence.ragged import Ragged
-from theodolite.language.texts.vocabulary import Vocabulary
-from theodolite.io.arrays import read_safetensors
 from theodolite.language.judges import Budget, CoinJudge, ConstantJudge, FormulaJudge, Judge
 from theodolite.language.judges.formula import WORD
 from theodolite.language.judges.keyword import KeywordJudge
 from theodolite.language.judges.latent_texts import LatentTexts, codes_dealt_out
 from theodolite.language.judges.questions import LatentQuestions, QuestionMaker, Wrong
+from theodolite.language.texts.vocabulary import Vocabulary
 from theodolite.metrics.language.judge_detection import JudgeDetection
 from theodolite.metrics.language.judge_fuzzing import JudgeFuzzing
 from theodolite.metrics.language.judge_intruder import JudgeIntruder

@@ -37,14 +37,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from generated_codes import code_piece
 
 from support.servers.atomic_s3 import OutlivedServer, counted
+from theodolite._planted.concepts import planted_concepts
+from theodolite._runs import run as run_module
+from theodolite._runs.engine.ray import own_settings
 from theodolite.cli import finish, program
 from theodolite.cli import main as theodolite_main
-from theodolite.datasets.planted.concepts import planted_concepts
-from theodolite.language.sae.writer import CodeWriter
-from theodolite.engine.ray import own_settings
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.runs import run as run_module
+from theodolite.language.sae.writer import CodeWriter
 
 FORK = multiprocessing.get_context("fork")
 METRICS = """

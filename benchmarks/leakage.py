@@ -20,14 +20,14 @@ from sklearn.feature_selection import mutual_info_classif, mutual_info_regressio
 from sklearn.metrics import mutual_info_score
 from sklearn.neighbors import KDTree, NearestNeighbors
 
+from theodolite._stats.information import Columns, pair_terms, ross_columns
+from theodolite._stats.predictive import predictive_terms
+from theodolite._stats.threads import threads
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.leak_free._pairs import true_counts, true_pair_terms
 from theodolite.metrics.leak_free._terms import ConceptTerms
 from theodolite.metrics.leak_free.predictive_task_leakage import PredictiveTaskLeakage
 from theodolite.metrics.leak_free.task_leakage_given_concept import TaskLeakageGivenConcept
-from theodolite.stats.information import Columns, pair_terms, ross_columns
-from theodolite.stats.predictive import predictive_terms
-from theodolite.threads import threads
 
 LEAST_RATIO, MOST_OVER_NEIGHBOURS = 50.0, 3.0
 

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 from judge_floors import LIMITS, formulas, interval_cell, pack_parser, read_pack
 
-from theodolite.io.paths import sha256_of
+from theodolite._storage.paths import sha256_of
 from theodolite.language.judges.base import Judge
 from theodolite.language.judges.latent_texts import LatentTexts
 from theodolite.language.judges.log_odds import LogOddsJudge
 from theodolite.language.judges.questions import QuestionMaker
+from theodolite.language.models.loading import load_language_model
 from theodolite.metrics.language.judge_detection import JudgeDetection
 from theodolite.metrics.language.judge_fuzzing import JudgeFuzzing
-from theodolite.language.models.loading import load_language_model
 
 
 def main() -> None:

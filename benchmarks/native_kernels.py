@@ -14,9 +14,9 @@ from functools import partial
 
 import numpy as np
 
-from theodolite.native.library import CHOICE
-from theodolite.stats.information import Columns, pair_terms, ross_columns
-from theodolite.stats.neighbours import stratified_pair_terms
+from theodolite._stats.information import Columns, pair_terms, ross_columns
+from theodolite._stats.native.library import CHOICE
+from theodolite._stats.neighbours import stratified_pair_terms
 
 MOST_FOR_NUMPY = 1_000
 """Samples."""

@@ -2,7 +2,7 @@
 
     python benchmarks/native_sanitizers.py [EXAMPLES]
 
-Compiles the library with them and runs `tests/native/test_same_bits.py`, so many examples a test.
+Compiles the library with them and runs `tests/stats/test_same_bits.py`, so many examples a test.
 Ends with another code than 0 where memory is misused, or bits differ. Needs gcc on Linux.
 """
 
@@ -40,7 +40,7 @@ def run(examples: int) -> subprocess.CompletedProcess[str]:
     }
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     return subprocess.run(
-        [*tests, "tests/native/test_same_bits.py"],
+        [*tests, "tests/stats/test_same_bits.py"],
         cwd=ROOT, env=environment, check=False, capture_output=True, text=True,
     )  # fmt: skip
 

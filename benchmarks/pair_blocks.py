@@ -23,17 +23,17 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.engine.ledger import Ledger
-from theodolite.engine.pool import WorkerPool
-from theodolite.engine.processes import Here, Processes
+from theodolite._runs.engine.ledger import Ledger
+from theodolite._runs.engine.pool import WorkerPool
+from theodolite._runs.engine.processes import Here, Processes
+from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
+from theodolite._scoring.plan import Plan
+from theodolite._stats.information import Columns, pair_terms
+from theodolite._storage.stores import Store
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.shards import InMemoryShards
-from theodolite.io.stores import Store
 from theodolite.metrics.blocks import BLOCK, BlockContext, BlockItem, Common
 from theodolite.metrics.catalogue import find_metric
-from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
-from theodolite.scoring.plan import Plan
-from theodolite.stats.information import Columns, pair_terms
 
 METRIC = "interconcept_leakage"
 CONCEPTS = 1_000

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.conflicts.record import ConflictsFile
-from theodolite.io.tables import write_parquet
+from theodolite._runs.folder.run_file import ExplainedRecord, MadeRecord, run_record
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._storage.records import write_record
+from theodolite._storage.tables import write_parquet
+from theodolite._verdicts.conflicts.record import ConflictsFile
+from theodolite._verdicts.scores_file import scores_file, write_scores
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.html import write_report
 from theodolite.results import Detail, Interval, Null, Score
-from theodolite.run_folder.run_file import ExplainedRecord, MadeRecord, run_record, write_record
-from theodolite.run_folder.scores_file import scores_file, write_scores
-from theodolite.run_folder.spec import RunSpec
 
 UNIT_METRICS = ("unit_iou", "detection_accuracy")
 SAMPLE_METRICS = ("concept_existence", "concept_location", "pointing_game")

@@ -19,11 +19,11 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from theodolite._stats.groups import GROUPS, SampleGroups, group_of, group_weights, resampled_sums
+from theodolite._stats.intervals import quantile
+from theodolite._stats.resampling import poisson_weights
 from theodolite.evidence.shards import SHARD
 from theodolite.metrics.base import total
-from theodolite.stats.groups import GROUPS, SampleGroups, group_of, group_weights, resampled_sums
-from theodolite.stats.intervals import quantile
-from theodolite.stats.resampling import poisson_weights
 
 PRESENT, RARE = 0.3, 3e-4
 TRUTH = np.array([0.7, np.exp(0.5) / np.exp(0.125), 0.5])

@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from theodolite.engine.ledger import MOST_BYTES, Ledger, PieceName, canonical, opened, sealed
-from theodolite.engine.seal import KEY_FILE, new_key, seal_key
-from theodolite.io.packed import packed, unpacked
-from theodolite.io.stores import Store
+from theodolite._runs.engine.ledger import MOST_BYTES, Ledger, PieceName, canonical, opened, sealed
+from theodolite._runs.engine.seal import KEY_FILE, new_key, seal_key
+from theodolite._storage.packed import packed, unpacked
+from theodolite._storage.stores import Store
 
 ARRAYS = {"sums": np.random.default_rng(0).standard_normal((54_000 // 16, 2))}
 DESCRIPTION = canonical({"metric": "concept_existence", "options": {"k": 3}, "seed": 0})

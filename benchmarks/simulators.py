@@ -16,8 +16,8 @@ from judge_floors import pack_parser, read_pack
 
 import theodolite
 from theodolite.evidence.axes import LatentExplanations
-from theodolite.language.texts.predicates import token_predicates
 from theodolite.language.judges.simulators import Simulator, simulated_by
+from theodolite.language.texts.predicates import token_predicates
 
 
 def explained(

@@ -27,12 +27,12 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from support.servers.atomic_s3 import atomic_s3, counted
+from theodolite._storage.buckets.client import client_of
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.manifests.manifest import manifest_at
 from theodolite.evidence.read_ahead import read_ahead
 from theodolite.evidence.store import stored
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.io.buckets.client import client_of
 
 ROWS, WIDE = 2048, 256
 UNPACKING_THREADS = 4

@@ -12,11 +12,11 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
-from theodolite.certification.subjects import CatalogueSubject
+from theodolite._planted.certification.subjects import CatalogueSubject
+from theodolite._scoring.request import Resampling
+from theodolite._verdicts.from_scores import verdicts
+from theodolite._verdicts.rules import verdict
 from theodolite.results import Score, Verdict
-from theodolite.scoring.request import Resampling
-from theodolite.verdicts.from_scores import verdicts
-from theodolite.verdicts.rules import verdict
 
 SCORES = (
     "concept_existence", "relevance_mass", "predictive_task_leakage", "surrogate_distance",

@@ -10,7 +10,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from theodolite.datasets.planted.leakage import (
+from theodolite._planted.leakage import (
     planted_embeddings,
     planted_interventions,
     planted_leakage,

@@ -5,7 +5,7 @@ Importing this imports nothing heavy: names load what they need when they are fi
 
 from typing import TYPE_CHECKING
 
-from theodolite.lazy import lazy_getattr, lazy_names
+from theodolite._storage.lazy import lazy_getattr, lazy_names
 
 __version__ = "0.2.0"
 __all__ = [
@@ -59,19 +59,17 @@ __all__ = [
 
 if TYPE_CHECKING:
     from theodolite import ext, metrics, testing
-    from theodolite.auditing.front import audit
-    from theodolite.auditing.result import AuditResult
-    from theodolite.auditing.saved import compare, gate, load
-    from theodolite.auditing.single import score
-    from theodolite.auditing.versions import attribution_drift
-    from theodolite.comparison.compare_runs import Comparison
-    from theodolite.comparison.drift import AttributionDrift
-    from theodolite.language.sae.dissect import dissect_codes
-    from theodolite.language.sae.evidence import CodeEvidence
-    from theodolite.language.sae.pieces import CodePiece
-    from theodolite.language.sae.result import CodeDissection
-    from theodolite.language.sae.tokens import TokenDissection, dissect_tokens
-    from theodolite.language.sae.writer import CodeWriter
+    from theodolite._runs.auditing.front import audit
+    from theodolite._runs.auditing.result import AuditResult
+    from theodolite._runs.auditing.saved import compare, gate, load
+    from theodolite._runs.auditing.single import score
+    from theodolite._runs.auditing.versions import attribution_drift
+    from theodolite._runs.comparison.compare_runs import Comparison
+    from theodolite._runs.comparison.drift import AttributionDrift
+    from theodolite._runs.finished import Run
+    from theodolite._runs.folder.protocols import protocols
+    from theodolite._scoring.request import Resampling
+    from theodolite._verdicts.gates.outcome import GateResult
     from theodolite.dissection.dissect import dissect
     from theodolite.errors import EvidenceError
     from theodolite.evidence.attributions.plan import AttributionPlan, attribution_plan
@@ -89,24 +87,26 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.token import TokenEvidence
     from theodolite.evidence.kinds.unit import UnitEvidence
     from theodolite.evidence.ragged import Ragged
+    from theodolite.evidence.sources.store import store
+    from theodolite.evidence.subject import Subject
+    from theodolite.language.sae.dissect import dissect_codes
+    from theodolite.language.sae.evidence import CodeEvidence
+    from theodolite.language.sae.pieces import CodePiece
+    from theodolite.language.sae.result import CodeDissection
+    from theodolite.language.sae.tokens import TokenDissection, dissect_tokens
+    from theodolite.language.sae.writer import CodeWriter
     from theodolite.results import Score, Verdict
-    from theodolite.run_folder.protocols import protocols
-    from theodolite.runs.finished import Run
-    from theodolite.scoring.request import Resampling
-    from theodolite.sources.store import store
-    from theodolite.subject import Subject
-    from theodolite.thresholds.outcome import GateResult
 else:  # a type checker that saw this would take every misspelt name for one of ours
     HOMES = lazy_names(
         "theodolite",
         {
-            "auditing.front": "audit",
-            "auditing.result": "AuditResult",
-            "auditing.saved": "compare gate load",
-            "auditing.single": "score",
-            "auditing.versions": "attribution_drift",
-            "comparison.compare_runs": "Comparison",
-            "comparison.drift": "AttributionDrift",
+            "_runs.auditing.front": "audit",
+            "_runs.auditing.result": "AuditResult",
+            "_runs.auditing.saved": "compare gate load",
+            "_runs.auditing.single": "score",
+            "_runs.auditing.versions": "attribution_drift",
+            "_runs.comparison.compare_runs": "Comparison",
+            "_runs.comparison.drift": "AttributionDrift",
             "language.sae.dissect": "dissect_codes",
             "language.sae.evidence": "CodeEvidence",
             "language.sae.pieces": "CodePiece",
@@ -133,13 +133,13 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "ext": "ext",
             "metrics": "metrics",
             "results": "Score Verdict",
-            "run_folder.protocols": "protocols",
-            "runs.finished": "Run",
-            "scoring.request": "Resampling",
-            "sources.store": "store",
-            "subject": "Subject",
+            "_runs.folder.protocols": "protocols",
+            "_runs.finished": "Run",
+            "_scoring.request": "Resampling",
+            "evidence.sources.store": "store",
+            "evidence.subject": "Subject",
             "testing": "testing",
-            "thresholds.outcome": "GateResult",
+            "_verdicts.gates.outcome": "GateResult",
         },
     )
     __getattr__ = lazy_getattr(__name__, HOMES)

@@ -14,8 +14,8 @@ from pathlib import Path
 import psycopg
 from benchmark_pictures import drawn_pictures
 
+from theodolite.datasets.study_material.material import write_material
 from theodolite.ext.studies import PICTURES, Explained, Instance, Material
-from theodolite.study_material.material import write_material
 from theodolite_study.database import migrate
 from theodolite_study.folder_import import import_folder
 from theodolite_study.keys import Keys

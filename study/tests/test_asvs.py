@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.io.text import read_csv
+from theodolite._storage.text import read_csv
 
 ROOT = Path(__file__).parents[2]
 ROWS = list(read_csv(ROOT / "docs" / "asvs.csv"))

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from support.study.folder_study import FolderStudy, study_folder
 from support.study.local_client import local_client
+from theodolite.datasets.study_material.material import read_material
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
-from theodolite.study_material.material import read_material
 from theodolite_study.cli.app import app as study_app
 from theodolite_study.designer.archive import unpack_material
 from theodolite_study.keys import Keys

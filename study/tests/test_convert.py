@@ -10,14 +10,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from theodolite._storage.pictures import read_picture
+from theodolite._storage.text import read_json, read_yaml, write_yaml
+from theodolite.datasets.study_material.material import (
+    Check,
+    Explained,
+    Instance,
+    Material,
+    keep_picture,
+)
 from theodolite.datasets.votes.label_studio import label_studio_votes
 from theodolite.datasets.votes.potato import potato_votes
 from theodolite.datasets.votes.rows import plain_text
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.vote_columns import names
-from theodolite.io.pictures import read_picture
-from theodolite.io.text import read_json, read_yaml, write_yaml
-from theodolite.study_material.material import Check, Explained, Instance, Material, keep_picture
 from theodolite_study.convert.answered import Answered, converted, frame_of
 from theodolite_study.convert.label_studio import read_label_studio, write_label_studio
 from theodolite_study.convert.potato import BOXES, TEXT, identifier, read_potato, write_potato

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from theodolite.datasets.study_material.explained_pictures import Looks, material_from_arrays
+from theodolite.datasets.study_material.material import Material, picture_path, read_material
 from theodolite.errors import RefusedInput
-from theodolite.study_material.explained_pictures import Looks, material_from_arrays
-from theodolite.study_material.material import Material, picture_path, read_material
 from theodolite_study.demo import scenes as demo_scenes
 from theodolite_study.demo.material import MAPS, TECHNIQUES, _items, demo_material
 from theodolite_study.demo.scenes import FOLDER, Scene, scenes

@@ -382,7 +382,7 @@ def test_the_address_is_fixed_and_encrypted(monkeypatch: pytest.MonkeyPatch) -> 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # which leaves the line open
     kind = "good"
-    paths: list[str] = []  # noqa: RUF012
+    paths: list[str] = []
 
     def do_GET(self) -> None:
         self.paths.append(self.path)

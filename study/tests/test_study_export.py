@@ -13,13 +13,13 @@ import psycopg
 import pytest
 
 from support.study.rated_study import RatedStudy, at_random
-from theodolite.auditing.sources import read_source
+from theodolite._runs.auditing.sources import read_source
+from theodolite._storage.tables import read_parquet, write_parquet
+from theodolite._storage.text import read_json, write_json
 from theodolite.datasets.votes.study import study_votes
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.produced import WorkContext
 from theodolite.ext.studies import sha256_of
-from theodolite.io.tables import read_parquet, write_parquet
-from theodolite.io.text import read_json, write_json
 from theodolite_reproductions.acceptance.models import AcceptanceModel
 from theodolite_reproductions.acceptance.pipeline import AcceptancePipeline
 from theodolite_study.export import agreement

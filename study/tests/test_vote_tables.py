@@ -14,6 +14,11 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 from scipy.stats import spearmanr
 
+from theodolite._runs.folder import registry
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run import Places, run
+from theodolite._storage.tables import read_parquet, write_parquet
+from theodolite.datasets.study_material.material import Explained, Instance, keep_picture
 from theodolite.datasets.votes.study import study_votes
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.produced import WorkContext
@@ -27,12 +32,7 @@ from theodolite.evidence.vote_columns import (
     concepts_text,
     names,
 )
-from theodolite.io.tables import read_parquet, write_parquet
 from theodolite.pipelines import embedding
-from theodolite.run_folder import registry
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.run import Places, run
-from theodolite.study_material.material import Explained, Instance, keep_picture
 from theodolite_reproductions.acceptance.models import AcceptanceModel
 from theodolite_reproductions.acceptance.pipeline import AcceptancePipeline
 from theodolite_study.vote_tables import instance_rows, rating_evidence

@@ -11,8 +11,8 @@ import pytest
 
 from support.runs.command_line import theodolite
 from support.runs.gated import small_run
+from theodolite._runs.finished import read_finished
 from theodolite.bridges import every_eval_ever as bridge
-from theodolite.runs.finished import read_finished
 
 COMMIT = "805ef1eb4859207dddf3ea0933644dfc8586b11d"
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "every_eval_ever"

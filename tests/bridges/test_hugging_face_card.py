@@ -10,6 +10,10 @@ import pytest
 
 from support.evidence.two_questions import finished
 from support.runs.command_line import theodolite
+from theodolite._runs.finished import read_finished
+from theodolite._runs.folder.seal import seal
+from theodolite._storage.text import read_yaml
+from theodolite._verdicts.scores_file import read_scores
 from theodolite.bridges import hugging_face_card
 from theodolite.bridges.hugging_face_card import (
     eval_result_entries,
@@ -17,10 +21,6 @@ from theodolite.bridges.hugging_face_card import (
     with_eval_results,
 )
 from theodolite.errors import EvidenceError, VerificationFailed
-from theodolite.io.text import read_yaml
-from theodolite.run_folder.scores_file import read_scores
-from theodolite.run_folder.seal import seal
-from theodolite.runs.finished import read_finished
 
 hub = pytest.importorskip("huggingface_hub")
 pytestmark = pytest.mark.filterwarnings("ignore:model-index:FutureWarning")

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite.auditing.single import score
+from theodolite._runs.auditing.single import score
+from theodolite._storage.text import read_json_lines
 from theodolite.bridges.delphi import delphi_scores
 from theodolite.bridges.neuronpedia import (
     detection_texts,
@@ -21,7 +22,6 @@ from theodolite.bridges.neuronpedia import (
 from theodolite.bridges.saebench import autointerp_judgements, read_saebench, write_saebench
 from theodolite.errors import EvidenceError
 from theodolite.language.texts.explanations import LatentExplanation
-from theodolite.io.text import read_json_lines
 from theodolite.metrics.language.judge_detection import JudgeDetection
 
 NAME = "layers.5_latent7.txt"

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from torchmetrics import MetricCollection
 
+from theodolite._planted.concepts import planted_concepts
+from theodolite._planted.leakage import planted_leakage
+from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.bridges.torchmetrics import as_metric
-from theodolite.datasets.planted.concepts import planted_concepts
-from theodolite.datasets.planted.leakage import planted_leakage
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
@@ -28,7 +29,6 @@ from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.testing.laws import same, scored
 from theodolite.testing.strategies import FOR
 
@@ -342,7 +342,7 @@ SECOND = """
 import sys
 import torch
 from theodolite.bridges.torchmetrics import as_metric
-from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite._planted.concepts import planted_concepts
 
 whole = planted_concepts(60, seed=3)
 torch.distributed.init_process_group(

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from support.runs.gated import partial_run, small_run
+from theodolite._runs.finished import read_finished
 from theodolite.bridges._logged import _name_scores, logged
 from theodolite.bridges.wandb import log_run
 from theodolite.errors import VerificationFailed
-from theodolite.runs.finished import read_finished
 
 
 @pytest.fixture(scope="module")

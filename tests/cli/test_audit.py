@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from support.runs.command_line import PROGRAM, Result, theodolite
-from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite._planted.concepts import planted_concepts
+from theodolite._storage.text import read_json
 from theodolite.evidence.files import save
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.io.text import read_json
 
 QUICK = ("--resamples", 20, "--workers", 1, "--quiet")
 

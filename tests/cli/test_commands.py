@@ -15,9 +15,9 @@ import pytest
 
 from support.runs.command_line import Result, as_process, theodolite
 from support.runs.small_run import write_inputs
-from theodolite.datasets.planted.concepts import planted_concepts, planted_locations
+from theodolite._planted.concepts import planted_concepts, planted_locations
+from theodolite._verdicts.scores_file import ScoresFile
 from theodolite.evidence.files import save
-from theodolite.run_folder.scores_file import ScoresFile
 
 
 @pytest.fixture(scope="module")

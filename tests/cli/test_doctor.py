@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from support.runs.command_line import theodolite
+from theodolite._stats.native.library import kernels_version
 from theodolite.cli import checkup
-from theodolite.native.library import kernels_version
 
 
 def test_doctor_tells_versions_and_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

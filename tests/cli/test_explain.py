@@ -11,10 +11,10 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 from support.runs.command_line import theodolite
+from theodolite._storage.arrays import read_npy, write_safetensors
+from theodolite._storage.pictures import read_picture
 from theodolite.cli.commands.explain import explain as command
 from theodolite.errors import EvidenceError
-from theodolite.io.arrays import read_npy, write_safetensors
-from theodolite.io.pictures import read_picture
 
 
 def explain(*arguments: object) -> Result:

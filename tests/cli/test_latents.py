@@ -10,9 +10,9 @@ import typer
 from typer.testing import CliRunner
 
 from support.networks.tiny_language import save_dictionary, save_model, save_texts
+from theodolite._storage.text import read_json
 from theodolite.cli.commands.latents import latents as command
 from theodolite.errors import EvidenceError
-from theodolite.io.text import read_json
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")

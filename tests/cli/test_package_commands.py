@@ -7,10 +7,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from theodolite import plugins
 from theodolite.cli import package_commands
 from theodolite.cli.package_commands import add_package_commands
 from theodolite.errors import EvidenceError
+from theodolite.evidence import plugins
 
 EntryPoint = importlib.metadata.EntryPoint
 greeting = typer.Typer(help="Says something.")

@@ -7,8 +7,8 @@ import pytest
 
 from support.runs.command_line import theodolite
 from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
-from theodolite.comparison.planning import number_needed
-from theodolite.comparison.runs import read_run
+from theodolite._runs.comparison.planning import number_needed
+from theodolite._runs.comparison.runs import read_run
 
 SPARE = "seeds of each run, for the recipe, with samples to spare"
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from theodolite._storage.tables import write_parquet
+from theodolite._storage.text import read_csv
 from theodolite.datasets.folder import folder
 from theodolite.datasets.shapes import write_shapes
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.tables import write_parquet
-from theodolite.io.text import read_csv
 
 
 @pytest.fixture

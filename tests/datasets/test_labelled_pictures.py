@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from theodolite._storage.paths import sha256_of
 from theodolite.datasets.labelled_pictures import (
     CIFAR10,
     LabelledPictures,
@@ -15,7 +16,6 @@ from theodolite.datasets.labelled_pictures import (
     cub_pictures,
 )
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.paths import sha256_of
 
 
 def png(red: int) -> bytes:

@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from theodolite._storage.pictures import sample_grid
+from theodolite._storage.text import read_csv, read_text
 from theodolite.datasets.masks.ade20k import ade20k
 from theodolite.datasets.masks.broden import broden, read_index
 from theodolite.datasets.masks.camvid import camvid
@@ -23,8 +25,6 @@ from theodolite.datasets.masks.monumai_masks import monumai_masks
 from theodolite.datasets.pets import pets
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.produced import WorkContext
-from theodolite.io.pictures import sample_grid
-from theodolite.io.text import read_csv, read_text
 from theodolite.pipelines.dissection.pipeline import DissectionPipeline
 
 

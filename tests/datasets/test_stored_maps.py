@@ -11,9 +11,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from support.runs.command_line import theodolite
+from theodolite._planted.maps import PlantedMaps, planted_maps
 from theodolite.datasets.masks.stored_maps import StoredMaps, open_maps, stored_maps
 from theodolite.datasets.masks.stored_maps_writer import write_maps
-from theodolite.datasets.planted.maps import PlantedMaps, planted_maps
 from theodolite.dissection.shards import MapShards
 from theodolite.errors import EvidenceError, RefusedInput
 

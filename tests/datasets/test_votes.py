@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from theodolite._storage.tables import write_parquet
 from theodolite.datasets.votes.label_studio import label_studio_votes
 from theodolite.datasets.votes.potato import potato_votes
 from theodolite.datasets.votes.rows import Vote, explanations_from
 from theodolite.datasets.votes.table import vote_table
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.rating_summary import by_group
-from theodolite.io.tables import write_parquet
 
 NAN = float("nan")
 LONG = """item,rater,question,rating,technique,picture,group,text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from support.evidence.sharded import Elsewhere, Failing, InMemory, LeftToRight, Remembering, spawned
-from theodolite.datasets.planted.maps import PlantedMaps
+from theodolite._planted.maps import PlantedMaps
 from theodolite.dissection.dissect import Dissection, derangement, dissect
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import OPERATORS, Formula, as_rows, from_rows

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import theodolite
+from theodolite._planted.examples import plant_example
 from theodolite.errors import EvidenceError
 from theodolite.evidence.attributions.orders import by_strength, steps_of, strengths
 from theodolite.evidence.axes import Features
@@ -166,7 +167,7 @@ def test_refused_at_the_door(wrong: dict[str, Any], words: str) -> None:
 
 def test_files_keep_all_of_it(tmp_path: Any) -> None:
     evidence = replace(
-        AttributionEvidence.planted(2),
+        plant_example(AttributionEvidence, 2),
         features=Features(tuple("abcdef"), categories=((),) * 6), groups=np.array([0, 1, 2, 3, 4, 4]),
     )  # fmt: skip
     evidence.save(tmp_path / "stored")

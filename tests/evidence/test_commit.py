@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from support.servers.atomic_s3 import atomic_s3, counted
-from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite._planted.concepts import planted_concepts
+from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.manifests.clean import unused_files
 from theodolite.evidence.manifests.commit import commit
 from theodolite.evidence.shards import evidence_digest, some_samples
 from theodolite.evidence.store import is_stored, stored
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.io.stores import Store
 
 ROWS = 32
 

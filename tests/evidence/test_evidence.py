@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from theodolite.datasets.planted.concepts import planted_concepts, planted_locations
+from theodolite._planted.concepts import planted_concepts, planted_locations
 from theodolite.errors import EvidenceError, RefusedInput, printable
 from theodolite.evidence.axes import Classes, Concepts, Parts, Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite.datasets.planted.concepts import planted_locations
+from theodolite._planted.concepts import planted_locations
 from theodolite.evidence.manifests.manifest import manifest_at
 from theodolite.evidence.manifests.pieces import arrays_of
 from theodolite.evidence.manifests.recipe import axes_of

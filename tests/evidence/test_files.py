@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theodolite.datasets.planted.concepts import planted_locations
+from theodolite._planted.concepts import planted_locations
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import Concepts, Samples
 from theodolite.evidence.base import Evidence

@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 
 import theodolite
-from theodolite.auditing.result import AuditResult
-from theodolite.datasets.planted.concepts import (
+from theodolite._planted.concepts import (
     planted_concepts,
     planted_locations,
     planted_units,
 )
-from theodolite.datasets.planted.leakage import planted_embeddings, planted_interventions
-from theodolite.datasets.planted.ratings import planted_ratings
-from theodolite.datasets.planted.saliency import planted_saliency
-from theodolite.datasets.planted.surrogates import planted_surrogates
+from theodolite._planted.leakage import planted_embeddings, planted_interventions
+from theodolite._planted.ratings import planted_ratings
+from theodolite._planted.saliency import planted_saliency
+from theodolite._planted.surrogates import planted_surrogates
+from theodolite._runs.auditing.result import AuditResult
+from theodolite._scoring.evaluate import Resampling
+from theodolite._verdicts.scores_file import scores_file
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
@@ -28,8 +30,6 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.run_folder.scores_file import scores_file
-from theodolite.scoring.evaluate import Resampling
 
 FEW = Resampling(resamples=20)
 PLANTED: dict[str, Callable[[], Evidence]] = {

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from theodolite._planted.examples import plant_example
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence import shards as shards_module
 from theodolite.evidence import store_writer
@@ -146,7 +147,7 @@ def test_a_rectangle_is_never_made() -> None:
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:
-    evidence = TokenEvidence.planted(1)
+    evidence = plant_example(TokenEvidence, 1)
     evidence.save(tmp_path / "bundle")
     assert difference_between(load(tmp_path / "bundle"), evidence) == ""
     (tmp_path / "bundle" / "tokens.starts.npy").unlink()
@@ -167,7 +168,7 @@ def test_stored_in_pieces_as_in_memory(
 ) -> None:
     monkeypatch.setattr(shards_module, "MOST_ENTRIES", 15)
     monkeypatch.setattr(store_writer, "MOST_ENTRIES", 15)
-    whole = TokenEvidence.planted(2)[:16]
+    whole = plant_example(TokenEvidence, 2)[:16]
     names = ("tokens", "latent", "value", "truth", "decoder")
     arrays = {name: getattr(whole, name) for name in names}
     evidence = TokenEvidence(**arrays, samples=Samples(clusters=np.arange(16) // 4))

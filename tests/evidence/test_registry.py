@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from theodolite._planted.examples import plant_example
 from theodolite.errors import EvidenceError
 from theodolite.evidence import registry
 from theodolite.evidence.axes import NamedAxis, Policies
@@ -48,7 +49,7 @@ def test_each_question_names_kinds_that_say_what_they_need() -> None:
 @pytest.mark.parametrize("name", LISTED)
 def test_planted_examples_come_by_a_seed_and_back_from_disk(name: str, tmp_path: Path) -> None:
     kind = kinds()[name]
-    example, again, other = kind.planted(3), kind.planted(3), kind.planted(4)
+    example, again, other = plant_example(kind, 3), plant_example(kind, 3), plant_example(kind, 4)
     save(example, tmp_path)
     loaded = load(tmp_path)
     arrays = [array_name for array_name, _ in kind.layouts() if example.has(array_name)]
@@ -116,7 +117,7 @@ def test_a_kind_of_a_notebook_has_defaults() -> None:
         """How loud: in decibels."""
         voices: Voices = Voices()
 
-    example = VoiceEvidence.planted(0)
+    example = plant_example(VoiceEvidence, 0)
     assert example.voices.names[:2] == ("speaker 0", "speaker 1")
     assert (example.warnings(), example.rankable()) == ([], 0)
     assert type(from_arrays({"loudness": np.ones((2, 2))})) is VoiceEvidence

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from theodolite.datasets.planted.concepts import (
+from theodolite._planted.concepts import (
     planted_concepts,
     planted_locations,
     planted_units,
 )
-from theodolite.datasets.planted.surrogates import planted_surrogates
+from theodolite._planted.surrogates import planted_surrogates
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from theodolite.language.activation_bands import in_band, precision_by_band
+from theodolite._planted.examples import plant_example
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Latents, Predicates, Samples
 from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.language.activation_bands import in_band, precision_by_band
 from theodolite.metrics.catalogue import find_metric
 from theodolite.testing.strategies import token_evidence
 
@@ -99,7 +100,7 @@ def test_a_fall_is_a_finding() -> None:
     assert replace(even, fall=0.1).warnings() == [], "what the interval does not exclude"
     assert np.isnan(find_metric("activation_precision").state.of(
         find_metric("activation_precision").nulls[0].made(
-            in_band(TokenEvidence.planted(0), 0, of="tokens"), 0
+            in_band(plant_example(TokenEvidence, 0), 0, of="tokens"), 0
         )
     ).value()).all()  # fmt: skip
 

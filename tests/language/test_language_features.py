@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from theodolite._storage.text import read_text
 from theodolite.datasets.labelled_texts import sae_probes
 from theodolite.datasets.text_table import text_table
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.produced import WorkContext
-from theodolite.io.text import read_text
+from theodolite.language.compared_dictionaries import BESIDE
+from theodolite.language.features_pipeline import LanguageFeaturesPipeline
 from theodolite.language.models.hooked import HookedModel
 from theodolite.language.models.loading import load_language_model, untrained
 from theodolite.language.models.trained_dictionaries import (
@@ -20,8 +22,6 @@ from theodolite.language.models.trained_dictionaries import (
     train_dictionary,
     unexplained,
 )
-from theodolite.language.compared_dictionaries import BESIDE
-from theodolite.language.features_pipeline import LanguageFeaturesPipeline
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.datasets.cebab import cebab
 from theodolite.datasets.edited_texts import EditedTexts
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import WorkContext
-from theodolite.metrics.catalogue import find_metric
 from theodolite.language.text_bottleneck import TextBottleneckPipeline
+from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Score
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
 
 WORDS = {"food": ("tasty", "bland"), "noise": ("calm", "loud")}
 N = 200

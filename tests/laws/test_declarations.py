@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 import theodolite
 import theodolite.metrics
 from support.runs.command_line import theodolite as theodolite_command
+from theodolite._scoring.request import MetricRequest, expand
+from theodolite._verdicts.gates.file import read_thresholds
 from theodolite.bridges.torchmetrics import counted
 from theodolite.errors import EvidenceError
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue, find_metric, find_metric_and_options
 from theodolite.metrics.generate import FUNCTIONS, functions_package
 from theodolite.metrics.options import bounds
-from theodolite.scoring.request import MetricRequest, expand
 from theodolite.testing import planted_concepts, recording
 from theodolite.testing.laws import scored
 from theodolite.testing.strategies import FOR, options_of
-from theodolite.thresholds.file import read_thresholds
 
 OWN = {n: m for n, m in catalogue().items() if m.state.__module__.startswith("theodolite.")}
 every_metric = pytest.mark.parametrize("metric", OWN.values(), ids=lambda m: m.name)

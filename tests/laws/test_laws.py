@@ -5,23 +5,23 @@ import os
 import numpy as np
 import pytest
 
-from theodolite.datasets.planted.attributions import planted_attributions
-from theodolite.datasets.planted.concepts import (
+from theodolite._planted.attributions import planted_attributions
+from theodolite._planted.concepts import (
     planted_concepts,
     planted_locations,
     planted_units,
 )
-from theodolite.datasets.planted.edits import planted_edits
-from theodolite.datasets.planted.judgements import planted_judgements
-from theodolite.datasets.planted.leakage import (
+from theodolite._planted.edits import planted_edits
+from theodolite._planted.judgements import planted_judgements
+from theodolite._planted.leakage import (
     planted_embeddings,
     planted_interventions,
     planted_leakage,
 )
-from theodolite.datasets.planted.ratings import planted_ratings
-from theodolite.datasets.planted.saliency import planted_saliency
-from theodolite.datasets.planted.surrogates import planted_surrogates
-from theodolite.datasets.planted.tokens import planted_tokens
+from theodolite._planted.ratings import planted_ratings
+from theodolite._planted.saliency import planted_saliency
+from theodolite._planted.surrogates import planted_surrogates
+from theodolite._planted.tokens import planted_tokens
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.evidence.kinds.concept import ConceptEvidence

@@ -14,7 +14,7 @@ from pandas import DataFrame
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from theodolite.datasets.planted.ratings import planted_ratings
+from theodolite._planted.ratings import planted_ratings
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.rating import RatingEvidence

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
+from theodolite.datasets.study_material.voting_design import image_exposure_index, votes_needed
 from theodolite.errors import EvidenceError
 from theodolite.evidence.rating_summary import aggregated, mode_ties
 from theodolite.metrics import (
@@ -14,7 +15,6 @@ from theodolite.metrics import (
     predicted_rating_correlation,
     rater_agreement,
 )
-from theodolite.study_material.voting_design import image_exposure_index, votes_needed
 
 FIVE = np.arange(1.0, 6)
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from theodolite.evidence import sampling
+from theodolite._stats import sampling
+from theodolite._stats.sampling import POOLED, another, one_pool, pool_of, pool_of_clusters
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.sampling import POOLED, another, one_pool, pool_of, pool_of_clusters
 from theodolite.metrics.catalogue import catalogue
 
 SIZES = np.array([1, 2, 3, 4, 5, 3])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import cosine_similarity
 
-from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite._planted.concepts import planted_concepts
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics import concept_global_importance

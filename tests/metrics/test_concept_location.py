@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 from support.of_evidence import of_evidence
-from theodolite.datasets.planted.concepts import planted_locations
+from theodolite._planted.concepts import planted_locations
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence

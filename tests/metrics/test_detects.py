@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from support.of_evidence import of_evidence
-from theodolite.auditing.front import audit
-from theodolite.datasets.planted.concepts import planted_units
+from theodolite._planted.concepts import planted_units
+from theodolite._runs.auditing.front import audit
+from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.detects.detection_accuracy import DetectionAccuracy
 from theodolite.metrics.detects.pixel_recall import PixelRecall
 from theodolite.metrics.detects.unit_iou import UnitIoU
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.testing.strategies import unit_evidence
 
 detection_and_accuracy = of_evidence("detection_and_accuracy")

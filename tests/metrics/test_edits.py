@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from theodolite.auditing.single import score
-from theodolite.datasets.planted.edits import planted_edits
+from theodolite._planted.edits import planted_edits
+from theodolite._runs.auditing.single import score
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.metrics import edit_direction, edit_specificity

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from theodolite.datasets.planted.concepts import planted_locations
-from theodolite.datasets.planted.ratings import planted_ratings
-from theodolite.datasets.planted.saliency import planted_saliency
+from theodolite._planted.concepts import planted_locations
+from theodolite._planted.ratings import planted_ratings
+from theodolite._planted.saliency import planted_saliency
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -216,7 +216,7 @@ def test_areas_against_a_fine_grid(seed: int) -> None:
 
 def test_the_difference_to_an_expected_null_has_the_scores_own_error() -> None:
     """Resampled with the same weights: where the null is the same for all, nothing is added."""
-    from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate  # noqa: PLC0415
+    from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate  # noqa: PLC0415
 
     (score,) = evaluate(
         MetricRequest(catalogue()["acceptance"], {}), [planted_ratings(60)], Resampling(100)

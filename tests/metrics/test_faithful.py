@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from theodolite.auditing.front import audit
-from theodolite.datasets.planted.surrogates import planted_surrogates
+from theodolite._planted.surrogates import planted_surrogates
+from theodolite._runs.auditing.front import audit
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import outputs_of

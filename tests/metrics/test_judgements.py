@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 
-from theodolite.auditing.single import score
-from theodolite.datasets.planted.judgements import planted_judgements
+from theodolite._planted.judgements import planted_judgements
+from theodolite._runs.auditing.single import score
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, mutual_info_score, roc_auc_score
 
-from theodolite.datasets.planted.leakage import planted_leakage
+from theodolite._planted.leakage import planted_leakage
+from theodolite._stats.information import ksg, plug_in, plug_in_entropy, ross
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics import (
     concept_prediction,
@@ -29,7 +30,6 @@ from theodolite.metrics import (
 from theodolite.metrics.leak_free.concept_task_leakage import ConceptTaskLeakage
 from theodolite.metrics.leak_free.interconcept_leakage import InterconceptLeakage
 from theodolite.metrics.leak_free.oracle_impurity import impurity
-from theodolite.stats.information import ksg, plug_in, plug_in_entropy, ross
 
 R = np.random.RandomState(0).uniform(size=(24, 3))
 C = R > 0.5

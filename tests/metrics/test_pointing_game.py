@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from support.of_evidence import of_evidence
-from theodolite.datasets.planted.concepts import planted_locations
+from theodolite._planted.concepts import planted_locations
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.located.pointing_game import PointingGame

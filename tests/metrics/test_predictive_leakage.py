@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from theodolite._stats.predictive_interval import PredictiveMoments, doubt, fault_interval
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
@@ -11,7 +12,6 @@ from theodolite.metrics.leak_free.predictive_interconcept_leakage import (
     PredictiveInterconceptLeakage,
 )
 from theodolite.metrics.leak_free.predictive_task_leakage import PredictiveTaskLeakage
-from theodolite.stats.predictive_interval import PredictiveMoments, doubt, fault_interval
 
 
 def concept_evidence(shift: float, n: int = 400, seed: int = 0, **axes: object) -> ConceptEvidence:

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from theodolite.datasets.planted.concepts import planted_concepts
-from theodolite.datasets.planted.leakage import planted_leakage
+from theodolite._planted.concepts import planted_concepts
+from theodolite._planted.leakage import planted_leakage
+from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite._verdicts.from_scores import verdicts
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -18,8 +20,6 @@ from theodolite.metrics.accepted.rater_agreement import RaterAgreement
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.leak_free.warnings import leakage_warnings
 from theodolite.results import Score
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
-from theodolite.verdicts.from_scores import verdicts
 
 FIVE = np.arange(1.0, 6)
 FEW = Resampling(resamples=20)

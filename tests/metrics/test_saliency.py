@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from support.of_evidence import of_evidence
-from theodolite.datasets.planted.saliency import planted_saliency
+from theodolite._planted.saliency import planted_saliency
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Chances
 from theodolite.evidence.kinds.saliency import SaliencyEvidence

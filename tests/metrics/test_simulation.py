@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from scipy import stats
 
-from theodolite.auditing.single import score
-from theodolite.datasets.planted.tokens import planted_tokens
+from theodolite._planted.examples import plant_example
+from theodolite._planted.tokens import planted_tokens
+from theodolite._runs.auditing.single import score
+from theodolite._stats.sampling import first_half
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged
-from theodolite.evidence.sampling import first_half
 from theodolite.language.judges import simulated_by
 from theodolite.metrics import simulation_correlation
 from theodolite.metrics.catalogue import find_metric
@@ -70,7 +71,7 @@ def test_as_scipy_has_it(evidence: TokenEvidence) -> None:
 
 
 def test_repeats_count_as_weights() -> None:
-    evidence = TokenEvidence.planted(3)
+    evidence = plant_example(TokenEvidence, 3)
     rows = np.array([0, 0, 4, 7, 7, 7, *range(9, 30)])
     weights = np.bincount(rows, minlength=30)[None].astype(float)
     state = find_metric("simulation_correlation").state

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Chances, Concepts, Latents, Samples
 from theodolite.evidence.kinds.token import TokenEvidence
@@ -24,7 +25,6 @@ from theodolite.metrics.language._sparse_probe import (
 )
 from theodolite.metrics.language.latent_probe import chosen_latents, folds, halves
 from theodolite.results import Score
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
 
 
 def scored(name: str, evidence: TokenEvidence, **options: Any) -> Score:

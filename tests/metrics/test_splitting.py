@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from sklearn.metrics import f1_score
 
-from theodolite.datasets.planted.tokens import planted_tokens
+from theodolite._planted.tokens import planted_tokens
+from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite._verdicts.from_scores import verdicts
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.language import splitting as module
 from theodolite.metrics.language._pooled_codes import aurocs, pooled_codes
 from theodolite.metrics.language._sparse_probe import fitted_probe
 from theodolite.metrics.language.latent_probe import folds, halves, known_labels
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.testing.strategies import token_evidence
-from theodolite.verdicts.from_scores import verdicts
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from scipy.stats import spearmanr
 
 import theodolite
-from theodolite.certification.characteristics import FALSE_ALARMS, most_often
-from theodolite.certification.conditions import Condition
-from theodolite.certification.generators.attributions import NAMED_FEATURES
-from theodolite.datasets.planted.attributions import _sum_of_read, planted_attributions
+from theodolite._planted.attributions import _sum_of_read, planted_attributions
+from theodolite._planted.certification.characteristics import FALSE_ALARMS, most_often
+from theodolite._planted.certification.conditions import Condition
+from theodolite._planted.certification.generators.attributions import NAMED_FEATURES
+from theodolite._verdicts.rules import verdict
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.tables._removal import IN_GENERAL
 from theodolite.report.figures.score_strip import strip_marks, zone_borders
 from theodolite.testing.strategies import attribution_evidence
-from theodolite.verdicts.rules import verdict
 
 
 def value_of(name: str, evidence: AttributionEvidence, **options: Any) -> Any:

@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 from PIL import Image
 
+from theodolite._storage.arrays import write_safetensors
 from theodolite.datasets.labelled_pictures import cifar10_zip, cub_pictures
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.arrays import write_safetensors
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.features import FeatureExtractor, Preprocessing
 from theodolite.models.patches import (

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run import Places, run
+from theodolite._storage.tables import read_parquet
+from theodolite._storage.text import read_csv
 from theodolite.datasets.masks.mask_folder import mask_folder
 from theodolite.datasets.shapes import write_shapes
 from theodolite.dissection.formula import Formula
 from theodolite.dissection.search import FormulaSearch, UnitFormula
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import WorkContext
-from theodolite.io.tables import read_parquet
-from theodolite.io.text import read_csv
 from theodolite.models.backbones import load_backbone
 from theodolite.pipelines.dissection.alternatives import DissectionAlternative, own_accuracy
 from theodolite.pipelines.features import feature_maps
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.run import Places, run
 
 torch = pytest.importorskip("torch")
 timm = pytest.importorskip("timm")

@@ -9,15 +9,15 @@ import yaml
 from safetensors.numpy import save_file
 
 from support.runs.command_line import Result, theodolite
+from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.recompute import recompute
+from theodolite._runs.run import Places, run
+from theodolite._storage.tables import read_parquet
+from theodolite._storage.text import read_csv
 from theodolite.datasets.masks.joined_masks import joined_masks
 from theodolite.datasets.shapes import write_shapes
-from theodolite.io.tables import read_parquet
-from theodolite.io.text import read_csv
 from theodolite.report.html import write_report
-from theodolite.run_folder.seal import seal
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.recompute import recompute
-from theodolite.runs.run import Places, run
 from theodolite_reproductions.protocols import PROTOCOLS
 
 torch = pytest.importorskip("torch")

@@ -11,6 +11,7 @@ pytest.importorskip("torch")
 
 from PIL import Image
 
+from theodolite._storage.arrays import write_npy
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.datasets.masks.mask_data import MaskData, box_mask, layers_of_masks
 from theodolite.errors import EvidenceError
@@ -19,7 +20,6 @@ from theodolite.evidence.produced import WorkContext
 from theodolite.evidence.surrogate_settings import outputs_of
 from theodolite.explainers.discovery._self_representation import lasso_representation
 from theodolite.explainers.discovery.concept_shap import ConceptShap
-from theodolite.io.arrays import write_npy
 from theodolite.metrics.faithful.frame import surrogate_outputs
 from theodolite.models.patches import Patches
 from theodolite.pipelines.faithfulness import other_outputs

@@ -16,6 +16,10 @@ pytest.importorskip("torch")
 
 import torch
 
+from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.recompute import recompute
+from theodolite._runs.run import Places, run
 from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
@@ -41,10 +45,6 @@ from theodolite.pipelines.faithfulness.pipeline import FaithfulnessPipeline
 from theodolite.pipelines.faithfulness.recipes import FORMS
 from theodolite.pipelines.posthoc.concept_cards import strongest
 from theodolite.report.html import write_report
-from theodolite.run_folder.seal import seal
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.recompute import recompute
-from theodolite.runs.run import Places, run
 from theodolite_reproductions.protocols import PROTOCOLS
 
 EPOCHS = {"sae": 2, "concept_shap": 2, "learned": 2}

@@ -17,17 +17,17 @@ import torch
 from safetensors.numpy import save_file
 
 from support.servers.browser import looks_right
-from theodolite.engine.base import Engine
+from theodolite._runs.engine.base import Engine
+from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.recompute import recompute
+from theodolite._runs.run import Places, run
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load
 from theodolite.explainers.saliency.methods import explainer
 from theodolite.models.cifar_resnet import CifarResNet
 from theodolite.models.classifiers import load_classifier
 from theodolite.report.html import write_report
-from theodolite.run_folder.seal import seal
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.recompute import recompute
-from theodolite.runs.run import Places, run
 from theodolite_reproductions.protocols import PROTOCOLS
 
 PROTOCOL = PROTOCOLS / "saliency_pets.yaml"

@@ -7,22 +7,22 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from support.evidence.sharded import Failing
+from theodolite._planted.maps import PlantedMaps
+from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.recompute import recompute
+from theodolite._runs.run import Places, rehearse, run
+from theodolite._storage.tables import read_parquet
 from theodolite.datasets.masks.stored_maps import StoredMaps, stored_maps
 from theodolite.datasets.masks.stored_maps_writer import write_maps
-from theodolite.datasets.planted.maps import PlantedMaps
 from theodolite.dissection.dissect import dissect
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.search import Beam
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import WorkContext
 from theodolite.evidence.workers import SerialWorkers, Workers
-from theodolite.io.tables import read_parquet
 from theodolite.pipelines.dissection.stored import StoredDissectionPipeline
 from theodolite.report.html import write_report
-from theodolite.run_folder.seal import seal
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.recompute import recompute
-from theodolite.runs.run import Places, rehearse, run
 
 pytest.importorskip("zarr")
 EVIL = "<script>alert(1)</script>"

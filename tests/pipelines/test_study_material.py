@@ -17,15 +17,20 @@ import timm
 import torch
 from safetensors.numpy import save_file
 
+from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run import Places, run
+from theodolite._storage.map_colours import map_picture, scaled_map
 from theodolite.bridges.study_material import material_of_run, seed_of_run
 from theodolite.datasets.folder import folder as shapes_folder
 from theodolite.datasets.pets import pets
 from theodolite.datasets.shapes import write_shapes
+from theodolite.datasets.study_material.explained_pictures import Looks
+from theodolite.datasets.study_material.material import Material, picture_path, read_material
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 from theodolite.evidence.files import load
 from theodolite.explainers.perturbed_samples import PerturbedSample
 from theodolite.explainers.saliency.methods import explainer
-from theodolite.io.map_colours import map_picture, scaled_map
 from theodolite.models.backbones import load_backbone
 from theodolite.models.cifar_resnet import CifarResNet
 from theodolite.models.classifiers import load_classifier
@@ -36,11 +41,6 @@ from theodolite.pipelines.study import twins
 from theodolite.pipelines.study.concepts import PosthocRun, material_from_posthoc_run
 from theodolite.pipelines.study.material import material_from_saliency_run
 from theodolite.pipelines.study.twins import TwinPicture, TwinSettings, _visible, _with_memory
-from theodolite.run_folder.seal import seal
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.run import Places, run
-from theodolite.study_material.explained_pictures import Looks
-from theodolite.study_material.material import Material, picture_path, read_material
 
 CLASSES = [f"kind {letter}" for letter in "abcdefghij"]
 

@@ -15,10 +15,10 @@ import pytest
 import yaml
 
 from support import docs_page
+from theodolite._runs.folder.spec import read_spec
+from theodolite._verdicts.gates.judge import read_thresholds
 from theodolite.cli.program import program
 from theodolite.metrics.catalogue import catalogue
-from theodolite.run_folder.spec import read_spec
-from theodolite.thresholds.judge import read_thresholds
 
 ROOT = Path(__file__).parents[2]
 

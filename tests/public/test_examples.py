@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.study_material.material import read_material
+from theodolite.datasets.study_material.material import read_material
 from theodolite_study.protocol import read_protocol
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from theodolite.auditing.front import audit
-from theodolite.datasets.planted.concepts import planted_locations
+from theodolite._planted.concepts import planted_locations
+from theodolite._runs.auditing.front import audit
+from theodolite._runs.folder.seal import SEAL, _seal_line, seal, verify
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.recompute import recompute
+from theodolite._runs.run import Places, run
+from theodolite._scoring.evaluate import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load, save
 from theodolite.report.html import write_report
-from theodolite.run_folder.seal import SEAL, _seal_line, seal, verify
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.recompute import recompute
-from theodolite.runs.run import Places, run
-from theodolite.scoring.evaluate import Resampling
 
 ODD = [None, True, -1, 0, 1e300, float("nan"), "", "../x", "/etc/passwd", [], {}, [1, 2], "a" * 300,
        10**30, {"a": 1}, [[1]], "uint8", "bits", "<b>", "\x00", -0.5]  # fmt: skip

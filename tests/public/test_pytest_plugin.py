@@ -131,7 +131,7 @@ def test_both_are_refused(theodolite_gate):
 def loaded() -> list[str]:
     """By its entry point; by name where the package was installed before it had one."""
     points = importlib.metadata.entry_points(group="pytest11")
-    return [] if "theodolite" in points.names else ["-p", "theodolite.pytest_plugin"]
+    return [] if "theodolite" in points.names else ["-p", "theodolite.testing.pytest_plugin"]
 
 
 def test_the_fixture_in_a_run_of_pytest(pytester: pytest.Pytester, run: Path) -> None:
@@ -157,14 +157,14 @@ def test_the_fixture_in_a_run_of_pytest(pytester: pytest.Pytester, run: Path) ->
 
 
 def test_the_plugin_is_registered_and_imports_nothing_heavy() -> None:
-    point = '[project.entry-points.pytest11]\ntheodolite = "theodolite.pytest_plugin"'
+    point = '[project.entry-points.pytest11]\ntheodolite = "theodolite.testing.pytest_plugin"'
     assert point in (ROOT / "pyproject.toml").read_text()
     code = (
-        "import sys, theodolite.pytest_plugin; "
+        "import sys, theodolite.testing.pytest_plugin; "
         "print([m for m in sys.modules if m.startswith(('theodolite.', 'numpy', 'torch'))])"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    light = "['theodolite.lazy', 'theodolite.pytest_plugin']"
+    light = "['theodolite._storage.lazy', 'theodolite.testing.pytest_plugin']"
     assert said.stdout.strip() == light
 
 

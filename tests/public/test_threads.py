@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theodolite.threads import CHOICE, cores, for_each, in_slices, one_thread, threads
+from theodolite._stats.threads import CHOICE, cores, for_each, in_slices, one_thread, threads
 
 several = pytest.mark.skipif(cores() < 2, reason="one core")
 

@@ -10,14 +10,15 @@ import pytest
 
 from support.runs.rated_run import HOSTILE, METRICS, with_numbers
 from support.servers.browser import looks_right
-from theodolite.datasets.planted.ratings import planted_ratings
+from theodolite._planted.ratings import planted_ratings
+from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run import run_made
+from theodolite._storage.records import write_record
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.produced import ComparedModel, Produced
 from theodolite.evidence.rating_summary import aggregated
 from theodolite.report.html import write_report
-from theodolite.run_folder.run_file import run_record, write_record
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.run import run_made
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import theodolite
-from theodolite.datasets.planted.attributions import planted_attributions
+from theodolite._planted.attributions import planted_attributions
 from theodolite.evidence.axes import Features
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.metrics.tables._removal import IN_GENERAL

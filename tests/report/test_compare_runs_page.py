@@ -12,10 +12,10 @@ import pytest
 
 from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
 from support.servers.browser import axe_clean, chromium, fitting, opened
-from theodolite.comparison.compare_runs import Comparison, compare
-from theodolite.comparison.leaderboard import Board, leaderboard
-from theodolite.comparison.leaderboard_runs import ExcludedModel
-from theodolite.comparison.runs import read_runs
+from theodolite._runs.comparison.compare_runs import Comparison, compare
+from theodolite._runs.comparison.leaderboard import Board, leaderboard
+from theodolite._runs.comparison.leaderboard_runs import ExcludedModel
+from theodolite._runs.comparison.runs import read_runs
 from theodolite.report.pages.compare_runs import write_comparison
 from theodolite.report.pages.compare_runs_words import bottom_line, sentence, signed
 from theodolite.report.pages.leaderboard import write_leaderboard

@@ -10,12 +10,13 @@ import pytest
 
 from support.evidence.two_questions import finished
 from support.servers.browser import looks_right
+from theodolite._runs.folder.run_file import MadeRecord
+from theodolite._runs.material import FolderMaterial
+from theodolite._storage.records import read_record
+from theodolite.evidence.subject import unstated
 from theodolite.report.chapters.conflicts import conflicts_chapter
 from theodolite.report.html import write_report
-from theodolite.report.material import FolderMaterial
 from theodolite.report.page import TEMPLATES
-from theodolite.run_folder.run_file import MadeRecord, read_record
-from theodolite.subject import unstated
 
 GIVEN = unstated()
 

@@ -17,15 +17,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from report_size import drawn_values
 
 from support.evidence.many_rows import write_many
-from theodolite.io.tables import Words, read_coded, read_parquet, write_parquet
+from theodolite._runs.material import FolderMaterial
+from theodolite._storage.tables import Words, read_coded, read_parquet, write_parquet
+from theodolite._verdicts.scores_file import read_scores
 from theodolite.report.explorer.packed_table import PackedTable, ScoreColumn, pack_table
 from theodolite.report.explorer.pictures import key
 from theodolite.report.explorer.tables import item_tables
 from theodolite.report.figures import vega
 from theodolite.report.html import write_report
-from theodolite.report.material import FolderMaterial
 from theodolite.report.page import write_page
-from theodolite.run_folder.scores_file import read_scores
 
 SHARE, ANY = (0.0, 1.0), (-np.inf, np.inf)
 

@@ -30,7 +30,11 @@ from support.runs.faithful_run import (
     write_run,
 )
 from support.servers.browser import looks_right
-from theodolite.datasets.planted.surrogates import planted_surrogates
+from theodolite._planted.surrogates import planted_surrogates
+from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run import run_made
+from theodolite._storage.records import write_record
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.produced import Produced
@@ -44,9 +48,6 @@ from theodolite.report.figures.strips import score_strip
 from theodolite.report.html import write_report
 from theodolite.report.words import method_text, options_text
 from theodolite.results import Interval, Null, Score
-from theodolite.run_folder.run_file import run_record, write_record
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.run import run_made
 
 EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</svg><b>{{ 7*7 }}", "ok")
 

@@ -6,12 +6,12 @@ from typing import get_args
 
 import pytest
 
+from theodolite.evidence.subject import Outputs, Subject, unstated
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
 from theodolite.report.head import RELY, bottom_line, card, reliance
 from theodolite.report.sentences import sentence, with_noun
 from theodolite.results import Answer, Interval, Null, Score, Verdict
-from theodolite.subject import Outputs, Subject, unstated
 
 GIVEN = unstated()
 METRIC = {

@@ -23,6 +23,11 @@ from support.runs.leaky_run import (
     write_run,
 )
 from support.servers.browser import looks_right
+from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.material import FolderMaterial
+from theodolite._runs.run import run_made
+from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -36,12 +41,8 @@ from theodolite.report.figures.scales import on_two_lines, round_scale
 from theodolite.report.figures.strips import score_strip
 from theodolite.report.figures.svg import drawing, mark, text
 from theodolite.report.html import write_report
-from theodolite.report.material import FolderMaterial
 from theodolite.report.words import options_text
 from theodolite.results import Detail, Interval, Null, Score
-from theodolite.run_folder.run_file import run_record, write_record
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.run import run_made
 
 EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</svg><b>{{ 7*7 }}")
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from support.evidence.two_questions import finished
 from support.runs.command_line import theodolite
+from theodolite._runs.folder.seal import seal
 from theodolite.cli.commands.export import export
 from theodolite.errors import EvidenceError, VerificationFailed
 from theodolite.report.exports.markdown_text import markdown_code, markdown_text
@@ -22,7 +23,6 @@ from theodolite.report.exports.model_card import (
     update_model_card,
     write_model_card,
 )
-from theodolite.run_folder.seal import seal
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,11 @@ import pytest
 
 import theodolite
 from support.servers.browser import MISPLACED, axe_clean, chromium
-from theodolite.auditing.result import AuditResult
-from theodolite.comparison.compare_runs import Comparison, compare
-from theodolite.comparison.runs import read_runs
-from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite._planted.concepts import planted_concepts
+from theodolite._runs.auditing.result import AuditResult
+from theodolite._runs.comparison.compare_runs import Comparison, compare
+from theodolite._runs.comparison.runs import read_runs
+from theodolite._scoring.evaluate import Resampling
 from theodolite.dissection.dissect import Dissection
 from theodolite.errors import EvidenceError
 from theodolite.report.figures.score_chart import chart_spec
@@ -20,7 +21,6 @@ from theodolite.report.figures.score_plot import plot_scores
 from theodolite.report.figures.score_strip import strip_marks
 from theodolite.report.head import reliance
 from theodolite.report.palette import palette
-from theodolite.scoring.evaluate import Resampling
 
 FEW = Resampling(resamples=20)
 EVIL = "<script>alert(1)</script>"

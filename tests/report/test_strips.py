@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from theodolite._stats.draws import ENOUGH
+from theodolite._stats.intervals import two_sided_p
+from theodolite._verdicts.rules import verdict
 from theodolite.cli.tables import print_scores
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
@@ -28,9 +31,6 @@ from theodolite.report.page import TEMPLATES
 from theodolite.report.palette import palette
 from theodolite.report.sentences import sentence
 from theodolite.results import Detail, FaultTest, Interval, Null, Score
-from theodolite.stats.draws import ENOUGH
-from theodolite.stats.intervals import two_sided_p
-from theodolite.verdicts.rules import verdict
 
 METRICS = sorted(catalogue())
 ERROR = 0.004

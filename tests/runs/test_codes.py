@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from support.evidence.codes import planted_codes
+from theodolite._storage.tables import read_parquet
+from theodolite._storage.text import read_json
 from theodolite.language.sae.writer import CodeWriter
-from theodolite.io.tables import read_parquet
-from theodolite.io.text import read_json
 
 PROGRAM = Path(sys.executable).with_name("theodolite")
 KILLS = int(os.environ.get("THEODOLITE_KILLS", "1"))

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite._planted.concepts import planted_concepts
+from theodolite._storage.text import read_json
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.io.text import read_json
 
 KILLS = int(os.environ.get("THEODOLITE_KILLS", "2"))
 PROGRAM = Path(sys.executable).with_name("theodolite")

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from support.runs.small_run import write_inputs
+from theodolite._runs.folder.folder import prepare_folder
+from theodolite._runs.folder.seal import seal, verify
+from theodolite._runs.folder.spec import RunSpec, read_spec
+from theodolite._runs.recompute import recompute
+from theodolite._runs.run import Places, run
+from theodolite._storage.tables import read_parquet
 from theodolite.errors import EvidenceError, VerificationFailed
 from theodolite.evidence.files import load
-from theodolite.io.tables import read_parquet
-from theodolite.run_folder.folder import prepare_folder
-from theodolite.run_folder.seal import seal, verify
-from theodolite.run_folder.spec import RunSpec, read_spec
-from theodolite.runs.recompute import recompute
-from theodolite.runs.run import Places, run
 
 pytest.importorskip("torch")
 

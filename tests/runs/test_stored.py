@@ -13,16 +13,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite.auditing.front import audit
-from theodolite.datasets.planted.concepts import planted_concepts, planted_locations
-from theodolite.datasets.planted.leakage import planted_leakage
-from theodolite.datasets.planted.maps import PlantedMaps
-from theodolite.datasets.planted.surrogates import planted_surrogates
+from theodolite._planted.concepts import planted_concepts, planted_locations
+from theodolite._planted.leakage import planted_leakage
+from theodolite._planted.maps import PlantedMaps
+from theodolite._planted.surrogates import planted_surrogates
+from theodolite._runs import price
+from theodolite._runs import run as run_module
+from theodolite._runs.auditing.front import audit
+from theodolite._runs.engine.base import Engine
+from theodolite._runs.engine.ledger import Ledger
+from theodolite._runs.engine.pool import WorkerPool
+from theodolite._runs.engine.processes import Processes
+from theodolite._runs.folder.folder import prepare_folder
+from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.recompute import recompute
+from theodolite._runs.run import Places, rehearse, run, run_made
+from theodolite._scoring import passes
+from theodolite._scoring.evaluate import Resampling
+from theodolite._storage.stores import Store
+from theodolite._storage.tables import read_parquet
 from theodolite.dissection.sharded import dissect_shards
-from theodolite.engine.base import Engine
-from theodolite.engine.ledger import Ledger
-from theodolite.engine.pool import WorkerPool
-from theodolite.engine.processes import Processes
 from theodolite.errors import VerificationFailed
 from theodolite.evidence import shards
 from theodolite.evidence.axes import Samples
@@ -32,19 +43,8 @@ from theodolite.evidence.shards import evidence_digest, some_samples
 from theodolite.evidence.store import stored
 from theodolite.evidence.store_writer import EvidenceWriter
 from theodolite.evidence.workers import SerialWorkers
-from theodolite.io.stores import Store
-from theodolite.io.tables import read_parquet
 from theodolite.metrics.exists.concept_existence import ConceptExistence
 from theodolite.report.html import write_report
-from theodolite.run_folder.folder import prepare_folder
-from theodolite.run_folder.seal import seal
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs import price
-from theodolite.runs import run as run_module
-from theodolite.runs.recompute import recompute
-from theodolite.runs.run import Places, rehearse, run, run_made
-from theodolite.scoring import passes
-from theodolite.scoring.evaluate import Resampling
 
 PROGRAM = Path(sys.executable).with_name("theodolite")
 FEW = {"resamples": 60}
@@ -288,9 +288,9 @@ def test_a_partial_run_ends_with_exit_code_4(tmp_path: Path) -> None:
 MEASURE = """
 import resource, sys
 from pathlib import Path
-from theodolite.engine.base import Engine
-from theodolite.runs.run import Places, run
-from theodolite.run_folder.spec import read_spec
+from theodolite._runs.engine.base import Engine
+from theodolite._runs.run import Places, run
+from theodolite._runs.folder.spec import read_spec
 data, name, out = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 spec = read_spec(data / "spec.yaml").model_copy(update={"evidence": [name]})
 run(spec, Places(data, out, out), engine=Engine("local", 1))

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from theodolite.auditing.front import audit
-from theodolite.datasets.planted.concepts import planted_concepts, planted_locations
+from theodolite._planted.concepts import planted_concepts, planted_locations
+from theodolite._runs.auditing.front import audit
+from theodolite._scoring import passes
+from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate, expand
+from theodolite._verdicts.rules import verdict
 from theodolite.errors import EvidenceError
 from theodolite.evidence import shards
 from theodolite.evidence.axes import Samples
@@ -17,9 +20,6 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.catalogue import catalogue, find_metric
 from theodolite.metrics.exists.concept_existence import ConceptExistence
-from theodolite.scoring import passes
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate, expand
-from theodolite.verdicts.rules import verdict
 
 EXISTENCE = MetricRequest(find_metric("concept_existence"), {"top": (1, 3)})
 FEW = Resampling(resamples=200)

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import theodolite
+from theodolite._planted.examples import plant_example
+from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
+from theodolite._scoring.failures import RAISED, merged
+from theodolite._stats.sampling import pool_of
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.sampling import pool_of
 from theodolite.evidence.shards import InMemoryShards
 from theodolite.metrics.base import (
     CATALOGUE,
@@ -26,11 +29,9 @@ from theodolite.metrics.base import (
     total,
 )
 from theodolite.metrics.leak_free.intervention_accuracy import InterventionAccuracy
-from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
-from theodolite.scoring.failures import RAISED, merged
 
 QUICK = Resampling(resamples=20, shuffles=20)
-EVIDENCE = InterventionEvidence.planted(0)
+EVIDENCE = plant_example(InterventionEvidence, 0)
 
 
 @pytest.fixture

@@ -12,16 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from theodolite.auditing.front import audit
-from theodolite.datasets.planted.attributions import planted_attributions
-from theodolite.datasets.planted.concepts import planted_locations, planted_units
-from theodolite.datasets.planted.edits import planted_edits
-from theodolite.datasets.planted.leakage import planted_interventions
-from theodolite.datasets.planted.ratings import planted_ratings
-from theodolite.datasets.planted.saliency import planted_saliency
-from theodolite.datasets.planted.surrogates import planted_surrogates
-from theodolite.datasets.planted.tokens import planted_tokens
-from theodolite.evidence import sampling, shards
+from theodolite._planted.attributions import planted_attributions
+from theodolite._planted.concepts import planted_locations, planted_units
+from theodolite._planted.edits import planted_edits
+from theodolite._planted.leakage import planted_interventions
+from theodolite._planted.ratings import planted_ratings
+from theodolite._planted.saliency import planted_saliency
+from theodolite._planted.surrogates import planted_surrogates
+from theodolite._planted.tokens import planted_tokens
+from theodolite._runs.auditing.front import audit
+from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite._stats import sampling
+from theodolite.evidence import shards
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.attribution import AttributionEvidence
@@ -40,7 +42,6 @@ from theodolite.metrics.base import Metric, NullModel, added
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.shared.map_nulls import SHUFFLED_PICTURES
 from theodolite.results import Score
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.testing.strategies import FOR
 
 N = 230

@@ -7,9 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite.engine.ledger import Ledger
-from theodolite.engine.pool import WorkerPool
-from theodolite.engine.processes import Here, Processes
+from theodolite._runs.engine.ledger import Ledger
+from theodolite._runs.engine.pool import WorkerPool
+from theodolite._runs.engine.processes import Here, Processes
+from theodolite._scoring.drawing import Drawing
+from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
+from theodolite._scoring.pair_blocks import in_column_blocks
+from theodolite._scoring.plan import Plan
+from theodolite._stats.grouped_weights import GroupedWeights
+from theodolite._storage.stores import Store
+from theodolite._verdicts.scores_file import score_record
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.columns import columns_beside, sample_arrays, some_concepts, with_samples
@@ -19,16 +26,9 @@ from theodolite.evidence.shards import InMemoryShards, clusters_of, evidence_dig
 from theodolite.evidence.store import stored
 from theodolite.evidence.store_writer import EvidenceWriter
 from theodolite.evidence.workers import SerialWorkers, Work
-from theodolite.io.stores import Store
 from theodolite.metrics.blocks import BLOCK, Blockwise, Truths
 from theodolite.metrics.catalogue import catalogue, find_metric
 from theodolite.results import Score
-from theodolite.run_folder.scores_file import score_record
-from theodolite.scoring.drawing import Drawing
-from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
-from theodolite.scoring.pair_blocks import in_column_blocks
-from theodolite.scoring.plan import Plan
-from theodolite.stats.grouped_weights import GroupedWeights
 
 FEW = Resampling(resamples=20, most_null_draws=1)
 

@@ -7,14 +7,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from theodolite.datasets.planted.attributions import planted_attributions
-from theodolite.datasets.planted.concepts import planted_concepts, planted_locations, planted_units
-from theodolite.datasets.planted.edits import planted_edits
-from theodolite.datasets.planted.leakage import planted_interventions
-from theodolite.datasets.planted.ratings import planted_ratings
-from theodolite.datasets.planted.saliency import planted_saliency
-from theodolite.datasets.planted.surrogates import planted_surrogates
-from theodolite.datasets.planted.tokens import planted_tokens
+from theodolite._planted.attributions import planted_attributions
+from theodolite._planted.concepts import planted_concepts, planted_locations, planted_units
+from theodolite._planted.edits import planted_edits
+from theodolite._planted.leakage import planted_interventions
+from theodolite._planted.ratings import planted_ratings
+from theodolite._planted.saliency import planted_saliency
+from theodolite._planted.surrogates import planted_surrogates
+from theodolite._planted.tokens import planted_tokens
+from theodolite._scoring import plan as plans
+from theodolite._scoring.counting import in_blocks, read_groups, state_jobs
+from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite._scoring.intervals import DrawCounts
+from theodolite._scoring.passes import PassItem, passes
+from theodolite._scoring.plan import Plan
+from theodolite._scoring.values import Values
+from theodolite._stats.groups import GROUPS, METHOD, group_of, group_weights
+from theodolite._stats.resampling import poisson_weights
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -32,15 +41,6 @@ from theodolite.evidence.workers import SerialWorkers
 from theodolite.metrics.base import Metric, added, arrays_of
 from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Score
-from theodolite.scoring import plan as plans
-from theodolite.scoring.counting import in_blocks, read_groups, state_jobs
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
-from theodolite.scoring.intervals import DrawCounts
-from theodolite.scoring.passes import PassItem, passes
-from theodolite.scoring.plan import Plan
-from theodolite.scoring.values import Values
-from theodolite.stats.groups import GROUPS, METHOD, group_of, group_weights
-from theodolite.stats.resampling import poisson_weights
 
 PLANTED = {
     ConceptEvidence: planted_concepts, LocationEvidence: planted_locations,
@@ -146,7 +146,7 @@ def test_states_too_large_for_one_pass_are_read_when_all_groups_are_there(
     plan = Plan(REQUEST.metric, len(shards), None, FEW)
     items = [PassItem(0, job, shards) for job in state_jobs(REQUEST, plan, 1)]
     whole = passes(items, SerialWorkers(), silent).values[0]
-    monkeypatch.setattr("theodolite.scoring.passes.BLOCK_BYTES", 10_000)
+    monkeypatch.setattr("theodolite._scoring.passes.BLOCK_BYTES", 10_000)
     cut = passes(items, SerialWorkers(), silent).values[0]
     assert whole.keys() == cut.keys()
     for slot, values in whole.items():

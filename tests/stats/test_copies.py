@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from theodolite.stats.copies import copy_clusters, near_copy_share
+from theodolite._stats.copies import copy_clusters, near_copy_share
 
 CODES = {
     "float": lambda x: x,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from theodolite.stats.groups import (
+from theodolite._stats.groups import (
     GROUPS,
     SampleGroups,
     group_of,
@@ -16,7 +16,7 @@ from theodolite.stats.groups import (
     group_weights,
     resampled_sums,
 )
-from theodolite.stats.resampling import poisson_weights
+from theodolite._stats.resampling import poisson_weights
 
 
 def test_groups_are_those_of_the_design() -> None:
@@ -64,9 +64,9 @@ CPUS = {
 }  # fmt: skip
 SUMS = """
 import hashlib, numpy as np
-from theodolite.stats.groups import SampleGroups, group_of, group_sums, group_weights, resampled_sums
-from theodolite.stats.resampling import poisson_weights
-from theodolite.stats.weighted_sums import weighted_sums
+from theodolite._stats.groups import SampleGroups, group_of, group_sums, group_weights, resampled_sums
+from theodolite._stats.resampling import poisson_weights
+from theodolite._stats.weighted_sums import weighted_sums
 each = np.random.default_rng(0).normal(size=(20_000, 7))
 sums = group_sums(each, SampleGroups.of(group_of(np.arange(20_000), 0), slice(0, 1_000)))
 resampled = resampled_sums(group_weights(200, 0), sums)

@@ -10,9 +10,7 @@ from scipy.stats import norm
 from sklearn.feature_selection._mutual_info import _compute_mi_cc, _compute_mi_cd
 from sklearn.metrics import mutual_info_score
 
-from theodolite.errors import EvidenceError
-from theodolite.metrics.leak_free._terms import WIDER, auc_terms, weighted_means
-from theodolite.stats.information import (
+from theodolite._stats.information import (
     Columns,
     has_ties,
     ksg,
@@ -28,6 +26,8 @@ from theodolite.stats.information import (
     self_information,
     tie_broken,
 )
+from theodolite.errors import EvidenceError
+from theodolite.metrics.leak_free._terms import WIDER, auc_terms, weighted_means
 
 
 def naive_ksg(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:

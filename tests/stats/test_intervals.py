@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from theodolite.stats.intervals import (
+from theodolite._stats.intervals import (
     Components,
     Estimate,
     components,
@@ -15,8 +15,8 @@ from theodolite.stats.intervals import (
     two_sided_p,
     wilson_interval,
 )
-from theodolite.stats.multiple import holm
-from theodolite.stats.resampling import poisson_weights
+from theodolite._stats.multiple import holm
+from theodolite._stats.resampling import poisson_weights
 
 TABLE = np.array([[0.9, 0.6, 0.3], [0.8, 0.7, 0.1], [0.7, 0.4, 0.4], [1, 0.5, 0.2]])
 

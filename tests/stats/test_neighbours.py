@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.special import digamma as psi
 
-from theodolite.stats.information import Columns, has_ties, ksg_terms, ross_terms
-from theodolite.stats.neighbours import (
+from theodolite._stats.information import Columns, has_ties, ksg_terms, ross_terms
+from theodolite._stats.neighbours import (
     _compiled_pair_terms,
     _plain_pair_terms,
     label_terms,

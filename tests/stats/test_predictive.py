@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from theodolite.stats import predictive
-from theodolite.stats.predictive import PredictiveTerms, predictive_terms
+from theodolite._stats import predictive
+from theodolite._stats.predictive import PredictiveTerms, predictive_terms
 
 VALUES = np.arange(1, 9) / 10
 LABELS = np.array([0, 0, 0, 1, 0, 1, 1, 1])

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theodolite.results import Reason
-from theodolite.stats import predictive
-from theodolite.stats.predictive import PredictiveTerms, predictive_terms
-from theodolite.stats.predictive_interval import (
+from theodolite._stats import predictive
+from theodolite._stats.predictive import PredictiveTerms, predictive_terms
+from theodolite._stats.predictive_interval import (
     PredictiveMoments,
     ceiling_of,
     doubt,
@@ -20,6 +19,7 @@ from theodolite.stats.predictive_interval import (
     predictive_moments,
     row_weights,
 )
+from theodolite.results import Reason
 
 WORKED = PredictiveMoments(
     value=0.025, upper_value=0.05, error=0.0186, rho=1 / 3, surprise=math.log(2), clusters=100,

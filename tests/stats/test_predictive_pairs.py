@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from theodolite.stats import predictive_pairs
-from theodolite.stats.predictive_pairs import predictive_pair_terms
+from theodolite._stats import predictive_pairs
+from theodolite._stats.predictive_pairs import predictive_pair_terms
 
 PAIR = np.array([[0, 1]])
 

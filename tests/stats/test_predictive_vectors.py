@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from theodolite.evidence.sampling import mixed
-from theodolite.stats.predictive_interval import doubt, fault_interval, predictive_moments
-from theodolite.stats.predictive_vectors import predictive_vector_terms
+from theodolite._stats.predictive_interval import doubt, fault_interval, predictive_moments
+from theodolite._stats.predictive_vectors import predictive_vector_terms
+from theodolite._stats.sampling import mixed
 
 
 def oracle(points: np.ndarray, labels: np.ndarray, keys: np.ndarray) -> np.ndarray:

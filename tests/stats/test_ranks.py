@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from theodolite.stats.ranks import average_ranks
+from theodolite._stats.ranks import average_ranks
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 4), st.integers(0, 12), st.sampled_from([0, 9]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from theodolite.stats.resampling import (
+from theodolite._stats.resampling import (
     boundary_interval,
     mean_interval,
     percentile_interval,

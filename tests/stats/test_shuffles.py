@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from theodolite.stats.shuffles import ClusterRows, deal_rows, like_sizes
+from theodolite._stats.shuffles import ClusterRows, deal_rows, like_sizes
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2)), min_size=1, max_size=30)
 

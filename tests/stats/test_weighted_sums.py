@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from theodolite.stats.resampling import poisson_weights
-from theodolite.stats.weighted_sums import MOST_WEIGHT, weighted_sums
+from theodolite._stats.resampling import poisson_weights
+from theodolite._stats.weighted_sums import MOST_WEIGHT, weighted_sums
 
 N = 2_048
 WEIGHTS = poisson_weights(np.arange(N), 40, seed=2)

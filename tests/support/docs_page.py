@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 import theodolite
+from theodolite._planted.concepts import planted_concepts
+from theodolite._scoring.evaluate import Resampling
 from theodolite.cli import main
-from theodolite.datasets.planted.concepts import planted_concepts
-from theodolite.scoring.evaluate import Resampling
 
 BLOCK = re.compile(
     r"^(?:<!-- exit: (?P<code>\d+) -->\n)?```(?P<kind>[a-z]*)[^\n]*\n(?P<text>.*?)^```|"

@@ -12,12 +12,13 @@ import numpy as np
 
 import theodolite
 from support.runs.command_line import theodolite as command
+from theodolite._planted.examples import plant_example
+from theodolite._runs import run as run_module
+from theodolite._runs.folder import run_file
+from theodolite._verdicts import answers as answers_module
+from theodolite.evidence.plugins import is_ours
 from theodolite.evidence.registry import kinds
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.plugins import is_ours
-from theodolite.run_folder import run_file
-from theodolite.runs import run as run_module
-from theodolite.verdicts import answers as answers_module
 
 NOW = datetime(2020, 1, 1, tzinfo=timezone.utc)
 
@@ -43,7 +44,7 @@ def ours(out: Path, only: str = "") -> None:
     """Of each kind of ours, all that an audit gives."""
     stop_the_clock()
     chosen = {name: kind for name, kind in kinds().items() if is_ours(kind) and only in ("", name)}
-    print(json.dumps({n: outputs(kind.planted(0), out / n) for n, kind in chosen.items()}))
+    print(json.dumps({n: outputs(plant_example(kind, 0), out / n) for n, kind in chosen.items()}))
 
 
 def token_arrays() -> dict[str, np.ndarray]:
@@ -59,14 +60,16 @@ def tokens(out: Path) -> None:
     result.report(out / "tokens.html")
     np.savez(out / "tokens.npz", **token_arrays())
     bundle = theodolite.audit(out / "tokens.npz", resamples=20).source.first[0]
-    theodolite.audit([bundle, kinds()["intervention"].planted(0)], resamples=20).save(out / "both")
+    theodolite.audit([bundle, plant_example(kinds()["intervention"], 0)], resamples=20).save(
+        out / "both"
+    )
     (out / "met.yaml").write_text("scores:\n  - {metric: a_token_location, at_least: 0.6}\n")
     (out / "missed.yaml").write_text("scores:\n  - {metric: a_token_location, at_least: 1.0}\n")
     said = {
         "text": str(result),
         "header": json.loads((out / "tokens/evidence/seed-0/passage/header.json").read_text()),
         "again": repr(theodolite.audit(out / "tokens", resamples=20).scores) == repr(result.scores),
-        "planted": repr(kinds()["passage"].planted(0)),
+        "planted": repr(plant_example(kinds()["passage"], 0)),
         "evidence": command("evidence", "passage").stdout,
         "listed": command("evidence").stdout,
         "gate": command("gate", out / "tokens", out / "met.yaml").returncode,
@@ -80,7 +83,7 @@ def tokens(out: Path) -> None:
 
 def pieces(out: Path) -> list[list[str]]:
     """Names of the pieces of a run over stored evidence: of our kind alone, and of both."""
-    own = kinds()["intervention"].planted(0)
+    own = plant_example(kinds()["intervention"], 0)
     bundles = {"own": own, "token": kinds()["passage"](**token_arrays())}
     for name, bundle in bundles.items():
         with EvidenceWriter(out / name) as writer:
@@ -110,7 +113,7 @@ def faulty(out: Path) -> None:
     """A package of which one module does not load, and whose scores fail."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        own = kinds()["intervention"].planted(0)
+        own = plant_example(kinds()["intervention"], 0)
         result = theodolite.audit(own, resamples=20)
     (out / "gate.yaml").write_text("scores:\n  - {metric: fails_at_null, at_least: 0.1}\n")
     with EvidenceWriter(out / "stored") as writer:

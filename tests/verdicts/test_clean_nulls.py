@@ -5,23 +5,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from theodolite.auditing.front import audit
-from theodolite.datasets.planted.leakage import (
+from theodolite._planted.leakage import (
     planted_embeddings,
     planted_interventions,
     planted_leakage,
 )
+from theodolite._runs.auditing.front import audit
+from theodolite._scoring.differences import fault_test
+from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite._stats.intervals import quantile
+from theodolite._verdicts.answers import verdicts
+from theodolite._verdicts.rules import verdict
 from theodolite.evidence.files import load, load_arrays, save
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Interval, Null, Score
-from theodolite.scoring.differences import fault_test
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
-from theodolite.stats.intervals import quantile
-from theodolite.verdicts.answers import verdicts
-from theodolite.verdicts.rules import verdict
 
 QUICK = Resampling(resamples=100)
 

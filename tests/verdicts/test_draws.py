@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from support.evidence.judged_dictionaries import judged, shares
-from theodolite.datasets.planted.tokens import planted_tokens
+from theodolite._planted.tokens import planted_tokens
+from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite._stats.draws import answer_among_draws
+from theodolite._verdicts.rules import claim_p, verdict
+from theodolite._verdicts.scores_file import ScoreRecord, score_of, score_record
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Score
-from theodolite.run_folder.scores_file import ScoreRecord, score_of, score_record
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
-from theodolite.stats.draws import answer_among_draws
-from theodolite.verdicts.rules import claim_p, verdict
 
 RANDOM = "a random dictionary"
 OF_LANGUAGE = ("latent_probe", "activation_precision", "loss_recovered", "divergence_recovered")

@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theodolite.auditing.front import audit
-from theodolite.certification.conditions import Condition
-from theodolite.certification.generators.values import LEAKING_VALUES
+from theodolite._planted.certification.conditions import Condition
+from theodolite._planted.certification.generators.values import LEAKING_VALUES
+from theodolite._runs.auditing.front import audit
+from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite._verdicts.gates.judge import broken, read_thresholds
+from theodolite._verdicts.rules import verdict
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Verdict
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
-from theodolite.thresholds.judge import broken, read_thresholds
-from theodolite.verdicts.rules import verdict
 
 QUICK = Resampling(resamples=50, most_null_draws=1)
 CLEAN = replace(LEAKING_VALUES.usual, clusters=500)

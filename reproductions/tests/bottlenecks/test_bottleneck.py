@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 from torch import nn
 
 from support.networks.bottlenecks import untrained
+from theodolite._storage.arrays import write_safetensors
 from theodolite.errors import EvidenceError
-from theodolite.io.arrays import write_safetensors
 from theodolite_reproductions.bottlenecks.encoders import Dropout, encoder, head
 from theodolite_reproductions.bottlenecks.model import (
     ConceptBottleneck,

@@ -16,8 +16,8 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, log_expit, log_softmax
 
 from support.networks.bottlenecks import first_rows, majority
+from theodolite._storage.arrays import read_safetensors, write_safetensors
 from theodolite.errors import EvidenceError
-from theodolite.io.arrays import read_safetensors, write_safetensors
 from theodolite_reproductions.bottlenecks.model import build
 from theodolite_reproductions.bottlenecks.seeded_training import Batches, Schedule, train
 from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabelledFeatures

@@ -12,18 +12,18 @@ import yaml
 
 pytest.importorskip("lightning")
 
+from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.recompute import recompute
+from theodolite._runs.run import Places, run
+from theodolite._storage.tables import read_parquet
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import Produced, WorkContext
-from theodolite.io.tables import read_parquet
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.html import write_report
-from theodolite.run_folder.seal import seal
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.recompute import recompute
-from theodolite.runs.run import Places, run
 from theodolite_reproductions.bottlenecks.pipeline import BottleneckPipeline
 from theodolite_reproductions.datasets.bottleneck_family import bottleneck_family
 from theodolite_reproductions.datasets.tabular_toy import normalised_information

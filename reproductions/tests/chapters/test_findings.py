@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from support.runs.leaky_run import MODELS, REPORT, STUDIES, between, write_run
+from theodolite._runs.folder.chapters import check_studies
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._storage.records import write_record
 from theodolite.errors import EvidenceError
-from theodolite.run_folder.chapters import check_studies
-from theodolite.run_folder.run_file import write_record
-from theodolite.run_folder.spec import RunSpec
 from theodolite_reproductions.chapters.findings import findings, p_text
 from theodolite_reproductions.findings.compared import DifferenceRecord
 from theodolite_reproductions.findings.leakage import (

@@ -8,12 +8,13 @@ import pytest
 from scipy import stats
 
 from support.runs.rated_run import HOSTILE, METRICS, with_numbers
+from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run import run_made
+from theodolite._storage.records import write_record
 from theodolite.evidence.produced import ComparedModel, Produced
 from theodolite.evidence.rating_summary import aggregated
 from theodolite.report.html import write_report
-from theodolite.run_folder.run_file import run_record, write_record
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.run import run_made
 from theodolite_reproductions.findings.vote_correlations import vote_correlations
 
 

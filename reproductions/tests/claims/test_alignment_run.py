@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from theodolite._storage.tables import write_parquet
 from theodolite.errors import RefusedInput
-from theodolite.io.tables import write_parquet
 from theodolite_reproductions.claims.answers.alignment_run import (
     alignment_run_answers,
     examples_answers,

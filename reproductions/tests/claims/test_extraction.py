@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from theodolite._runs.folder.run_file import ExplainedRecord, MadeRecord, run_record
+from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.spec import read_spec
+from theodolite._storage.records import write_record
+from theodolite._storage.tables import write_parquet
+from theodolite._verdicts.scores_file import ScoresFile
 from theodolite.errors import RefusedInput, VerificationFailed
-from theodolite.io.tables import write_parquet
-from theodolite.run_folder.run_file import ExplainedRecord, MadeRecord, run_record, write_record
-from theodolite.run_folder.scores_file import ScoresFile
-from theodolite.run_folder.seal import seal
-from theodolite.run_folder.spec import read_spec
 from theodolite_reproductions.claims.answers import detection
 from theodolite_reproductions.claims.answers.alignment import OPTIONS, alignment_answers
 from theodolite_reproductions.claims.extraction import result_of

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite.errors import RefusedInput
-from theodolite.run_folder.run_file import write_record
-from theodolite.run_folder.scores_file import (
+from theodolite._runs.folder.spec import read_spec
+from theodolite._storage.records import write_record
+from theodolite._verdicts.scores_file import (
     ComparedFile,
     ComparedRecord,
     IntervalRecord,
     ScoreRecord,
 )
-from theodolite.run_folder.spec import read_spec
+from theodolite.errors import RefusedInput
 from theodolite_reproductions.bottlenecks.pipeline import BottleneckPipeline
 from theodolite_reproductions.claims.answers.bottleneck_scores import COMPARED
 from theodolite_reproductions.claims.answers.leakage_pictures import (

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite.io.tables import write_parquet
-from theodolite.run_folder.run_file import write_record
-from theodolite.run_folder.scores_file import (
+from theodolite._storage.records import write_record
+from theodolite._storage.tables import write_parquet
+from theodolite._verdicts.scores_file import (
     ComparedFile,
     ComparedRecord,
     IntervalRecord,

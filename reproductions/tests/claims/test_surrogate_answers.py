@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from theodolite._storage.records import write_record
+from theodolite._verdicts.scores_file import ComparedFile, ComparedRecord, ScoreRecord
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.files import save
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.run_folder.run_file import write_record
-from theodolite.run_folder.scores_file import ComparedFile, ComparedRecord, ScoreRecord
 from theodolite_reproductions.claims.answers.resampled import UnitResamples
 from theodolite_reproductions.claims.answers.surrogate_outputs import (
     attribute_answers,

@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.spec import RunSpec, read_spec
+from theodolite._storage.records import write_record
+from theodolite._verdicts.scores_file import ComparedFile, ComparedRecord, ScoreRecord
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Policies
 from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.run_folder.run_file import run_record, write_record
-from theodolite.run_folder.scores_file import ComparedFile, ComparedRecord, ScoreRecord
-from theodolite.run_folder.spec import RunSpec, read_spec
 from theodolite_reproductions.bottlenecks.pipeline import BottleneckPipeline
 from theodolite_reproductions.claims.answers import leakage, more_neighbours
 from theodolite_reproductions.claims.answers.bottleneck_scores import (

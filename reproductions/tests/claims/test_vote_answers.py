@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import yaml
 
-from theodolite.engine.base import Engine
+from theodolite._runs.engine.base import Engine
+from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.spec import read_spec
+from theodolite._runs.run import Places, run
 from theodolite.pipelines import embedding
 from theodolite.report.html import write_report
-from theodolite.run_folder.seal import seal
-from theodolite.run_folder.spec import read_spec
-from theodolite.runs.run import Places, run
 from theodolite_reproductions.claims.answers.votes import learned_answers
 from theodolite_reproductions.claims.extraction import result_of
 from theodolite_reproductions.claims.ledger import ledger

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite.run_folder.scores_file import ComparedRecord, ScoreRecord
+from theodolite._verdicts.scores_file import ComparedRecord, ScoreRecord
 from theodolite_reproductions.findings.elbow import elbow
 from theodolite_reproductions.findings.faithfulness import (
     curve_record,

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theodolite.run_folder.run_file import read_record
-from theodolite.run_folder.scores_file import ComparedRecord, ScoreRecord
-from theodolite.run_folder.spec import RunSpec
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._storage.records import read_record
+from theodolite._verdicts.scores_file import ComparedRecord, ScoreRecord
 from theodolite_reproductions.chapters.findings import findings
 from theodolite_reproductions.findings.leakage import (
     CorrelationRecord,

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from theodolite.datasets.planted.saliency import planted_saliency
+from theodolite._planted.saliency import planted_saliency
+from theodolite._runs.folder.headlines import requests_named
+from theodolite._runs.folder.spec import MetricSpec
 from theodolite.evidence.axes import Measures, Samples
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.metrics.faithful.removal_faithfulness import RemovalFaithfulness
 from theodolite.metrics.located.relevance_mass import RelevanceMass
-from theodolite.run_folder.headlines import requests_named
-from theodolite.run_folder.spec import MetricSpec
 from theodolite_reproductions.findings.score_correlations import _pair, score_correlations
 from theodolite_reproductions.findings.vote_correlations import vote_correlations
 

@@ -7,9 +7,9 @@ import pytest
 
 import theodolite as th
 from support.runs.command_line import theodolite
+from theodolite._runs.folder.protocols import protocol_file, short_form
+from theodolite._runs.folder.spec import read_spec
 from theodolite.errors import RefusedInput
-from theodolite.run_folder.protocols import protocol_file, short_form
-from theodolite.run_folder.spec import read_spec
 from theodolite_reproductions.protocols import PROTOCOLS
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import yaml
 
+from theodolite._runs.folder.seal import seal, verify
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.recompute import recompute
+from theodolite._runs.run import Places, run
 from theodolite.report.html import write_report
-from theodolite.run_folder.seal import seal, verify
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.recompute import recompute
-from theodolite.runs.run import Places, run
 from theodolite_reproductions.protocols import PROTOCOLS
 
 

@@ -1,6 +1,6 @@
 """Specs: every mistake is one line that names the place."""
 
-from theodolite.run_folder.spec import read_spec
+from theodolite._runs.folder.spec import read_spec
 from theodolite_reproductions.protocols import PROTOCOLS
 
 

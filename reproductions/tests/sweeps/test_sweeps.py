@@ -16,12 +16,12 @@ from scipy.stats import t
 
 import theodolite
 from support.runs.command_line import theodolite as theodolite_command
+from theodolite._runs.run import Places
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import save
 from theodolite.evidence.produced import silent
 from theodolite.metrics import concept_existence, concept_global_importance
 from theodolite.metrics.catalogue import find_metric
-from theodolite.runs.run import Places
 from theodolite_reproductions.protocols import PROTOCOLS
 from theodolite_reproductions.sweeps.cells import cells_of
 from theodolite_reproductions.sweeps.moves import estimate_of

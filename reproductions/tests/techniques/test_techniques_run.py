@@ -17,18 +17,18 @@ pytest.importorskip("pytorch_grad_cam")
 import torch
 from safetensors.numpy import save_file
 
+from theodolite._runs.folder.run_file import begin, run_record
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run import run_made
+from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite.datasets.votes.study import study_votes
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.produced import Produced, WorkContext
 from theodolite.evidence.technique_columns import SCRIPTED
 from theodolite.evidence.vote_columns import QUESTIONS, columns_of
 from theodolite.evidence.workers import SerialWorkers, Work
-from theodolite.io.tables import read_parquet, write_parquet
 from theodolite.models.cifar_resnet import CifarResNet
 from theodolite.report.html import write_report
-from theodolite.run_folder.run_file import begin, run_record
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.run import run_made
 from theodolite_reproductions.claims.answers.votes import vote_answers
 from theodolite_reproductions.datasets.votes.pasta import pasta_votes
 from theodolite_reproductions.datasets.votes.pasta_pictures import pasta_pictures

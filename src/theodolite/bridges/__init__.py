@@ -1,1 +1,1 @@
-"""To and from other libraries: each bridge is one file."""
+"""Exchange data with other libraries, one file each."""

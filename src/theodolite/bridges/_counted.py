@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
+from theodolite._scoring.values import mean_of_defined
+from theodolite._storage.packed import packed, unpacked
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
@@ -15,11 +17,9 @@ from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.files import axis_from
 from theodolite.evidence.ragged import STARTS, with_starts
 from theodolite.evidence.shards import plain_fields
-from theodolite.io.packed import packed, unpacked
 from theodolite.metrics.base import Metric, added, arrays_of, state_from
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.states import SAME
-from theodolite.scoring.values import mean_of_defined
 
 Block = UInt8[np.ndarray, " _bytes"]
 Arrays = dict[str, np.ndarray]

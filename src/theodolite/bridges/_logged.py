@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from theodolite.dossier.signed import read_signature
+from theodolite._runs.finished import read_finished
+from theodolite._runs.folder.run_file import read_produced
 from theodolite.errors import printable
+from theodolite.report.dossier.signed import read_signature
 from theodolite.report.head import bottom_line
 from theodolite.results import Score
-from theodolite.run_folder.run_file import read_produced
-from theodolite.runs.finished import read_finished
 
 LONGEST = 200
 """Characters of a name; MLflow takes 250, with room for what tells numbers of a score apart."""

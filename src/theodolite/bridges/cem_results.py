@@ -20,12 +20,12 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Shaped
 
+from theodolite._storage.arrays import read_npy, read_npz
+from theodolite._storage.paths import confined
 from theodolite.errors import EvidenceError, RefusedInput, printable
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.io.arrays import read_npy, read_npz
-from theodolite.io.paths import confined
 
 Model = Literal["embedding", "bottleneck"]
 ARRAYS = ("c_sem", "c_pred", "y_pred", "c_test", "y_test")

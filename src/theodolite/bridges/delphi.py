@@ -16,11 +16,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from theodolite._storage.text import MEBIBYTE, read_json
 from theodolite.bridges import _foreign_json as foreign
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import Judges, Latents, Tasks
 from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
-from theodolite.io.text import MEBIBYTE, read_json
 
 FOLDERS = {"detection": "detection", "fuzz": "fuzzing", "intruder": "intruder"}
 NAME = re.compile(r"(.*)latent(\d{1,9})\.(?:txt|json)")

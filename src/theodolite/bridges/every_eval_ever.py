@@ -6,11 +6,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from theodolite.io.text import write_json
+from theodolite._runs.finished import Run, read_finished
+from theodolite._storage.text import write_json
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.words import full_title
 from theodolite.results import Score
-from theodolite.runs.finished import Run, read_finished
 
 SCHEMA_VERSION = "0.3.0"
 UNKNOWN = "unknown"

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from PIL.Image import Image
 
+from theodolite._storage.optional import require
+from theodolite._storage.paths import all_or_nothing, confined
+from theodolite._storage.pictures import picture_from, read_picture
+from theodolite._storage.tables import write_parquet
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.datasets.folder import OWN_COLUMNS, folder
 from theodolite.errors import EvidenceError, RefusedInput, printable
-from theodolite.io.optional import require
-from theodolite.io.paths import all_or_nothing, confined
-from theodolite.io.pictures import picture_from, read_picture
-from theodolite.io.tables import write_parquet
 
 if TYPE_CHECKING:
     from theodolite.models.classifier import Classifier

@@ -6,12 +6,12 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from theodolite.io.optional import require
-from theodolite.io.text import write_yaml
+from theodolite._runs.finished import read_finished
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._storage.optional import require
+from theodolite._storage.text import write_yaml
 from theodolite.report.words import full_title, interval_words, value_text
 from theodolite.results import Interval, Score
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.finished import read_finished
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, EvalResultEntry, ModelCard

@@ -4,8 +4,8 @@ import time
 from itertools import islice
 from pathlib import Path
 
+from theodolite._storage.optional import require
 from theodolite.bridges._logged import logged
-from theodolite.io.optional import require
 
 AT_ONCE = 500
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from theodolite._storage.text import read_json_lines, write_json_lines
 from theodolite.bridges import _foreign_json as foreign
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.language.texts.explanations import MOST_TEXT, LatentExplanation
-from theodolite.io.text import read_json_lines, write_json_lines
 
 MOST_TOKENS = 100_000
 

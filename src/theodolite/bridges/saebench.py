@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.text import MEBIBYTE, read_json, write_json
 from theodolite.bridges import _foreign_json as foreign
 from theodolite.errors import RefusedInput, printable
 from theodolite.evidence.axes import Judges, Latents
 from theodolite.evidence.kinds.judgement import JudgementEvidence
-from theodolite.io.text import MEBIBYTE, read_json, write_json
 from theodolite.results import Score
 
 OURS = "theodolite"

@@ -2,19 +2,20 @@
 
 from pathlib import Path
 
+from theodolite._runs.folder.folder import apart_from
+from theodolite._runs.folder.registry import build
+from theodolite._runs.folder.run_file import RunRecord
+from theodolite._runs.folder.seal import MANIFEST, verify
+from theodolite._storage.arrays import read_safetensors
+from theodolite._storage.paths import sha256_of
+from theodolite._storage.records import read_record
+from theodolite.datasets.study_material.material import Material
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress
-from theodolite.io.arrays import read_safetensors
-from theodolite.io.paths import sha256_of
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
 from theodolite.pipelines.saliency.pipeline import SaliencyPipeline
 from theodolite.pipelines.study.concepts import PosthocRun, material_from_posthoc_run
 from theodolite.pipelines.study.material import TwinSettings, material_from_saliency_run
-from theodolite.run_folder.folder import apart_from
-from theodolite.run_folder.registry import build
-from theodolite.run_folder.run_file import RunRecord, read_record
-from theodolite.run_folder.seal import MANIFEST, verify
-from theodolite.study_material.material import Material
 
 
 def material_of_run(
@@ -57,7 +58,7 @@ def material_of_run(
         )
     raise EvidenceError(
         f"run {spec.name!r}", f"the pipeline {spec.pipeline.name!r}", "saliency or posthoc_cbm",
-        "Others: theodolite.study_material.explained_pictures.material_from_arrays, from Python.",
+        "Others: theodolite.ext.material_from_arrays, from Python.",
     )  # fmt: skip
 
 

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+from theodolite._scoring.request import expand
+from theodolite._storage.optional import require
 from theodolite.bridges._counted import BatchMetric
 from theodolite.errors import EvidenceError
-from theodolite.io.optional import require
 from theodolite.metrics.catalogue import find_metric
-from theodolite.scoring.request import expand
 
 if TYPE_CHECKING:
     import torchmetrics

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import Literal
 
+from theodolite._storage.optional import require
 from theodolite.bridges._logged import logged
-from theodolite.io.optional import require
 
 
 def log_run(

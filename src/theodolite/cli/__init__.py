@@ -48,7 +48,7 @@ def main() -> NoReturn:
 
 def _extra(error: ModuleNotFoundError) -> str | None:
     """The extra that brings a missing library; one that nothing brings is a fault of ours."""
-    from theodolite.io.optional import extra_of
+    from theodolite._storage.optional import extra_of
 
     return extra_of(error.name or "")
 

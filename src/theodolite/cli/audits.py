@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from theodolite.auditing.result import (
+from theodolite._runs import stored as stored_run
+from theodolite._runs.auditing.result import (
     answer_source,
     begin_folder,
     check_any,
@@ -16,17 +17,16 @@ from theodolite.auditing.result import (
     spec_of,
     write_audited,
 )
-from theodolite.auditing.sources import EvidenceSource, read_sources, together, with_claim
-from theodolite.engine.base import Engine
-from theodolite.engine.estimate import RunPrice
+from theodolite._runs.auditing.sources import EvidenceSource, read_sources, together, with_claim
+from theodolite._runs.engine.base import Engine
+from theodolite._runs.engine.estimate import RunPrice
+from theodolite._runs.folder.folder import apart_from, check_folder
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run import Places, rehearse, run
+from theodolite._scoring.evaluate import Resampling
+from theodolite._storage.stores import Store
+from theodolite._verdicts.answers import AuditAnswers
 from theodolite.evidence.produced import Progress
-from theodolite.io.stores import Store
-from theodolite.run_folder.folder import apart_from, check_folder
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs import stored as stored_run
-from theodolite.runs.run import Places, rehearse, run
-from theodolite.scoring.evaluate import Resampling
-from theodolite.verdicts.answers import AuditAnswers
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def audit_network(
     network: NetworkArguments, arguments: AuditArguments, engine: Engine, progress: Progress
 ) -> AuditAnswers:
     """Make evidence from pictures and a network, and put every question to it."""
-    from theodolite.auditing.network import SEEDS, concept_data
+    from theodolite._runs.auditing.network import SEEDS, concept_data
 
     concept_data(network.data, network.dataset)  # a wrong folder must not cost a network first
     paths = [network.data.resolve(), *([network.weights.resolve()] if network.weights else [])]

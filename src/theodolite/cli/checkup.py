@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from theodolite import __version__
-from theodolite.engine.base import available_memory
+from theodolite._runs.engine.base import available_memory
+from theodolite._stats.native.library import kernels_version
+from theodolite._stats.threads import cores, threads
+from theodolite._storage.atomic import default_cache
+from theodolite._storage.optional import NOT_FOR_USERS, extras, installed, module_of
 from theodolite.errors import printable
-from theodolite.io.atomic import default_cache
-from theodolite.io.optional import NOT_FOR_USERS, extras, installed, module_of
-from theodolite.native.library import kernels_version
-from theodolite.threads import cores, threads
 
 BASE = ("numpy", "scipy", "scikit-learn", "pyarrow", "pydantic", "pillow")
 

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import typer
 
+from theodolite._runs.folder.headlines import verdicts_of
+from theodolite._runs.folder.run_file import RunRecord, read_produced, read_subject
+from theodolite._runs.folder.seal import seal
+from theodolite._storage.records import read_record
+from theodolite._verdicts.scores_file import read_failed, read_scores
 from theodolite.cli.tables import print_verdicts
 from theodolite.errors import printable
 from theodolite.report.html import write_report
-from theodolite.run_folder.headlines import verdicts_of
-from theodolite.run_folder.run_file import RunRecord, read_produced, read_record
-from theodolite.run_folder.scores_file import read_failed, read_scores, read_subject
-from theodolite.run_folder.seal import seal
 
 PARTIAL = 4
 """Exit code of a run that is usable, but not whole."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 if TYPE_CHECKING:
-    from theodolite.engine.base import Engine
+    from theodolite._runs.engine.base import Engine
 
 Cache = Annotated[Path | None, typer.Option(help="Where features are kept for the next run.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
@@ -62,7 +62,7 @@ OverwriteFile = Annotated[
 
 
 def _choose_most_memory(text: str | None) -> str | None:
-    from theodolite.io.memory import choose_most_memory, parse_bytes
+    from theodolite._storage.memory import choose_most_memory, parse_bytes
 
     choose_most_memory(None if text is None else parse_bytes(text, "--most-memory"))
     return text
@@ -91,8 +91,8 @@ def chosen_engine(
     mixed_cpus: bool = False,
 ) -> "Engine":
     """Where work is done, as asked for."""
-    from theodolite.engine.base import Engine, EngineName
-    from theodolite.engine.ray import Inference as HowNetworks
+    from theodolite._runs.engine.base import Engine, EngineName
+    from theodolite._runs.engine.ray import Inference as HowNetworks
     from theodolite.errors import EvidenceError
 
     for option, value, known in (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import typer
 
 from theodolite.errors import EvidenceError
-from theodolite.plugins import entry_points, leave_out
+from theodolite.evidence.plugins import entry_points, leave_out
 
 GROUP = "commands"
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from theodolite.evidence.produced import Progress, silent
 
 if TYPE_CHECKING:
-    from theodolite.engine.estimate import RunPrice
+    from theodolite._runs.engine.estimate import RunPrice
 
 EVERY_SECONDS = 30.0
 NO_PLAN = (

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from theodolite._verdicts.words import better_text, interval_text, percent
 from theodolite.errors import printable
 from theodolite.results import Score, Verdict
-from theodolite.verdicts.words import better_text, interval_text, percent
 
 
 def console() -> Console:

@@ -1,1 +1,1 @@
-"""Samples with concepts: readers of data sets, and data whose truth is known."""
+"""Read concept, mask, rating and text data sets."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.paths import confined, sha256_of
+from theodolite._storage.text import json_from, read_json
+from theodolite._storage.zip_members import read_zip_members
 from theodolite.datasets.edited_texts import EditedTexts
 from theodolite.errors import RefusedInput
-from theodolite.io.paths import confined, sha256_of
-from theodolite.io.text import json_from, read_json
-from theodolite.io.zip_members import read_zip_members
 
 ASPECTS = ("food", "ambiance", "service", "noise")
 STATES = {"Positive": 1, "Negative": -1, "unknown": 0}

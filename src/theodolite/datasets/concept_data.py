@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from PIL import Image
 
+from theodolite._storage.paths import confined, sha256_of
+from theodolite._storage.pictures import picture_size, read_mask, read_picture
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts, Parts
-from theodolite.io.paths import confined, sha256_of
-from theodolite.io.pictures import picture_size, read_mask, read_picture
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -6,10 +6,10 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from theodolite._storage.text import read_named_lines, read_numbers
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import Classes, Concepts, Parts
-from theodolite.io.text import read_named_lines, read_numbers
 
 Presence = Literal["auto", "votes", "class", "class_and_visible"]
 ClassTruth = Literal["share", "majority"]

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float
 
+from theodolite._storage.tables import read_parquet
+from theodolite._storage.text import read_csv
 from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.errors import EvidenceError, RefusedInput, printable
 from theodolite.evidence.axes import Classes, Concepts, Parts
-from theodolite.io.tables import read_parquet
-from theodolite.io.text import read_csv
 
 OWN_COLUMNS = ("picture", "class", "split", "group")
 Rows = list[dict[str, str]]

@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Bool, Int
 from PIL import Image
 
+from theodolite._storage.paths import confined, sha256_of
+from theodolite._storage.pictures import picture_from, read_picture
+from theodolite._storage.text import read_named_lines
+from theodolite._storage.zip_members import read_zip_members
 from theodolite.datasets.cub import _class_name, _column
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.paths import confined, sha256_of
-from theodolite.io.pictures import picture_from, read_picture
-from theodolite.io.text import read_named_lines
-from theodolite.io.zip_members import read_zip_members
 
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int
 
+from theodolite._stats.sampling import scattered
+from theodolite._storage.paths import confined, sha256_of
+from theodolite._storage.text import read_csv
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.evidence.sampling import scattered
-from theodolite.io.paths import confined, sha256_of
-from theodolite.io.text import read_csv
 
 FEWEST = 4
 """Texts of a concept with it, and without."""

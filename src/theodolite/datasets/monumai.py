@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.paths import confined
+from theodolite._storage.pictures import picture_size
+from theodolite._storage.text import read_json
 from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Classes, Concepts, Parts
-from theodolite.io.paths import confined
-from theodolite.io.pictures import picture_size
-from theodolite.io.text import read_json
 
 ENGLISH = {
     "arco-apuntado": "pointed arch",

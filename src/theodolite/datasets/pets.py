@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.paths import confined
+from theodolite._storage.text import read_json
 from theodolite.datasets.masks.mask_data import (
     Grid,
     Layers,
@@ -16,8 +18,6 @@ from theodolite.datasets.masks.mask_data import (
     layers_of_masks,
 )
 from theodolite.errors import RefusedInput
-from theodolite.io.paths import confined
-from theodolite.io.text import read_json
 
 SPECIES = ("cat", "dog")
 HEAD = len(SPECIES)

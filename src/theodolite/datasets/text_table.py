@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
+from theodolite._storage.paths import sha256_of
+from theodolite._storage.text import MEBIBYTE, read_json_lines, read_text
 from theodolite.datasets.labelled_texts import FEWEST, LONGEST
 from theodolite.errors import EvidenceError, RefusedInput, did_you_mean, printable
-from theodolite.io.paths import sha256_of
-from theodolite.io.text import MEBIBYTE, read_json_lines, read_text
 
 MOST_BYTES = 256 * MEBIBYTE
 MOST_TEXTS = 1_000_000

@@ -1,1 +1,1 @@
-"""Which concept, or combination of concepts, a unit detects."""
+"""Find the concepts that units detect."""

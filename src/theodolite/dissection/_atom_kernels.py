@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from theodolite.io.optional import require
+from theodolite._storage.optional import require
 
 numba = require("numba", "dissection", "dissect")
 

@@ -8,7 +8,7 @@ arithmetic; only the few that enter the beam touch atoms again.
 
 import numpy as np
 
-from theodolite.io.optional import require
+from theodolite._storage.optional import require
 
 numba = require("numba", "dissection", "dissect")
 

@@ -8,9 +8,9 @@ sides. Triples are counted only where that bound beats t.
 
 import numpy as np
 
+from theodolite._storage.optional import require
 from theodolite.dissection._beam_kernels import AND_NOT, OR, overlap
 from theodolite.dissection._triple_kernels import MEMORY, outside, try_triple, unit_tables
-from theodolite.io.optional import require
 
 numba = require("numba", "dissection", "dissect")
 

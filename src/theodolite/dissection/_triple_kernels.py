@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from theodolite._storage.optional import require
 from theodolite.dissection._beam_kernels import AND, AND_NOT, OR, overlap
-from theodolite.io.optional import require
 
 numba = require("numba", "dissection", "dissect")
 

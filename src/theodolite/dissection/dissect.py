@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Integer
 
+from theodolite._storage.optional import require
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.counts import annotated_pictures, count
 from theodolite.dissection.exact import Optimum, optimum
@@ -22,7 +23,6 @@ from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.axes import Samples, Units
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.produced import Progress, silent
-from theodolite.io.optional import require
 from theodolite.results import viewer
 
 Explain = Callable[[UnitMasks], list[Formula | None]]

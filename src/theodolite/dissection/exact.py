@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Integer
 
+from theodolite._stats.threads import for_each
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.formula import OPERATORS, Formula
 from theodolite.dissection.search import UNITS_WORTH_THREADS, Beam, search, unit_rows
 from theodolite.dissection.units import UnitMasks
 from theodolite.errors import EvidenceError
-from theodolite.threads import for_each
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from theodolite._storage.pictures import sample_grid
 from theodolite.dissection.atoms import Atoms, Layers, pack
 from theodolite.errors import EvidenceError
-from theodolite.io.pictures import sample_grid
 
 Resolution = Literal["auto", "full"] | tuple[int, int]
 MOST_PLACES = 1 << 16

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Integer
 
+from theodolite._stats.threads import for_each
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.formula import OPERATORS, Formula
 from theodolite.dissection.units import UnitMasks
 from theodolite.errors import EvidenceError
-from theodolite.threads import for_each
 
 LONGEST = 24
 UNITS_WORTH_THREADS = 4

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from theodolite._stats.threads import unshared_work
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.dissect import best_formulas
 from theodolite.dissection.exact import Optimum, optimum
@@ -14,7 +15,6 @@ from theodolite.dissection.shards import digest_of
 from theodolite.dissection.units import UnitMasks
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.workers import Arrays, Work, Workers
-from theodolite.threads import unshared_work
 
 BLOCK = 16
 EXACT_LENGTH = 3

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.arrays import read_npy, write_npy
+from theodolite._storage.text import read_json, write_json
 from theodolite.dissection.atoms import Atoms
 from theodolite.errors import RefusedInput
-from theodolite.io.arrays import read_npy, write_npy
-from theodolite.io.text import read_json, write_json
 
 FORMAT, FORMAT_VERSION = "theodolite-masks", 1
 ARRAYS = {"start": "i", "weight": "i", "label_start": "i", "label": "i", "number": "u"}

@@ -1,1 +1,1 @@
-"""Kinds of evidence, their axes, checks, pieces and files."""
+"""Kinds of evidence, their named axes and checks."""

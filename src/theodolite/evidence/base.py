@@ -223,13 +223,6 @@ class Evidence:
         as the fields."""
         return cls(**arrays)
 
-    @classmethod
-    def planted(cls: type[Bundle], seed: int) -> Bundle:
-        """A small example that every law is run on; made from the declaration if not given."""
-        from theodolite.evidence.planted import from_declaration  # noqa: PLC0415
-
-        return from_declaration(cls, seed)
-
     def __len__(self) -> int:
         return len(self.samples)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.packed import Arrays
 from theodolite.evidence.axes import Concepts, Samples
 from theodolite.evidence.base import Bundle, Evidence, entries
 from theodolite.evidence.ragged import starts_by_axis, with_starts
-from theodolite.io.packed import Arrays
 
 INDEX, CLUSTERS = "of index", "of clusters"
 """Which samples they are, among the arrays."""

@@ -13,6 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.arrays import (
+    npz_members,
+    read_npy,
+    read_npz,
+    read_safetensors,
+    streamed_instead,
+    write_npy,
+)
+from theodolite._storage.memory import check_memory
+from theodolite._storage.tables import read_parquet, write_parquet
+from theodolite._storage.text import read_json, write_json
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
@@ -25,17 +36,6 @@ from theodolite.evidence.registry import (
     package_entry,
 )
 from theodolite.evidence.shards import plain_fields
-from theodolite.io.arrays import (
-    npz_members,
-    read_npy,
-    read_npz,
-    read_safetensors,
-    streamed_instead,
-    write_npy,
-)
-from theodolite.io.memory import check_memory
-from theodolite.io.tables import read_parquet, write_parquet
-from theodolite.io.text import read_json, write_json
 
 FORMAT = "theodolite-evidence"
 FORMAT_VERSION = 1

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.subject import Claim, Subject
 from theodolite.evidence.workers import SerialWorkers, Workers
-from theodolite.subject import Claim, Subject
 
 Progress = Callable[[str, int, int], None]
 """(what, done, of how many)"""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.plugins import is_ours, leave_out, load_each, package_of
+from theodolite.evidence.plugins import is_ours, leave_out, load_each, package_of
 from theodolite.questions import USUAL_KINDS, Question
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from theodolite._stats.sampling import scattered
+from theodolite._storage.packed import digest_of
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Bundle, Evidence, entries
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.ragged import starts_by_axis
 from theodolite.evidence.read_ahead import read_ahead
-from theodolite.evidence.sampling import scattered
-from theodolite.io.packed import digest_of
 
 SHARD = 2048
 """Samples of a piece. Sums are made piece by piece, so it is the same wherever evidence lies."""

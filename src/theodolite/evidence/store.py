@@ -6,10 +6,10 @@ every chunk of every array lies. See docs/file-format.md.
 
 from pathlib import Path
 
+from theodolite._storage.stores import Store
+from theodolite._storage.text import json_from
 from theodolite.evidence.manifests.manifest import FORMAT, HEADER, MOST_HEADER, checked_header
 from theodolite.evidence.manifests.pieces import StoredPiece, StoredShards, manifest_shards
-from theodolite.io.stores import Store
-from theodolite.io.text import json_from
 
 __all__ = ["StoredPiece", "StoredShards", "is_stored", "stored"]
 

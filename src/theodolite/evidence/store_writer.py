@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
@@ -24,7 +25,6 @@ from theodolite.evidence.manifests.manifest import (
 from theodolite.evidence.manifests.pieces import place_of
 from theodolite.evidence.registry import package_entry
 from theodolite.evidence.shards import MOST_ENTRIES, SHARD, piece_end, plain_fields
-from theodolite.io.stores import Store
 
 PARTS = "parts"
 WRITTEN_BY = f"theodolite {version('theodolite')}"

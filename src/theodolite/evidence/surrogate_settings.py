@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._stats.sampling import POOLED, another, pool_of
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.sampling import POOLED, another, pool_of
 
 STORED = ("rebuilt", "learned", "linearised")
 """Arrays with what a surrogate puts out, made before: they do not follow changed concepts."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from theodolite._storage.packed import Arrays
 from theodolite.evidence.read_ahead import read_ahead
-from theodolite.io.packed import Arrays
 
 __all__ = ["Arrays", "Entry", "Merge", "SerialWorkers", "Tree", "Work", "Workers"]
 Merge = Callable[[Any, Any], Any]

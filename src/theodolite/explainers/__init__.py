@@ -1,1 +1,1 @@
-"""From a model and data to evidence: one adapter per method."""
+"""Saliency, attribution and concept-discovery methods."""

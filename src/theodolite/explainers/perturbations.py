@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.io.optional import require
 
 SMALLEST = 8
 """Pixels on a side: the blur looks seven pixels past each edge, at a mirror image."""

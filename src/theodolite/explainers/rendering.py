@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import Image
 
+from theodolite._storage.map_colours import unsigned_colours
 from theodolite.errors import EvidenceError
-from theodolite.io.map_colours import unsigned_colours
 
 Values: TypeAlias = Literal["signed", "as they are", "paper lime", "paper shap"]
 Variant: TypeAlias = Literal["ours", "reference"]

@@ -6,7 +6,7 @@ here, and nothing inside the package imports from here.
 
 from typing import TYPE_CHECKING
 
-from theodolite.lazy import lazy_getattr, lazy_names
+from theodolite._storage.lazy import lazy_getattr, lazy_names
 
 API_VERSION = 1
 """Raised where something that this module promises changes its meaning."""
@@ -138,9 +138,14 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from theodolite.certification.foreign import Foreign, dealt_out
-    from theodolite.language.activation_bands import precision_by_band
-    from theodolite.conflicts.matrix import conflicts
+    from theodolite._planted.certification.foreign import Foreign, dealt_out
+    from theodolite._stats.sampling import pool_of, pool_of_clusters, uniform
+    from theodolite._storage.arrays import read_npy, read_npz, read_safetensors
+    from theodolite._storage.paths import confined, sha256_of
+    from theodolite._storage.pictures import read_mask, read_picture
+    from theodolite._storage.tables import read_parquet
+    from theodolite._storage.text import read_csv, read_json, read_yaml
+    from theodolite._verdicts.conflicts.matrix import conflicts
     from theodolite.datasets.concept_data import ConceptData
     from theodolite.datasets.folder import folder
     from theodolite.datasets.labelled_pictures import LabelledPictures
@@ -148,6 +153,18 @@ if TYPE_CHECKING:
     from theodolite.datasets.masks.mask_folder import mask_folder
     from theodolite.datasets.masks.stored_maps_writer import write_maps
     from theodolite.datasets.shapes import write_shapes
+    from theodolite.datasets.study_material.explained_pictures import (
+        Answer,
+        Item,
+        material_from_arrays,
+    )
+    from theodolite.datasets.study_material.marked_texts import (
+        marked_html,
+        plain_words,
+        read_text_material,
+        write_text_material,
+    )
+    from theodolite.datasets.study_material.voting_design import image_exposure_index, votes_needed
     from theodolite.datasets.votes.table import vote_table
     from theodolite.errors import EvidenceError, RefusedInput
     from theodolite.evidence.axes import (
@@ -184,8 +201,15 @@ if TYPE_CHECKING:
     )
     from theodolite.evidence.ragged import Ragged
     from theodolite.evidence.rating_summary import summary
-    from theodolite.evidence.sampling import pool_of, pool_of_clusters, uniform
     from theodolite.evidence.store_writer import EvidenceWriter
+    from theodolite.evidence.workers import SerialWorkers, Work, Workers
+    from theodolite.explainers.discovery.importance import gradient_importance
+    from theodolite.explainers.discovery.methods import METHODS
+    from theodolite.explainers.saliency.methods import explainer
+    from theodolite.language.activation_bands import precision_by_band
+    from theodolite.language.dashboard.nulls import FeatureNull, FeatureScore
+    from theodolite.language.dashboard.pages import feature_pages
+    from theodolite.language.dashboard.study_texts import study_texts
     from theodolite.language.texts.dense_latents import latents_of_both_signs
     from theodolite.language.texts.explanations import (
         LatentExplanation,
@@ -197,15 +221,6 @@ if TYPE_CHECKING:
     from theodolite.language.texts.token_surrogate import TokenSurrogate, token_surrogate
     from theodolite.language.texts.tokenizer_file import read_vocabulary
     from theodolite.language.texts.vocabulary import Vocabulary
-    from theodolite.evidence.workers import SerialWorkers, Work, Workers
-    from theodolite.explainers.discovery.importance import gradient_importance
-    from theodolite.explainers.discovery.methods import METHODS
-    from theodolite.explainers.saliency.methods import explainer
-    from theodolite.io.arrays import read_npy, read_npz, read_safetensors
-    from theodolite.io.paths import confined, sha256_of
-    from theodolite.io.pictures import read_mask, read_picture
-    from theodolite.io.tables import read_parquet
-    from theodolite.io.text import read_csv, read_json, read_yaml
     from theodolite.metrics.accepted.correlation_table import correlation_table
     from theodolite.metrics.base import (
         Additive,
@@ -227,25 +242,14 @@ if TYPE_CHECKING:
     from theodolite.metrics.shared.common_nulls import CLEAN, MOST_COMMON, SHUFFLED_TRUTH
     from theodolite.metrics.shared.ranking import Order, Population, RankBy
     from theodolite.metrics.validation import get_validation
-    from theodolite.language.dashboard.nulls import FeatureNull, FeatureScore
-    from theodolite.language.dashboard.pages import feature_pages
-    from theodolite.language.dashboard.study_texts import study_texts
     from theodolite.results import Detail, Interval, Null
-    from theodolite.study_material.explained_pictures import Answer, Item, material_from_arrays
-    from theodolite.study_material.marked_texts import (
-        marked_html,
-        plain_words,
-        read_text_material,
-        write_text_material,
-    )
-    from theodolite.study_material.voting_design import image_exposure_index, votes_needed
 else:
     HOMES = lazy_names(
         "theodolite",
         {
-            "certification.foreign": "Foreign dealt_out",
+            "_planted.certification.foreign": "Foreign dealt_out",
             "language.activation_bands": "precision_by_band",
-            "conflicts.matrix": "conflicts",
+            "_verdicts.conflicts.matrix": "conflicts",
             "datasets.concept_data": "ConceptData",
             "datasets.folder": "folder",
             "datasets.labelled_pictures": "LabelledPictures",
@@ -273,7 +277,7 @@ else:
                 "ConceptCard Pipeline Produced Progress UnitCard WorkContext silent"
             ),
             "evidence.rating_summary": "summary",
-            "evidence.sampling": "pool_of pool_of_clusters uniform",
+            "_stats.sampling": "pool_of pool_of_clusters uniform",
             "evidence.ragged": "Ragged",
             "evidence.store_writer": "EvidenceWriter",
             "language.texts.dense_latents": "latents_of_both_signs",
@@ -288,11 +292,11 @@ else:
             "explainers.discovery.importance": "gradient_importance",
             "explainers.discovery.methods": "METHODS",
             "explainers.saliency.methods": "explainer",
-            "io.arrays": "read_npy read_npz read_safetensors",
-            "io.paths": "confined sha256_of",
-            "io.pictures": "read_mask read_picture",
-            "io.tables": "read_parquet",
-            "io.text": "read_csv read_json read_yaml",
+            "_storage.arrays": "read_npy read_npz read_safetensors",
+            "_storage.paths": "confined sha256_of",
+            "_storage.pictures": "read_mask read_picture",
+            "_storage.tables": "read_parquet",
+            "_storage.text": "read_csv read_json read_yaml",
             "metrics.accepted.correlation_table": "correlation_table",
             "metrics.base": (
                 "Additive Card Metric NullModel PerSample Pooled "
@@ -308,11 +312,11 @@ else:
             "language.dashboard.pages": "feature_pages",
             "language.dashboard.study_texts": "study_texts",
             "results": "Detail Interval Null",
-            "study_material.explained_pictures": "Answer Item material_from_arrays",
-            "study_material.marked_texts": (
+            "datasets.study_material.explained_pictures": "Answer Item material_from_arrays",
+            "datasets.study_material.marked_texts": (
                 "marked_html plain_words read_text_material write_text_material"
             ),
-            "study_material.voting_design": "image_exposure_index votes_needed",
+            "datasets.study_material.voting_design": "image_exposure_index votes_needed",
         },
     )
     __getattr__ = lazy_getattr(__name__, HOMES)

@@ -5,7 +5,7 @@ A command is an entry point in the group ``theodolite.commands``: a Typer progra
 
 from typing import TYPE_CHECKING
 
-from theodolite.lazy import lazy_getattr, lazy_names
+from theodolite._storage.lazy import lazy_getattr, lazy_names
 
 __all__ = [
     "Json",

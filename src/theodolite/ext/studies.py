@@ -5,7 +5,7 @@ Promised as :mod:`theodolite.ext` is. ``theodolite-study`` needs only these, com
 
 from typing import TYPE_CHECKING
 
-from theodolite.lazy import lazy_getattr, lazy_names
+from theodolite._storage.lazy import lazy_getattr, lazy_names
 
 __all__ = [
     "CATALOGUE",
@@ -91,7 +91,52 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from theodolite._stats.intervals import (
+        FEWEST_CLUSTERS,
+        Estimate,
+        fisher_interval,
+        sample_variance,
+        student_interval,
+    )
+    from theodolite._stats.resampling import poisson_weights
+    from theodolite._storage.paths import all_or_nothing, confined, existing, sha256_of, size_within
+    from theodolite._storage.pictures import picture_size, read_picture
+    from theodolite._storage.shown_pictures import shown_from
+    from theodolite._storage.tables import read_columns, read_parquet, write_parquet
+    from theodolite._storage.text import (
+        json_from,
+        read_json,
+        read_text,
+        read_yaml,
+        write_json,
+        write_yaml,
+    )
     from theodolite.bridges.study_material import material_of_run, seed_of_run
+    from theodolite.datasets.study_material.checks import PRACTICE, frame_of, planned_checks
+    from theodolite.datasets.study_material.explained_pictures import (
+        Answer,
+        Item,
+        Looks,
+        material_from_arrays,
+    )
+    from theodolite.datasets.study_material.material import (
+        INSTANCES,
+        PICTURES,
+        Box,
+        Check,
+        Explained,
+        Instance,
+        Material,
+        StrictRecord,
+        keep_picture,
+        picture_path,
+        read_material,
+    )
+    from theodolite.datasets.study_material.voting_design import (
+        VotesNeeded,
+        image_exposure_index,
+        votes_needed,
+    )
     from theodolite.datasets.votes.label_studio import (
         label_studio_annotations,
         label_studio_data,
@@ -120,18 +165,6 @@ if TYPE_CHECKING:
         columns_of,
         concepts_text,
     )
-    from theodolite.io.paths import all_or_nothing, confined, existing, sha256_of, size_within
-    from theodolite.io.pictures import picture_size, read_picture
-    from theodolite.io.shown_pictures import shown_from
-    from theodolite.io.tables import read_columns, read_parquet, write_parquet
-    from theodolite.io.text import (
-        json_from,
-        read_json,
-        read_text,
-        read_yaml,
-        write_json,
-        write_yaml,
-    )
     from theodolite.metrics.accepted.intraclass_correlation import IntraclassCorrelation
     from theodolite.metrics.accepted.krippendorff_alpha import KrippendorffAlpha
     from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
@@ -139,39 +172,6 @@ if TYPE_CHECKING:
     from theodolite.metrics.base import CATALOGUE, Metric
     from theodolite.pipelines.study.twins import TwinSettings
     from theodolite.results import Interval, Source
-    from theodolite.stats.intervals import (
-        FEWEST_CLUSTERS,
-        Estimate,
-        fisher_interval,
-        sample_variance,
-        student_interval,
-    )
-    from theodolite.stats.resampling import poisson_weights
-    from theodolite.study_material.checks import PRACTICE, frame_of, planned_checks
-    from theodolite.study_material.explained_pictures import (
-        Answer,
-        Item,
-        Looks,
-        material_from_arrays,
-    )
-    from theodolite.study_material.material import (
-        INSTANCES,
-        PICTURES,
-        Box,
-        Check,
-        Explained,
-        Instance,
-        Material,
-        StrictRecord,
-        keep_picture,
-        picture_path,
-        read_material,
-    )
-    from theodolite.study_material.voting_design import (
-        VotesNeeded,
-        image_exposure_index,
-        votes_needed,
-    )
 else:
     HOMES = lazy_names(
         "theodolite",
@@ -191,11 +191,11 @@ else:
                 "QUESTIONS SCALE TABLES Table TableName checked_table checked_together "
                 "columns_of concepts_text"
             ),
-            "io.paths": "all_or_nothing confined existing sha256_of size_within",
-            "io.pictures": "picture_size read_picture",
-            "io.shown_pictures": "shown_from",
-            "io.tables": "read_columns read_parquet write_parquet",
-            "io.text": "json_from read_json read_text read_yaml write_json write_yaml",
+            "_storage.paths": "all_or_nothing confined existing sha256_of size_within",
+            "_storage.pictures": "picture_size read_picture",
+            "_storage.shown_pictures": "shown_from",
+            "_storage.tables": "read_columns read_parquet write_parquet",
+            "_storage.text": "json_from read_json read_text read_yaml write_json write_yaml",
             "metrics.accepted.intraclass_correlation": "IntraclassCorrelation",
             "metrics.accepted.krippendorff_alpha": "KrippendorffAlpha",
             "metrics.accepted.pairwise_agreement": "PairwiseAgreement",
@@ -203,17 +203,19 @@ else:
             "metrics.base": "CATALOGUE Metric",
             "pipelines.study.twins": "TwinSettings",
             "results": "Interval Source",
-            "stats.intervals": (
+            "_stats.intervals": (
                 "FEWEST_CLUSTERS Estimate fisher_interval sample_variance student_interval"
             ),
-            "stats.resampling": "poisson_weights",
-            "study_material.checks": "PRACTICE frame_of planned_checks",
-            "study_material.explained_pictures": "Answer Item Looks material_from_arrays",
-            "study_material.material": (
+            "_stats.resampling": "poisson_weights",
+            "datasets.study_material.checks": "PRACTICE frame_of planned_checks",
+            "datasets.study_material.explained_pictures": "Answer Item Looks material_from_arrays",
+            "datasets.study_material.material": (
                 "INSTANCES PICTURES Box Check Explained Instance Material StrictRecord "
                 "keep_picture picture_path read_material"
             ),
-            "study_material.voting_design": "VotesNeeded image_exposure_index votes_needed",
+            "datasets.study_material.voting_design": (
+                "VotesNeeded image_exposure_index votes_needed"
+            ),
         },
     )
     __getattr__ = lazy_getattr(__name__, HOMES)

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._stats.resampling import boundary_interval, percentile_interval, poisson_weights
 from theodolite.errors import EvidenceError
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
@@ -16,7 +17,6 @@ from theodolite.evidence.ragged import Ragged, rows_of, starts_of
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.states import ratio, total
 from theodolite.results import Interval
-from theodolite.stats.resampling import boundary_interval, percentile_interval, poisson_weights
 
 BandedScore = Literal["activation_precision", "label_precision"]
 Values = Literal["tokens", "sequences"]
@@ -119,7 +119,8 @@ def precision_by_band(
         resamples: Of the intervals.
         seed: Of the intervals.
 
-    >>> result = precision_by_band(TokenEvidence.planted(0), bands=2, resamples=50)
+    >>> from theodolite.testing import plant_example
+    >>> result = precision_by_band(plant_example(TokenEvidence, 0), bands=2, resamples=50)
     >>> result.values.shape, len(result.intervals)
     ((2, 3), 2)
     """

@@ -11,15 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Int
 
+from theodolite._storage.arrays import read_npy, write_npy
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
-from theodolite.io.arrays import read_npy, write_npy
-from theodolite.language.models.dictionaries import FeatureDictionary, sparse_codes
-from theodolite.language.models.hooked import HookedModel, Ids
-from theodolite.language.models.loading import LoadedModel, load_language_model, untrained
-from theodolite.language.models.sae_lens import read_sae_lens_folder
-from theodolite.language.models.token_evidence import SequenceLabels, TokenSettings, token_ids
-from theodolite.language.models.trained_dictionaries import train_dictionary, unexplained
+from theodolite.evidence.subject import Claim, Subject
 from theodolite.language.compared_dictionaries import (
     BESIDE,
     WHAT,
@@ -28,8 +23,13 @@ from theodolite.language.compared_dictionaries import (
     Layer,
     left_out,
 )
+from theodolite.language.models.dictionaries import FeatureDictionary, sparse_codes
+from theodolite.language.models.hooked import HookedModel, Ids
+from theodolite.language.models.loading import LoadedModel, load_language_model, untrained
+from theodolite.language.models.sae_lens import read_sae_lens_folder
+from theodolite.language.models.token_evidence import SequenceLabels, TokenSettings, token_ids
+from theodolite.language.models.trained_dictionaries import train_dictionary, unexplained
 from theodolite.pipelines.features import weights_digest
-from theodolite.subject import Claim, Subject
 
 LATENTS_PER_ACTIVE = 72
 """Where nobody says how many latents are active, one of so many is."""

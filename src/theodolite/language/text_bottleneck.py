@@ -15,9 +15,9 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
+from theodolite.evidence.subject import Claim, Subject
 from theodolite.pipelines.embedding import StandsIn, embedder_for
 from theodolite.pipelines.features import weights_digest
-from theodolite.subject import Claim, Subject
 
 TextFeatures = Literal["embedding", "tf-idf"]
 FEWEST_TEXTS = 3

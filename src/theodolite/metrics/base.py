@@ -11,6 +11,7 @@ import numpy as np
 
 from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.plugins import Package, packages_of
 from theodolite.metrics import options as option_checks
 from theodolite.metrics.null_model import NullModel
 from theodolite.metrics.states import (
@@ -27,7 +28,6 @@ from theodolite.metrics.states import (
     state_from,
     total,
 )
-from theodolite.plugins import Package, packages_of
 from theodolite.questions import Question
 from theodolite.results import Better
 

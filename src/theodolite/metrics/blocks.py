@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt
 
+from theodolite._stats.grouped_weights import RowWeights
+from theodolite._stats.information import is_discrete
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.columns import some_concepts
 from theodolite.evidence.workers import Arrays, Tree
 from theodolite.metrics.states import Pooled, ratio
-from theodolite.stats.grouped_weights import RowWeights
-from theodolite.stats.information import is_discrete
 
 BLOCK = 32
 """Concepts of a block: an item of two blocks then has 1,024 pairs, and takes 64 columns."""

@@ -12,8 +12,8 @@ from typing import Any
 import theodolite.metrics
 from theodolite.errors import EvidenceError
 from theodolite.evidence import registry
+from theodolite.evidence.plugins import leave_out, load_each
 from theodolite.metrics.base import CATALOGUE, Metric
-from theodolite.plugins import leave_out, load_each
 
 GROUP = "metrics"
 

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 from jaxtyping import Bool, Float
 
+from theodolite._stats.groups import SampleGroups, group_sums
+from theodolite._stats.sampling import POOLED, one_pool
+from theodolite._stats.weighted_sums import weighted_sums
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.sampling import POOLED, one_pool
 from theodolite.evidence.shards import order_of
-from theodolite.stats.groups import SampleGroups, group_sums
-from theodolite.stats.weighted_sums import weighted_sums
 
 State = TypeVar("State", bound="Additive")
 TRIALS, CHOSEN = "trials", "chosen"

@@ -1,1 +1,1 @@
-"""Models that speak in concepts, and the networks they are built on."""
+"""Backbones, concept bottlenecks and heads."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from theodolite._storage.checkpoints import read_weights
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.checkpoints import read_weights
-from theodolite.io.optional import require
 from theodolite.models.features import Preprocessing
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from theodolite._storage.checkpoints import read_weights
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.io.checkpoints import read_weights
-from theodolite.io.optional import require
 from theodolite.models.backbones import _load, load_backbone
 from theodolite.models.classifier import Classifier
 from theodolite.models.features import Preprocessing

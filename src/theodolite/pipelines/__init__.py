@@ -1,1 +1,1 @@
-"""From a data set and a model to evidence: the experiments that run specs name."""
+"""Turn a model and data into evidence."""

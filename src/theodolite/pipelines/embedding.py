@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image
 
+from theodolite._storage.arrays import read_npy, write_npy
+from theodolite._storage.text import read_json
 from theodolite.errors import RefusedInput
 from theodolite.evidence.produced import Progress, WorkContext, silent
-from theodolite.io.arrays import read_npy, write_npy
-from theodolite.io.text import read_json
 from theodolite.models.classifier import Classifier
 from theodolite.models.classifiers import load_classifier
 from theodolite.models.image_text.pairs import ImageTextEmbedding, load_embedding

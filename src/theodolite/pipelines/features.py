@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Float, Int
 from PIL import Image
 
+from theodolite._storage.arrays import read_npy, write_npy
+from theodolite._storage.paths import sha256_of
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.produced import WorkContext
 from theodolite.evidence.workers import Work
-from theodolite.io.arrays import read_npy, write_npy
-from theodolite.io.paths import sha256_of
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.features import FeatureExtractor, Preprocessing
 

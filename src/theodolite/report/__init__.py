@@ -1,1 +1,1 @@
-"""Tell: from a run folder to one page that somebody can act on."""
+"""Turn a run into one page, figures and exports."""

@@ -5,6 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._runs.folder.spec import HistogramSpec, RunSpec
+from theodolite._verdicts.from_scores import stand_in_verdict
+from theodolite._verdicts.rules import question_text
+from theodolite._verdicts.words import percent
+from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
 from theodolite.report.chapters.clean import looks_for_a_fault
@@ -23,11 +28,6 @@ from theodolite.report.words import (
     value_text,
 )
 from theodolite.results import Score
-from theodolite.run_folder.spec import HistogramSpec, RunSpec
-from theodolite.subject import Subject
-from theodolite.verdicts.from_scores import stand_in_verdict
-from theodolite.verdicts.rules import question_text
-from theodolite.verdicts.words import percent
 
 PER = {
     "concepts": "Per concept",

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from theodolite._runs.folder.run_file import ExampleRecord
+from theodolite._runs.material import RunMaterial
+from theodolite._verdicts.answers import by_kind
 from theodolite.errors import RefusedInput
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.located.concept_location import inside_regions
 from theodolite.metrics.shared.ranking import RankBy, importance, ranked
-from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import (
     Annotation,
     EmbeddedPicture,
@@ -23,8 +25,6 @@ from theodolite.report.overlays import (
     tile,
 )
 from theodolite.report.sentences import number_word
-from theodolite.run_folder.run_file import ExampleRecord
-from theodolite.verdicts.answers import by_kind
 
 NAMED = 5
 FIRST = 4

@@ -4,6 +4,8 @@ answer."""
 from collections.abc import Sequence
 from typing import Any
 
+from theodolite._runs.folder.run_file import ExplainedRecord, MadeRecord, RunRecord
+from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
 from theodolite.report.figures.strips import score_strip, strip_key
@@ -12,8 +14,6 @@ from theodolite.report.methods import anchor
 from theodolite.report.sentences import CONCEPTS, number_word, reference, sentence, with_noun
 from theodolite.report.words import full_title, method_text
 from theodolite.results import Answer, Verdict
-from theodolite.run_folder.run_file import ExplainedRecord, MadeRecord, RunRecord
-from theodolite.subject import Subject
 
 WORDS: dict[Answer, str] = {
     "yes": "Yes",

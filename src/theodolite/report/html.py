@@ -4,6 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from theodolite._runs.folder.chapters import installed_chapters
+from theodolite._runs.folder.headlines import headline_scores, verdicts_of
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.material import FolderMaterial, RunMaterial
+from theodolite._verdicts.missing import is_left_out
+from theodolite._verdicts.scores_file import ComparedRecord, UnansweredRecord
+from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS
 from theodolite.report.chapters.acceptance import acceptance_chapter
@@ -19,19 +26,12 @@ from theodolite.report.examples import examples, examples_part
 from theodolite.report.explorer.page import explorer_chapter
 from theodolite.report.head import fact_text, head
 from theodolite.report.limits import doubts, limits
-from theodolite.report.material import FolderMaterial, RunMaterial
 from theodolite.report.methods import notes_of
 from theodolite.report.one_by_one import one_by_one
 from theodolite.report.page import write_page
 from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
 from theodolite.results import Failed, Score
-from theodolite.run_folder.chapters import installed_chapters
-from theodolite.run_folder.headlines import headline_scores, verdicts_of
-from theodolite.run_folder.scores_file import ComparedRecord, UnansweredRecord
-from theodolite.run_folder.spec import RunSpec
-from theodolite.subject import Subject
-from theodolite.verdicts.missing import is_left_out
 
 
 def write_report(folder: Path) -> Path:

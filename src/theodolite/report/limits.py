@@ -6,6 +6,9 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from theodolite._runs.folder.run_file import MadeRecord, RunRecord
+from theodolite._runs.folder.spec import RunSpec
+from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.formulas import with_code
 from theodolite.report.head import joined
@@ -13,9 +16,6 @@ from theodolite.report.methods import anchor
 from theodolite.report.sentences import number_word, with_noun
 from theodolite.report.words import source_words, title, worst_first
 from theodolite.results import Score, Verdict
-from theodolite.run_folder.run_file import MadeRecord, RunRecord
-from theodolite.run_folder.spec import RunSpec
-from theodolite.subject import Subject
 
 MOST = 6
 """So many limits are read; all others are in the appendix."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from theodolite._stats.draws import ENOUGH
 from theodolite.metrics.base import Metric
 from theodolite.metrics.cards import card
 from theodolite.metrics.catalogue import catalogue
@@ -12,7 +13,6 @@ from theodolite.report.citations import references
 from theodolite.report.formulas import blocks, formula, marked_up, metric_docstring
 from theodolite.report.words import option_text, options_text
 from theodolite.results import Score
-from theodolite.stats.draws import ENOUGH
 
 ASIDE = "``arrays``"
 """How a paragraph begins that is for those who call the function."""

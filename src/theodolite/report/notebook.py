@@ -11,6 +11,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from theodolite._verdicts.words import interval_text, percent
+from theodolite.evidence.subject import Subject, unstated
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
@@ -19,8 +21,6 @@ from theodolite.report.page import TEMPLATES, templates
 from theodolite.report.palette import declared
 from theodolite.report.words import full_title
 from theodolite.results import Score, Verdict
-from theodolite.subject import Subject, unstated
-from theodolite.verdicts.words import interval_text, percent
 
 LIGHT = ('body[data-jp-theme-light="true"]', "body.vscode-light", 'html[theme="light"]')
 DARK = ('body[data-jp-theme-light="false"]', "body.vscode-dark", 'html[theme="dark"]')

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from theodolite.comparison.compare_runs import Comparison, VerdictPair
+from theodolite._runs.comparison.compare_runs import Comparison, VerdictPair
+from theodolite._verdicts.words import percent
 from theodolite.dissection.dissect import Dissection
 from theodolite.report.figures.strips import difference_strip
 from theodolite.report.notebook import fragment
@@ -13,7 +14,6 @@ from theodolite.report.pages.compare_runs_words import (
     reach_of,
     sentence,
 )
-from theodolite.verdicts.words import percent
 
 MOST_UNITS = 20
 

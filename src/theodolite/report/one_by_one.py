@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from theodolite._runs.material import RunMaterial
+from theodolite._verdicts.scores_file import ComparedRecord, score_named, score_of
+from theodolite._verdicts.words import percent
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.shared.ranking import (
@@ -18,12 +21,9 @@ from theodolite.metrics.shared.ranking import (
 )
 from theodolite.report.figures.score_strip import end_text, strip_axis
 from theodolite.report.figures.strips import item_strips, shared_strips
-from theodolite.report.material import RunMaterial
 from theodolite.report.sentences import CONCEPTS
 from theodolite.report.words import full_title, method_text, unbroken, value_text, worst_first
 from theodolite.results import Detail, Interval, Null, Score, Verdict
-from theodolite.run_folder.scores_file import ComparedRecord, score_named, score_of
-from theodolite.verdicts.words import percent
 
 COLUMNS = 3
 FIRST_ROWS, FIRST_ROWS_ALONE = 15, 10

@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float
 from markupsafe import Markup, escape
 from PIL import Image, ImageDraw
 
+from theodolite._storage.pictures import jpeg_bytes
 from theodolite.explainers.rendering import enlarged
-from theodolite.io.pictures import jpeg_bytes
 from theodolite.report.contours import MOST_RINGS, Ring, contour_rings, ring_area, thinned
 
 LONGEST = 300

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from theodolite.io.paths import all_or_nothing
+from theodolite._storage.paths import all_or_nothing
 
 TEMPLATES = Path(__file__).parent / "templates"
 

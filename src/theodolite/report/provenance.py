@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from theodolite.run_folder.run_file import MadeRecord, RunRecord
+from theodolite._runs.folder.run_file import MadeRecord, RunRecord
 
 COMMANDS = (
     ("theodolite verify .", "no file of this folder was changed since it was sealed"),

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 
 from markupsafe import Markup, escape
 
+from theodolite._verdicts.draws import if_not_beaten
+from theodolite._verdicts.rules import enough_line
+from theodolite._verdicts.words import difference_text, of_best, percent
+from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.null_words import after_than
 from theodolite.report.chapters.clean import looks_for_a_fault
 from theodolite.report.words import full_title, unbroken, value_text
 from theodolite.results import Null, Score, Verdict
-from theodolite.subject import Subject
-from theodolite.verdicts.draws import if_not_beaten
-from theodolite.verdicts.rules import enough_line
-from theodolite.verdicts.words import difference_text, of_best, percent
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 CONCEPTS = "concepts"

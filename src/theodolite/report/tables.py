@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from theodolite._runs.folder.spec import GridSpec, TableRow, TableSpec
+from theodolite._runs.material import RunMaterial
 from theodolite.errors import EvidenceError
 from theodolite.report.chapters.clean import looks_for_a_fault
-from theodolite.report.material import RunMaterial
 from theodolite.report.words import interval_words, option_text, value_text
 from theodolite.results import Score
-from theodolite.run_folder.spec import GridSpec, TableRow, TableSpec
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._verdicts.words import percent
 from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Interval, Score, Verdict
-from theodolite.run_folder.spec import RunSpec
-from theodolite.verdicts.words import percent
 
 OPTION = {
     "rank_by": {

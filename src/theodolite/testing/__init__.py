@@ -5,8 +5,8 @@ It needs hypothesis: ``pip install 'theodolite[testing]'``.
 
 from typing import TYPE_CHECKING
 
-from theodolite.io.optional import require
-from theodolite.lazy import lazy_getattr, lazy_names
+from theodolite._storage.lazy import lazy_getattr, lazy_names
+from theodolite._storage.optional import require
 
 __all__ = [
     "LAWS",
@@ -21,6 +21,7 @@ __all__ = [
     "intervention_evidence",
     "location_evidence",
     "options_of",
+    "plant_example",
     "planted_concepts",
     "planted_embeddings",
     "planted_interventions",
@@ -38,19 +39,20 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from theodolite.datasets.planted.concepts import (
+    from theodolite._planted.concepts import (
         planted_concepts,
         planted_locations,
         planted_units,
     )
-    from theodolite.datasets.planted.leakage import (
+    from theodolite._planted.examples import plant_example
+    from theodolite._planted.leakage import (
         planted_embeddings,
         planted_interventions,
         planted_leakage,
     )
-    from theodolite.datasets.planted.ratings import planted_ratings
-    from theodolite.datasets.planted.saliency import planted_saliency
-    from theodolite.datasets.planted.surrogates import planted_surrogates
+    from theodolite._planted.ratings import planted_ratings
+    from theodolite._planted.saliency import planted_saliency
+    from theodolite._planted.surrogates import planted_surrogates
     from theodolite.testing.checks import check_kind, check_law, check_metric
     from theodolite.testing.laws import LAWS, Law
     from theodolite.testing.recorded import recording
@@ -71,13 +73,12 @@ else:
     HOMES = lazy_names(
         "theodolite",
         {
-            "datasets.planted.concepts": "planted_concepts planted_locations planted_units",
-            "datasets.planted.leakage": (
-                "planted_embeddings planted_interventions planted_leakage"
-            ),
-            "datasets.planted.ratings": "planted_ratings",
-            "datasets.planted.saliency": "planted_saliency",
-            "datasets.planted.surrogates": "planted_surrogates",
+            "_planted.examples": "plant_example",
+            "_planted.concepts": "planted_concepts planted_locations planted_units",
+            "_planted.leakage": ("planted_embeddings planted_interventions planted_leakage"),
+            "_planted.ratings": "planted_ratings",
+            "_planted.saliency": "planted_saliency",
+            "_planted.surrogates": "planted_surrogates",
             "testing.checks": "check_kind check_law check_metric",
             "testing.laws": "LAWS Law",
             "testing.recorded": "recording",

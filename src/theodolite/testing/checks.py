@@ -1,19 +1,19 @@
 """A metric, or a kind of evidence, put through everything that ours are put through."""
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from theodolite.auditing.front import audit
+from theodolite._planted.examples import plant_example
+from theodolite._runs.auditing.front import audit
+from theodolite._scoring.request import Resampling
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load, save
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue, find_metric
-from theodolite.scoring.request import Resampling
 from theodolite.testing.evidence_bytes import difference_between
 from theodolite.testing.laws import LAWS, Law, hold
 from theodolite.testing.strategies import evidence_of, options_of
@@ -85,7 +85,7 @@ def check_kind(
 
     survives()
     if any(metric.needs is kind and not metric.on_request for metric in catalogue().values()):
-        audited_and_kept(planted(kind, bundles))
+        audited_and_kept(plant_example(kind, 0))
 
 
 def cut_and_joined(bundle: Evidence, at: int) -> None:
@@ -114,22 +114,6 @@ def audited_and_kept(bundle: Evidence) -> None:
         again = audit(Path(folder) / "run", QUICK)
     before, after = ([(s.metric, repr(s.value)) for s in r.scores] for r in (result, again))
     hold(before == after, "the saved run has other scores")
-
-
-def planted(kind: type[Evidence], bundles: st.SearchStrategy[Any]) -> Any:
-    """The kind's own example, else the first that is drawn."""
-    make: Callable[[int], Evidence] | None = getattr(kind, "planted", None)
-    if make is not None:
-        return make(0)
-    examples: list[Any] = []
-
-    @_quickly(1)
-    @given(bundles)
-    def draw(bundle: Any) -> None:
-        examples.append(bundle)
-
-    draw()
-    return examples[0]
 
 
 def _quickly(examples: int) -> settings:

@@ -13,7 +13,7 @@ def recording(evidence: Evidence) -> tuple[Any, set[str]]:
     """The same evidence, and the names of its arrays that were read since (``inner.name`` for one
     of an inner bundle).
 
-    >>> from theodolite.datasets.planted.concepts import planted_concepts
+    >>> from theodolite._planted.concepts import planted_concepts
     >>> evidence, reads = recording(planted_concepts())
     >>> half = evidence[:10]
     >>> half.values.shape

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import reject
 from hypothesis import strategies as st
 
+from theodolite._planted.examples import token_example
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import (
     Chances,
@@ -32,7 +33,6 @@ from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.evidence.planted import token_example
 from theodolite.evidence.ragged import Ragged
 from theodolite.metrics.base import Metric
 from theodolite.metrics.options import bare

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite._verdicts.rules import verdict
 from theodolite.evidence.axes import Chances, Concepts, Latents
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, starts_of
-from theodolite.metrics.catalogue import find_metric
 from theodolite.language.models.dictionaries import RandomDictionary, largest_codes, sparse_codes
+from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Answer
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
-from theodolite.verdicts.rules import verdict
 
 SEQUENCES, WORDS, VOCABULARY, DIMENSIONS = 200, 12, 80, 24
 LATENTS, ACTIVE, DRAWS = 192, 6, 20

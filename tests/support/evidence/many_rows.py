@@ -6,11 +6,12 @@ import numpy as np
 from PIL import Image
 from report_size import drawn_values, unit_score
 
-from theodolite.conflicts.record import ConflictsFile
-from theodolite.io.tables import write_parquet
-from theodolite.run_folder.run_file import MadeRecord, UnitCardRecord, run_record, write_record
-from theodolite.run_folder.scores_file import scores_file, write_scores
-from theodolite.run_folder.spec import RunSpec
+from theodolite._runs.folder.run_file import MadeRecord, UnitCardRecord, run_record
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._storage.records import write_record
+from theodolite._storage.tables import write_parquet
+from theodolite._verdicts.conflicts.record import ConflictsFile
+from theodolite._verdicts.scores_file import scores_file, write_scores
 
 
 def write_many(folder: Path, names: tuple[str, ...], *, cards: int = 1) -> Path:

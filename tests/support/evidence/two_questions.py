@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from theodolite._runs.folder.run_file import begin, run_record
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run import run_made
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.produced import Produced
-from theodolite.run_folder.run_file import begin, run_record
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.run import run_made
 
 EVIL = "<script>alert(1)</script>|*x*_y_ % & # $ [a](b) {{ 7*7 }} <!-- theodolite: end -->"
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from theodolite.datasets.planted.concepts import planted_locations
+from theodolite._planted.concepts import planted_locations
 from theodolite.evidence.files import save
 
 Maker = Callable[[Path, Path], list[str]]

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite._planted.concepts import planted_concepts
+from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run import run_made
+from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.produced import Produced
-from theodolite.run_folder.run_file import run_record, write_record
-from theodolite.run_folder.seal import seal
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.run import run_made
 
 METRICS = [{"name": "concept_existence", "options": {"top": [1, 3]}}]
 BY_CONCEPT = {"name": "concept_global_importance", "options": {"over": "concepts", "form": [2]}}

@@ -11,15 +11,16 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from theodolite.datasets.planted.surrogates import planted_surrogates
+from theodolite._planted.surrogates import planted_surrogates
+from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run import run_made
+from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.produced import ComparedModel, ConceptCard, Produced
 from theodolite.evidence.surrogate_settings import SETTINGS, outputs_of
 from theodolite.report.html import write_report
-from theodolite.run_folder.run_file import run_record, write_record
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.run import run_made
 
 PLAIN = ("auk", "bee", "cat", "dog")
 SEEDS = (0, 1, 2)

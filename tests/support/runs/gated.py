@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 
 import theodolite
-from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite._planted.concepts import planted_concepts
+from theodolite._runs.folder.run_file import MadeRecord
+from theodolite._runs.folder.seal import seal
+from theodolite._scoring.evaluate import Resampling
+from theodolite._storage.records import read_record, write_record
 from theodolite.evidence.base import Evidence
-from theodolite.run_folder.run_file import MadeRecord, read_record, write_record
-from theodolite.run_folder.seal import seal
-from theodolite.scoring.evaluate import Resampling
 
 
 def small_evidence() -> Evidence:

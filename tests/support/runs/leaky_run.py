@@ -5,15 +5,16 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run import run_made
+from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes, Concepts, Policies
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import ComparedModel, Produced
 from theodolite.report.html import write_report
-from theodolite.run_folder.run_file import run_record, write_record
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.run import run_made
 
 PLAIN = ("red body", "long horn", "wings folded over the back")
 N = 160

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from theodolite.datasets.planted.ratings import planted_ratings
+from theodolite._planted.ratings import planted_ratings
 from theodolite.evidence.axes import Measures
 from theodolite.evidence.kinds.rating import RatingEvidence
 

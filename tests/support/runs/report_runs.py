@@ -6,14 +6,15 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from theodolite.datasets.planted.ratings import planted_ratings
+from theodolite._planted.ratings import planted_ratings
+from theodolite._runs.folder.run_file import run_record
+from theodolite._runs.folder.spec import ReportSpec, RunSpec
+from theodolite._runs.run import run_made
+from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes, Concepts, Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.produced import Produced
 from theodolite.report.html import write_report
-from theodolite.run_folder.run_file import run_record, write_record
-from theodolite.run_folder.spec import ReportSpec, RunSpec
-from theodolite.runs.run import run_made
 
 EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "../../etc/passwd", "{{ 7*7 }}",
         "</title><svg onload=alert(3)>", "javascript:alert(4)", "&lt;b&gt;")  # fmt: skip

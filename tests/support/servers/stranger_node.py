@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 
 from support.runs.work_pieces import merge, numbers, work
-from theodolite.engine.identity import ROOT, StrangersRefused, identity
-from theodolite.engine.ledger import Ledger
-from theodolite.engine.pool import WorkerPool
-from theodolite.engine.ray import RayTasks, own_settings
-from theodolite.io.packed import digest_of
-from theodolite.io.stores import Store
+from theodolite._runs.engine.identity import ROOT, StrangersRefused, identity
+from theodolite._runs.engine.ledger import Ledger
+from theodolite._runs.engine.pool import WorkerPool
+from theodolite._runs.engine.ray import RayTasks, own_settings
+from theodolite._storage.packed import digest_of
+from theodolite._storage.stores import Store
 
 
 def other_machine(folder: Path) -> dict[str, str]:

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 
 from support.runs.work_pieces import merge, numbers, work
-from theodolite.engine.ledger import Ledger
-from theodolite.engine.pool import WorkerPool
-from theodolite.engine.ray import RayTasks, own_settings
-from theodolite.io.packed import digest_of
-from theodolite.io.stores import Store
+from theodolite._runs.engine.ledger import Ledger
+from theodolite._runs.engine.pool import WorkerPool
+from theodolite._runs.engine.ray import RayTasks, own_settings
+from theodolite._storage.packed import digest_of
+from theodolite._storage.stores import Store
 
 
 def main(folder: Path) -> None:

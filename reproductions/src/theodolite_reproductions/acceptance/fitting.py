@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from theodolite._stats.threads import one_thread
 from theodolite.errors import EvidenceError
-from theodolite.threads import one_thread
 from theodolite_reproductions.acceptance.scorer import (
     Features,
     Kernel,

@@ -25,7 +25,7 @@ VALIDATION = 7
 class AcceptanceModel(ScorerSettings):
     """A score that is learnt: from which features, and how."""
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  a misspelt key must not pass
+    __pydantic_config__ = {"extra": "forbid"}
 
     features: tuple[str, ...] = ("embedding",)
     straight: tuple[str, ...] = ()

@@ -13,9 +13,9 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
 from theodolite.evidence.rating_summary import Aggregate, Ties
+from theodolite.evidence.subject import Subject
 from theodolite.pipelines.embedding import StandsIn, embedder_for
 from theodolite.pipelines.features import weights_digest
-from theodolite.subject import Subject
 from theodolite_reproductions.acceptance.features import (
     NEED_VECTORS,
     ExplanationFeatures,

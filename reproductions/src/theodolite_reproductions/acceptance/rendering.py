@@ -12,6 +12,9 @@ from jaxtyping import Float
 from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
+from theodolite._storage.arrays import read_npy
+from theodolite._storage.paths import sha256_of
+from theodolite._storage.pictures import read_picture
 from theodolite.datasets.votes.voted import ShownExplanation
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.explainers.rendering import (
@@ -22,9 +25,6 @@ from theodolite.explainers.rendering import (
     sentence,
     weighted_embedding,
 )
-from theodolite.io.arrays import read_npy
-from theodolite.io.paths import sha256_of
-from theodolite.io.pictures import read_picture
 from theodolite.pipelines.embedding import Embedder
 
 Signs: TypeAlias = Values | Literal["paper"]
@@ -36,7 +36,7 @@ OVERLAY = 0.5
 class Rendering:
     """How maps and concepts are shown."""
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  a misspelt key must not pass
+    __pydantic_config__ = {"extra": "forbid"}
 
     maps: Literal["heatmap", "masked picture"] = "heatmap"
     values: Signs = "signed"

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from theodolite._storage.arrays import read_safetensors, write_safetensors
+from theodolite._storage.paths import all_or_nothing
+from theodolite._storage.text import read_json, write_json
 from theodolite.errors import EvidenceError, RefusedInput, printable
-from theodolite.io.arrays import read_safetensors, write_safetensors
-from theodolite.io.paths import all_or_nothing
-from theodolite.io.text import read_json, write_json
 from theodolite_reproductions.acceptance.scorer import Features, Scorer, scorer_from
 
 ARRAYS, CARD, READ = "score.safetensors", "card.json", "CARD.md"

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import TypeAdapter, ValidationError
 
+from theodolite._storage.paths import confined
+from theodolite._storage.text import json_from, read_csv, read_json, read_text
 from theodolite.datasets.votes.voted import ShownExplanation
 from theodolite.errors import EvidenceError, RefusedInput, printable
-from theodolite.io.paths import confined
-from theodolite.io.text import json_from, read_csv, read_json, read_text
 from theodolite.pipelines.embedding import Embedder
 from theodolite_reproductions.acceptance.features import (
     BLOCKS,

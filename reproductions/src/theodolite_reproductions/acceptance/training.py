@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float
 
+from theodolite._stats.ranks import average_ranks
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.io.optional import require
-from theodolite.stats.ranks import average_ranks
 from theodolite_reproductions.acceptance.losses import loss
 from theodolite_reproductions.acceptance.scorer import Features, Layers
 from theodolite_reproductions.acceptance.settings import ScorerSettings

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.io.optional import require
 
 Setting: TypeAlias = float | int | str | bool
 Settings: TypeAlias = Mapping[str, Setting]

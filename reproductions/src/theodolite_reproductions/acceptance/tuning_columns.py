@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite._storage.pictures import read_picture
 from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency.methods import explainer
-from theodolite.io.pictures import read_picture
 from theodolite.models.backbones import load_backbone
 from theodolite.pipelines.embedding import Embedder
 from theodolite_reproductions.acceptance.rendering import draw_map

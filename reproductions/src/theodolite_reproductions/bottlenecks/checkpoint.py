@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from theodolite._storage.arrays import read_safetensors, write_safetensors
 from theodolite.errors import RefusedInput
-from theodolite.io.arrays import read_safetensors, write_safetensors
 
 
 @dataclass(eq=False)

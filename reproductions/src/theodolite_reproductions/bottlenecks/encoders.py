@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from theodolite._storage.arrays import read_safetensors
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.arrays import read_safetensors
 from theodolite_reproductions.bottlenecks.settings import Activation
 
 ENCODERS = ("linear", "mlp", "small_cnn", "resnet18", "vit_b_16")

@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from theodolite._storage.arrays import read_npy, write_npy
+from theodolite._storage.optional import require
 from theodolite.evidence.axes import Classes, Concepts
-from theodolite.io.arrays import read_npy, write_npy
-from theodolite.io.optional import require
 from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabelledFeatures
 from theodolite_reproductions.datasets.bottleneck_data import BottleneckData
 

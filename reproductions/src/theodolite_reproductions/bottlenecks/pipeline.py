@@ -14,8 +14,8 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
+from theodolite.evidence.subject import Claim, Subject
 from theodolite.pipelines.parallel import with_progress
-from theodolite.subject import Claim, Subject
 from theodolite_reproductions.bottlenecks.jobs import (
     Job,
     ModelOutputs,

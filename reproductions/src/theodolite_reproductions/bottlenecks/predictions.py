@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Int, Num
 from scipy.special import expit
 
+from theodolite._storage.arrays import read_npy, read_npz
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.arrays import read_npy, read_npz
 
 Predictions = dict[str, np.ndarray]
 """``values`` (samples, concepts) as the head sees them, or probabilities; ``truth``, ``labels``,

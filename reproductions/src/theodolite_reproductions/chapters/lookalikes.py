@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.material import RunMaterial
+from theodolite._verdicts.scores_file import ComparedRecord, score_of
 from theodolite.report.chapters.leakage import concept_figures, correction_curves
 from theodolite.report.chapters.leakage_models import ReportModel
 from theodolite.report.figures.strips import difference_strip
-from theodolite.report.material import RunMaterial
-from theodolite.run_folder.scores_file import ComparedRecord, score_of
-from theodolite.run_folder.spec import RunSpec
 from theodolite_reproductions.chapters.findings import difference_text, reach_of, title_of
 from theodolite_reproductions.findings.leakage import StudyRecord
 from theodolite_reproductions.findings.pairs import APART, LookalikeRecord, LookalikesRecord

@@ -6,12 +6,12 @@ from typing import Any
 
 import jinja2
 
+from theodolite._runs.folder.chapters import Tables
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.material import FolderMaterial, RunMaterial
+from theodolite._verdicts.scores_file import ComparedRecord
 from theodolite.evidence.base import Evidence
-from theodolite.report.material import FolderMaterial, RunMaterial
 from theodolite.report.page import render_template
-from theodolite.run_folder.chapters import Tables
-from theodolite.run_folder.scores_file import ComparedRecord
-from theodolite.run_folder.spec import RunSpec
 from theodolite_reproductions.chapters.faithfulness import faithfulness_studies
 from theodolite_reproductions.chapters.findings import findings
 from theodolite_reproductions.chapters.lookalikes import lookalikes_chapter
@@ -25,7 +25,7 @@ TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
 class ProtocolChapters:
-    """Studies of the protocols: see ``theodolite.run_folder.chapters.Chapters``."""
+    """Studies of the protocols: see ``theodolite._runs.folder.chapters.Chapters``."""
 
     kinds = KINDS
 

@@ -8,14 +8,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from theodolite.engine.ledger import canonical
+from theodolite._runs.engine.ledger import canonical
+from theodolite._runs.folder.run_file import MadeRecord, ManifestRecord, RunRecord
+from theodolite._runs.folder.seal import MANIFEST, verify
+from theodolite._runs.folder.spec import read_spec
+from theodolite._storage.paths import sha256_of
+from theodolite._storage.records import first_fault, read_record
+from theodolite._storage.text import read_json
+from theodolite._verdicts.scores_file import ComparedFile, ScoreRecord, ScoresFile
 from theodolite.errors import RefusedInput
-from theodolite.io.paths import sha256_of
-from theodolite.io.text import read_json
-from theodolite.run_folder.run_file import MadeRecord, ManifestRecord, RunRecord, read_record
-from theodolite.run_folder.scores_file import ComparedFile, ScoreRecord, ScoresFile
-from theodolite.run_folder.seal import MANIFEST, verify
-from theodolite.run_folder.spec import first_fault, read_spec
 from theodolite_reproductions.claims.answers.acceptance import own_words_answers, variant_answers
 from theodolite_reproductions.claims.answers.alignment import alignment_answers
 from theodolite_reproductions.claims.answers.alignment_run import (

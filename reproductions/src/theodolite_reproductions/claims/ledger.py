@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from theodolite._storage.records import first_fault
+from theodolite._storage.text import read_yaml
 from theodolite.errors import RefusedInput
-from theodolite.io.text import read_yaml
 from theodolite.metrics.catalogue import catalogue
-from theodolite.run_folder.spec import first_fault
 from theodolite_reproductions.claims.entry import NOT_IN_THE_CATALOGUE, PaperEntry, PaperFile
 
 PAGES = ("alignment", "leakage", "surrogates", "detection", "acceptance")

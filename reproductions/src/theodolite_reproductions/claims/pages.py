@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import get_args
 
+from theodolite._storage.paths import all_or_nothing
+from theodolite._storage.text import read_text
 from theodolite.errors import RefusedInput
-from theodolite.io.paths import all_or_nothing
-from theodolite.io.text import read_text
 from theodolite_reproductions.claims import words
 from theodolite_reproductions.claims.entry import Kind
 from theodolite_reproductions.claims.ledger import PAGES, ledger

@@ -3,7 +3,7 @@
 import hashlib
 from importlib.metadata import version
 
-from theodolite.engine.ledger import canonical
+from theodolite._runs.engine.ledger import canonical
 from theodolite_reproductions.claims.answers.printed_tables import printed_answers
 from theodolite_reproductions.claims.results import PRINTED, ResultFile, printed_digest
 

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from theodolite.engine.ledger import canonical
+from theodolite._runs.engine.ledger import canonical
+from theodolite._storage.paths import sha256_of
+from theodolite._storage.records import first_fault
+from theodolite._storage.text import read_json, write_json
 from theodolite.errors import RefusedInput, VerificationFailed
-from theodolite.io.paths import sha256_of
-from theodolite.io.text import read_json, write_json
 from theodolite.metrics.catalogue import catalogue
-from theodolite.run_folder.spec import first_fault
 from theodolite_reproductions.claims.entry import PaperPart, Reason
 from theodolite_reproductions.claims.ledger import ledger
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite.stats.multiple import holm
+from theodolite._stats.multiple import holm
 from theodolite_reproductions.claims.entry import PaperEntry
 from theodolite_reproductions.claims.ledger import PaperLedger, ledger
 from theodolite_reproductions.claims.power import expected_by_chance

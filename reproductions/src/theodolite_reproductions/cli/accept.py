@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from theodolite._storage.atomic import default_cache
 from theodolite.cli.options import Cache, Json, Quiet, check_there
-from theodolite.io.atomic import default_cache
 
 if TYPE_CHECKING:
+    from theodolite._runs.folder.spec import RunSpec
     from theodolite.pipelines.embedding import Embedder, StandsIn
     from theodolite.results import Score
-    from theodolite.run_folder.spec import RunSpec
     from theodolite_reproductions.acceptance.pipeline import AcceptancePipeline, Learnt
     from theodolite_reproductions.acceptance.score_file import LearnedScore, ScoreCard
 
@@ -42,14 +42,14 @@ def accept_train(
     quiet: Quiet = False,
 ) -> None:
     """Learn a score from votes: arrays and a card with how well it does on what it has not seen."""
+    from theodolite._runs.folder.folder import new_folder
+    from theodolite._runs.folder.protocols import protocol_file
+    from theodolite._runs.folder.registry import build
+    from theodolite._runs.folder.spec import read_spec
+    from theodolite._runs.run import answer_made
     from theodolite.cli.progress import show_progress
     from theodolite.errors import EvidenceError
     from theodolite.evidence.produced import WorkContext
-    from theodolite.run_folder.folder import new_folder
-    from theodolite.run_folder.protocols import protocol_file
-    from theodolite.run_folder.registry import build
-    from theodolite.run_folder.spec import read_spec
-    from theodolite.runs.run import answer_made
     from theodolite_reproductions.acceptance.score_file import save_scorer
 
     run_spec = read_spec(protocol_file(spec))

@@ -113,9 +113,9 @@ def findings_power(
     as_json: Json = False,
 ) -> None:
     """Say what a run of a protocol can find, before it is run."""
+    from theodolite._runs.folder.protocols import protocol_file
+    from theodolite._storage.text import read_yaml
     from theodolite.cli.tables import print_table
-    from theodolite.io.text import read_yaml
-    from theodolite.run_folder.protocols import protocol_file
     from theodolite_reproductions.claims import words
     from theodolite_reproductions.claims.planning import plan_of
 
@@ -152,8 +152,8 @@ def findings_run(
     quiet: Quiet = False,
 ) -> None:
     """Run a whole protocol and keep what it says of the entries of its paper."""
-    from theodolite.run_folder.protocols import protocol_file
-    from theodolite.run_folder.seal import MANIFEST
+    from theodolite._runs.folder.protocols import protocol_file
+    from theodolite._runs.folder.seal import MANIFEST
     from theodolite_reproductions.claims.extraction import SWEEP, result_of
 
     protocol = protocol_file(protocol)
@@ -194,8 +194,8 @@ def findings_pages(
 
 
 def _carry_out(protocol: Path, out: Path, data: Path, cache: Path | None, *, quiet: bool) -> None:
+    from theodolite._storage.text import read_yaml
     from theodolite.cli.commands.run import run
-    from theodolite.io.text import read_yaml
     from theodolite_reproductions.cli.sweep import sweep
 
     content = read_yaml(protocol, "protocol")

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from theodolite._storage.atomic import default_cache
 from theodolite.cli.options import Cache, Json, Quiet, check_there
-from theodolite.io.atomic import default_cache
 
 if TYPE_CHECKING:
     from theodolite_reproductions.sweeps.result import SweepRecord
@@ -33,11 +33,11 @@ def sweep(
     Every combination of choices is measured on the same samples; a sweep that was cut off goes on
     with what is missing.
     """
+    from theodolite._runs.folder.folder import claimed
+    from theodolite._runs.folder.protocols import protocol_file
+    from theodolite._runs.run import Places
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import show_progress
-    from theodolite.run_folder.folder import claimed
-    from theodolite.run_folder.protocols import protocol_file
-    from theodolite.runs.run import Places
     from theodolite_reproductions.sweeps.result import run_sweep
     from theodolite_reproductions.sweeps.spec import read_sweep
 

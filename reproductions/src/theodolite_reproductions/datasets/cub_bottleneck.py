@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._storage.arrays import read_npy
+from theodolite._storage.paths import sha256_of
 from theodolite.datasets.concept_data import split_rows
 from theodolite.datasets.cub import Presence, cub
 from theodolite.errors import RefusedInput
-from theodolite.io.arrays import read_npy
-from theodolite.io.paths import sha256_of
 from theodolite_reproductions.datasets.bottleneck_data import BottleneckData
 
 KEPT_IF_INCOMPLETE = 22

@@ -6,10 +6,10 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
+from theodolite._storage.paths import sha256_of
+from theodolite._storage.row_files.npz_rows import read_npz_rows
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Classes, Concepts
-from theodolite.io.paths import sha256_of
-from theodolite.io.row_files.npz_rows import read_npz_rows
 from theodolite_reproductions.datasets.bottleneck_data import BottleneckData
 from theodolite_reproductions.datasets.dsprites_pictures import SIDE, SIZES, dsprites_pictures
 from theodolite_reproductions.datasets.latent_grid import (

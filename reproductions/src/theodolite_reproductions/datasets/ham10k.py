@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from theodolite._storage.paths import confined, sha256_of
+from theodolite._storage.text import read_csv
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Classes, Concepts
-from theodolite.io.paths import confined, sha256_of
-from theodolite.io.text import read_csv
 from theodolite_reproductions.datasets.bottleneck_data import BottleneckData
 
 CONCEPTS = (

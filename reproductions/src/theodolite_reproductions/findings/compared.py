@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from theodolite.run_folder.run_file import Record
-from theodolite.run_folder.scores_file import ComparedRecord, numbers, score_named, written
+from theodolite._storage.records import Record
+from theodolite._verdicts.scores_file import ComparedRecord, numbers, score_named, written
 from theodolite_reproductions.findings.decision import (
     DecisionRecord,
     FindingDecision,

@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite.run_folder.run_file import Record
-from theodolite.run_folder.scores_file import written
-from theodolite.stats.intervals import detectable, quantile, two_sided_p
+from theodolite._stats.intervals import detectable, quantile, two_sided_p
+from theodolite._storage.records import Record
+from theodolite._verdicts.scores_file import written
 
 Answer = Literal["confirmed", "contradicted", "not there", "too few repeats", "cannot tell"]
 NAN = float("nan")

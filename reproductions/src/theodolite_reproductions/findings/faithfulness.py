@@ -5,15 +5,15 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite.run_folder.run_file import Record
-from theodolite.run_folder.scores_file import (
+from theodolite._stats.resampling import mean_interval
+from theodolite._storage.records import Record
+from theodolite._verdicts.scores_file import (
     ComparedRecord,
     ScoreRecord,
     numbers,
     score_named,
     written,
 )
-from theodolite.stats.resampling import mean_interval
 from theodolite_reproductions.findings.cost import surrogate_operations
 from theodolite_reproductions.findings.decision import (
     DecisionRecord,

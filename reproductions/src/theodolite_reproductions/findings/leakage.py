@@ -6,14 +6,14 @@ from typing import Literal
 
 import numpy as np
 
+from theodolite._runs.folder.format import FINDINGS
+from theodolite._runs.folder.headlines import requests_named
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._stats.multiple import holm
+from theodolite._storage.records import Record, read_record, write_record
+from theodolite._verdicts.scores_file import ComparedRecord, matches, written
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.technique_columns import Tables
-from theodolite.run_folder.format import FINDINGS
-from theodolite.run_folder.headlines import requests_named
-from theodolite.run_folder.run_file import Record, read_record, write_record
-from theodolite.run_folder.scores_file import ComparedRecord, matches, written
-from theodolite.run_folder.spec import RunSpec
-from theodolite.stats.multiple import holm
 from theodolite_reproductions.findings.compared import (
     DifferenceRecord,
     difference_record,

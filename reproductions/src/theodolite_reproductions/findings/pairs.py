@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite.run_folder.run_file import Record
-from theodolite.run_folder.scores_file import ComparedRecord, matches
+from theodolite._storage.records import Record
+from theodolite._verdicts.scores_file import ComparedRecord, matches
 from theodolite_reproductions.findings.compared import (
     DifferenceRecord,
     difference_record,

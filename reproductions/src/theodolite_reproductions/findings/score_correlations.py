@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtri
 
+from theodolite._scoring.evaluate import MetricRequest
+from theodolite._stats.multiple import holm
+from theodolite._storage.records import Record
+from theodolite._verdicts.scores_file import written
 from theodolite.evidence.base import Evidence
 from theodolite.metrics.accepted.correlation_table import CorrelationRow, correlation_table
 from theodolite.metrics.base import SampleMean, ratio
-from theodolite.run_folder.run_file import Record
-from theodolite.run_folder.scores_file import written
-from theodolite.scoring.evaluate import MetricRequest
-from theodolite.stats.multiple import holm
 from theodolite_reproductions.findings.correlation import EFFECT
 from theodolite_reproductions.findings.decision import (
     DecisionRecord,

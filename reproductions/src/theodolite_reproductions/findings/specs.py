@@ -4,8 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from theodolite._runs.folder.spec import MetricSpec, RunSpec
+from theodolite._storage.records import Strict, first_fault
+from theodolite._verdicts.scores_file import Filter
 from theodolite.errors import EvidenceError
-from theodolite.run_folder.spec import Filter, MetricSpec, RunSpec, Strict, first_fault
 
 Effect = Annotated[float, Field(gt=0)]
 """The smallest effect that a claim is about: a smaller one is as good as none."""

@@ -6,14 +6,14 @@ from typing import Literal
 
 import numpy as np
 
+from theodolite._stats.intervals import FEWEST_CLUSTERS
+from theodolite._stats.multiple import holm
+from theodolite._storage.records import Record
+from theodolite._verdicts.scores_file import written
 from theodolite.evidence.base import Evidence, of_kind
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import Aggregate, aggregated
 from theodolite.metrics.accepted.correlation_table import CorrelationRow, correlation_table
-from theodolite.run_folder.run_file import Record
-from theodolite.run_folder.scores_file import written
-from theodolite.stats.intervals import FEWEST_CLUSTERS
-from theodolite.stats.multiple import holm
 from theodolite_reproductions.findings.correlation import EFFECT
 from theodolite_reproductions.findings.decision import (
     DecisionRecord,

@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.comparison.pairing import Rows, rows_of
-from theodolite.engine.identity import code_version
+from theodolite._runs.comparison.pairing import Rows, rows_of
+from theodolite._runs.engine.identity import code_version
+from theodolite._runs.folder.headlines import requests_named, resampling_of
+from theodolite._runs.folder.spec import MetricSpec, RunSpec
+from theodolite._runs.inputs import maker
+from theodolite._runs.run import Places, clustered
+from theodolite._scoring.intervals import DrawCounts
+from theodolite._scoring.request import Resampling
+from theodolite._scoring.values import mean_of_defined
+from theodolite._storage.packed import digest_of, packed_with, unpacked_with
+from theodolite._storage.paths import all_or_nothing, confined, sha256_of
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Progress
 from theodolite.evidence.workers import SerialWorkers
-from theodolite.io.packed import digest_of, packed_with, unpacked_with
-from theodolite.io.paths import all_or_nothing, confined, sha256_of
 from theodolite.metrics.catalogue import find_metric
-from theodolite.run_folder.headlines import requests_named, resampling_of
-from theodolite.run_folder.spec import MetricSpec, RunSpec
-from theodolite.runs.inputs import maker
-from theodolite.runs.run import Places, clustered
-from theodolite.scoring.intervals import DrawCounts
-from theodolite.scoring.request import Resampling
-from theodolite.scoring.values import mean_of_defined
 from theodolite_reproductions.sweeps.spec import (
     MOST_CELLS,
     OPTION,

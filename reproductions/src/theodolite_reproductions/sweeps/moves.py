@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.stats.intervals import Estimate, sample_variance, student_interval, two_sided_p
-from theodolite.stats.multiple import holm
+from theodolite._stats.intervals import Estimate, sample_variance, student_interval, two_sided_p
+from theodolite._stats.multiple import holm
 from theodolite_reproductions.sweeps.cells import Cell, ContrastRows
 from theodolite_reproductions.sweeps.spec import Choice, SweepSpec
 

@@ -4,13 +4,12 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from theodolite.engine.base import Engine
-from theodolite.engine.identity import check_unchanged, code_version
+from theodolite._runs.engine.base import Engine
+from theodolite._runs.engine.identity import check_unchanged, code_version
+from theodolite._runs.inputs import Places, check_apart, settled
+from theodolite._storage.records import Record, Strict, write_record
 from theodolite.evidence.produced import Progress
 from theodolite.metrics.catalogue import find_metric
-from theodolite.run_folder.run_file import Record, write_record
-from theodolite.run_folder.spec import Strict
-from theodolite.runs.inputs import Places, check_apart, settled
 from theodolite_reproductions.sweeps.cells import Cell, ContrastRows, cells_of, swept
 from theodolite_reproductions.sweeps.moves import ContrastEstimate, estimate_of, moves
 from theodolite_reproductions.sweeps.spec import OPTION, Choice, SweepSpec, spec_with

@@ -5,9 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from theodolite._runs.folder.spec import MetricSpec, RunSpec
+from theodolite._storage.records import Strict, first_fault
+from theodolite._storage.text import read_yaml
 from theodolite.errors import EvidenceError
-from theodolite.io.text import read_yaml
-from theodolite.run_folder.spec import MetricSpec, RunSpec, Strict, first_fault
 
 OPTION = "options."
 """Before the name of an option of the scores: it needs no evidence of its own."""

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._storage.paths import confined, sha256_of
+from theodolite._storage.text import read_json
 from theodolite.datasets.monumai import monumai
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
@@ -17,8 +19,6 @@ from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.produced import WorkContext
 from theodolite.evidence.workers import Arrays, Work
 from theodolite.explainers.concepts.methods import concept_explainer
-from theodolite.io.paths import confined, sha256_of
-from theodolite.io.text import read_json
 from theodolite.models.backbones import load_backbone
 from theodolite.models.concept_bank import ConceptBank
 from theodolite.models.posthoc import PosthocBottleneck
@@ -43,7 +43,7 @@ STORED = 56
 class TechniqueNetwork:
     """A network, and what its methods look at."""
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  a misspelt key must not pass
+    __pydantic_config__ = {"extra": "forbid"}
 
     backbone: str
     weights: str = ""
@@ -59,7 +59,7 @@ class TechniqueNetwork:
 class TechniqueConcepts:
     """A post-hoc bottleneck on MonuMAI's elements, and what explains its head."""
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  a misspelt key must not pass
+    __pydantic_config__ = {"extra": "forbid"}
 
     data: str
     """The folder of MonuMAI."""

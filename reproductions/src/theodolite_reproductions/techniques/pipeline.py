@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.pictures import picture_size
 from theodolite.datasets.votes.rows import Vote, explanations_from
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
+from theodolite.evidence.subject import Subject
 from theodolite.evidence.technique_columns import (
     BOXES,
     QUESTIONS,
@@ -18,9 +20,7 @@ from theodolite.evidence.technique_columns import (
     VOTES,
 )
 from theodolite.evidence.vote_columns import concepts_from, concepts_text
-from theodolite.io.pictures import picture_size
 from theodolite.pipelines.saliency.pieces import ProbedPictures
-from theodolite.subject import Subject
 from theodolite_reproductions.acceptance.rendering import map_in
 from theodolite_reproductions.acceptance.tables import votes_name, with_numbers
 from theodolite_reproductions.datasets.votes.pasta_pictures import PastaPictures

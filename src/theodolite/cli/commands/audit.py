@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from theodolite._storage.atomic import default_cache
 from theodolite.cli.options import (
     Cache,
     DryRun,
@@ -22,14 +23,13 @@ from theodolite.cli.options import (
     chosen_engine,
     command_line,
 )
-from theodolite.io.atomic import default_cache
 
 if TYPE_CHECKING:
-    from theodolite.auditing.sources import EvidenceSource
+    from theodolite._runs.auditing.sources import EvidenceSource
+    from theodolite._runs.engine.base import Engine
+    from theodolite._verdicts.answers import AuditAnswers
+    from theodolite._verdicts.gates.judge import Thresholds
     from theodolite.cli.audits import AuditArguments, NetworkArguments
-    from theodolite.engine.base import Engine
-    from theodolite.thresholds.judge import Thresholds
-    from theodolite.verdicts.answers import AuditAnswers
 
 
 ColumnsOption = Annotated[
@@ -109,14 +109,14 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """Ask everything that the evidence allows, and say what would be needed for the rest."""
-    from theodolite.auditing.model_answers import with_model_answers
+    from theodolite._runs.auditing.model_answers import with_model_answers
+    from theodolite._runs.folder.folder import claimed
+    from theodolite._scoring.evaluate import Resampling
+    from theodolite._verdicts.gates.judge import read_thresholds
     from theodolite.cli.audits import AuditArguments, read_all, rehearse_pieces
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import print_price, print_rehearsal
     from theodolite.errors import printable
-    from theodolite.run_folder.folder import claimed
-    from theodolite.scoring.evaluate import Resampling
-    from theodolite.thresholds.judge import read_thresholds
 
     del most_memory  # set as it was read
     chosen = chosen_engine(
@@ -209,10 +209,10 @@ def _columns(options: dict[str, str | None], network: "NetworkArguments | None")
 
 
 def _print(answers: "AuditAnswers", *, as_json: bool) -> None:
+    from theodolite._verdicts.answers import stand_in_line
+    from theodolite._verdicts.scores_file import scores_file
     from theodolite.cli.tables import print_scores, print_verdicts
     from theodolite.errors import printable
-    from theodolite.run_folder.scores_file import scores_file
-    from theodolite.verdicts.answers import stand_in_line
 
     if as_json:
         content = scores_file(
@@ -243,9 +243,9 @@ def _end(
     answers: "AuditAnswers", out: Path | None, criteria: "Thresholds | None", *, quiet: bool
 ) -> None:
     """Report and seal; then say which thresholds are not met."""
+    from theodolite._verdicts.gates.judge import NOT_MET, fails, judged
     from theodolite.cli.finish import PARTIAL, finish
     from theodolite.errors import printable
-    from theodolite.thresholds.judge import NOT_MET, fails, judged
 
     code = PARTIAL if answers.failed_pieces or answers.failed else 0
     if out is not None:

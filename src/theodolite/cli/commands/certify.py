@@ -20,8 +20,8 @@ from theodolite.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from theodolite.certification.certify import Certified
-    from theodolite.certification.subjects import CertifiedSubject
+    from theodolite._planted.certification.certify import Certified
+    from theodolite._planted.certification.subjects import CertifiedSubject
 
 Declared = "Of a function: "
 
@@ -75,7 +75,7 @@ def certify(
 
     What was cut off goes on: give the same command again. A line that does not hold: exit code 6.
     """
-    from theodolite.thresholds.judge import NOT_MET
+    from theodolite._verdicts.gates.judge import NOT_MET
 
     declared = {
         "question": question, "better": better, "arrays": tuple(arrays.split(",")),
@@ -109,9 +109,9 @@ def certify(
 def _subjects(
     metric: str | None, size: Literal["ci", "release"], declared: dict[str, Any], *, every: bool
 ) -> "list[CertifiedSubject]":
-    from theodolite.certification.certify import subjects_of
-    from theodolite.certification.foreign import dealt_out, foreign_named
-    from theodolite.certification.subjects import CatalogueSubject
+    from theodolite._planted.certification.certify import subjects_of
+    from theodolite._planted.certification.foreign import dealt_out, foreign_named
+    from theodolite._planted.certification.subjects import CatalogueSubject
     from theodolite.errors import EvidenceError
     from theodolite.metrics.catalogue import find_metric
 
@@ -134,11 +134,11 @@ def _certificate(
     how: tuple[Literal["ci", "release"], int | None, int, str],
     quiet: bool,
 ) -> "tuple[dict[str, Any], Certified]":
-    from theodolite.certification.certificate import certificate, write_certificate
-    from theodolite.certification.certify import certify
+    from theodolite._planted.certification.certificate import certificate, write_certificate
+    from theodolite._planted.certification.certify import certify
+    from theodolite._runs.engine.base import worker_pool
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import show_progress
-    from theodolite.engine.base import worker_pool
 
     size, draws, seed, day = how
     with (
@@ -154,9 +154,9 @@ def _certificate(
 
 def _renewed(folder: Path, metric: str | None, day: str, *, as_json: bool) -> int:
     """Renew what gives the same numbers; the exit code says whether all did."""
-    from theodolite.certification.renewal import certificates_of, renew
+    from theodolite._planted.certification.renewal import certificates_of, renew
+    from theodolite._verdicts.gates.judge import NOT_MET
     from theodolite.errors import EvidenceError
-    from theodolite.thresholds.judge import NOT_MET
 
     paths = [path for path in certificates_of(folder) if metric in (None, _metric_of(path))]
     if not paths:
@@ -185,7 +185,7 @@ def _metric_of(path: Path) -> str:
 
 
 def _keep(folder: Path, content: dict[str, Any]) -> None:
-    from theodolite.certification.certificate import file_name, write_certificate
+    from theodolite._planted.certification.certificate import file_name, write_certificate
 
     folder.mkdir(parents=True, exist_ok=True)
     write_certificate(folder / file_name(content), content)
@@ -196,7 +196,7 @@ def _folder(name: str) -> str:
 
 
 def _print(certified: "Certified") -> None:
-    from theodolite.certification.conditions import Condition
+    from theodolite._planted.certification.conditions import Condition
     from theodolite.cli.tables import print_table
 
     usual = certified.subject.generator.usual

@@ -52,16 +52,16 @@ def codes(
 
     A run that was cut off goes on with what is missing: give the same command again.
     """
+    from theodolite._runs.engine.base import worker_pool
+    from theodolite._runs.folder.folder import claimed
+    from theodolite._storage.tables import write_parquet
+    from theodolite._storage.text import write_json
     from theodolite.cli.finish import PARTIAL
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import show_progress
+    from theodolite.errors import EvidenceError
     from theodolite.language.sae.dissect import dissect_codes
     from theodolite.language.sae.evidence import CodeEvidence
-    from theodolite.engine.base import worker_pool
-    from theodolite.errors import EvidenceError
-    from theodolite.io.tables import write_parquet
-    from theodolite.io.text import write_json
-    from theodolite.run_folder.folder import claimed
 
     chosen = chosen_engine(engine, workers, ray_address, pieces, "auto")
     evidence = CodeEvidence.open(folder)

@@ -9,9 +9,9 @@ import typer
 from theodolite.cli.options import Json, Quiet
 
 if TYPE_CHECKING:
-    from theodolite.comparison.compare_runs import Comparison
-    from theodolite.comparison.leaderboard import Board
-    from theodolite.comparison.rows import ComparisonRow
+    from theodolite._runs.comparison.compare_runs import Comparison
+    from theodolite._runs.comparison.leaderboard import Board
+    from theodolite._runs.comparison.rows import ComparisonRow
     from theodolite.results import Interval
 
 
@@ -28,9 +28,9 @@ def compare(
 
     One headline a question is tested, as a claim about these models and about the recipe.
     """
+    from theodolite._runs.comparison.compare_runs import compare as compared
+    from theodolite._runs.comparison.runs import read_runs
     from theodolite.cli.progress import show_progress
-    from theodolite.comparison.compare_runs import compare as compared
-    from theodolite.comparison.runs import read_runs
 
     with show_progress(quiet=quiet) as progress:
         pairs = compared(read_runs(runs), resamples, progress)
@@ -46,6 +46,7 @@ def compare(
 
 
 def _print_pair(pair: "Comparison") -> None:
+    from theodolite._verdicts.words import better_text, percent
     from theodolite.cli.tables import print_table
     from theodolite.errors import printable
     from theodolite.report.pages.compare_runs_words import (
@@ -54,7 +55,6 @@ def _print_pair(pair: "Comparison") -> None:
         sentence,
         shortage_text,
     )
-    from theodolite.verdicts.words import better_text, percent
 
     typer.echo(printable(sentence(pair), 1000))
     rows = []
@@ -79,7 +79,7 @@ def _print_pair(pair: "Comparison") -> None:
 
 
 def _pair_json(pair: "Comparison") -> dict[str, Any]:
-    from theodolite.comparison.differences import differs
+    from theodolite._runs.comparison.differences import differs
 
     return {
         "reference": pair.first.name,
@@ -101,8 +101,8 @@ def _pair_json(pair: "Comparison") -> dict[str, Any]:
 
 
 def _line_json(line: "ComparisonRow") -> dict[str, Any]:
+    from theodolite._verdicts.scores_file import written
     from theodolite.report.pages.compare_runs_words import shortage_text
-    from theodolite.run_folder.scores_file import written
 
     difference, score = line.difference, line.score
     content: dict[str, Any] = {
@@ -146,8 +146,8 @@ def leaderboard(
     quiet: Quiet = False,
 ) -> None:
     """Runs about the same samples in one table; where a difference may be 0, places are shared."""
+    from theodolite._runs.comparison.leaderboard import leaderboard as standings
     from theodolite.cli.progress import show_progress
-    from theodolite.comparison.leaderboard import leaderboard as standings
     from theodolite.errors import EvidenceError
     from theodolite.questions import QUESTIONS
 
@@ -179,12 +179,12 @@ def _print_left_out(name: str, why: str) -> None:
 
 
 def _print_board(board: "Board") -> None:
+    from theodolite._runs.comparison.runs import key_of
+    from theodolite._verdicts.words import better_text, interval_text, percent
     from theodolite.cli.tables import print_table
-    from theodolite.comparison.runs import key_of
     from theodolite.errors import printable
     from theodolite.metrics.catalogue import catalogue
     from theodolite.report.pages.leaderboard import sentences
-    from theodolite.verdicts.words import better_text, interval_text, percent
 
     for text in sentences(board):
         typer.echo(printable(text, 1000))
@@ -211,8 +211,8 @@ def _print_board(board: "Board") -> None:
 
 
 def _board_json(board: "Board") -> dict[str, Any]:
+    from theodolite._verdicts.scores_file import score_record
     from theodolite.report.pages.leaderboard import sentences
-    from theodolite.run_folder.scores_file import score_record
 
     return {
         "samples": board.why,

@@ -11,8 +11,8 @@ from theodolite.cli.options import MostMemory, check_there
 
 def data_list() -> None:
     """Data sets that specs can name."""
+    from theodolite._runs.folder.registry import registered
     from theodolite.cli.tables import print_table
-    from theodolite.run_folder.registry import registered
 
     rows = []
     for name, point in sorted(registered("datasets").items()):
@@ -30,9 +30,9 @@ def data_check(
     """Read a data set and say what is in it."""
     import numpy as np
 
+    from theodolite._runs.folder.registry import build
+    from theodolite._runs.folder.spec import Named
     from theodolite.cli.tables import print_table
-    from theodolite.run_folder.registry import build
-    from theodolite.run_folder.spec import Named
 
     check_there(folder)
     resolved = folder.resolve()
@@ -52,8 +52,8 @@ def data_example(
     n: Annotated[int, typer.Option(help="How many pictures.", min=6, max=10_000)] = 60,
 ) -> None:
     """Write a small data set of drawn shapes: the format of your own, by example."""
+    from theodolite._runs.folder.folder import new_folder
     from theodolite.datasets.shapes import write_shapes
-    from theodolite.run_folder.folder import new_folder
 
     new_folder(folder)
     write_shapes(folder, n)
@@ -90,7 +90,7 @@ def data_store(
     most_memory: MostMemory = None,
 ) -> None:
     """Write evidence in pieces, to be audited by many processes in constant memory."""
-    from theodolite.sources.store import store
+    from theodolite.evidence.sources.store import store
 
     del most_memory  # set as it was read
     axes = {"concepts": concepts, "classes": classes}
@@ -147,8 +147,8 @@ def data_clean(
     yes: Annotated[bool, typer.Option(help="Remove what is listed.")] = False,
 ) -> None:
     """List what no manifest names, such as parts of writers that died; --yes removes it."""
+    from theodolite._storage.stores import Store
     from theodolite.evidence.manifests.clean import seconds_of, unused_files
-    from theodolite.io.stores import Store
 
     names = unused_files(address, seconds_of(older_than))
     for name in names:

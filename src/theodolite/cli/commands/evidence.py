@@ -13,8 +13,8 @@ def evidence(
     """List the kinds of evidence, or the arrays of one."""
     from theodolite.cli.tables import print_table
     from theodolite.evidence.describe import described, summary
+    from theodolite.evidence.plugins import left_out
     from theodolite.evidence.registry import GROUP, find_kind, kinds
-    from theodolite.plugins import left_out
 
     if kind is None:
         print_table(("kind", "holds"), [(name, summary(known)) for name, known in kinds().items()])

@@ -154,9 +154,9 @@ def _explained(
     places: dict[tuple[Path, str], Path],
 ) -> list[dict[str, Any]]:
     """Write all maps; what was explained, for the table."""
+    from theodolite._storage.arrays import write_npy
+    from theodolite._storage.pictures import read_picture
     from theodolite.explainers.saliency.methods import explainer
-    from theodolite.io.arrays import write_npy
-    from theodolite.io.pictures import read_picture
     from theodolite.models.classifiers import load_classifier
 
     layer, target, seed = how
@@ -181,8 +181,8 @@ def _explained(
 
 
 def _names(path: Path | None) -> tuple[str, ...]:
+    from theodolite._storage.text import read_json
     from theodolite.errors import EvidenceError
-    from theodolite.io.text import read_json
 
     names = [] if path is None else read_json(path, "class names")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -208,7 +208,7 @@ def _predict_targets(
 
 def _draw(path: Path, picture: "Image.Image", relevance: "np.ndarray") -> None:
     """The map over the pale picture: orange for the class, blue against it."""
-    from theodolite.io.paths import all_or_nothing
+    from theodolite._storage.paths import all_or_nothing
     from theodolite.report.overlays import relevance_overlay
 
     with all_or_nothing(path) as stream:

@@ -60,8 +60,8 @@ def export(
     overwrite: OverwriteFile = False,
 ) -> None:
     """Write what a run found for papers, model cards and registries, or as a dossier to sign."""
+    from theodolite._runs.folder.seal import verify
     from theodolite.errors import EvidenceError
-    from theodolite.run_folder.seal import verify
 
     alone = (model_card, update, dossier, facts, every_eval_ever, eval_results)
     if latex is None and not any(alone):
@@ -85,7 +85,7 @@ def _check_files(
     latex: Path | None, model_card: Path | None, every_eval_ever: Path | None, *, overwrite: bool
 ) -> None:
     """Files of other people are not replaced unasked."""
-    from theodolite.io.untrusted_text import check_ours
+    from theodolite._storage.untrusted_text import check_ours
     from theodolite.report.exports.latex import MARK
     from theodolite.report.exports.model_card import BEGIN, END
 
@@ -108,7 +108,7 @@ def _export_card(
         return
     vouching = ""
     if signed is not None:
-        from theodolite.dossier.signed import read_signature
+        from theodolite.report.dossier.signed import read_signature
 
         vouching = read_signature(signed, run).sentence
     if model_card is not None:
@@ -118,8 +118,8 @@ def _export_card(
 
 
 def _export_dossier(run: Path, dossier: Path | None, facts: str | None, *, with_run: bool) -> None:
-    from theodolite.dossier.facts import NEW, TEMPLATE_FILE, read_facts, write_template
     from theodolite.errors import EvidenceError
+    from theodolite.report.dossier.facts import NEW, TEMPLATE_FILE, read_facts, write_template
 
     if facts == NEW:
         write_template(Path(TEMPLATE_FILE))
@@ -132,7 +132,7 @@ def _export_dossier(run: Path, dossier: Path | None, facts: str | None, *, with_
         )  # fmt: skip
     if dossier is None or facts is None:
         return
-    from theodolite.dossier.folder import write_dossier
+    from theodolite.report.dossier.folder import write_dossier
 
     path = Path(facts)
     write_dossier(run, dossier, read_facts(path), path.parent, with_run=with_run)

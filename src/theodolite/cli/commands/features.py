@@ -56,10 +56,10 @@ def features(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace pages in OUT.")] = False,
 ) -> None:
     """Write pages of a dictionary and of each of its features, to be read without a server."""
+    from theodolite.language.dashboard.pages import feature_pages
     from theodolite.language.texts.explanations import load_explanations
     from theodolite.language.texts.tokenizer_file import read_vocabulary
     from theodolite.language.texts.vocabulary import Vocabulary
-    from theodolite.language.dashboard.pages import feature_pages
 
     place, compared = _of_run(evidence)
     tokens = _tokens(place)

@@ -16,8 +16,8 @@ def report(
     ] = None,
 ) -> None:
     """Build the report of a run again."""
+    from theodolite._runs.folder.seal import seal, verify
     from theodolite.report.html import write_report
-    from theodolite.run_folder.seal import seal, verify
 
     # a report of changed numbers would be sealed as if they were the run's
     verify(folder, but="report.html")
@@ -56,15 +56,15 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Check that a run folder or dossier is what it was; exit code 5 if a byte was changed."""
-    from theodolite.dossier.statement import is_dossier
-    from theodolite.runs.recompute import share_of
+    from theodolite._runs.recompute import share_of
+    from theodolite.report.dossier.statement import is_dossier
 
     share = None if recompute is None else share_of(recompute)
     if not is_dossier(folder) and not (signers or signer or public_key):
         _verify_run(folder, share, buckets=buckets, quiet=quiet)
         return
     from theodolite.cli.progress import show_progress
-    from theodolite.dossier.verification import DossierSigners, verify_dossier
+    from theodolite.report.dossier.verification import DossierSigners, verify_dossier
 
     by = DossierSigners(signers, signer, public_key)
     if signer and signers is None:
@@ -75,11 +75,11 @@ def verify(
 
 
 def _verify_run(folder: Path, share: float | None, *, buckets: bool, quiet: bool) -> None:
+    from theodolite._runs.folder.piece_list import check_pieces
+    from theodolite._runs.folder.seal import verify as check
+    from theodolite._runs.recompute import other_arithmetic
+    from theodolite._runs.recompute import recompute as again
     from theodolite.cli.progress import show_progress
-    from theodolite.run_folder.piece_list import check_pieces
-    from theodolite.run_folder.seal import verify as check
-    from theodolite.runs.recompute import other_arithmetic
-    from theodolite.runs.recompute import recompute as again
 
     if share is not None:
         with show_progress(quiet=quiet) as progress:
@@ -107,10 +107,10 @@ def sign(
     ] = False,
 ) -> None:
     """Sign a dossier with your SSH key: you vouch for it, offline."""
-    from theodolite.dossier.envelopes import sign_envelope
-    from theodolite.dossier.signatures import sign_with_ssh
-    from theodolite.dossier.statement import STATEMENT
-    from theodolite.dossier.verification import DossierSigners, verify_dossier
+    from theodolite.report.dossier.envelopes import sign_envelope
+    from theodolite.report.dossier.signatures import sign_with_ssh
+    from theodolite.report.dossier.statement import STATEMENT
+    from theodolite.report.dossier.verification import DossierSigners, verify_dossier
 
     verify_dossier(folder, DossierSigners())  # nobody is to vouch for a changed file
     content = (folder / STATEMENT).read_bytes()

@@ -10,9 +10,9 @@ import typer
 from theodolite.cli.options import Json, OverwriteFile
 
 if TYPE_CHECKING:
-    from theodolite.comparison.drift import AttributionDrift
+    from theodolite._runs.comparison.drift import AttributionDrift
+    from theodolite._verdicts.gates.judge import GateCheck, Thresholds
     from theodolite.results import Verdict
-    from theodolite.thresholds.judge import GateCheck, Thresholds
 
 JUNIT = "<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"theodolite\""
 """How our files begin."""
@@ -42,10 +42,10 @@ def gate(
     overwrite: OverwriteFile = False,
 ) -> None:
     """Check that a run is good enough; exit code 6 if it is not."""
-    from theodolite.auditing.versions import gate_drift
-    from theodolite.io.untrusted_text import check_ours
-    from theodolite.runs.finished import read_finished
-    from theodolite.thresholds.judge import NOT_MET, fails, judged, read_thresholds
+    from theodolite._runs.auditing.versions import gate_drift
+    from theodolite._runs.finished import read_finished
+    from theodolite._storage.untrusted_text import check_ours
+    from theodolite._verdicts.gates.judge import NOT_MET, fails, judged, read_thresholds
 
     if junit is not None and not overwrite:
         check_ours(junit, JUNIT)
@@ -72,8 +72,8 @@ def _print(
     *,
     as_json: bool,
 ) -> None:
+    from theodolite._verdicts.gates.judge import fails
     from theodolite.errors import printable
-    from theodolite.thresholds.judge import fails
 
     if as_json:
         rows = [{**vars(check), "passes": not fails(check, criteria)} for check in checks]
@@ -96,8 +96,8 @@ def _append_summary(
     checks: "Sequence[GateCheck]",
     criteria: "Thresholds",
 ) -> None:
+    from theodolite._verdicts.gates.judge import fails
     from theodolite.report.exports.markdown_text import markdown_text
-    from theodolite.thresholds.judge import fails
 
     stops = any(fails(check, criteria) for check in checks)
     lines = [f"## Explanations: {'stop' if stops else 'may pass'}", "", markdown_text(run.name), ""]
@@ -116,9 +116,9 @@ def _append_summary(
 def _write_junit(path: Path, checks: "Sequence[GateCheck]", criteria: "Thresholds") -> None:
     from xml.etree import ElementTree
 
+    from theodolite._storage.paths import all_or_nothing
+    from theodolite._verdicts.gates.judge import fails
     from theodolite.errors import printable
-    from theodolite.io.paths import all_or_nothing
-    from theodolite.thresholds.judge import fails
 
     failed = [check for check in checks if fails(check, criteria)]
     suite = ElementTree.Element(

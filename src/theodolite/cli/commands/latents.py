@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from theodolite._storage.atomic import default_cache
 from theodolite.cli.options import Cache, Overwrite, Quiet, chosen_engine
-from theodolite.io.atomic import default_cache
 
 
 def latents(
@@ -70,9 +70,9 @@ def latents(
 ) -> None:
     """Find out whether a dictionary of a language model tells concepts, and rebuilds what matters:
     beside random directions, neurons and the same network untrained."""
+    from theodolite._runs.folder.spec import RunSpec
+    from theodolite._runs.run import Places
     from theodolite.cli.commands.run import run_spec
-    from theodolite.run_folder.spec import RunSpec
-    from theodolite.runs.run import Places
 
     data, places = _below_one_folder([model, texts, *([dictionary] if dictionary else [])])
     pipeline: dict[str, Any] = {

@@ -14,9 +14,9 @@ def metrics(
 ) -> None:
     """List the scores, or show the card of one."""
     from theodolite.cli.tables import print_table
+    from theodolite.evidence.plugins import left_out
     from theodolite.metrics.cards import card
     from theodolite.metrics.catalogue import GROUP, catalogue, find_metric
-    from theodolite.plugins import left_out
 
     chosen = [find_metric(name)] if name else list(catalogue().values())
     if as_json:

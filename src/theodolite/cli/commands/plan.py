@@ -11,7 +11,7 @@ from theodolite.cli.options import Json, Quiet
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from theodolite.comparison.pilot import Pilot, SizeNeeded
+    from theodolite._runs.comparison.pilot import Pilot, SizeNeeded
 
 
 def plan(
@@ -43,7 +43,7 @@ def plan(
 
     From the spread in a pilot run, better in two, or from numbers alone.
     """
-    from theodolite.comparison.pilot import sizes
+    from theodolite._runs.comparison.pilot import sizes
 
     numbers = (sd, seed_sd, concept_sd)
     pilots = _from_numbers(run, *numbers) or _from_runs(run, against, quiet=quiet)
@@ -64,8 +64,8 @@ def plan(
 def _from_numbers(
     run: Path | None, sd: float | None, seed_sd: float | None, concept_sd: float | None
 ) -> "list[Pilot]":
-    from theodolite.comparison.pilot import Pilot
-    from theodolite.comparison.planning import RecipeVariances
+    from theodolite._runs.comparison.pilot import Pilot
+    from theodolite._runs.comparison.planning import RecipeVariances
     from theodolite.errors import EvidenceError
 
     numbers = any(number is not None for number in (sd, seed_sd, concept_sd))
@@ -80,10 +80,10 @@ def _from_numbers(
 
 
 def _from_runs(run: Path | None, against: Path | None, *, quiet: bool) -> "list[Pilot]":
+    from theodolite._runs.comparison.compare_runs import headlines
+    from theodolite._runs.comparison.pilot import pilot_of_pair, pilot_of_run
+    from theodolite._runs.comparison.runs import read_runs
     from theodolite.cli.progress import show_progress
-    from theodolite.comparison.compare_runs import headlines
-    from theodolite.comparison.pilot import pilot_of_pair, pilot_of_run
-    from theodolite.comparison.runs import read_runs
     from theodolite.errors import EvidenceError
 
     runs = read_runs([path for path in (run, against) if path is not None])

@@ -13,8 +13,8 @@ def protocols_list(context: typer.Context, as_json: Json = False) -> None:
         return
     import json
 
+    from theodolite._runs.folder.protocols import protocols
     from theodolite.cli.tables import print_table
-    from theodolite.run_folder.protocols import protocols
 
     if as_json:
         rows = [
@@ -33,6 +33,6 @@ def protocols_show(
     name: Annotated[str, typer.Argument(help="A name of the list.", show_default=False)],
 ) -> None:
     """Print a protocol: what it needs, and every choice that it makes."""
-    from theodolite.run_folder.protocols import protocol_file
+    from theodolite._runs.folder.protocols import protocol_file
 
     typer.echo(protocol_file(name).read_text(encoding="utf-8"), nl=False)

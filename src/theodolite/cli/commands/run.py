@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from theodolite._storage.atomic import default_cache
 from theodolite.cli.options import (
     Cache,
     DryRun,
@@ -23,12 +24,11 @@ from theodolite.cli.options import (
     chosen_engine,
     command_line,
 )
-from theodolite.io.atomic import default_cache
 
 if TYPE_CHECKING:
-    from theodolite.engine.base import Engine
-    from theodolite.run_folder.spec import RunSpec
-    from theodolite.runs.run import Places
+    from theodolite._runs.engine.base import Engine
+    from theodolite._runs.folder.spec import RunSpec
+    from theodolite._runs.run import Places
 
 
 def run(
@@ -59,9 +59,9 @@ def run(
 
     A run that was cut off goes on with what is missing: give the same command again.
     """
-    from theodolite.run_folder.protocols import protocol_file, short_form
-    from theodolite.run_folder.spec import read_spec
-    from theodolite.runs.run import Places
+    from theodolite._runs.folder.protocols import protocol_file, short_form
+    from theodolite._runs.folder.spec import read_spec
+    from theodolite._runs.run import Places
 
     chosen = chosen_engine(
         engine, workers, ray_address, pieces, inference, metrics_port, mixed_cpus=mixed_cpus
@@ -124,8 +124,8 @@ def dissect(
     quiet: Quiet = False,
 ) -> None:
     """Find out which concepts the units of a layer detect. A run that was stopped goes on."""
-    from theodolite.run_folder.spec import RunSpec
-    from theodolite.runs.run import Places
+    from theodolite._runs.folder.spec import RunSpec
+    from theodolite._runs.run import Places
 
     check_there(folder)
     paths = [folder.resolve(), *([weights.resolve()] if weights else [])]
@@ -176,11 +176,11 @@ def run_spec(
     quiet: bool,
 ) -> None:
     """Do a spec into its folder, then report and seal; or say what that would take."""
+    from theodolite._runs.folder.folder import claimed
+    from theodolite._runs.run import rehearse, run
     from theodolite.cli.finish import finish
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import print_price, print_rehearsal, show_progress
-    from theodolite.run_folder.folder import claimed
-    from theodolite.runs.run import rehearse, run
 
     command = command_line()
     with goes_on(), claimed(at.out):

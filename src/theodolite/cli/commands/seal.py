@@ -13,7 +13,7 @@ def seal_new(
 
     Copy it to every machine yourself: it is never sent.
     """
-    from theodolite.engine.seal import KEY_FILE, new_key
+    from theodolite._runs.engine.seal import KEY_FILE, new_key
 
     new_key(path)
     typer.echo(f"key: {path} (set {KEY_FILE} to it on every machine)")

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.paths import confined
+from theodolite._storage.pictures import read_picture, sample_grid
+from theodolite._storage.text import read_json
 from theodolite.datasets.masks.mask_data import (
     Grid,
     Layer,
@@ -16,9 +19,6 @@ from theodolite.datasets.masks.mask_data import (
     distinct,
 )
 from theodolite.errors import RefusedInput
-from theodolite.io.paths import confined
-from theodolite.io.pictures import read_picture, sample_grid
-from theodolite.io.text import read_json
 
 SCENE = " (scene)"
 

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite._storage.paths import confined
+from theodolite._storage.pictures import read_picture, sample_grid
+from theodolite._storage.text import read_csv
 from theodolite.datasets.masks.mask_data import (
     Grid,
     Layers,
@@ -22,9 +25,6 @@ from theodolite.datasets.masks.mask_data import (
     distinct,
 )
 from theodolite.errors import RefusedInput
-from theodolite.io.paths import confined
-from theodolite.io.pictures import read_picture, sample_grid
-from theodolite.io.text import read_csv
 
 OWN_COLUMNS = ("image", "split", "ih", "iw", "sh", "sw")
 Cells = dict[str, list[str]]

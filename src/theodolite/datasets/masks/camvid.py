@@ -3,9 +3,9 @@
 from functools import partial
 from pathlib import Path
 
+from theodolite._storage.paths import confined
 from theodolite.datasets.masks.mask_data import Grid, Layers, MaskData, as_layer, grey_numbers
 from theodolite.errors import RefusedInput
-from theodolite.io.paths import confined
 
 CONCEPTS = (
     "sky", "building", "pole", "road", "pavement", "tree", "sign symbol", "fence", "car",

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from theodolite._storage.paths import confined
 from theodolite.datasets.masks.ade20k import ade20k
 from theodolite.datasets.masks.broden import broden
 from theodolite.datasets.masks.camvid import camvid
@@ -14,7 +15,6 @@ from theodolite.datasets.masks.mask_data import Grid, Layers, MaskData
 from theodolite.datasets.masks.mask_folder import mask_folder
 from theodolite.datasets.masks.monumai_masks import monumai_masks
 from theodolite.datasets.pets import pets
-from theodolite.io.paths import confined
 
 READERS = {
     "ade20k": ade20k,

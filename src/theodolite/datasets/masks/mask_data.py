@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Bool, Int, UInt16
 from PIL import Image
 
+from theodolite._storage.paths import confined, sha256_of
+from theodolite._storage.pictures import read_picture, sample_grid
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.paths import confined, sha256_of
-from theodolite.io.pictures import read_picture, sample_grid
 
 Grid = tuple[int, int]
 Layer = UInt16[np.ndarray, "rows columns"]

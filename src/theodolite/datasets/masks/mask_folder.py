@@ -20,6 +20,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
+from theodolite._storage.paths import confined
+from theodolite._storage.pictures import read_picture, sample_grid
+from theodolite._storage.text import read_csv
 from theodolite.datasets.masks.mask_data import (
     Grid,
     Layers,
@@ -29,9 +32,6 @@ from theodolite.datasets.masks.mask_data import (
     layers_of_masks,
 )
 from theodolite.errors import EvidenceError
-from theodolite.io.paths import confined
-from theodolite.io.pictures import read_picture, sample_grid
-from theodolite.io.text import read_csv
 
 OWN_COLUMNS = ("picture", "class", "split", "group")
 Rows = list[dict[str, str]]

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, UInt16
 
+from theodolite._storage.stores import Store
+from theodolite._storage.zarr.arrays import read_zarr_rows, zarr_about
 from theodolite.datasets.masks.mask_data import MOST_CONCEPTS
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import Concepts
-from theodolite.io.stores import Store
-from theodolite.io.zarr_arrays import read_zarr_rows, zarr_about
 
 FORMAT, FORMAT_VERSION = "theodolite-maps", 1
 Stored = tuple[

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.stores import Store
+from theodolite._storage.zarr.arrays import ZarrWriter
 from theodolite.datasets.masks.stored_maps import (
     FORMAT,
     FORMAT_VERSION,
@@ -16,8 +18,6 @@ from theodolite.datasets.masks.stored_maps import (
     open_maps,
 )
 from theodolite.errors import EvidenceError
-from theodolite.io.stores import Store
-from theodolite.io.zarr_arrays import ZarrWriter
 
 Batch = tuple[np.ndarray, np.ndarray]
 

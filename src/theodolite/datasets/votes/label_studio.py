@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from theodolite._storage.paths import existing
+from theodolite._storage.text import read_json
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_name, plain_text
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import RefusedInput
-from theodolite.io.paths import existing
-from theodolite.io.text import read_json
 
 KINDS = ("rating", "number", "choices")
 

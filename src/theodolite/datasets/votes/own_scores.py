@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite._storage.paths import confined
+from theodolite._storage.text import read_csv
 from theodolite.datasets.votes.rows import rating_from
 from theodolite.errors import RefusedInput
-from theodolite.io.paths import confined
-from theodolite.io.text import read_csv
 
 FILE = "scores.csv"
 

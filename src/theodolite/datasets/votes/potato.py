@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from theodolite._storage.text import json_from, read_json, read_text
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_name, plain_text
 from theodolite.datasets.votes.table import rows_of
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import RefusedInput
-from theodolite.io.text import json_from, read_json, read_text
 
 LINES, POTATO_STATE = "annotated_instances.jsonl", "user_state.json"
 NO = (False, None, "", "false", "False", "0")

@@ -5,6 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from theodolite._storage.paths import confined, existing
+from theodolite._storage.tables import read_parquet
+from theodolite._storage.text import read_json
 from theodolite.datasets.votes.own_scores import own_scores
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_text
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
@@ -21,9 +24,6 @@ from theodolite.evidence.vote_columns import (
     concepts_from,
     names,
 )
-from theodolite.io.paths import confined, existing
-from theodolite.io.tables import read_parquet
-from theodolite.io.text import read_json
 
 Seen = Literal["all", "first"]
 MOST_POINTS = 100

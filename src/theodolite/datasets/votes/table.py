@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.paths import existing
+from theodolite._storage.tables import read_parquet
+from theodolite._storage.text import read_csv
 from theodolite.datasets.votes.rows import (
     Vote,
     explanations_from,
@@ -16,9 +19,6 @@ from theodolite.datasets.votes.rows import (
 )
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.paths import existing
-from theodolite.io.tables import read_parquet
-from theodolite.io.text import read_csv
 
 NEEDED = ("item", "rater", "rating")
 ALSO = ("question", "technique", "picture", "group", "context", "text", "label")

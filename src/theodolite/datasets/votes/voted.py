@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._storage.paths import sha256_of
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.technique_columns import Source, Tables
-from theodolite.io.paths import sha256_of
 
 
 @dataclass(frozen=True)

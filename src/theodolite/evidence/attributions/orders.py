@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._stats.sampling import another, pool_of, uniform
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.attribution import (
     ANOTHER,
@@ -11,7 +12,6 @@ from theodolite.evidence.kinds.attribution import (
     REPEATS,
     AttributionEvidence,
 )
-from theodolite.evidence.sampling import another, pool_of, uniform
 
 STEPS = (1, 2, 3, 5, 8)
 """How many features are removed, as far as there are more."""

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from theodolite._stats.sampling import uniform
 from theodolite.evidence.kinds.attribution import AttributionEvidence
-from theodolite.evidence.sampling import uniform
 
 BLOCK = 2**22
 """Numbers in a block of rows."""

@@ -205,12 +205,6 @@ class AttributionEvidence(Evidence):
             f"{spread:.3g}): are they of this model, and on the same scale?"
         ]
 
-    @classmethod
-    def planted(cls, seed: int) -> "AttributionEvidence":
-        from theodolite.evidence.planted import attribution_example  # noqa: PLC0415
-
-        return attribution_example(seed)
-
 
 def _are_probabilities(output: Float[np.ndarray, " samples"]) -> bool:
     return bool(output.min() >= -1e-6 and output.max() <= 1 + 1e-6)

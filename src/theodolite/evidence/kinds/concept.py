@@ -85,9 +85,3 @@ needed concepts = 3, as in `values`. Check the order of rows and columns, and th
             "samples. Unless the head has a strong bias, weights, values and predictions may not "
             "belong together; weights have a row per concept and a column per class."
         ]
-
-    @classmethod
-    def planted(cls, seed: int) -> "ConceptEvidence":
-        from theodolite.evidence.planted import concept_example  # noqa: PLC0415
-
-        return concept_example(seed)

@@ -95,9 +95,3 @@ class EditEvidence(Evidence):
         if not unmoved:
             return []
         return [f"{unmoved} of {len(self)} edits moved no concept at all; they count as misses"]
-
-    @classmethod
-    def planted(cls, seed: int) -> "EditEvidence":
-        from theodolite.evidence.planted import edit_example  # noqa: PLC0415
-
-        return edit_example(seed)

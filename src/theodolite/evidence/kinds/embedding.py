@@ -38,9 +38,3 @@ class EmbeddingEvidence(Evidence):
     )
     """The vector that stands for the concept not being there."""
     concepts: Concepts = Concepts()
-
-    @classmethod
-    def planted(cls, seed: int) -> "EmbeddingEvidence":
-        from theodolite.evidence.planted import embedding_example  # noqa: PLC0415
-
-        return embedding_example(seed)

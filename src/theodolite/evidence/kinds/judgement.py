@@ -166,9 +166,3 @@ class JudgementEvidence(Evidence):
                 "does not say"
             )
         return lines
-
-    @classmethod
-    def planted(cls, seed: int) -> "JudgementEvidence":
-        from theodolite.evidence.planted import judgement_example  # noqa: PLC0415
-
-        return judgement_example(seed)

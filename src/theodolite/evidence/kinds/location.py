@@ -94,9 +94,3 @@ class LocationEvidence(Evidence):
                 "boxes", "a box that ends before it begins", "first row, first column, last row, "
                 "last column",
             )  # fmt: skip
-
-    @classmethod
-    def planted(cls, seed: int) -> "LocationEvidence":
-        from theodolite.evidence.planted import location_example  # noqa: PLC0415
-
-        return location_example(seed)

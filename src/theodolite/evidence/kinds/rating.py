@@ -68,9 +68,3 @@ class RatingEvidence(Evidence):
             )  # fmt: skip
         if not len(answers):
             raise EvidenceError("ratings", "no answer at all", "at least one")
-
-    @classmethod
-    def planted(cls, seed: int) -> "RatingEvidence":
-        from theodolite.evidence.planted import rating_example  # noqa: PLC0415
-
-        return rating_example(seed)

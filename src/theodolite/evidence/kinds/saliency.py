@@ -120,9 +120,3 @@ class SaliencyEvidence(Evidence):
             (np.diff(percents) <= 0).any() or percents[0] <= 0 or percents[-1] > 100
         ):
             raise EvidenceError("percents", f"{percents.tolist()[:8]}", "rising, from 0 to 100")
-
-    @classmethod
-    def planted(cls, seed: int) -> "SaliencyEvidence":
-        from theodolite.evidence.planted import saliency_example  # noqa: PLC0415
-
-        return saliency_example(seed)

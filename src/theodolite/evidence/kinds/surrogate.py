@@ -146,9 +146,3 @@ class SurrogateEvidence(Evidence):
             raise EvidenceError(
                 "projections", "none", "`projections`, or `embeddings` and `vectors`"
             )
-
-    @classmethod
-    def planted(cls, seed: int) -> "SurrogateEvidence":
-        from theodolite.evidence.planted import surrogate_example  # noqa: PLC0415
-
-        return surrogate_example(seed)

@@ -265,12 +265,6 @@ class TokenEvidence(Evidence):
                 lines.append(f"{dead:,} of {len(self.latents):,} rows of the decoder are all 0")
         return lines
 
-    @classmethod
-    def planted(cls, seed: int) -> "TokenEvidence":
-        from theodolite.evidence.planted import token_example  # noqa: PLC0415
-
-        return token_example(seed)
-
 
 def _check_rising(name: str, values: Ragged) -> None:
     """Within a token no number comes twice, and they come in order."""

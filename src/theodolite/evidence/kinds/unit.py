@@ -83,9 +83,3 @@ class UnitEvidence(Evidence):
                 )
             if parts and min(int(part.min(initial=0)) for part in parts) < 0:
                 raise EvidenceError(f"{before}pixels", "a negative number", "counts of pixels")
-
-    @classmethod
-    def planted(cls, seed: int) -> "UnitEvidence":
-        from theodolite.evidence.planted import unit_example  # noqa: PLC0415
-
-        return unit_example(seed)

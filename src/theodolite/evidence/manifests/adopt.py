@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.stores import Store
+from theodolite._storage.zarr.packed_pieces import layout_from, piece_from
+from theodolite._storage.zarr.places import ForeignArray
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
@@ -29,9 +32,6 @@ from theodolite.evidence.manifests.recipe import content_digest
 from theodolite.evidence.registry import kinds
 from theodolite.evidence.shards import SHARD
 from theodolite.evidence.store_writer import WRITTEN_BY, describe_bundle
-from theodolite.io.chunks.packed_pieces import layout_from, piece_from
-from theodolite.io.chunks.places import ForeignArray
-from theodolite.io.stores import Store
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.stores import Store
+from theodolite._storage.zarr.arrays import PackedFile, ZarrWriter
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.manifests.manifest import SHARED, ChunkRow
 from theodolite.evidence.manifests.recipe import (
@@ -16,8 +18,6 @@ from theodolite.evidence.manifests.recipe import (
     content_digest,
     packed_ids,
 )
-from theodolite.io.stores import Store
-from theodolite.io.zarr_arrays import PackedFile, ZarrWriter
 
 FOLDERS = {INDEX: "samples/index", CLUSTERS: "samples/clusters", ENDS: "samples/ids_ends"}
 IDS_LAYOUT = {

@@ -2,6 +2,7 @@
 
 import re
 
+from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError
 from theodolite.evidence.manifests.manifest import (
     HEADER,
@@ -10,7 +11,6 @@ from theodolite.evidence.manifests.manifest import (
     manifest_at,
     manifest_name,
 )
-from theodolite.io.stores import Store
 
 UNITS = {"m": 60, "h": 3600, "d": 86400}
 ARRAY_FILE = re.compile(r"(.*)/c(/[0-9/]+)?")

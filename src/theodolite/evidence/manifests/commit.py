@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.manifests.manifest import (
     HEADER,
@@ -26,7 +27,6 @@ from theodolite.evidence.manifests.manifest import (
 )
 from theodolite.evidence.manifests.recipe import INDEX, content_digest
 from theodolite.evidence.store_writer import PARTS, WRITTEN_BY
-from theodolite.io.stores import Store
 
 PART = re.compile(rf"{PARTS}/([0-9a-f]{{16}})\.json")
 TRIES = 5

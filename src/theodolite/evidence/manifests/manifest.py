@@ -10,6 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from theodolite._storage.stores import Store
+from theodolite._storage.tables import parquet_bytes, read_arrow_from
+from theodolite._storage.text import json_from
+from theodolite._storage.zarr.packed_pieces import PieceLayout, layout_from
 from theodolite.errors import RefusedInput
 from theodolite.evidence.manifests.recipe import (
     OF_SAMPLES,
@@ -17,10 +21,6 @@ from theodolite.evidence.manifests.recipe import (
     axes_of,
     piece_digest,
 )
-from theodolite.io.chunks.packed_pieces import PieceLayout, layout_from
-from theodolite.io.stores import Store
-from theodolite.io.tables import parquet_bytes, read_arrow_from
-from theodolite.io.text import json_from
 
 FORMAT, MAJOR, MINOR = "theodolite-shards", 2, 0
 HEADER = "header.json"

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.stores import Store
+from theodolite._storage.zarr.packed_pieces import piece_from
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
@@ -25,8 +27,6 @@ from theodolite.evidence.ragged import with_starts
 from theodolite.evidence.read_ahead import taken
 from theodolite.evidence.registry import check_installed, kinds
 from theodolite.evidence.shards import by_class
-from theodolite.io.chunks.packed_pieces import piece_from
-from theodolite.io.stores import Store
 
 TOGETHER = 64
 """Pieces whose samples are asked for at once."""

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
 from theodolite.evidence.concept_head import ConceptHead
-from theodolite.io.optional import require
 
 Values = Float[np.ndarray, "samples concepts"]
 Labels = Int[np.ndarray, " samples"]

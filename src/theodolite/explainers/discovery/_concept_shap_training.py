@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite.io.optional import require
+from theodolite._storage.optional import require
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
 from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
-from theodolite.io.optional import require
 
 
 @dataclass(frozen=True, eq=False)

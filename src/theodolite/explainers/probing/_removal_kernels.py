@@ -7,7 +7,7 @@ smooth over large holes are removed on coarser grids. All arrays have a frame of
 
 import numpy as np
 
-from theodolite.io.optional import require
+from theodolite._storage.optional import require
 
 numba = require("numba", "removal by a linear model", "explain")
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._stats.ranks import average_ranks
 from theodolite.explainers.probing.removal import Maps
-from theodolite.stats.ranks import average_ranks
 
 if TYPE_CHECKING:
     import torch

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency._work import ExplanationRequest, Maps, fits
-from theodolite.io.optional import require
 
 
 def check_bcos(network: Any) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency._ablation import ablating, put_back
 from theodolite.explainers.saliency._places import Place, find_place
@@ -17,7 +18,6 @@ from theodolite.explainers.saliency._work import (
     enlarge_maps,
     quietly,
 )
-from theodolite.io.optional import require
 
 if TYPE_CHECKING:
     import torch

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from theodolite._storage.optional import require
 from theodolite.explainers.saliency._places import Place, find_place
 from theodolite.explainers.saliency._work import (
     ExplanationRequest,
     Maps,
     enlarge_maps,
 )
-from theodolite.io.optional import require
 
 if TYPE_CHECKING:
     import torch

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency._work import (
     ExplanationRequest,
@@ -11,7 +12,6 @@ from theodolite.explainers.saliency._work import (
     check_network,
     quietly,
 )
-from theodolite.io.optional import require
 
 if TYPE_CHECKING:
     import torch

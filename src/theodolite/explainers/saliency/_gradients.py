@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency._work import (
     ExplanationRequest,
@@ -13,7 +14,6 @@ from theodolite.explainers.saliency._work import (
     scorer,
     seeded,
 )
-from theodolite.io.optional import require
 
 if TYPE_CHECKING:
     import torch

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.optional import require
 from theodolite.explainers.saliency._work import (
     ExplanationRequest,
     Maps,
@@ -13,7 +14,6 @@ from theodolite.explainers.saliency._work import (
     scorer,
     seeded,
 )
-from theodolite.io.optional import require
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "quickshift": {"kernel_size": 4, "max_dist": 200, "ratio": 0.2},  # the library's own

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.optional import require
 from theodolite.explainers.saliency._work import (
     ExplanationRequest,
     Maps,
@@ -12,7 +13,6 @@ from theodolite.explainers.saliency._work import (
     scorer,
     seeded,
 )
-from theodolite.io.optional import require
 
 
 def shap(request: ExplanationRequest) -> Maps:

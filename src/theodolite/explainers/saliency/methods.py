@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency._bcos import bcos, check_bcos
 from theodolite.explainers.saliency._cam_table import CAMS
@@ -33,7 +34,6 @@ from theodolite.explainers.saliency._rise import rise
 from theodolite.explainers.saliency._shap import shap
 from theodolite.explainers.saliency._work import ExplanationRequest, Maps, own_copy
 from theodolite.explainers.saliency.technique import Technique
-from theodolite.io.optional import require
 
 if TYPE_CHECKING:
     import torch

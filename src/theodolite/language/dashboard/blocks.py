@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.io.paths import all_or_nothing
+from theodolite._storage.paths import all_or_nothing
 
 CALL = "theodoliteBlock"
 TYPES = {"u1": "<u1", "u2": "<u2", "u4": "<u4", "i2": "<i2", "f4": "<f4"}

@@ -8,10 +8,10 @@ import numpy as np
 
 from theodolite.errors import printable
 from theodolite.evidence.axes import Latents
-from theodolite.language.texts.explanations import LatentExplanation
-from theodolite.language.texts.vocabulary import Vocabulary
 from theodolite.language.dashboard.nulls import FeatureScore
 from theodolite.language.dashboard.peaks import Activity
+from theodolite.language.texts.explanations import LatentExplanation
+from theodolite.language.texts.vocabulary import Vocabulary
 
 LONGEST_LABEL = 160
 """Characters of what a feature is said to stand for, in the list."""

@@ -7,22 +7,27 @@ from pathlib import Path
 
 import numpy as np
 
-from theodolite.language.sae.token_overlaps import TokenOverlaps, token_overlaps
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.kinds.judgement import JudgementEvidence
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import rows_of
 from theodolite.evidence.shards import InMemoryShards, Shards
-from theodolite.language.texts.explanations import LatentExplanation
-from theodolite.language.texts.predicates import token_predicates
-from theodolite.language.texts.vocabulary import Vocabulary
 from theodolite.language.dashboard.answers import answers_by_latent, judge_score
 from theodolite.language.dashboard.material import FeatureMaterial, Judged, formula_words
-from theodolite.language.dashboard.nulls import FeatureNull, FeatureScore, bars_by_rate, bars_of_each
+from theodolite.language.dashboard.nulls import (
+    FeatureNull,
+    FeatureScore,
+    bars_by_rate,
+    bars_of_each,
+)
 from theodolite.language.dashboard.peaks import check_ids, find_peaks
 from theodolite.language.dashboard.summary import RANDOM
 from theodolite.language.dashboard.windows import batches, choose_contexts, gathered_windows
 from theodolite.language.dashboard.writer import BLOCK_LATENTS, LONGEST_TOKEN, PAGE, write_pages
+from theodolite.language.sae.token_overlaps import TokenOverlaps, token_overlaps
+from theodolite.language.texts.explanations import LatentExplanation
+from theodolite.language.texts.predicates import token_predicates
+from theodolite.language.texts.vocabulary import Vocabulary
 
 MOST_IN_ONE_FILE = 300
 """Features of a dictionary that is written as one file."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._stats.sampling import scattered
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import rows_of, starts_of
-from theodolite.evidence.sampling import scattered
 from theodolite.evidence.shards import Shards
 
 STRETCH = 128

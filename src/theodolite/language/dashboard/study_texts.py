@@ -5,11 +5,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from theodolite.datasets.study_material.marked_texts import (
+    GRADES,
+    Mark,
+    MarkedText,
+    TextInstance,
+    TextMaterial,
+)
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.shards import InMemoryShards
-from theodolite.language.texts.explanations import LatentExplanation
-from theodolite.language.texts.vocabulary import Vocabulary
 from theodolite.language.dashboard.peaks import find_peaks
 from theodolite.language.dashboard.windows import (
     STRONGEST,
@@ -18,13 +23,8 @@ from theodolite.language.dashboard.windows import (
     gathered_windows,
 )
 from theodolite.language.dashboard.writer import LONGEST_TOKEN
-from theodolite.study_material.marked_texts import (
-    GRADES,
-    Mark,
-    MarkedText,
-    TextInstance,
-    TextMaterial,
-)
+from theodolite.language.texts.explanations import LatentExplanation
+from theodolite.language.texts.vocabulary import Vocabulary
 
 PER_TENTH = 1
 

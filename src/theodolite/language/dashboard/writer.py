@@ -9,6 +9,7 @@ from theodolite.language.dashboard.blocks import BlockWriter, pack_block
 from theodolite.language.dashboard.material import FeatureMaterial
 from theodolite.language.dashboard.summary import summary_of
 from theodolite.language.dashboard.windows import Contexts, Windows
+from theodolite.report.page import TEMPLATES as SHARED
 from theodolite.report.page import write_page
 
 PAGE, BLOCKS = "index.html", "blocks"
@@ -18,7 +19,6 @@ LONGEST_TOKEN = 64
 """Bytes of a token that are shown; tokens may be long, and a page is not."""
 TEMPLATES = Path(__file__).parents[1] / "templates"
 SCRIPTS = (
-    "elements.js",
     "features_data.js",
     "features_texts.js",
     "features_list.js",
@@ -56,7 +56,8 @@ def write_pages(
         "one_file": one_file,
         "features": f"{len(material):,}",
     }
-    scripts = [(TEMPLATES / name).read_text("utf-8") for name in SCRIPTS]
+    paths = [SHARED / "elements.js", *(TEMPLATES / name for name in SCRIPTS)]
+    scripts = [path.read_text("utf-8") for path in paths]
     return write_page(
         folder / PAGE, "features.html.j2", content, ["\n".join(scripts)], styles=["features.css"],
         loads_scripts=not one_file, templates_folder=TEMPLATES,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite.errors import RefusedInput
-from theodolite.io.tables import read_parquet, write_parquet
 from theodolite.language.judges.base import JudgeAnswer
 
 COLUMNS = ("key", "judge", "values", "raw", "tokens_in", "tokens_out")

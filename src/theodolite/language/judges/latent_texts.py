@@ -7,14 +7,14 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Int
 
+from theodolite._stats.sampling import first_half, scattered
 from theodolite.errors import EvidenceError
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of, starts_of
-from theodolite.evidence.sampling import first_half, scattered
-from theodolite.language.texts.vocabulary import Vocabulary
 from theodolite.language.judges.bag_of_words import BagOfWordsJudge
 from theodolite.language.judges.keyword import KeywordJudge
+from theodolite.language.texts.vocabulary import Vocabulary
 
 Spans = tuple[tuple[int, int], ...]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.io.optional import require
 from theodolite.language.judges.base import JudgeAnswer, JudgeQuestion
 from theodolite.language.judges.prompts import VERSION, prompt_of_text
 

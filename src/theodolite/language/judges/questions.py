@@ -7,11 +7,11 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Int
 
+from theodolite._stats.sampling import scattered
 from theodolite.errors import EvidenceError
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.judgement import JudgementEvidence
 from theodolite.evidence.ragged import rows_of
-from theodolite.evidence.sampling import scattered
 from theodolite.language.judges.answers import AnswerCache
 from theodolite.language.judges.asking import Budget, answers_of
 from theodolite.language.judges.base import Judge, JudgeQuestion

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from theodolite.errors import EvidenceError, did_you_mean
+from theodolite.evidence.plugins import entry_points, leave_out
 from theodolite.language.judges.bag_of_words import BagOfWordsJudge
 from theodolite.language.judges.base import Judge
 from theodolite.language.judges.constant import CoinJudge, ConstantJudge
@@ -12,7 +13,6 @@ from theodolite.language.judges.http import HttpJudge
 from theodolite.language.judges.keyword import KeywordJudge
 from theodolite.language.judges.log_odds import LogOddsJudge
 from theodolite.language.judges.stored import StoredJudge
-from theodolite.plugins import entry_points, leave_out
 
 GROUP = "judges"
 OURS: dict[str, Callable[..., Judge]] = {
@@ -36,7 +36,7 @@ def judge_names() -> list[str]:
 def find_judge(name: str, **settings: Any) -> Judge:
     """A judge by its name, with its settings.
 
-    Other packages enter theirs as ``[project.entry-points."theodolite.language.judges"]``; a name that is
+    Other packages enter theirs through the entry point group ``theodolite.judges``; a name that is
     ours stays ours.
 
     >>> find_judge("coin", seed=1)

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int
 
+from theodolite._stats.sampling import scattered
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Judges, Latents, Raters, Samples, Tasks
 from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.sampling import scattered
 from theodolite.language.judges.base import JudgeAnswer, JudgeQuestion
 
 

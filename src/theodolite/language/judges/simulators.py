@@ -4,11 +4,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from theodolite._stats.sampling import first_half
 from theodolite.errors import EvidenceError
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
-from theodolite.evidence.sampling import first_half
 
 Simulator = Literal["formula", "keyword"]
 
@@ -24,7 +24,8 @@ def simulated_by(
     as the null ``chance_simulated``.
 
     >>> from theodolite.evidence.kinds.token import TokenEvidence
-    >>> some = simulated_by("formula", TokenEvidence.planted(0))
+    >>> from theodolite.testing import plant_example
+    >>> some = simulated_by("formula", plant_example(TokenEvidence, 0))
     >>> sorted(set(some.simulated.flat[~np.isnan(some.simulated.flat)].tolist()))
     [0.0, 1.0]
     """

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from theodolite._storage.optional import require
+from theodolite._storage.paths import size_within
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.optional import require
-from theodolite.io.paths import size_within
 
 MAX_BYTES = 1 << 36
 GGUF = ".gguf"

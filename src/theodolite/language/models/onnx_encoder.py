@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.errors import EvidenceError
-from theodolite.models.image_text.text_embedding import onnx_session
 from theodolite.language.models.hooked import Ids
+from theodolite.models.image_text.text_embedding import onnx_session
 
 
 @dataclass(frozen=True, eq=False)

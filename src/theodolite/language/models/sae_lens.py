@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._storage.arrays import read_safetensors
+from theodolite._storage.paths import confined
+from theodolite._storage.text import read_json
 from theodolite.errors import EvidenceError, RefusedInput, printable
-from theodolite.io.arrays import read_safetensors
-from theodolite.io.paths import confined
-from theodolite.io.text import read_json
 from theodolite.language.models.dictionaries import Activations, largest_only
 
 Codes = Float[np.ndarray, "n latents"]

@@ -6,7 +6,7 @@ counted. Threads take whole blocks: no locks, and one table however many threads
 
 import numpy as np
 
-from theodolite.io.optional import require
+from theodolite._storage.optional import require
 
 numba = require("numba", "naming units by formulas", "dissect")
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from theodolite._storage.optional import require
 from theodolite.dissection.formula import OPERATORS
-from theodolite.io.optional import require
 
 numba = require("numba", "naming units by formulas", "dissect")
 

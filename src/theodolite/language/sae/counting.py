@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Integer
 
+from theodolite._stats.threads import for_each, in_slices
 from theodolite.language.sae.pieces import CodePiece
-from theodolite.threads import for_each, in_slices
 
 BLOCK_BYTES = 2 << 20
 """Of the counts of a block of units: what a cache holds."""

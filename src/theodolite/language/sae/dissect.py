@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from theodolite.errors import EvidenceError
+from theodolite.evidence.workers import SerialWorkers, Workers
 from theodolite.language.sae.evidence import CodeEvidence
 from theodolite.language.sae.formula_counts import FIELDS, count_formulas
 from theodolite.language.sae.inventory import Inventory, take_inventory, thresholds
 from theodolite.language.sae.result import CodeDissection, FormulaFit
 from theodolite.language.sae.search import LONGEST, MOST_CANDIDATES, CodeSearch, find_formulas
-from theodolite.errors import EvidenceError
-from theodolite.evidence.workers import SerialWorkers, Workers
 
 MOST_EVIDENCE = 1 << 32
 """Positions: more than that need tables of wider numbers."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.language.sae.pieces import MOST_POSITIONS, NAMES, CodePiece, check_piece
+from theodolite._storage.mapped import map_safetensors
+from theodolite._storage.packed import digest_of
+from theodolite._storage.paths import confined, sha256_of
+from theodolite._storage.text import read_json
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.mapped import map_safetensors
-from theodolite.io.packed import digest_of
-from theodolite.io.paths import confined, sha256_of
-from theodolite.io.text import read_json
+from theodolite.language.sae.pieces import MOST_POSITIONS, NAMES, CodePiece, check_piece
 
 FORMAT, FORMAT_VERSION = "theodolite-codes", 1
 MANIFEST = "codes.json"

@@ -6,14 +6,14 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Integer
 
+from theodolite._stats.threads import for_each
+from theodolite._storage.packed import digest_of
+from theodolite.evidence.workers import Arrays, Workers
 from theodolite.language.sae.counting import block_shift, limited, sort_values
 from theodolite.language.sae.evidence import CodeEvidence
 from theodolite.language.sae.passes import Item, Pass, added, by_range, cut_for, stacked, writable
 from theodolite.language.sae.pieces import CodePiece
 from theodolite.language.sae.singles import seed_of
-from theodolite.evidence.workers import Arrays, Workers
-from theodolite.io.packed import digest_of
-from theodolite.threads import for_each
 
 FIELDS = ("unit", "formula", "shared", "documents", "met", "ss", "sn", "nn")
 """Positions of the unit, of its formula, of both; documents with the formula, with both; and over

@@ -6,12 +6,12 @@ from functools import cached_property, partial
 import numpy as np
 from jaxtyping import Float, Integer
 
-from theodolite.language.sae.evidence import CodeEvidence
-from theodolite.language.sae.passes import Cut, Item, Pass, added, by_range
-from theodolite.language.sae.pieces import CodePiece, distinct_sets, in_one_row
 from theodolite.dissection.atoms import Atoms
 from theodolite.errors import EvidenceError
 from theodolite.evidence.workers import Arrays, Workers
+from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.passes import Cut, Item, Pass, added, by_range
+from theodolite.language.sae.pieces import CodePiece, distinct_sets, in_one_row
 
 LEVEL_BITS = 11
 """Of a value's bits, for its threshold: so many in each pass."""

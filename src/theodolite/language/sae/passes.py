@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Integer
 
-from theodolite.language.sae.evidence import CodeEvidence
+from theodolite._storage.packed import digest_of
 from theodolite.errors import EvidenceError
 from theodolite.evidence.workers import Arrays, Merge, Tree, Work, Workers
-from theodolite.io.packed import digest_of
+from theodolite.language.sae.evidence import CodeEvidence
 
 VALUES_A_SECOND = 5e6
 """What a core counts."""

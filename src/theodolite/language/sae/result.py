@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Integer
 
-from theodolite.language.sae.formula_counts import FIELDS
+from theodolite._storage.optional import require
 from theodolite.dissection.formula import Formula, from_rows
 from theodolite.errors import printable
-from theodolite.io.optional import require
+from theodolite.language.sae.formula_counts import FIELDS
 
 Z = 1.959963984540054
 """Two-sided 95 %."""

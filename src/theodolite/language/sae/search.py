@@ -6,17 +6,17 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float, Integer
 
+from theodolite._stats.threads import for_each
+from theodolite._storage.packed import digest_of
+from theodolite.dissection.atoms import Atoms
+from theodolite.dissection.exact import formula_of, improve, triple_tables
+from theodolite.dissection.formula import Formula, as_rows
+from theodolite.evidence.workers import Arrays, Work, Workers
 from theodolite.language.sae.evidence import CodeEvidence
 from theodolite.language.sae.inventory import Inventory
 from theodolite.language.sae.passes import by_range, sliced, stacked, turns, writable
 from theodolite.language.sae.set_counts import merge_sets, set_pass
 from theodolite.language.sae.singles import Chosen, choose_candidates
-from theodolite.dissection.atoms import Atoms
-from theodolite.dissection.exact import formula_of, improve, triple_tables
-from theodolite.dissection.formula import Formula, as_rows
-from theodolite.evidence.workers import Arrays, Work, Workers
-from theodolite.io.packed import digest_of
-from theodolite.threads import for_each
 
 LONGEST = 3
 MOST_CANDIDATES = 256

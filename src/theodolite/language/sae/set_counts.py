@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Integer
 
+from theodolite._stats.threads import for_each
+from theodolite._storage.packed import digest_of
+from theodolite.evidence.workers import Arrays
 from theodolite.language.sae.counting import block_shift, limited, sort_values
 from theodolite.language.sae.evidence import CodeEvidence
 from theodolite.language.sae.passes import Item, Pass, cut_for
 from theodolite.language.sae.singles import seed_of
-from theodolite.evidence.workers import Arrays
-from theodolite.io.packed import digest_of
-from theodolite.threads import for_each
 
 MOST_SETS = 4096
 """Of a unit."""

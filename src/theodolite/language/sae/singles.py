@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Integer
 
+from theodolite._stats.threads import in_slices
+from theodolite._storage.packed import digest_of
+from theodolite.evidence.workers import Arrays, Workers
 from theodolite.language.sae.counting import UnitCounts, count_piece, limited, torch_counter
 from theodolite.language.sae.evidence import CodeEvidence
 from theodolite.language.sae.inventory import Inventory
 from theodolite.language.sae.passes import Item, Pass, added, by_range, cut_for, stacked
-from theodolite.evidence.workers import Arrays, Workers
-from theodolite.io.packed import digest_of
-from theodolite.threads import in_slices
 
 TABLE_BYTES = 1 << 28
 """Of a range of units: so much is counted in one turn, and kept as one piece."""

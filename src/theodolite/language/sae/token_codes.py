@@ -10,16 +10,16 @@ from typing import Any, cast
 import numpy as np
 from jaxtyping import Float, Integer
 
-from theodolite.language.sae.pieces import CodePiece
+from theodolite._stats.sampling import first_half, scattered
 from theodolite.dissection.formula import Formula
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of, starts_of
-from theodolite.evidence.sampling import first_half, scattered
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.store import stored
+from theodolite.language.sae.pieces import CodePiece
 
 LIMIT_VALUES = 1 << 26
 """Values that thresholds of dense latents are taken from, at most."""

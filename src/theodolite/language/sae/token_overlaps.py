@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
+from theodolite._stats.sampling import scattered, scattered_clusters
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
-from theodolite.evidence.sampling import scattered, scattered_clusters
 from theodolite.evidence.shards import Shards
 
 FAMILY = "token "

@@ -8,6 +8,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Integer
 
+from theodolite._storage.optional import require
+from theodolite.dissection.formula import Formula, from_rows
+from theodolite.errors import EvidenceError, printable
+from theodolite.evidence.axes import Samples, Units
+from theodolite.evidence.kinds.unit import UnitEvidence
+from theodolite.evidence.workers import Workers
 from theodolite.language.sae.dissect import dissect_codes
 from theodolite.language.sae.evidence import CodeEvidence
 from theodolite.language.sae.result import FormulaFit
@@ -18,12 +24,6 @@ from theodolite.language.sae.token_codes import (
     TokenSource,
     some_latents,
 )
-from theodolite.dissection.formula import Formula, from_rows
-from theodolite.errors import EvidenceError, printable
-from theodolite.evidence.axes import Samples, Units
-from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.evidence.workers import Workers
-from theodolite.io.optional import require
 
 WELL_EXPLAINED = 0.2
 """The overlap from which on a latent counts as explained in the summary; a convention."""

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Integer
 
+from theodolite._storage.optional import require
 from theodolite.language.sae.counting import Counter, UnitCounts
 from theodolite.language.sae.pieces import CodePiece
-from theodolite.io.optional import require
 
 MOST_KEYS = 1 << 24
 """At a time: 128 MB of keys, and as much again where they are sorted."""

@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.arrays import write_safetensors
+from theodolite._storage.paths import sha256_of
+from theodolite._storage.text import write_json
+from theodolite.errors import EvidenceError
 from theodolite.language.sae.evidence import (
     COUNTS,
     FORMAT,
@@ -16,10 +20,6 @@ from theodolite.language.sae.evidence import (
     checked_names,
 )
 from theodolite.language.sae.pieces import MOST_POSITIONS, CodePiece, check_piece, joined
-from theodolite.errors import EvidenceError
-from theodolite.io.arrays import write_safetensors
-from theodolite.io.paths import sha256_of
-from theodolite.io.text import write_json
 
 POSITIONS = 1 << 19
 """Of a piece, about: 2^18 to 2^20."""

@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import LatentExplanations
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.io.tables import read_parquet, write_parquet
 
 FILE = "explanations.parquet"
 ExplanationKind = Literal["text", "formula", "tokens", "none"]

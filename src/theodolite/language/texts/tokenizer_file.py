@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from theodolite._storage.text import read_json
 from theodolite.errors import RefusedInput
 from theodolite.language.texts.vocabulary import Vocabulary
-from theodolite.io.text import read_json
 
 FILE = "tokenizer.json"
 MOST_TOKENS = 1 << 24

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite._storage.packed import packed, unpacked
+from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, RefusedInput, printable
-from theodolite.io.packed import packed, unpacked
-from theodolite.io.stores import Store
 
 FILE = "vocabulary.safetensors"
 MOST_BYTES = 1 << 28

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._stats.sampling import LUCK, POOLED, another, pool_of, uniform
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import aggregated
-from theodolite.evidence.sampling import LUCK, POOLED, another, pool_of, uniform
 from theodolite.metrics.base import NullModel, PerSample
 
 

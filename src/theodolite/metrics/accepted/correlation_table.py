@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtr, ndtri, stdtr
 
+from theodolite._stats.resampling import poisson_weights
 from theodolite.errors import EvidenceError
 from theodolite.metrics.accepted._ranks import pearson, spearman
-from theodolite.stats.resampling import poisson_weights
 
 Method = Literal["pearson", "spearman"]
 Correction = Literal["holm", "benjamini-hochberg", "none"]

@@ -4,8 +4,8 @@ import numpy as np
 import scipy.special
 from jaxtyping import Bool, Float, Int
 
+from theodolite._stats.ranks import average_ranks
 from theodolite.errors import EvidenceError
-from theodolite.stats.ranks import average_ranks
 
 Outputs = Float[np.ndarray, "samples classes"]
 Labels = Int[np.ndarray, " samples"] | None

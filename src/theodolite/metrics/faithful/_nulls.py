@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from theodolite._stats.sampling import POOLED, another, pool_of
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.sampling import POOLED, another, pool_of
 from theodolite.evidence.surrogate_settings import (
     always_the_average,
     pool_of_samples,

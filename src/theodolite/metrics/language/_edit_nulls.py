@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from theodolite._stats.sampling import POOLED, another, pool_of
 from theodolite.evidence.kinds.edit import EditEvidence
-from theodolite.evidence.sampling import POOLED, another, pool_of
 from theodolite.metrics.base import NullModel, PerSample
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Bool, Int
 
+from theodolite._stats.sampling import scattered, uniform
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.judgement import TEXTS, JudgementEvidence
-from theodolite.evidence.sampling import scattered, uniform
 from theodolite.metrics.base import NullModel
 
 LIKE = 1.25

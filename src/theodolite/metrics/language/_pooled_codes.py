@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from theodolite._stats.ranks import average_ranks
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import rows_of
-from theodolite.stats.ranks import average_ranks
 
 Pooling = Annotated[
     Literal["max", "mean", "last", "sum"],

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from theodolite._stats.sampling import uniform
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
-from theodolite.evidence.sampling import uniform
 from theodolite.metrics.base import Card, NullModel, Pooled, metric
 from theodolite.metrics.language._correlations import LEAST_PAIRS, Ranks, pearson
 from theodolite.metrics.states import TRIALS

@@ -7,17 +7,17 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from theodolite.evidence.axes import Latents
-from theodolite.evidence.columns import with_arrays
-from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, rows_of
-from theodolite.evidence.sampling import (
+from theodolite._stats.sampling import (
     POOLED,
     another,
     first_half,
     pool_of,
     scattered_clusters,
 )
+from theodolite.evidence.axes import Latents
+from theodolite.evidence.columns import with_arrays
+from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.ragged import Ragged, rows_of
 from theodolite.metrics.base import Card, NullModel, Pooled, metric, metric_of
 from theodolite.metrics.language._pooled_codes import (
     BLOCK,

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from theodolite._stats.weighted_sums import weighted_sums
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
@@ -13,7 +14,6 @@ from theodolite.metrics.base import Card, NullModel, Pooled, metric
 from theodolite.metrics.language._correlations import FLAT, LEAST_PAIRS, Ranks, pearson
 from theodolite.metrics.language._tokens import explained_entries
 from theodolite.metrics.states import TRIALS
-from theodolite.stats.weighted_sums import weighted_sums
 
 Sequences = Annotated[
     Literal["random", "top+random", "all"],

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._stats.sampling import POOLED, another, pool_of
+from theodolite._stats.shuffles import deal_rows
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.sampling import POOLED, another, pool_of
 from theodolite.metrics.base import NullModel
 from theodolite.metrics.blocks import Truths
-from theodolite.stats.shuffles import deal_rows
 
 
 def _other_rows(rows: np.ndarray, samples: Samples, random: np.random.Generator) -> np.ndarray:

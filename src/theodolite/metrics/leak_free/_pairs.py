@@ -5,10 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from jaxtyping import Float, Int, UInt
 
-from theodolite.metrics.leak_free._terms import ConceptTerms, rows_known
-from theodolite.native import functions as native
-from theodolite.native.library import has_native
-from theodolite.stats.information import (
+from theodolite._stats.information import (
     BLOCK_BYTES,
     SMALL,
     Columns,
@@ -16,8 +13,11 @@ from theodolite.stats.information import (
     pair_terms,
     plug_in_terms,
 )
-from theodolite.stats.neighbours import one_of_each_cluster, stratified_pair_terms
-from theodolite.threads import in_slices
+from theodolite._stats.native import functions as native
+from theodolite._stats.native.library import has_native
+from theodolite._stats.neighbours import one_of_each_cluster, stratified_pair_terms
+from theodolite._stats.threads import in_slices
+from theodolite.metrics.leak_free._terms import ConceptTerms, rows_known
 
 Pairs = Int[np.ndarray, "pairs 2"]
 

@@ -3,10 +3,10 @@
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._stats.predictive import PredictiveTerms
+from theodolite._stats.predictive_interval import row_weights, wider_by
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.leak_free._terms import share, weighted_means
-from theodolite.stats.predictive import PredictiveTerms
-from theodolite.stats.predictive_interval import row_weights, wider_by
 
 
 def concept_strata(evidence: ConceptEvidence) -> Int[np.ndarray, "concepts samples"]:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from theodolite._stats.grouped_weights import GroupedWeights, RowWeights
+from theodolite._stats.information import tie_broken
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import ratio
 from theodolite.metrics.blocks import Common
-from theodolite.stats.grouped_weights import GroupedWeights, RowWeights
-from theodolite.stats.information import tie_broken
 
 WIDER = 1.3
 """Terms of neighbouring samples rise and fall together, which drawing samples one by one does not

@@ -5,10 +5,10 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._stats.grouped_weights import RowWeights
+from theodolite._stats.information import noisy, plug_in_terms, ross_terms
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
-from theodolite.stats.grouped_weights import RowWeights
-from theodolite.stats.information import noisy, plug_in_terms, ross_terms
 
 Which = Literal["vectors", "positive", "negative"]
 MOST = 2.0

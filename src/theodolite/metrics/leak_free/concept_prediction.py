@@ -7,12 +7,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 from pydantic import Field
 
+from theodolite._stats.grouped_weights import RowWeights
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, metric
 from theodolite.metrics.blocks import BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import SHUFFLED_TRUTH
 from theodolite.metrics.leak_free._terms import auc_terms, weighted_means
-from theodolite.stats.grouped_weights import RowWeights
 
 By = Literal["accuracy", "f1", "auc"]
 

@@ -5,6 +5,8 @@ from typing import Literal
 
 import numpy as np
 
+from theodolite._stats.grouped_weights import RowWeights
+from theodolite._stats.information import plug_in_terms, ross_columns
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, metric
 from theodolite.metrics.blocks import BlockContext, Blockwise
@@ -19,8 +21,6 @@ from theodolite.metrics.leak_free._terms import (
 )
 from theodolite.metrics.leak_free.warnings import leakage_warnings
 from theodolite.metrics.option_types import Neighbours, TieSeed
-from theodolite.stats.grouped_weights import RowWeights
-from theodolite.stats.information import plug_in_terms, ross_columns
 
 
 @metric(

@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from theodolite._stats.grouped_weights import RowWeights
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, metric
 from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import ALIGNED_AT_RANDOM
 from theodolite.metrics.leak_free._vectors import task_information, told_apart, truth_of
 from theodolite.metrics.option_types import Neighbours
-from theodolite.stats.grouped_weights import RowWeights
 
 Form = Annotated[
     Literal["paper", "reference"],

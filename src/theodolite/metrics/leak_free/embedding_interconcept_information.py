@@ -7,6 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
+from theodolite._stats.grouped_weights import RowWeights
+from theodolite._stats.information import BLOCK_BYTES, plug_in_terms, ross_many
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, metric, ratio
 from theodolite.metrics.blocks import AT, COUNT, SUM, VECTORS, BlockContext, Blockwise
@@ -14,8 +16,6 @@ from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
 from theodolite.metrics.leak_free._vectors import MOST, told_apart
 from theodolite.metrics.option_types import Neighbours
-from theodolite.stats.grouped_weights import RowWeights
-from theodolite.stats.information import BLOCK_BYTES, plug_in_terms, ross_many
 
 Form = Annotated[
     Literal["reference", "paper"],

@@ -5,6 +5,8 @@ from typing import Literal
 
 import numpy as np
 
+from theodolite._stats.grouped_weights import RowWeights
+from theodolite._stats.information import plug_in_terms, ross_terms
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, metric
 from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
@@ -12,8 +14,6 @@ from theodolite.metrics.leak_free._nulls import SHUFFLED_VECTORS
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
 from theodolite.metrics.leak_free._vectors import MOST, told_apart, truth_of
 from theodolite.metrics.option_types import Neighbours
-from theodolite.stats.grouped_weights import RowWeights
-from theodolite.stats.information import plug_in_terms, ross_terms
 
 
 @metric(

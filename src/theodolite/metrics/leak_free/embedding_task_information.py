@@ -5,13 +5,13 @@ from typing import Literal
 
 import numpy as np
 
+from theodolite._stats.grouped_weights import RowWeights
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, metric
 from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._vectors import MOST, task_information, told_apart
 from theodolite.metrics.option_types import Neighbours
-from theodolite.stats.grouped_weights import RowWeights
 
 
 @metric(

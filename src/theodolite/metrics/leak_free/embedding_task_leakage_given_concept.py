@@ -6,6 +6,9 @@ from typing import Literal
 
 import numpy as np
 
+from theodolite._stats.grouped_weights import RowWeights
+from theodolite._stats.information import plug_in_terms
+from theodolite._stats.neighbours import label_vector_terms, one_of_each_cluster
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, metric
 from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
@@ -13,9 +16,6 @@ from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
 from theodolite.metrics.leak_free._vectors import truth_of
 from theodolite.metrics.option_types import Neighbours
-from theodolite.stats.grouped_weights import RowWeights
-from theodolite.stats.information import plug_in_terms
-from theodolite.stats.neighbours import label_vector_terms, one_of_each_cluster
 
 
 @metric(

@@ -7,6 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
+from theodolite._stats.grouped_weights import RowWeights
+from theodolite._stats.information import plug_in_entropy, self_information
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, metric
 from theodolite.metrics.blocks import BlockContext, Blockwise
@@ -25,8 +27,6 @@ from theodolite.metrics.leak_free._terms import (
     weighted_means,
 )
 from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours, TieSeed
-from theodolite.stats.grouped_weights import RowWeights
-from theodolite.stats.information import plug_in_entropy, self_information
 
 Normaliser = Annotated[
     Literal["reference", "truth"],

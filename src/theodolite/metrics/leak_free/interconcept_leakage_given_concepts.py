@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from theodolite._stats.grouped_weights import RowWeights
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, metric
 from theodolite.metrics.blocks import BlockContext, Blockwise
@@ -11,7 +12,6 @@ from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._pairs import pair_terms_given_truth
 from theodolite.metrics.leak_free._terms import WIDER, neighbour_inputs, weighted_means
 from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours
-from theodolite.stats.grouped_weights import RowWeights
 
 
 @metric(

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from pydantic import Field
 
+from theodolite._stats.grouped_weights import RowWeights
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, metric
 from theodolite.metrics.blocks import AT, COUNT, SUM, BlockContext, Blockwise
@@ -14,7 +15,6 @@ from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._predictors import Size, fitted, split
 from theodolite.metrics.leak_free._terms import auc_terms, weighted_means
 from theodolite.metrics.option_types import Seed
-from theodolite.stats.grouped_weights import RowWeights
 
 Form = Annotated[
     Literal["joint", "pairwise"],

@@ -5,13 +5,13 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._stats.predictive import PredictiveTerms
+from theodolite._stats.predictive_interval import ceiling_of, predictive_moments
+from theodolite._stats.predictive_vectors import predictive_vector_terms
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._predictive import concept_strata, predictive_shares
-from theodolite.stats.predictive import PredictiveTerms
-from theodolite.stats.predictive_interval import ceiling_of, predictive_moments
-from theodolite.stats.predictive_vectors import predictive_vector_terms
 
 
 @metric(

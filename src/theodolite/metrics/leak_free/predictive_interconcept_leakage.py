@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from theodolite._stats.grouped_weights import RowWeights
+from theodolite._stats.predictive_interval import wider_by
+from theodolite._stats.predictive_pairs import predictive_pair_terms
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, metric
 from theodolite.metrics.blocks import BlockContext, Blockwise
@@ -11,9 +14,6 @@ from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._predictive import concept_strata
 from theodolite.metrics.leak_free._terms import weighted_means
 from theodolite.metrics.option_types import ConceptsOrPairs
-from theodolite.stats.grouped_weights import RowWeights
-from theodolite.stats.predictive_interval import wider_by
-from theodolite.stats.predictive_pairs import predictive_pair_terms
 
 
 @metric(

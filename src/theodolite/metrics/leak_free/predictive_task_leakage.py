@@ -5,12 +5,12 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._stats.predictive import PredictiveTerms, predictive_terms
+from theodolite._stats.predictive_interval import ceiling_of, predictive_moments
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._predictive import concept_strata, predictive_shares
-from theodolite.stats.predictive import PredictiveTerms, predictive_terms
-from theodolite.stats.predictive_interval import ceiling_of, predictive_moments
 
 
 @metric(

@@ -6,6 +6,9 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._stats.grouped_weights import RowWeights
+from theodolite._stats.information import plug_in_terms
+from theodolite._stats.neighbours import label_terms, one_of_each_cluster
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, metric
 from theodolite.metrics.blocks import BlockContext, Blockwise
@@ -18,9 +21,6 @@ from theodolite.metrics.leak_free._terms import (
     weighted_means,
 )
 from theodolite.metrics.option_types import Neighbours
-from theodolite.stats.grouped_weights import RowWeights
-from theodolite.stats.information import plug_in_terms
-from theodolite.stats.neighbours import label_terms, one_of_each_cluster
 
 
 @metric(

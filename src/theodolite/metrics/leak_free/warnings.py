@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from theodolite._stats.information import is_discrete
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.blocks import many_whole_numbers
 from theodolite.metrics.leak_free._terms import AS_CATEGORIES
-from theodolite.stats.information import is_discrete
 
 
 def leakage_warnings(evidence: ConceptEvidence) -> list[str]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._stats.sampling import POOLED, another, pool_of, uniform
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
-from theodolite.evidence.sampling import POOLED, another, pool_of, uniform
 from theodolite.metrics.base import NullModel, PerSample
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._stats.sampling import ADDED, place_in, pool_of_clusters, uniform
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.evidence.sampling import ADDED, place_in, pool_of_clusters, uniform
 from theodolite.metrics.base import NullModel, PerSample, ratio
 from theodolite.metrics.shared.ranking import (
     Named,

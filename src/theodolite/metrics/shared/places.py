@@ -6,11 +6,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from pydantic import Field
 
+from theodolite._stats.native import functions as native
+from theodolite._stats.native.library import has_native
+from theodolite._stats.threads import in_slices
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.base import PerSample
-from theodolite.native import functions as native
-from theodolite.native.library import has_native
-from theodolite.threads import in_slices
 
 Sides = Annotated[
     Literal["either", "every", "share"],
@@ -70,7 +70,7 @@ def pixel_ranks(
         out[:] = (values > values[row, column]).sum(), equal.sum(), before
 
 
-def _sources(length: int, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sources(length: int | np.integer, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of half-pixel-centred samples: both neighbouring cells and the fraction; edges repeat."""
     place = np.clip((np.arange(length) + 0.5) * (cells / length) - 0.5, 0.0, cells - 1)
     low = place.astype(np.int64)

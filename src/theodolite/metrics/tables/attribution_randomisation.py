@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._stats.ranks import average_ranks
 from theodolite.evidence.attributions.orders import grouped_values
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
 from theodolite.metrics.tables._removal import each_of
-from theodolite.stats.ranks import average_ranks
 
 
 def _likeness(evidence: AttributionEvidence) -> Float[np.ndarray, " samples"]:

@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 
+from theodolite._storage.checkpoints import read_weights
+from theodolite._storage.optional import require
+from theodolite._storage.text import read_json
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.checkpoints import read_weights
-from theodolite.io.optional import require
-from theodolite.io.text import read_json
 from theodolite.models.backbones import _load
 from theodolite.models.features import Preprocessing
 from theodolite.models.image_text.towers import Towers

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image
 
+from theodolite._storage.optional import require
+from theodolite._storage.paths import size_within
+from theodolite._storage.text import read_text
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.optional import require
-from theodolite.io.paths import size_within
-from theodolite.io.text import read_text
 
 MAX_BYTES = 1 << 30
 MAX_TOKENS = 256

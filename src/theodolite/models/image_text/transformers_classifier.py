@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from theodolite.io.optional import require
+from theodolite._storage.optional import require
 from theodolite.models.classifier import Classifier
 from theodolite.models.image_text.transformers_towers import (
     SAFE,

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.io.optional import require
 from theodolite.models.features import Preprocessing
 from theodolite.models.image_text.towers import Towers
 from theodolite.models.places import last_places

@@ -26,7 +26,7 @@ Formulas = Sequence[Formula | None]
 class DissectionAlternative:
     """What is chosen otherwise; the rest is as for the units that are scored."""
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  a misspelt key must not pass
+    __pydantic_config__ = {"extra": "forbid"}
 
     beam: int | None = None
     candidates: int | None = None

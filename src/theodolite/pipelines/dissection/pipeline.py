@@ -22,6 +22,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.produced import Produced, WorkContext
+from theodolite.evidence.subject import Subject
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.pipelines.correlations import Table, correlations, formula_scores
 from theodolite.pipelines.dissection.alternatives import (
@@ -36,7 +37,6 @@ from theodolite.pipelines.dissection.unit_cards import DissectionResult, unit_ca
 from theodolite.pipelines.dissection.unit_tables import unit_tables
 from theodolite.pipelines.features import FeatureMaps, feature_maps, weights_digest
 from theodolite.pipelines.probe import rightly_classified
-from theodolite.subject import Subject
 
 EXACT_LENGTH = 3
 AS_SCORED = DissectionAlternative()

@@ -15,9 +15,9 @@ from theodolite.dissection.units import PAPER
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.produced import Produced, WorkContext, silent
+from theodolite.evidence.subject import Subject
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.pipelines.dissection.unit_tables import scored_units, single_concepts
-from theodolite.subject import Subject
 
 
 @dataclass(frozen=True, kw_only=True)

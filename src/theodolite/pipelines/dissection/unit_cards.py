@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._storage.pictures import jpeg_bytes
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.counts import literal_scores
@@ -16,7 +17,6 @@ from theodolite.dissection.quantiles import Maps
 from theodolite.dissection.search import FormulaSearch, UnitFormula
 from theodolite.dissection.units import UnitMasks
 from theodolite.evidence.produced import UnitCard
-from theodolite.io.pictures import jpeg_bytes
 
 PICTURES_EACH = 4
 

@@ -11,12 +11,12 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from theodolite._storage.arrays import read_npy, write_npy
+from theodolite._storage.paths import sha256_of
 from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.produced import WorkContext
-from theodolite.io.arrays import read_npy, write_npy
-from theodolite.io.paths import sha256_of
 from theodolite.models.backbones import Backbone
 from theodolite.models.patches import Patches, embeddings_of, head_of, patch_embeddings
 from theodolite.pipelines.features import checked_pooled

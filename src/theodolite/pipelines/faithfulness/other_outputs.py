@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from theodolite._storage.arrays import read_npy, write_npy
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.produced import WorkContext
-from theodolite.io.arrays import read_npy, write_npy
 from theodolite.models.backbones import Backbone
 from theodolite.models.patches import embeddings_of
 from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer

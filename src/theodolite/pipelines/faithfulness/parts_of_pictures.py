@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from PIL import Image
 
+from theodolite._storage.optional import require
 from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.errors import EvidenceError
-from theodolite.io.optional import require
 from theodolite.models.backbones import Backbone
 from theodolite.models.patches import embeddings_of
 from theodolite.models.places import last_places

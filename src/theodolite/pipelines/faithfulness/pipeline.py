@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite._storage.paths import sha256_of
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.datasets.masks.mask_data import MaskData
@@ -13,7 +14,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
-from theodolite.io.paths import sha256_of
+from theodolite.evidence.subject import Claim, Subject
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.learned_surrogate import Loss
 from theodolite.models.rest_of_network import RestOfNetwork
@@ -39,7 +40,6 @@ from theodolite.pipelines.faithfulness.parts_of_pictures import class_segments, 
 from theodolite.pipelines.faithfulness.recipes import FORMS, RECIPES
 from theodolite.pipelines.features import weights_digest
 from theodolite.pipelines.posthoc.concept_cards import concept_cards
-from theodolite.subject import Claim, Subject
 
 Description = dict[str, float | int | str]
 CLAIM = Claim("These concepts, with these importances, make up the output", samples="test samples")

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._storage.pictures import jpeg_bytes
 from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.evidence.produced import ConceptCard
-from theodolite.io.pictures import jpeg_bytes
 from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer
 from theodolite.pipelines.faithfulness.explanations import DiscoveredConcepts, Explanation
 

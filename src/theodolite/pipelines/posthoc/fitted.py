@@ -13,9 +13,9 @@ import numpy as np
 import sklearn
 from jaxtyping import Bool, Float, Int
 
+from theodolite._storage.arrays import read_safetensors, write_safetensors
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Concepts
-from theodolite.io.arrays import read_safetensors, write_safetensors
 from theodolite.models.concept_bank import ConceptBank, draw_examples, fit_concept_bank
 from theodolite.models.posthoc import Head, PosthocBottleneck, fit_linear, fit_posthoc
 

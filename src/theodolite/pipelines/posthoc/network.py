@@ -15,11 +15,11 @@ from scipy.optimize import linear_sum_assignment
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.subject import Claim, Outputs, Subject
 from theodolite.models.backbones import Backbone
 from theodolite.models.features import evaluating
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.posthoc.fitted import linear_once
-from theodolite.subject import Claim, Outputs, Subject
 
 BATCH = 16
 OWN = "the network's own outputs"

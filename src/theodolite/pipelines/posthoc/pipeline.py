@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.arrays import read_npy
+from theodolite._storage.paths import sha256_of
+from theodolite._storage.pictures import jpeg_bytes
 from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Produced, WorkContext
-from theodolite.io.arrays import read_npy
-from theodolite.io.paths import sha256_of
-from theodolite.io.pictures import jpeg_bytes
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.concept_bank import Projection
 from theodolite.models.posthoc import Head, PosthocBottleneck

@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
+from theodolite._storage.paths import sha256_of
+from theodolite._storage.pictures import jpeg_bytes
+from theodolite._storage.text import read_json
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
+from theodolite.evidence.subject import Subject
 from theodolite.evidence.workers import Arrays, Work
 from theodolite.explainers.probing.removal import WAYS, Removal
 from theodolite.explainers.probing.stability import StabilitySettings, chance_changes
 from theodolite.explainers.saliency.methods import TECHNIQUES
 from theodolite.explainers.saliency.methods import explainer as _checked_method
-from theodolite.io.paths import sha256_of
-from theodolite.io.pictures import jpeg_bytes
-from theodolite.io.text import read_json
 from theodolite.models.classifier import Classifier
 from theodolite.pipelines.features import network_digest, weights_digest
 from theodolite.pipelines.saliency.pieces import (
@@ -34,7 +35,6 @@ from theodolite.pipelines.saliency.pieces import (
     piece_digest,
     versions,
 )
-from theodolite.subject import Subject
 
 CHANCES = {"random": "random", "smooth": "smooth_random", "centre": "centre"}
 """Maps that know nothing of the network, and the methods that draw them."""

@@ -9,6 +9,9 @@ from jaxtyping import Float, Int
 from PIL import Image
 
 from theodolite.datasets.concept_data import ConceptData
+from theodolite.datasets.study_material.checks import PRACTICE, planned_checks
+from theodolite.datasets.study_material.explained_pictures import Item, Looks, material_from_arrays
+from theodolite.datasets.study_material.material import Material
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, silent
 from theodolite.explainers.concepts.methods import concept_explainer
@@ -23,9 +26,6 @@ from theodolite.pipelines.study.twins import (
     no_material_yet,
     twin_pictures,
 )
-from theodolite.study_material.checks import PRACTICE, planned_checks
-from theodolite.study_material.explained_pictures import Item, Looks, material_from_arrays
-from theodolite.study_material.material import Material
 
 TECHNIQUES = ("linear_head", "lime_cbm", "shap_cbm", "rise_cbm")
 """Those that explain any linear head."""

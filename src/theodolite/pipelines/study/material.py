@@ -9,6 +9,15 @@ from jaxtyping import Float, Int
 from PIL import Image
 
 from theodolite.datasets.masks.mask_data import MaskData
+from theodolite.datasets.study_material.checks import (
+    PRACTICE,
+    Checked,
+    Frame,
+    frame_of,
+    planned_checks,
+)
+from theodolite.datasets.study_material.explained_pictures import Item, Looks, material_from_arrays
+from theodolite.datasets.study_material.material import Material
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, silent
 from theodolite.explainers.rendering import bwr
@@ -23,9 +32,6 @@ from theodolite.pipelines.study.twins import (
     no_material_yet,
     twin_pictures,
 )
-from theodolite.study_material.checks import PRACTICE, Checked, Frame, frame_of, planned_checks
-from theodolite.study_material.explained_pictures import Item, Looks, material_from_arrays
-from theodolite.study_material.material import Material
 
 __all__ = ["TwinSettings", "material_from_saliency_run"]
 

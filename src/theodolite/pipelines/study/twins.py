@@ -9,6 +9,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from PIL import Image
 
+from theodolite.datasets.study_material.checks import PRACTICE
+from theodolite.datasets.study_material.explained_pictures import Answer, Item
+from theodolite.datasets.study_material.material import INSTANCES
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress
 from theodolite.explainers.perturbed_samples import (
@@ -16,9 +19,6 @@ from theodolite.explainers.perturbed_samples import (
     different_prediction,
     same_prediction,
 )
-from theodolite.study_material.checks import PRACTICE
-from theodolite.study_material.explained_pictures import Answer, Item
-from theodolite.study_material.material import INSTANCES
 
 BESIDE = 8
 """Other pictures that one may be mixed with."""

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.material import RunMaterial
+from theodolite._verdicts.scores_file import ComparedRecord, score_of
 from theodolite.evidence.base import of_kind
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.metrics.catalogue import catalogue
@@ -13,11 +16,8 @@ from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.figures.bars import columns as column_figure
 from theodolite.report.figures.lines import PlotLine, Point, chart
-from theodolite.report.material import RunMaterial
 from theodolite.report.words import value_text
 from theodolite.results import Score
-from theodolite.run_folder.scores_file import ComparedRecord, score_of
-from theodolite.run_folder.spec import RunSpec
 
 AGREEMENT = {
     "rater_agreement": ("one against the mode of the others (QWK)", {}),

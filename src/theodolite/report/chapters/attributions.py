@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from theodolite._runs.material import RunMaterial
 from theodolite.evidence.attributions.orders import by_strength
 from theodolite.evidence.kinds.attribution import AttributionEvidence
-from theodolite.report.material import RunMaterial
 
 ROWS, NAMED = 4, 5
 

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from theodolite._runs.folder.spec import ChartSpec, RunSpec
+from theodolite._stats.resampling import mean_interval
+from theodolite._verdicts.scores_file import ComparedRecord, matches, score_named, score_of
+from theodolite._verdicts.words import percent
 from theodolite.report.figures.lines import PlotLine, Point, chart
 from theodolite.report.figures.svg import swatch
 from theodolite.report.tables import Cell, Row, Table
 from theodolite.report.words import full_title, title, value_text
 from theodolite.results import Score
-from theodolite.run_folder.scores_file import ComparedRecord, matches, score_named, score_of
-from theodolite.run_folder.spec import ChartSpec, RunSpec
-from theodolite.stats.resampling import mean_interval
-from theodolite.verdicts.words import percent
 
 Attribute = float | int | str
 

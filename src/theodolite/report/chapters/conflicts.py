@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from theodolite.conflicts.pictures import shown_conflicts
-from theodolite.conflicts.record import ConflictRecord, ConflictsFile, JudgedRecord
-from theodolite.conflicts.sentences import SHORT, Level
+from theodolite._runs.conflict_pictures import shown_conflicts
+from theodolite._runs.folder.run_file import ExampleRecord
+from theodolite._runs.material import RunMaterial
+from theodolite._verdicts.conflicts.record import ConflictRecord, ConflictsFile, JudgedRecord
+from theodolite._verdicts.conflicts.sentences import SHORT, Level
+from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
-from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import QUALITY, data_address
 from theodolite.report.words import metric_text, unbroken
 from theodolite.results import Source
-from theodolite.run_folder.run_file import ExampleRecord
-from theodolite.subject import Subject
 
 BESIDE = {
     "more": "▲ more than unrelated",

@@ -3,7 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from theodolite._runs.folder.run_file import MadeRecord
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.material import RunMaterial
+from theodolite._verdicts.scores_file import ComparedRecord
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.subject import Subject
 from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.chapters.faithfulness_samples import (
     class_panels,
@@ -16,13 +21,8 @@ from theodolite.report.chapters.faithfulness_tables import (
     benchmark_models,
     linear_score,
 )
-from theodolite.report.material import RunMaterial
 from theodolite.report.words import method_text, metric_text
 from theodolite.results import Score
-from theodolite.run_folder.run_file import MadeRecord
-from theodolite.run_folder.scores_file import ComparedRecord
-from theodolite.run_folder.spec import RunSpec
-from theodolite.subject import Subject
 
 ScatterExplanation = tuple[str, str, SurrogateEvidence]
 """An explanation in the scatter: its name, its scores in words, its evidence."""

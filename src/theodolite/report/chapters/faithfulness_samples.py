@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._runs.folder.run_file import ConceptCardRecord
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.material import RunMaterial
 from theodolite.evidence.base import of_kind
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.subject import WORDINGS, Wording
 from theodolite.evidence.surrogate_settings import always_the_average, outputs_of
 from theodolite.metrics.faithful.frame import surrogate_outputs
 from theodolite.report.figures.bars import added
 from theodolite.report.figures.faithfulness import Pairs, class_bars, dot_swatch, scatter
 from theodolite.report.figures.scales import Scale, round_scale
-from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import data_address
-from theodolite.run_folder.run_file import ConceptCardRecord
-from theodolite.run_folder.spec import RunSpec
-from theodolite.subject import WORDINGS, Wording
 
 ENDS = 20
 """Of more than twice as many classes, so many of the best and of the worst are shown."""

@@ -4,13 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._verdicts.scores_file import ComparedRecord, score_of
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.words import method_text, value_text
 from theodolite.results import Score
-from theodolite.run_folder.scores_file import ComparedRecord, score_of
-from theodolite.run_folder.spec import RunSpec
 
 COLUMNS = {
     "surrogate_error": "SURF error",

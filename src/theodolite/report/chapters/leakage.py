@@ -7,6 +7,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.material import RunMaterial
+from theodolite._stats.resampling import mean_interval
+from theodolite._verdicts.scores_file import ComparedRecord
+from theodolite._verdicts.words import percent
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.report.chapters.leakage_models import ReportModel, shown_models
 from theodolite.report.chapters.leakage_samples import activation_panels, vector_panels
@@ -14,13 +19,8 @@ from theodolite.report.figures.leakage import Bars, concept_bars, shades, triang
 from theodolite.report.figures.lines import PlotLine, Point, accuracies, curves
 from theodolite.report.figures.scales import Scale, round_scale
 from theodolite.report.figures.svg import swatch
-from theodolite.report.material import RunMaterial
 from theodolite.report.words import title, value_text
 from theodolite.results import Detail, Score
-from theodolite.run_folder.scores_file import ComparedRecord
-from theodolite.run_folder.spec import RunSpec
-from theodolite.stats.resampling import mean_interval
-from theodolite.verdicts.words import percent
 
 MOST_CONCEPTS = 20
 MOST_MODELS = 6

@@ -6,12 +6,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.material import RunMaterial
+from theodolite._verdicts.scores_file import ComparedRecord, score_of
 from theodolite.evidence.base import Evidence, of_kind
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.report.material import RunMaterial
 from theodolite.results import Detail, Items, Score
-from theodolite.run_folder.scores_file import ComparedRecord, score_of
-from theodolite.run_folder.spec import RunSpec
 
 Kind = TypeVar("Kind", bound=Evidence)
 

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._stats.information import is_discrete
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.report.chapters.leakage_models import ReportModel, known_rows
 from theodolite.report.figures.leakage import REST, BinCounts, Bins, activations, cloud, heights
 from theodolite.report.figures.scales import Scale, round_scale
 from theodolite.report.figures.svg import swatch
-from theodolite.stats.information import is_discrete
 
 BINS = 24
 MOST_LABELS = 4

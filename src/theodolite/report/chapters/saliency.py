@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.material import RunMaterial
+from theodolite._verdicts.scores_file import ComparedRecord, score_of
 from theodolite.evidence.base import of_kind
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
-from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import (
     Annotation,
     EmbeddedPicture,
@@ -24,8 +26,6 @@ from theodolite.report.overlays import (
 )
 from theodolite.report.words import option_text, value_text
 from theodolite.results import Score
-from theodolite.run_folder.scores_file import ComparedRecord, score_of
-from theodolite.run_folder.spec import RunSpec
 
 SORTED_BY = "removal_faithfulness"
 MAIN = {

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._runs.folder.run_file import UnitCardRecord
+from theodolite._runs.material import RunMaterial
 from theodolite.report.figures.bars import columns
 from theodolite.report.figures.lines import curve
-from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import data_address
 from theodolite.results import Score
-from theodolite.run_folder.run_file import UnitCardRecord
 
 
 def units_chapter(

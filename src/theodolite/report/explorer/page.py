@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from theodolite._runs.material import RunMaterial
 from theodolite.report.examples import Example
 from theodolite.report.explorer.packed_table import (
     LONGEST_NAME,
@@ -23,7 +24,6 @@ from theodolite.report.explorer.tables import item_tables
 from theodolite.report.figures.bars import spread
 from theodolite.report.figures.scales import round_scale
 from theodolite.report.figures.vega import vega
-from theodolite.report.material import RunMaterial
 from theodolite.report.page import TEMPLATES
 from theodolite.results import Score
 

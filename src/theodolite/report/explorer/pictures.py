@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from theodolite._runs.folder.run_file import ConceptCardRecord, UnitCardRecord
+from theodolite._runs.material import RunMaterial
 from theodolite.report.examples import Example, NamedConcept
-from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import data_address
-from theodolite.run_folder.run_file import ConceptCardRecord, UnitCardRecord
 
 MOST = 8
 """Pictures of one item."""

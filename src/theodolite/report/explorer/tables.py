@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.tables import Words
+from theodolite._verdicts.words import percent
 from theodolite.errors import RefusedInput
-from theodolite.io.tables import Words
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.explorer.packed_table import PackedTable, ScoreColumn, Values
 from theodolite.report.words import interval_words, options_text, title
 from theodolite.results import Score
-from theodolite.verdicts.words import percent
 
 MOST_COLUMNS = 40
 """More scores than these would make a page too heavy to open; they stay in the run's files."""

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from theodolite._runs.folder.run_file import RunRecord, read_subject
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._storage.paths import all_or_nothing
+from theodolite._storage.records import read_record
+from theodolite._verdicts.rules import question_text
+from theodolite._verdicts.scores_file import read_scores
 from theodolite.errors import EvidenceError, printable
-from theodolite.io.paths import all_or_nothing
+from theodolite.evidence.subject import Subject
 from theodolite.questions import QUESTIONS
 from theodolite.report.chapters.clean import looks_for_a_fault
 from theodolite.report.exports.latex_text import latex_text
 from theodolite.report.words import options_text, source_words, title
 from theodolite.results import Interval, Score
-from theodolite.run_folder.run_file import RunRecord, read_record
-from theodolite.run_folder.scores_file import read_scores, read_subject
-from theodolite.run_folder.spec import RunSpec
-from theodolite.subject import Subject
-from theodolite.verdicts.rules import question_text
 
 NOTHING = "--"
 MARK = "% theodolite:"

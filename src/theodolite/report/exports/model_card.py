@@ -5,20 +5,21 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from theodolite.conflicts.matrix import folder_conflicts
-from theodolite.conflicts.pictures import shown_conflicts
+from theodolite._runs.conflict_pictures import shown_conflicts
+from theodolite._runs.folder.headlines import verdicts_of
+from theodolite._runs.folder.run_file import MadeRecord, RunRecord, read_produced, read_subject
+from theodolite._runs.run_conflicts import folder_conflicts
+from theodolite._storage.paths import all_or_nothing
+from theodolite._storage.records import read_record
+from theodolite._storage.text import read_text
+from theodolite._verdicts.scores_file import read_scores
 from theodolite.errors import EvidenceError, printable
-from theodolite.io.paths import all_or_nothing
-from theodolite.io.text import read_text
+from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.exports.markdown_text import markdown_code, markdown_text
 from theodolite.report.head import bottom_line, partial
 from theodolite.report.words import full_title
 from theodolite.results import Score, Verdict
-from theodolite.run_folder.headlines import verdicts_of
-from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_produced, read_record
-from theodolite.run_folder.scores_file import read_scores, read_subject
-from theodolite.subject import Subject
 
 BEGIN = "<!-- theodolite: begin -->"
 END = "<!-- theodolite: end -->"

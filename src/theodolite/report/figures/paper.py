@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from theodolite.io.optional import require
+from theodolite._storage.optional import require
+from theodolite._verdicts.scores_file import read_scores
 from theodolite.report.contents import ANNOTATED
 from theodolite.report.figures.scales import Histogram, round_scale
 from theodolite.report.words import full_title, option_text
 from theodolite.results import Score
-from theodolite.run_folder.scores_file import read_scores
 
 
 def write_figures(folder: Path, out: Path) -> Iterator[Path]:

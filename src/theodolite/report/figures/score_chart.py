@@ -7,11 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from theodolite._verdicts.words import interval_text, percent
 from theodolite.report.figures.score_strip import end_text, strip_marks
 from theodolite.report.palette import palette
 from theodolite.report.words import full_title
 from theodolite.results import Score
-from theodolite.verdicts.words import interval_text, percent
 
 COLOURS = palette()
 """Of the page's light style: figures of matplotlib and altair have a white ground."""

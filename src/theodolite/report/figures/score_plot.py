@@ -5,15 +5,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from theodolite._storage.optional import require
+from theodolite._verdicts.words import interval_text, percent
 from theodolite.errors import EvidenceError
-from theodolite.io.optional import require
 from theodolite.questions import QUESTIONS
 from theodolite.report.figures.scales import shortened
 from theodolite.report.figures.score_chart import COLOURS, ZONES, chart_spec
 from theodolite.report.figures.score_strip import StripMarks, end_text, strip_marks
 from theodolite.report.words import options_text, title
 from theodolite.results import Score
-from theodolite.verdicts.words import interval_text, percent
 
 ROW = 0.5
 """Height of a strip in inches."""

@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.clean import looks_for_a_fault
-from theodolite.report.figures.scales import round_scale
-from theodolite.results import Null, Score
-from theodolite.verdicts.draws import (
+from theodolite._verdicts.draws import (
     if_not_beaten,
     is_enough,
     model_of,
     must_beat,
     null_of_draws,
 )
-from theodolite.verdicts.rules import enough_line
-from theodolite.verdicts.words import is_share, percent
+from theodolite._verdicts.rules import enough_line
+from theodolite._verdicts.words import is_share, percent
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.figures.scales import round_scale
+from theodolite.results import Null, Score
 
 ZoneAnswer = Literal["no", "partly", "yes"]
 NEAR_BEST = 0.3

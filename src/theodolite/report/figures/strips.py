@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from theodolite._verdicts.words import percent
 from theodolite.report.chapters.clean import looks_for_a_fault
 from theodolite.report.figures.scales import squeezed
 from theodolite.report.figures.score_strip import (
@@ -34,7 +35,6 @@ from theodolite.report.figures.score_strip import (
 )
 from theodolite.report.figures.svg import box, drawing, line, outline, px, text
 from theodolite.results import Better, Score
-from theodolite.verdicts.words import percent
 
 EDGE = 8.0
 """What is left free at both ends of a strip."""

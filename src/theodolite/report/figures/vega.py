@@ -11,7 +11,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
-from theodolite.io.atomic import kept_text
+from theodolite._storage.atomic import kept_text
 
 HIGH = 230
 

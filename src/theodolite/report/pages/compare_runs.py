@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from theodolite.comparison.compare_runs import Comparison, VerdictPair
-from theodolite.comparison.differences import differs
-from theodolite.comparison.pairing import ItemDifferences
-from theodolite.comparison.rows import ComparisonRow
-from theodolite.comparison.runs import RunRead
+from theodolite._runs.comparison.compare_runs import Comparison, VerdictPair
+from theodolite._runs.comparison.differences import differs
+from theodolite._runs.comparison.pairing import ItemDifferences
+from theodolite._runs.comparison.rows import ComparisonRow
+from theodolite._runs.comparison.runs import RunRead
+from theodolite._verdicts.words import interval_text, is_share, percent
 from theodolite.report.figures.strips import difference_strip, score_strip, strip_key, two_run_strip
 from theodolite.report.page import write_page
 from theodolite.report.pages.compare_runs_words import (
@@ -29,7 +30,6 @@ from theodolite.report.pages.compare_runs_words import (
 )
 from theodolite.report.words import full_title, options_text, title, unbroken
 from theodolite.results import Score
-from theodolite.verdicts.words import interval_text, is_share, percent
 
 MOST_ITEMS = 8
 EACH = "Each on the samples that both runs scored."

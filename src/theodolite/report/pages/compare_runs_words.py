@@ -3,13 +3,13 @@
 import math
 from collections.abc import Sequence
 
-from theodolite.comparison.compare_runs import Comparison
-from theodolite.comparison.intervals import DifferenceTest
-from theodolite.comparison.pairing import Difference
-from theodolite.comparison.rows import ComparisonRow, Outcome
-from theodolite.comparison.shortage import Shortage, shortage_of_recipe, shortage_of_these
+from theodolite._runs.comparison.compare_runs import Comparison
+from theodolite._runs.comparison.intervals import DifferenceTest
+from theodolite._runs.comparison.pairing import Difference
+from theodolite._runs.comparison.rows import ComparisonRow, Outcome
+from theodolite._runs.comparison.shortage import Shortage, shortage_of_recipe, shortage_of_these
+from theodolite._verdicts.words import is_share
 from theodolite.results import Interval, Score
-from theodolite.verdicts.words import is_share
 
 THESE: dict[Outcome, str] = {
     "better": "better on these models",

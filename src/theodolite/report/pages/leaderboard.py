@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from theodolite.comparison.leaderboard import Board, LeaderboardRow, beats_its_null
-from theodolite.comparison.leaderboard_runs import ExcludedModel
-from theodolite.comparison.runs import key_of
+from theodolite._runs.comparison.leaderboard import Board, LeaderboardRow, beats_its_null
+from theodolite._runs.comparison.leaderboard_runs import ExcludedModel
+from theodolite._runs.comparison.runs import key_of
+from theodolite._verdicts.words import interval_text, percent
 from theodolite.questions import QUESTIONS, Question
 from theodolite.report.chapters.clean import looks_for_a_fault
 from theodolite.report.figures.strips import shared_strips, strip_key
 from theodolite.report.page import TEMPLATES, write_page
 from theodolite.report.words import full_title, unbroken
 from theodolite.results import Score
-from theodolite.verdicts.words import interval_text, percent
 
 MARKS = {"yes": "✓", "partly": "~", "no": "✗", "cannot tell": "?"}
 SHORT: dict[Question, str] = {

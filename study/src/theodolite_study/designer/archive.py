@@ -7,7 +7,7 @@ import stat
 import struct
 import subprocess
 import sys
-import zipfile  # noqa: TID251  streamed to disk, where theodolite.io reads into memory
+import zipfile  # noqa: TID251  streamed to disk, where theodolite._storage reads into memory
 import zlib
 from dataclasses import dataclass
 from pathlib import Path

@@ -9,9 +9,9 @@ import psycopg
 from PIL import Image
 
 from support.study.stepped_study import SteppedStudy, Walker, digest
-from theodolite.io.paths import sha256_of
-from theodolite.io.text import write_json
-from theodolite.study_material.material import (
+from theodolite._storage.paths import sha256_of
+from theodolite._storage.text import write_json
+from theodolite.datasets.study_material.material import (
     PICTURES,
     Check,
     Explained,

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._storage.records import read_record
+from theodolite._verdicts.scores_file import ComparedFile, ScoreRecord, ScoresFile, numbers
 from theodolite.errors import RefusedInput
-from theodolite.run_folder.run_file import read_record
-from theodolite.run_folder.scores_file import ComparedFile, ScoreRecord, ScoresFile, numbers
 from theodolite_reproductions.claims.answers.printed_statistics import (
     SignedEffect,
     correlation_p,

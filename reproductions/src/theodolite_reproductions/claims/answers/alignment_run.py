@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import stdtr, stdtrit
 
+from theodolite._storage.tables import read_parquet
 from theodolite.errors import RefusedInput
-from theodolite.io.tables import read_parquet
 from theodolite_reproductions.claims.answers.resampled import (
     Draws,
     UnitResamples,

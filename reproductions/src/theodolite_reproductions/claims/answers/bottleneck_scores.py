@@ -9,22 +9,23 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._runs.folder.run_file import RunRecord
+from theodolite._stats.intervals import quantile, two_sided_p
+from theodolite._storage.records import read_record
+from theodolite._verdicts.scores_file import (
+    ComparedFile,
+    ComparedRecord,
+    Filter,
+    matches,
+    numbers,
+    score_named,
+)
 from theodolite.errors import RefusedInput
 from theodolite.evidence.base import Evidence, of_kind
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.metrics.catalogue import catalogue
-from theodolite.run_folder.run_file import RunRecord, read_record
-from theodolite.run_folder.scores_file import (
-    ComparedFile,
-    ComparedRecord,
-    matches,
-    numbers,
-    score_named,
-)
-from theodolite.run_folder.spec import Filter
-from theodolite.stats.intervals import quantile, two_sided_p
 from theodolite_reproductions.claims.answers.resampled import LEVEL
 from theodolite_reproductions.claims.power import detectable_effect
 from theodolite_reproductions.claims.results import EntryAnswer, Figure

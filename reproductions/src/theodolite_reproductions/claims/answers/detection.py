@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.io.tables import read_parquet
+from theodolite._storage.tables import read_parquet
 from theodolite_reproductions.claims.answers.resampled import (
     Draws,
     UnitResamples,

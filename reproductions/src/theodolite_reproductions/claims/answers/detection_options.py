@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.io.tables import read_parquet
+from theodolite._storage.tables import read_parquet
 from theodolite_reproductions.claims.answers.detection import (
     PER_CENT,
     SETS,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.run_folder.registry import build
-from theodolite.run_folder.scores_file import ComparedRecord
-from theodolite.run_folder.spec import Filter, Named
+from theodolite._runs.folder.registry import build
+from theodolite._runs.folder.spec import Named
+from theodolite._verdicts.scores_file import ComparedRecord, Filter
 from theodolite_reproductions.claims.answers.bottleneck_scores import (
     CTL,
     ICL,

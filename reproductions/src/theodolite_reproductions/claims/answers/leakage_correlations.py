@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.run_folder.scores_file import ComparedRecord
+from theodolite._verdicts.scores_file import ComparedRecord
 from theodolite_reproductions.claims.answers.bottleneck_scores import (
     CTL,
     ICL,

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.run_folder.scores_file import ComparedRecord
-from theodolite.run_folder.spec import Filter
+from theodolite._verdicts.scores_file import ComparedRecord, Filter
 from theodolite_reproductions.claims.answers.bottleneck_scores import (
     CTL,
     ICL,

@@ -6,10 +6,15 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._storage.records import read_record
+from theodolite._verdicts.scores_file import (
+    ComparedFile,
+    ComparedRecord,
+    Filter,
+    matches,
+    score_named,
+)
 from theodolite.errors import RefusedInput
-from theodolite.run_folder.run_file import read_record
-from theodolite.run_folder.scores_file import ComparedFile, ComparedRecord, matches, score_named
-from theodolite.run_folder.spec import Filter
 from theodolite_reproductions.claims.answers.bottleneck_scores import (
     COMPARED,
     CTL,

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from theodolite.errors import RefusedInput
-from theodolite.run_folder.run_file import read_record
-from theodolite.run_folder.scores_file import (
+from theodolite._storage.records import read_record
+from theodolite._verdicts.scores_file import (
     ComparedFile,
     ComparedRecord,
+    Filter,
     ScoreRecord,
     matches,
     score_named,
 )
-from theodolite.run_folder.spec import Filter
+from theodolite.errors import RefusedInput
 from theodolite_reproductions.claims.answers.bottleneck_scores import (
     COMPARED,
     folds_answer,

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.special import digamma
 
+from theodolite._stats.information import plug_in_entropy, plug_in_terms
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.stats.information import plug_in_entropy, plug_in_terms
 
 
 def task_leakage(evidence: ConceptEvidence, k: int) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri, stdtr
 
-from theodolite.stats.intervals import quantile, two_sided_p
+from theodolite._stats.intervals import quantile, two_sided_p
 from theodolite_reproductions.claims.answers.resampled import LEVEL, Draws, UnitResamples
 from theodolite_reproductions.claims.power import detectable_effect
 from theodolite_reproductions.claims.results import EntryAnswer, Figure

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from theodolite.stats.resampling import (
+from theodolite._stats.resampling import (
     LEVEL,
     RESAMPLES,
     SEED,

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._storage.records import read_record
+from theodolite._verdicts.scores_file import ComparedFile, ComparedRecord, numbers, score_named
 from theodolite.errors import RefusedInput
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
@@ -18,8 +20,6 @@ from theodolite.metrics.faithful.surrogate_agreement import SurrogateAgreement
 from theodolite.metrics.faithful.surrogate_distance import SurrogateDistance
 from theodolite.metrics.faithful.surrogate_error import SurrogateError
 from theodolite.metrics.faithful.surrogate_rank_correlation import SurrogateRankCorrelation
-from theodolite.run_folder.run_file import read_record
-from theodolite.run_folder.scores_file import ComparedFile, ComparedRecord, numbers, score_named
 from theodolite_reproductions.claims.answers.resampled import Draws, UnitResamples
 
 SCORES: dict[str, Any] = {

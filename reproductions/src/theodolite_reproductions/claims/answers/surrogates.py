@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import binomtest
 
-from theodolite.stats.intervals import quantile, two_sided_p
+from theodolite._stats.intervals import quantile, two_sided_p
 from theodolite_reproductions.claims.answers.resampled import (
     LEVEL,
     Draws,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from theodolite._storage.records import read_record
+from theodolite._verdicts.scores_file import ComparedFile, ScoreRecord
 from theodolite.errors import RefusedInput
 from theodolite.evidence.technique_columns import QUALITIES, QUESTIONS, SCRIPTED
-from theodolite.run_folder.run_file import read_record
-from theodolite.run_folder.scores_file import ComparedFile, ScoreRecord
 from theodolite_reproductions.claims.answers.bottleneck_scores import COMPARED
 from theodolite_reproductions.claims.answers.printed_statistics import SignedEffect, student
 from theodolite_reproductions.claims.results import EntryAnswer, OptionMove

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from theodolite._storage.paths import confined
 from theodolite.datasets.votes.voted import VotedExplanations
 from theodolite.errors import EvidenceError
-from theodolite.io.paths import confined
 from theodolite_reproductions.datasets.votes.own_words import text_own_words
 from theodolite_reproductions.datasets.votes.pasta import pasta_votes
 from theodolite_reproductions.datasets.votes.saliency import saliency_ratings

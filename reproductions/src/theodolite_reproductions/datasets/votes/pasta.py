@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.paths import confined
+from theodolite._storage.text import read_csv, read_json
 from theodolite.datasets.votes.own_scores import own_scores
 from theodolite.datasets.votes.rows import plain_text
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
@@ -15,8 +17,6 @@ from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Samples, Techniques
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.technique_columns import UNNAMED, WORDS
-from theodolite.io.paths import confined
-from theodolite.io.text import read_csv, read_json
 
 QUESTIONS = ("Q1", "Q2", "Q3", "Q4", "Q5", "Q6")
 SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from PIL import Image
 
+from theodolite._storage.paths import confined, sha256_of
+from theodolite._storage.pictures import read_picture
 from theodolite.errors import RefusedInput
-from theodolite.io.paths import confined, sha256_of
-from theodolite.io.pictures import read_picture
 from theodolite_reproductions.datasets.votes.pasta import PICTURE_NAME
 
 

@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
+from theodolite._storage.paths import confined
+from theodolite._storage.text import read_csv
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_name, rating_from
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.paths import confined
-from theodolite.io.text import read_csv
 
 PARTS = ("en", "de", "correction")
 SCALE = tuple(float(i) for i in range(1, 8))

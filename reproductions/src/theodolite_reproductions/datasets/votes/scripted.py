@@ -34,7 +34,7 @@ class PlantedEffects:
     the modality.
     """
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  a misspelt key must not pass
+    __pydantic_config__ = {"extra": "forbid"}
 
     base: float = 2.8
     modality: Mapping[str, float] = field(default_factory=dict)

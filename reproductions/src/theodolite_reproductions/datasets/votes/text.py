@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.paths import confined
+from theodolite._storage.text import read_csv
 from theodolite.datasets.votes.rows import plain_text
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Raters, Samples, Techniques
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.io.paths import confined
-from theodolite.io.text import read_csv
 
 FILES = tuple(
     f"acceptability_{data}_{part}.csv" for data in ("commonsenseqa", "snli")

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite._stats.resampling import UnitResamples
 from theodolite.evidence.technique_columns import UNNAMED
-from theodolite.stats.resampling import UnitResamples
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
 from theodolite_reproductions.findings.techniques.voted_table import VotedTable
 

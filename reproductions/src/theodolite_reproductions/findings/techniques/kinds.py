@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
-from theodolite.stats.intervals import quantile
-from theodolite.stats.resampling import LEVEL, Draws, UnitResamples
+from theodolite._stats.intervals import quantile
+from theodolite._stats.resampling import LEVEL, Draws, UnitResamples
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
 from theodolite_reproductions.findings.techniques.voted_table import VotedTable
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from theodolite._stats.resampling import Draws, UnitResamples
 from theodolite.evidence.rating_summary import histogram, modes
-from theodolite.stats.resampling import Draws, UnitResamples
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
 from theodolite_reproductions.findings.techniques.scores import TOGETHER
 from theodolite_reproductions.findings.techniques.voted_table import SCALE, VotedTable

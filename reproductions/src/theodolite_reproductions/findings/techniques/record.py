@@ -5,9 +5,9 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite.run_folder.run_file import Record
-from theodolite.run_folder.scores_file import written
-from theodolite.stats.resampling import Draws, UnitResamples, percentile_ends
+from theodolite._stats.resampling import Draws, UnitResamples, percentile_ends
+from theodolite._storage.records import Record
+from theodolite._verdicts.scores_file import written
 
 
 class TechniqueRow(Record):

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.stats.ranks import average_ranks
-from theodolite.stats.resampling import Draws, UnitResamples
+from theodolite._stats.ranks import average_ranks
+from theodolite._stats.resampling import Draws, UnitResamples
 from theodolite_reproductions.findings.techniques.kinds import group_means
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
 from theodolite_reproductions.findings.techniques.voted_table import VotedTable

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._stats.resampling import UnitResamples
 from theodolite.evidence.technique_columns import EXPLANATIONS, PEOPLE, VOTES, Tables
-from theodolite.stats.resampling import UnitResamples
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
 
 ALL = "all"

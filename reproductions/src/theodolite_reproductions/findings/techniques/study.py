@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._runs.folder.headlines import requests_named
+from theodolite._scoring.evaluate import MetricRequest
+from theodolite._verdicts.per_sample import sample_values
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence, of_kind
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -18,9 +21,6 @@ from theodolite.evidence.technique_columns import (
     WORDS,
     Tables,
 )
-from theodolite.run_folder.headlines import requests_named
-from theodolite.run_folder.written import sample_values
-from theodolite.scoring.evaluate import MetricRequest
 from theodolite_reproductions.findings.specs import TechniquesVotesSpec
 from theodolite_reproductions.findings.techniques.components import component_rows
 from theodolite_reproductions.findings.techniques.kinds import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.stats.resampling import UnitResamples
+from theodolite._stats.resampling import UnitResamples
 from theodolite_reproductions.datasets.votes.word_overlap import overlaps
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
 from theodolite_reproductions.findings.techniques.voted_table import VotedTable

@@ -1,0 +1,1 @@
+"""Make evidence with a known truth, and validate metrics on it."""

@@ -1,0 +1,1 @@
+"""Validate metrics by simulation."""

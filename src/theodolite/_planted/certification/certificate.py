@@ -1,0 +1,228 @@
+"""A certificate as a file: what was tried, what holds, in which range, and in which version."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from theodolite._planted.certification.certify import Certified
+from theodolite._planted.certification.characteristics import Characteristics
+from theodolite._planted.certification.code_digest import code_digest
+from theodolite._planted.certification.conditions import Condition
+from theodolite._planted.certification.lines import plain_cells
+from theodolite._planted.certification.subjects import CatalogueSubject
+from theodolite.metrics.catalogue import catalogue
+from theodolite.metrics.validation import get_validation
+
+FORMAT, FORMAT_VERSION = "theodolite-certificate", 2
+
+
+def certificate(certified: Certified, date: str) -> dict[str, Any]:
+    """As plain JSON; what is undefined is null.
+
+    Args:
+        certified: What came out.
+        date: The day, as people write it: 2026-01-31.
+    """
+    subject = certified.subject
+    catalogued = isinstance(subject, CatalogueSubject)
+    content = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        **subject.identity(),
+        "digest": code_digest(subject.name) if catalogued else None,
+        "resampled": "as an audit does" if catalogued else "by computing it again",
+        "theodolite": version("theodolite"),
+        "date": date,
+        "size": certified.size,
+        "seed": certified.seed,
+        "planted": subject.generator.says,
+        "truth": subject.how,
+        "summary": summary(certified),
+        "range": certified_range(certified),
+        "failures": certified.failures,
+        "power": [asdict(power) for power in certified.powers],
+        "cost": certified.recorded,
+        "lines": [asdict(line) for line in certified.lines],
+        "usual": subject.generator.usual.describe(),
+        "cells": [cell_record(cell, subject.generator.usual) for cell in certified.cells],
+    }
+    return plain_numbers(content)  # type: ignore[no-any-return]
+
+
+def cell_record(cell: Characteristics, usual: Condition) -> dict[str, Any]:
+    """Of its condition only what is not as usual; numbers to what they are good for."""
+    record = asdict(cell)
+    record["condition"] = Condition(**cell.condition).changed_from(usual)
+    return {k: round(v, 6) if isinstance(v, float) else v for k, v in record.items()}
+
+
+def plain_numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: plain_numbers(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_numbers(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def certified_range(certified: Certified) -> dict[str, Any]:
+    """Within what all lines hold: from so many samples and clusters on, up to so many labels."""
+    subject, cells = certified.subject, certified.cells
+    plain = plain_cells(subject, cells)
+    holding = {n: all(not cell.failures for cell in row) for n, row in plain.items()}
+    bundled = _holding(certified, {"clusters", "rows", "within"}, lambda c: c.clusters, rows=True)
+    usual = subject.generator.usual
+    kinds = _holding(certified, {"values"}, lambda c: c.values)
+    labels = _holding(certified, {"labels", "clusters"}, lambda c: c.labels)
+    concepts = _holding(certified, {"concepts"}, lambda c: c.concepts)
+    single = all(line.holds for line in certified.lines)
+    least, up_to = longest_run(holding)
+    return {
+        "samples": [least, max(plain, default=None)],
+        "holds_up_to": up_to,
+        "least_clusters": _from_below(bundled),
+        "most_labels": _up_to({usual.labels: any(holding.values()), **labels}),
+        "most_concepts": _up_to({usual.concepts: any(holding.values()), **concepts}),
+        "representations": ["float64", *(kind for kind, holds in kinds.items() if holds)],
+        "unknown": all(_holding(certified, {"unknown"}, lambda c: c.unknown).values()),
+        "copies": all(_holding(certified, {"clusters", "rows"}, lambda c: c.rows).values()),
+        "unequal_clusters": all(
+            _holding(
+                certified, {"clusters", "rows", "within", "unequal", "mixed"}, lambda c: c.unequal,
+                unequal=True,
+            ).values()
+        ),
+        "lines": single,
+    }  # fmt: skip
+
+
+def _holding(
+    certified: Certified,
+    changes: set[str],
+    by: Callable[[Condition], Any],
+    *,
+    rows: bool = False,
+    unequal: bool = False,
+) -> dict[Any, bool]:
+    """Whether all cells hold in which nothing but these (and the dial) is not as usual."""
+    usual = certified.subject.generator.usual
+    held_by: dict[Any, bool] = {}
+    for cell in certified.cells:
+        condition = Condition(**cell.condition)
+        changed = set(condition.changed_from(usual)) - {"dial"}
+        if not changed or not changed <= changes or changed == {"clusters"}:
+            continue
+        if (rows and condition.within == 0) or (unequal and not condition.unequal):
+            continue
+        key = by(condition)
+        held_by[key] = held_by.get(key, True) and not cell.failures
+    return held_by
+
+
+def longest_run(holding: dict[int, bool]) -> tuple[int | None, int | None]:
+    """From which number on all hold, and up to which; none where there is no upper end.
+
+    >>> longest_run({30: False, 100: True, 300: True})
+    (100, None)
+    >>> longest_run({30: True, 100: True, 300: False})
+    (30, 100)
+    """
+    runs: list[list[int]] = [[]]
+    for n in sorted(holding):
+        if holding[n]:
+            runs[-1].append(n)
+        else:
+            runs.append([])
+    longest = max(runs, key=lambda run: (len(run), run))
+    if not longest:
+        return None, None
+    return longest[0], None if longest[-1] == max(holding) else longest[-1]
+
+
+def _from_below(holding: dict[int, bool]) -> int | None:
+    """The least from which on all hold."""
+    least = None
+    for n in sorted(holding, reverse=True):
+        if not holding[n]:
+            break
+        least = n
+    return least
+
+
+def _up_to(holding: dict[int, bool]) -> int | None:
+    """The most up to which all hold."""
+    most = None
+    for n in sorted(holding):
+        if not holding[n]:
+            break
+        most = n
+    return most
+
+
+def summary(certified: Certified) -> str:
+    """One line for cards and pages."""
+    cells = certified.cells
+    worthless = [cell for cell in cells if cell.condition["dial"] == 0]
+    with_interval = [cell for cell in cells if cell.intervals]
+    alarms, draws = sum(c.alarms for c in worthless), sum(c.draws for c in worthless)
+    parts = [f"false alarms {100 * alarms / max(draws, 1):.1f} % of 2.5 allowed"]
+    if with_interval:
+        shares = sorted(cell.covered / cell.intervals for cell in with_interval)
+        low = shares[len(shares) // 10]
+        parts.append(f"covers {100 * low:.0f}–{100 * shares[-1]:.0f} %")
+    seen = [power for power in certified.powers if power.dial is not None]
+    if seen:
+        parts.append(f"sees {seen[-1].dial:.2g} on the dial at N = {seen[-1].samples}")
+    sizes = list(plain_cells(certified.subject, cells))
+    if sizes:
+        parts.append(f"tried from {min(sizes):,} to {max(sizes):,} samples")
+    failed = sum(bool(cell.failures) for cell in cells)
+    parts.append(f"{len(cells) - failed} of {len(cells)} conditions hold")
+    return "; ".join(parts)
+
+
+def write_certificate(path: Path, content: dict[str, Any]) -> None:
+    """Write a record, one line per condition."""
+    rest = {key: value for key, value in content.items() if key != "cells"}
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in rest.items()]
+    cells = ",\n".join(json.dumps(cell) for cell in content["cells"])
+    lines.append(f'"cells": [\n{cells}\n]')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def file_name(content: dict[str, Any]) -> str:
+    """As the package keeps it.
+
+    >>> file_name({"metric": "acceptance", "version": 2})
+    'acceptance-2.json'
+    """
+    return f"{content['metric']}-{content['version']}.json"
+
+
+def stale(content: dict[str, Any]) -> Sequence[str]:
+    """Why a certificate is not one of the code as it is now."""
+    reasons = []
+    if content.get("format_version") != FORMAT_VERSION:
+        reasons.append("of another format")
+    if content["digest"] != code_digest(content["metric"]):
+        reasons.append("the code has changed since")
+    return reasons
+
+
+def not_certified(path: Path | None = None) -> list[str]:
+    """Return the deciding metrics without a validation of the current code, with the reason.
+
+    For the test of a release: records of other code say nothing.
+    """
+    lines = []
+    for name, metric in catalogue().items():
+        known = get_validation(name, metric.version, path) if metric.decides else None
+        if metric.decides and known is None:
+            lines.append(f"{name}: no certificate of version {metric.version}")
+        elif known is not None and known.digest != code_digest(name):
+            lines.append(f"{name}: the code has changed since")
+    return lines

@@ -1,0 +1,101 @@
+"""The draws of each condition as pieces of work, and what they come to."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from theodolite._planted.certification.characteristics import (
+    FIELDS,
+    Characteristics,
+    Draws,
+    Expected,
+    characteristics,
+)
+from theodolite._planted.certification.conditions import Condition
+from theodolite._planted.certification.subjects import (
+    NULL_DRAWS,
+    RESAMPLES,
+    CertifiedSubject,
+    usual_resampling,
+)
+from theodolite.evidence.workers import Arrays, SerialWorkers, Work, Workers
+
+DRAWS_OF_A_PIECE = 20
+
+
+def put_through(
+    subject: CertifiedSubject,
+    cells: Sequence[Condition],
+    repetitions: Sequence[int],
+    *,
+    seed: int = 0,
+    workers: Workers | None = None,
+) -> list[Characteristics]:
+    """Operating characteristics in each condition.
+
+    Args:
+        subject: A score.
+        cells: The conditions.
+        repetitions: Draws of each.
+        seed: Of all draws; a draw's own depends on it and on the condition, not on the others.
+        workers: Whoever does the draws; here and now if not given.
+    """
+    pieces = [
+        (cell, start, min(DRAWS_OF_A_PIECE, n - start))
+        for cell, n in zip(cells, repetitions, strict=True)
+        for start in range(0, n, DRAWS_OF_A_PIECE)
+    ]
+    work = Work(
+        what=f"draws for {subject.name}",
+        do=partial(_draws, subject, seed),
+        items=pieces,
+        digests=[_digest(*piece) for piece in pieces],
+        about=identity(subject, seed) | {"resamples": RESAMPLES, "null_draws": NULL_DRAWS},
+    )
+    parts: dict[Condition, list[Arrays]] = {cell: [] for cell in cells}
+    for (cell, *_), part in zip(pieces, (workers or SerialWorkers()).each(work), strict=True):
+        if part is not None:
+            parts[cell].append(part)
+    return [_summed_up(subject, cell, parts[cell]) for cell in cells if parts[cell]]
+
+
+def identity(subject: CertifiedSubject, seed: int) -> dict[str, object]:
+    """What decides all numbers of a subject."""
+    return subject.identity() | {"generator": subject.generator.name, "seed": seed}
+
+
+def _summed_up(
+    subject: CertifiedSubject, cell: Condition, parts: Sequence[Arrays]
+) -> Characteristics:
+    draws = Draws(*(np.concatenate([part[name] for part in parts]) for name in FIELDS))
+    expected = Expected(
+        subject.looks_for_a_fault,
+        subject.tolerance,
+        worthless=cell.dial == 0,
+        unsure=cell.clusters / subject.generator.truth_rows(subject.name),
+    )
+    return characteristics(draws, cell.describe(), expected)
+
+
+def _draws(subject: CertifiedSubject, seed: int, piece: tuple[Condition, int, int]) -> Arrays:
+    """Some draws of one condition, scored and answered as an audit does."""
+    cell, start, count = piece
+    rows = [
+        subject.outcome(subject.draw(cell, own_seed(cell, number, seed)), usual_resampling()).row()
+        for number in range(start, start + count)
+    ]
+    return dict(zip(FIELDS, np.array(rows, float).T.copy(), strict=True))
+
+
+def own_seed(cell: Condition, number: int, seed: int) -> int:
+    """Of one draw."""
+    key = f"{_digest(cell, number, 1)}{seed}"
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
+
+
+def _digest(cell: Condition, start: int, count: int) -> str:
+    described = json.dumps([cell.describe(), start, count], sort_keys=True)
+    return hashlib.sha256(described.encode()).hexdigest()

@@ -1,0 +1,104 @@
+"""Lines over several cells: order over the dial, its ends, power; and what a release remembers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from theodolite._planted.certification.characteristics import Characteristics
+from theodolite._planted.certification.conditions import Condition
+from theodolite._planted.certification.subjects import CertifiedSubject
+
+EXACT = 1e-9
+LARGE = 1e9
+HALF_OF_BEST = 0.5
+"""Of the best value, what a lower bound must reach where there is nothing but the fault."""
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Line:
+    """Something that holds or not, over the whole of a certificate."""
+
+    name: str
+    holds: bool
+    because: str
+
+
+@dataclass(frozen=True)
+class Power:
+    """From which setting of the dial on four of five draws make the claim."""
+
+    samples: int
+    dial: float | None
+    """None where no setting was enough."""
+
+
+def plain_cells(
+    subject: CertifiedSubject, cells: Sequence[Characteristics]
+) -> dict[int, list[Characteristics]]:
+    """Cells in which only dial and number of samples vary, by number of samples; dials rising."""
+    sizes: dict[int, list[Characteristics]] = {}
+    for cell in cells:
+        changed = Condition(**cell.condition).changed_from(subject.generator.usual)
+        if set(changed) <= {"dial", "clusters"}:
+            sizes.setdefault(cell.condition["clusters"], []).append(cell)
+    return {
+        n: sorted(row, key=lambda cell: float(cell.condition["dial"]))
+        for n, row in sorted(sizes.items())
+    }
+
+
+def lines_over_cells(subject: CertifiedSubject, cells: Sequence[Characteristics]) -> list[Line]:
+    """Order and ends, at the largest number of samples that has all settings of the dial."""
+    dials = subject.generator.dials
+    rows = {
+        n: [cell for cell in row if cell.condition["dial"] in dials]
+        for n, row in plain_cells(subject, cells).items()
+    }
+    full = [n for n, row in rows.items() if len(row) == len(dials)]
+    return [_order(subject, rows[max(full)]), *_ends(subject, rows[max(full)])] if full else []
+
+
+def _order(subject: CertifiedSubject, row: Sequence[Characteristics]) -> Line:
+    means = [cell.mean for cell in row]
+    rising = subject.looks_for_a_fault or subject.better == "higher"
+    steps = np.diff(means) if rising else -np.diff(means)
+    text = " < ".join(f"{mean:.3f}" for mean in (means if rising else means[::-1]))
+    return Line("order", bool((steps > 0).all()), f"means over the dial: {text}")
+
+
+def _ends(subject: CertifiedSubject, row: Sequence[Characteristics]) -> list[Line]:
+    """Perfect is the best there can be; a fault that is all there is is at least half seen."""
+    end = row[-1]
+    if subject.looks_for_a_fault:
+        holds = end.mean >= HALF_OF_BEST * end.truth
+        return [Line("ends", holds, f"{end.mean:.3f} where all of {end.truth:.3f} is a fault")]
+    reaches = end.condition["dial"] == 1 and subject.name not in subject.generator.no_ends
+    if not reaches or abs(end.best) > LARGE:
+        return []
+    off = abs(end.mean - end.best)
+    return [Line("ends", off <= EXACT, f"{end.mean:.6f} of at most {end.best:.6f} where perfect")]
+
+
+def power(subject: CertifiedSubject, cells: Sequence[Characteristics]) -> list[Power]:
+    """By number of samples; between two settings, by a straight line."""
+    powers = []
+    for n, row in plain_cells(subject, cells).items():
+        dials = np.array([cell.condition["dial"] for cell in row])
+        claims = np.array([_claimed(subject, cell) for cell in row])
+        if len(row) < 3:
+            continue
+        above = np.flatnonzero(claims >= POWER)
+        dial: float | None = None
+        if len(above) and above[0] > 0:
+            i = above[0]
+            step = (POWER - claims[i - 1]) / (claims[i] - claims[i - 1])
+            dial = float(round(dials[i - 1] + step * (dials[i] - dials[i - 1]), 3))
+        powers.append(Power(n, dial))
+    return powers
+
+
+def _claimed(subject: CertifiedSubject, cell: Characteristics) -> float:
+    """The share of draws that say better; of a fault, that there is one."""
+    return cell.alarms / cell.draws

@@ -1,0 +1,174 @@
+"""What is put through planted truths: a score of the catalogue, as an audit reads it."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from theodolite._planted.certification.characteristics import ANSWERS
+from theodolite._planted.certification.conditions import Condition
+from theodolite._planted.certification.generators.base import (
+    Generator,
+    How,
+    Planted,
+    quoted_options,
+    value_of,
+)
+from theodolite._planted.certification.generators.registry import generator_for
+from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
+from theodolite._verdicts.repeats import find_repeats, with_doubt
+from theodolite._verdicts.rules import verdict
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.shards import InMemoryShards
+from theodolite.metrics.base import Metric
+from theodolite.metrics.catalogue import find_metric
+from theodolite.results import Better, Score
+
+RESAMPLES = 150
+NULL_DRAWS = 5
+"""Of random nulls; each costs as much as the score itself."""
+ITEMS = ("concepts", "pairs", "classes", "units")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a score made of one draw."""
+
+    value: float
+    low: float
+    high: float
+    truth: float
+    """Of what the interval is about: these items, or a population of them."""
+    answer: int
+    best: float
+    seconds: float
+
+    def row(self) -> tuple[float, ...]:
+        """In the order of ``FIELDS``."""
+        return (
+            self.value, self.low, self.high, self.truth, self.answer, self.best, self.seconds,
+        )  # fmt: skip
+
+
+@runtime_checkable
+class CertifiedSubject(Protocol):
+    """Whatever can be certified."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def better(self) -> Better:
+        """Which values are better."""
+
+    @property
+    def looks_for_a_fault(self) -> bool:
+        """Whether it must stay at its clean null instead of beating another."""
+
+    @property
+    def tolerance(self) -> float | None:
+        """How much of a fault is accepted."""
+
+    @property
+    def generator(self) -> Generator:
+        """What is planted."""
+
+    @property
+    def how(self) -> How:
+        """Where truths are from."""
+
+    def identity(self) -> dict[str, Any]:
+        """What decides its numbers, as plain JSON."""
+
+    def draw(self, condition: Condition, seed: int) -> Planted:
+        """Evidence with a planted truth."""
+
+    def outcome(self, planted: Planted, resampling: Resampling) -> Outcome:
+        """Score, interval and answer."""
+
+    def value(self, evidence: Evidence) -> float:
+        """The value alone."""
+
+
+@dataclass(frozen=True)
+class CatalogueSubject:
+    """A metric of the catalogue."""
+
+    name: str
+
+    @property
+    def metric(self) -> Metric:
+        """Its entry."""
+        return find_metric(self.name)
+
+    @property
+    def better(self) -> Better:
+        """Which values are better."""
+        return self.metric.better
+
+    @property
+    def looks_for_a_fault(self) -> bool:
+        """Whether it must stay at its clean null."""
+        return self.metric.looks_for_a_fault
+
+    @property
+    def tolerance(self) -> float | None:
+        """How much of a fault is accepted."""
+        return self.metric.tolerance
+
+    @property
+    def generator(self) -> Generator:
+        """What is planted for it."""
+        return generator_for(self.name)
+
+    @property
+    def how(self) -> How:
+        """Where truths are from."""
+        return self.generator.how
+
+    def identity(self) -> dict[str, Any]:
+        """Name and version."""
+        return {"metric": self.name, "version": self.metric.version}
+
+    def draw(self, condition: Condition, seed: int) -> Planted:
+        """Evidence with a planted truth."""
+        return self.generator.draw(self.name, condition, seed)
+
+    def score(self, planted: Planted, resampling: Resampling) -> Score:
+        """The quoted score, rows that repeat each other treated as an audit does."""
+        request = MetricRequest(self.metric, quoted_options(self.metric))
+        kind = type(planted.evidence[0])
+        repeats = find_repeats([{kind: InMemoryShards(bundle)} for bundle in planted.evidence])
+        run = MetricRun(request, [kinds[kind] for kinds in repeats.seeds])
+        scores = evaluate_all([run], resampling)[0]
+        return with_doubt(scores[:1], repeats.doubt)[0]
+
+    def outcome(self, planted: Planted, resampling: Resampling) -> Outcome:
+        """As an audit computes and reads it."""
+        start = time.process_time()
+        score = self.score(planted, resampling)
+        answer = ANSWERS.index(verdict(score, certified=False).answer)
+        seconds = time.process_time() - start
+        interval, truth = score.interval, planted.truth
+        low = high = np.nan
+        if interval is not None:
+            low, high = interval.low, interval.high
+            if interval.of == "population" or interval.over in ITEMS:
+                truth = planted.population
+        return Outcome(score.value, low, high, truth, answer, score.best, seconds)
+
+    def value(self, evidence: Evidence) -> float:
+        """The value alone."""
+        return value_of(self.metric, [evidence])
+
+    def of_shards(self, shards: Sequence[Evidence]) -> float:
+        """The value of evidence in pieces."""
+        return value_of(self.metric, shards)
+
+
+def usual_resampling(seed: int = 0) -> Resampling:
+    """That of all draws."""
+    return Resampling(resamples=RESAMPLES, most_null_draws=NULL_DRAWS, seed=seed)

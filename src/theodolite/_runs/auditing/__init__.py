@@ -1,0 +1,1 @@
+"""Audit whatever a caller has, and keep the result."""

@@ -1,0 +1,225 @@
+"""One call for whatever is at hand."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, get_args
+
+from numpy.typing import ArrayLike
+
+from theodolite._runs.auditing.result import AuditResult, answer_source, spec_of
+from theodolite._runs.auditing.sources import EvidenceSource, read_sources, together, with_claim
+from theodolite._runs.auditing.table_columns import is_table
+from theodolite._scoring.evaluate import Resampling
+from theodolite._verdicts.answers import MissingScore, OnError
+from theodolite._verdicts.selection import MetricChoice, MetricSelection, select_metrics
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import NamedAxis, Samples
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import from_arrays
+from theodolite.evidence.produced import Progress, silent
+from theodolite.evidence.subject import Subject
+from theodolite.models.features import Preprocessing
+from theodolite.questions import Question
+
+Source = Evidence | str | Path
+PlainArray = ArrayLike | Samples | NamedAxis | None
+"""An array by its name, or names of an axis, or which samples are which."""
+
+
+def audit(  # noqa: PLR0913  each is a way in
+    evidence: Source | Sequence[Source] | None = None,
+    resampling: Resampling | None = None,
+    progress: Progress = silent,
+    *,
+    metrics: Sequence[MetricChoice] | None = None,
+    questions: Sequence[Question] | None = None,
+    seed: int | None = None,
+    resamples: int | None = None,
+    model: object = None,
+    layer: str | None = None,
+    data: object = None,
+    dataset: str = "folder",
+    preprocessing: Preprocessing | Mapping[str, object] | None = None,
+    subject: Subject | None = None,
+    claim: str | None = None,
+    on_error: Literal["note", "raise"] = "note",
+    **arrays: PlainArray,
+) -> AuditResult:
+    """Put every question to what you have that it can answer.
+
+    Args:
+        evidence: Evidence, the path of some, or a list of these: a .npz, .safetensors, .csv or
+            .parquet file, a folder or address of stored evidence, a run folder, an exported study.
+        resampling: How intervals and nulls are drawn, where ``seed`` and ``resamples`` are not all.
+        progress: Called as work goes on.
+        metrics: Ask these scores only: names, or a name and its options, such as
+            ``("concept_existence", {"top": (3,)})``. All that the evidence allows if not given.
+        questions: Ask scores of these questions only.
+        seed: Seed of intervals and nulls, 0 if not given.
+        resamples: Resamples for intervals, 1000 if not given.
+        model: A torch module (or the name of a timm network), instead of evidence.
+        layer: The name of its layer; the last one with places if not given.
+        data: The folder of a concept data set.
+        dataset: How that is laid out: ``folder`` (docs/data-format.md), ``cub``, ``monumai``, …
+        preprocessing: How the network wants its pictures, ``{"size": (32, 32), "mean": (0.5, 0.5,
+            0.5), "std": (0.5, 0.5, 0.5)}``; guessed if not given and timm did not make it.
+        subject: Which explanation this is, of which network, and whose outputs it is held against
+            (``theodolite.Subject``). Of arrays without one, "the outputs you gave".
+        claim: What the explanation says, as whoever relies on it would put it: the title of the
+            report, such as "This style, because of these five elements".
+        on_error: What becomes of an error that a metric raises: ``note`` keeps it in ``failed`` and
+            goes on with the others, ``raise`` raises it.
+        **arrays: Arrays, tensors or frames instead of evidence, named as ``theodolite evidence``
+            says; also ``ids`` and ``clusters``, or ``samples=theodolite.Samples(...)``. Beside the
+            path of a .csv or .parquet file, what its columns are: ``values="pred_*"``.
+
+    Example:
+        >>> import theodolite
+        >>> from theodolite._planted.concepts import planted_concepts
+        >>> result = theodolite.audit(planted_concepts())
+        >>> [(v.question, v.answer) for v in result.verdicts if v.answer != "not asked"]
+        [('exists', 'yes'), ('leak_free', 'yes')]
+        >>> [missing.question for missing in result.missing]
+        ['located', 'faithful', 'detects', 'accepted']
+    """
+    resampling = chosen_resampling(resampling, seed, resamples)
+    selection = select_metrics(metrics, questions)
+    parts = evidence_parts(evidence, arrays, "audit")
+    if model is not None or data is not None:
+        parts.append(_network(model, layer, data, dataset, progress, preprocessing))
+    elif layer is not None or preprocessing is not None:
+        name, value = ("layer", layer) if layer is not None else ("preprocessing", preprocessing)
+        raise EvidenceError(name, repr(value), "`model` and `data` beside it")
+    if on_error not in get_args(OnError):
+        raise EvidenceError("on_error", repr(on_error), "'note' or 'raise'")
+    source = with_claim(_with_subject(together(parts), subject), claim)
+    return audit_source(source, resampling, progress, selection, on_error)
+
+
+def audit_source(
+    source: EvidenceSource,
+    resampling: Resampling,
+    progress: Progress = silent,
+    selection: MetricSelection | None = None,
+    on_error: OnError = "note",
+) -> AuditResult:
+    """The answers of evidence that was read, in memory or in pieces."""
+    if source.stored:
+        return _pieces(source, resampling, progress, selection, on_error)
+    return answer_source(source, resampling, progress, selection, on_error)
+
+
+def _with_subject(source: EvidenceSource, subject: object) -> EvidenceSource:
+    """The source with the subject that was said, unless whoever made the evidence knows better."""
+    if subject is None:
+        return source
+    if not isinstance(subject, Subject):
+        raise EvidenceError(
+            "subject", type(subject).__name__, "a theodolite.Subject",
+            'e.g. Subject("concept bottleneck", "resnet18", outputs="network").',
+        )  # fmt: skip
+    known = source.subject
+    if known is not None and known.outputs not in ("given", "unknown"):
+        raise EvidenceError(
+            "subject", "one for evidence that has its own", "none", f"It is of: {known.of}."
+        )
+    return replace(source, subject=subject)
+
+
+def _unnamed_arrays(argument: object) -> EvidenceError:
+    return EvidenceError(
+        "audit",
+        type(argument).__name__,
+        "evidence, or the path of some",
+        "Are these arrays? Name them: theodolite.audit(values=..., truth=...).",
+    )
+
+
+def chosen_resampling(resampling: object, seed: int | None, resamples: int | None) -> Resampling:
+    """How to draw: what was said, and the usual for the rest."""
+    if hasattr(resampling, "shape") or isinstance(resampling, list | tuple):
+        raise _unnamed_arrays(resampling)
+    if not isinstance(resampling, Resampling | None):
+        raise EvidenceError(
+            "resampling", type(resampling).__name__, "Resampling(resamples=1000, seed=0)",
+            "Or pass `seed` and `resamples` to theodolite.audit.",
+        )  # fmt: skip
+    chosen = {"seed": seed, "resamples": resamples}
+    changes = {name: value for name, value in chosen.items() if value is not None}
+    return replace(resampling or Resampling(), **changes)
+
+
+def evidence_parts(
+    evidence: Source | Sequence[Source] | None, arrays: Mapping[str, object], what: str
+) -> list[EvidenceSource]:
+    """Evidence, paths of some and plain arrays, as sources to be put together.
+
+    Beside the path of a table, the arrays are columns of it.
+    """
+    sources = evidence if isinstance(evidence, list | tuple) else [evidence]
+    with_table = any(is_table(source) for source in sources)
+    parts = [] if evidence is None else _parts(sources, arrays if with_table else {})
+    if arrays and not with_table:
+        parts.append(EvidenceSource("arrays", [[from_arrays(arrays, what)]]))
+    return parts
+
+
+def _parts(sources: Sequence[object], columns: Mapping[str, object]) -> list[EvidenceSource]:
+    paths: list[str | Path] = []
+    for source in sources:
+        if isinstance(source, str | Path):
+            paths.append(source)
+        elif not isinstance(source, Evidence):
+            raise _unnamed_arrays(source)
+    read = iter(read_sources(paths, columns))
+    return [
+        EvidenceSource(f"{source.kind} evidence", [[source]])
+        if isinstance(source, Evidence)
+        else next(read)
+        for source in sources
+    ]
+
+
+def _network(
+    model: object,
+    layer: str | None,
+    data: object,
+    dataset: str,
+    progress: Progress,
+    preprocessing: Preprocessing | Mapping[str, object] | None,
+) -> EvidenceSource:
+    from theodolite._runs.auditing.network import network_evidence  # noqa: PLC0415
+
+    for name, value in (("model", model), ("data", data)):
+        if value is None:
+            raise EvidenceError(name, "none", "a network and pictures with concepts",
+                                "Give both `model` and `data`.")  # fmt: skip
+    return network_evidence(model, layer, data, dataset, progress, preprocessing)
+
+
+def _pieces(
+    source: EvidenceSource,
+    resampling: Resampling,
+    progress: Progress,
+    selection: MetricSelection | None,
+    on_error: OnError,
+) -> AuditResult:
+    """Evidence in pieces is never held as a whole."""
+    from theodolite._runs.stored import answer_stored, by_kind  # noqa: PLC0415
+    from theodolite.evidence.workers import SerialWorkers  # noqa: PLC0415
+
+    spec = spec_of(source, resampling)
+    unanswered: Sequence[MissingScore] | None = None
+    if selection is not None:
+        kinds = {kind: shards.first() for kind, shards in by_kind(spec, source.stored).items()}
+        requests, unanswered = selection.requests(kinds)
+        spec = spec_of(source, resampling, requests)
+    answers = answer_stored(spec, source.stored, SerialWorkers(), progress, on_error=on_error)
+    if unanswered is None:
+        unanswered = answers.unanswered
+    return AuditResult(
+        answers.scores, tuple(unanswered), answers.requests, answers.notes, answers.failed_pieces,
+        answers.seconds, answers.failed, answers.subject, source=source, resampling=resampling,
+        selected=selection is not None,
+    )  # fmt: skip

@@ -1,0 +1,98 @@
+"""What lies on disk: evidence and runs are loaded, runs compared, results held against a gate."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from theodolite._runs.auditing.result import AuditResult
+from theodolite._runs.auditing.run_sources import is_run
+from theodolite._runs.auditing.sources import read_source
+from theodolite._runs.auditing.versions import Version, gate_drift
+from theodolite._runs.comparison.compare_runs import Comparison
+from theodolite._runs.comparison.compare_runs import compare as compare_all
+from theodolite._runs.comparison.runs import read_runs
+from theodolite._runs.finished import Run, read_finished
+from theodolite._verdicts.gates.file import Thresholds, read_thresholds, thresholds_from
+from theodolite._verdicts.gates.judge import fails, judged
+from theodolite._verdicts.gates.outcome import GateResult
+from theodolite.errors import EvidenceError
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.produced import Progress, silent
+
+
+def load(path: Path | str) -> Evidence | Run:
+    """Read evidence, or a run folder whose seal is checked.
+
+    Args:
+        path: A .npz or .safetensors file of arrays, a folder of stored evidence, the folder of an
+            exported study; or a run folder.
+    """
+    if is_run(Path(path)):
+        return read_finished(Path(path))
+    source = read_source(path)
+    if source.stored:
+        raise EvidenceError(
+            "load", f"evidence in pieces ({source.name!r})", "evidence that fits into memory",
+            "Give its path to theodolite.audit or theodolite.score.",
+        )  # fmt: skip
+    return source.first[0]
+
+
+def compare(
+    before: Run | Path | str,
+    after: Run | Path | str,
+    *,
+    resamples: int | None = None,
+    progress: Progress = silent,
+) -> Comparison:
+    """Is one run better than another? Differences on the same samples, with paired intervals.
+
+    One headline a question is tested, as a claim about these models and about the recipe.
+
+    Args:
+        before: The run that the other is held against, or its folder.
+        after: The other run, or its folder.
+        resamples: For intervals; as many as the first run had if not given.
+        progress: Called as work goes on.
+    """
+    folders = [run.folder if isinstance(run, Run) else Path(run) for run in (before, after)]
+    return compare_all(read_runs(folders), resamples, progress)[0]
+
+
+def gate(
+    run: AuditResult | Run | Path | str,
+    thresholds: Path | str | Mapping[str, object],
+    *,
+    against: Version | None = None,
+    floor: Sequence[Version] = (),
+) -> GateResult:
+    """Whether an audit, or a finished run, is good enough.
+
+    Args:
+        run: What ``theodolite.audit`` gave, a run that was loaded, or a run folder.
+        thresholds: What is good enough: a YAML file, or the same as plain data (docs/gate.md).
+        against: The earlier version of the model, for `drift` in the thresholds: as the run, or
+            its attributions.
+        floor: Retrainings of that version, three or more.
+
+    Example:
+        >>> import theodolite
+        >>> from theodolite.testing import planted_concepts
+        >>> result = theodolite.audit(planted_concepts(), questions=["exists"])
+        >>> bool(theodolite.gate(result, {"questions": {"exists": "yes"}}))
+        True
+        >>> print(theodolite.gate(result, {"questions": {"located": "yes"}}).failures[0].sentence)
+        located: not asked; asked for 'yes'.
+    """
+    criteria = _criteria(thresholds)
+    answers = read_finished(Path(run)) if isinstance(run, str | Path) else run
+    checks = judged(
+        criteria, answers.scores, answers.verdicts, failed_pieces=answers.failed_pieces,
+        failed=answers.failed, drift=gate_drift(run, criteria, against, floor),
+    )  # fmt: skip
+    return GateResult(tuple(checks), tuple(check for check in checks if fails(check, criteria)))
+
+
+def _criteria(thresholds: Path | str | Mapping[str, object]) -> Thresholds:
+    if isinstance(thresholds, str | Path):
+        return read_thresholds(Path(thresholds))
+    return thresholds_from(thresholds)

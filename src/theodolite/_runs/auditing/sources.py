@@ -1,0 +1,270 @@
+"""What is to be audited: bundles of evidence, wherever they came from."""
+
+import itertools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from theodolite._runs.auditing.run_sources import SourceRun, is_run, read_run
+from theodolite._runs.auditing.table_columns import is_table, table_arrays
+from theodolite._runs.folder.run_file import read_subject
+from theodolite._runs.stored import BUCKETS, digests_of, no_pieces_at
+from theodolite._storage.paths import sha256_of
+from theodolite._storage.stores import Store
+from theodolite._verdicts.answers import by_kind
+from theodolite.errors import EvidenceError
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import from_arrays, load, load_arrays
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.store import is_stored
+from theodolite.evidence.subject import Claim, Subject, unstated
+from theodolite.metrics.catalogue import catalogue
+
+Fact = tuple[str, float | int | str]
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceSource:
+    """Evidence by seed, and what is known about it."""
+
+    name: str
+    evidence: Sequence[Sequence[Evidence]] = ()
+    """A set of bundles per seed; a kind that has fewer seeds is only in the first sets."""
+    stored: tuple[str, ...] = ()
+    """Addresses of evidence in pieces, which stays where it is."""
+    local: tuple[Path, ...] = ()
+    """Where it was read from."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Digests of what was read."""
+    notes: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    tables: Mapping[str, Mapping[str, Sequence[object]]] = field(default_factory=dict)
+    picture: Callable[[str], bytes] | None = None
+    """A sample's picture as JPEG, by its id, where pictures are at hand."""
+    run: SourceRun | None = None
+    """The run that it was made by."""
+    subject: Subject | None = None
+    """Which explanation it is of, and what that is held against, where that is known."""
+    claim: Claim | None = None
+    """What the explanation says, where somebody put it into words."""
+
+    @property
+    def stated_subject(self) -> Subject:
+        """The subject; of arrays without one, that their outputs were given."""
+        return self.subject or unstated(self.name)
+
+    @property
+    def first(self) -> Sequence[Evidence]:
+        """The bundles of the first seed: every kind that there is."""
+        return self.evidence[0] if self.evidence else ()
+
+    @property
+    def root(self) -> Path:
+        """The folder that all evidence in pieces lies below, but for that in buckets."""
+        folders = [Path(a).parent for a in self.stored if not a.startswith(BUCKETS)]
+        return Path(os.path.commonpath(folders)) if folders else Path()
+
+    @property
+    def stored_names(self) -> list[str]:
+        """Evidence in pieces as a spec names it: by its path below the root, or its address."""
+        return [
+            a if a.startswith(BUCKETS) else Path(a).relative_to(self.root).as_posix()
+            for a in self.stored
+        ]
+
+
+def read_sources(places: Sequence[str | Path], columns: Mapping[str, Any]) -> list[EvidenceSource]:
+    """Read several; ``columns`` says what the columns of a table among them are."""
+    tables = [str(place) for place in places if is_table(place)]
+    if len(tables) > 1 or (columns and not tables):
+        got = f"{tables[0]!r} and {tables[1]!r}" if tables else f"{next(iter(columns))!r}, no table"
+        raise EvidenceError("columns", got, "one .csv or .parquet file that has them")
+    return [
+        _of_table(Path(place).resolve(), columns) if is_table(place) else read_source(place)
+        for place in places
+    ]
+
+
+def _of_table(path: Path, columns: Mapping[str, Any]) -> EvidenceSource:
+    arrays, pairing = table_arrays(path, columns)
+    evidence = from_arrays(arrays, repr(path.name))
+    return EvidenceSource(
+        path.name, [[evidence]], local=(path,), inputs=_digests(path), notes=(pairing,)
+    )
+
+
+def read_source(place: str | Path) -> EvidenceSource:
+    """Read evidence from a file, a folder of any of the known forms, or an address."""
+    text = str(place)
+    local = Store.at(text).local
+    address = text.rstrip("/") if local is None else str(local.resolve())
+    if is_stored(address):
+        name = Path(address).name
+        return EvidenceSource(
+            name, stored=(address,), local=() if local is None else (local.resolve(),)
+        )
+    if local is None or "://" in text:
+        raise no_pieces_at(text)
+    path = local.resolve()
+    if is_run(path):
+        return _of_run(path)
+    if (path / "votes.parquet").is_file() and (path / "instances.parquet").is_file():
+        return _of_study(path)
+    evidence = load(path) if path.is_dir() else load_arrays(path)
+    return EvidenceSource(path.name, [[evidence]], local=(path,), inputs=_digests(path))
+
+
+def _of_run(path: Path) -> EvidenceSource:
+    run = read_run(path)
+    if run.made_record.stored:
+        return EvidenceSource(
+            path.name, stored=run.addresses(), local=(path,), subject=read_subject(path)
+        )
+    return EvidenceSource(
+        path.name,
+        run.evidence(),
+        local=(path,),
+        inputs={
+            **run.made_record.inputs,
+            f"{path.name}/manifest.json": sha256_of(path / "manifest.json"),
+        },
+        notes=(*run.made_record.notes, *run.left_out()),
+        facts=tuple(run.made_record.facts),
+        run=run,
+        subject=read_subject(path),
+        claim=run.claim,
+    )
+
+
+def _of_study(path: Path) -> EvidenceSource:
+    """Votes on the first question of a study that was exported."""
+    from theodolite.datasets.votes.study import study_votes  # noqa: PLC0415  few have one
+
+    study = study_votes(path)
+    question = next(iter(study.questions))
+    evidence: RatingEvidence = study.questions[question]
+    note = f"Accepted: the votes on {question} of the study {path.name!r}."
+    return EvidenceSource(
+        path.name, [[evidence]], local=(path,), inputs=study.digests(),
+        notes=(*study.notes, note),
+    )  # fmt: skip
+
+
+def together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
+    """Several sources as one. A kind of evidence may come from one of them only."""
+    if not parts:
+        raise EvidenceError("evidence", "none", "some", "docs/audit.md says what can be given.")
+    if len(parts) == 1:
+        by_kind(parts[0].first)
+        return parts[0]
+    if any(part.stored for part in parts):
+        return _pieces_together(parts)
+    n = max(len(part.evidence) for part in parts)
+    seeds = [[b for p in parts for b in (p.evidence[s : s + 1] or [[]])[0]] for s in range(n)]
+    by_kind(seeds[0])
+    return EvidenceSource(
+        ", ".join(part.name for part in parts),
+        seeds,
+        local=tuple(path for part in parts for path in part.local),
+        inputs={name: digest for part in parts for name, digest in part.inputs.items()},
+        notes=(*dict.fromkeys(n for part in parts for n in part.notes), *_unlike(seeds[0])),
+        facts=tuple(fact for part in parts for fact in part.facts),
+        run=_only_run(parts),
+        subject=_joint_subject(parts),
+        claim=next((part.claim for part in parts if part.claim is not None), None),
+    )
+
+
+def with_claim(source: EvidenceSource, claim: str | None) -> EvidenceSource:
+    """The source with what its explanation says; the words of its data stay."""
+    if not claim:
+        return source
+    return replace(source, claim=replace(source.claim or Claim(""), text=claim))
+
+
+def _joint_subject(parts: Sequence[EvidenceSource]) -> Subject | None:
+    """That of the part which has outputs to be faithful to; else of the first that says any."""
+    metrics = catalogue().values()
+    kinds = {m.needs for m in metrics if m.question == "faithful" and m.decides}
+    with_outputs = [part for part in parts if any(type(b) in kinds for b in part.first)]
+    for part in (*with_outputs, *parts):
+        if part.subject is not None or part in with_outputs:
+            return part.subject
+    return None
+
+
+def _only_run(parts: Sequence[EvidenceSource]) -> SourceRun | None:
+    """The run whose pictures the report can show: its rows must be those of the evidence."""
+    others = [part for part in parts if part.run is None]
+    runs = [part.run for part in parts if part.run is not None]
+    others_have_concepts = any(
+        type(b) in (ConceptEvidence, LocationEvidence) for p in others for b in p.first
+    )
+    return replace(runs[0], alone=False) if len(runs) == 1 and not others_have_concepts else None
+
+
+def _pieces_together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
+    others = [part.name for part in parts if not part.stored]
+    if others:
+        raise EvidenceError(
+            "evidence", f"evidence in pieces, and {others[0]!r} in memory", "all of one sort",
+            "`theodolite data store` writes evidence in pieces.",
+        )  # fmt: skip
+    return EvidenceSource(
+        ", ".join(part.name for part in parts),
+        stored=tuple(address for part in parts for address in part.stored),
+        local=tuple(path for part in parts for path in part.local),
+        inputs=digests_of([address for part in parts for address in part.stored]),
+        subject=next((part.subject for part in parts if part.subject is not None), None),
+    )
+
+
+def _unlike(bundles: Sequence[Evidence]) -> list[str]:
+    """Bundles that do not seem to be of the same samples, or of which that is only taken so."""
+    notes = []
+    for first, second in itertools.pairwise(bundles):
+        pair = f"The {first.kind} evidence and the {second.kind} evidence"
+        if first.samples.ids is not None and second.samples.ids is not None:
+            alike = first.samples_are == second.samples_are  # votes are of explanations
+            if alike and not set(map(str, first.samples.ids)) & set(map(str, second.samples.ids)):
+                notes.append(f"{pair} have no sample in common: are they of the same data?")
+        elif len(first) != len(second):
+            notes.append(
+                f"{pair} have {len(first):,} and {len(second):,} samples, and no names tell which "
+                "are the same: give `ids`."
+            )
+        else:
+            notes.append(
+                f"{pair} are taken to be of the same samples, row by row, for no names tell which "
+                "are the same: give `ids`."
+            )
+    return notes
+
+
+def conversions(bundles: Sequence[Evidence]) -> list[str]:
+    """What was done to arrays that were no plain arrays: frames, tensors, words."""
+    lines = [line for bundle in bundles for line in bundle.conversions]
+    inner = [part for bundle in bundles for _, part in bundle._inner()]
+    return list(dict.fromkeys([*(conversions(inner) if inner else []), *lines]))
+
+
+def one_class(bundles: Sequence[Evidence]) -> list[str]:
+    """Labels that are all the same: nothing can be learnt about classes from them."""
+    for bundle in by_kind(bundles).values():
+        labels = getattr(bundle, "labels", None)
+        if labels is not None and len(labels) > 1 and len(set(labels.tolist())) == 1:
+            return [
+                f"All labels are one class ({int(labels[0])}): scores that need classes say "
+                "nothing. Were they counted, or cut, wrongly?"
+            ]
+    return []
+
+
+def _digests(path: Path) -> dict[str, str]:
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    named = ((file.relative_to(path.parent).as_posix(), file) for file in files)
+    return {name: sha256_of(file) for name, file in named if file.is_file()}

@@ -1,0 +1,1 @@
+"""Compare runs on the same samples, and rank them."""

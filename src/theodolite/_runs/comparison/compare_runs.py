@@ -1,0 +1,193 @@
+"""Two runs held against each other, score by score."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from theodolite._runs.comparison.rows import ComparisonRow, explored, lines_of, settled
+from theodolite._runs.comparison.runs import Key as ScoreKey
+from theodolite._runs.comparison.runs import RunRead, key_of, unlike
+from theodolite._scoring.request import Resampling
+from theodolite._storage.optional import require
+from theodolite._verdicts.lookup import Key, find_score
+from theodolite.errors import EvidenceError, printable
+from theodolite.evidence.produced import Progress, silent
+from theodolite.questions import QUESTIONS, Question
+from theodolite.results import Score, viewer
+
+LONGEST = 280
+"""Characters of the short form."""
+
+
+@dataclass(frozen=True, eq=False)
+class VerdictPair:
+    """A question, what both runs answered, and the score behind it: a headline."""
+
+    question: Question
+    asks: str
+    before: str
+    after: str
+    line: ComparisonRow
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """A run against the one that others are held against.
+
+    ``comparison["CTL"]`` is what can be said of one score, by its name or a paper's.
+    """
+
+    first: RunRead
+    second: RunRead
+    questions: tuple[VerdictPair, ...]
+    lines: tuple[ComparisonRow, ...]
+    """All scores that both have: headlines as they were settled, the others for exploration."""
+    only_first: tuple[Score, ...]
+    only_second: tuple[Score, ...]
+    n: int
+    dropped: tuple[int, int]
+    """Samples of the first and of the second run that the other lacks."""
+
+    def __getitem__(self, key: Key) -> ComparisonRow:
+        scores = [line.score for line in self.lines]
+        heads = [q.line.first for q in self.questions if q.line.first is not None]
+        score = find_score(scores, (), key, heads)
+        return next(line for line in self.lines if line.score is score)
+
+    def __iter__(self) -> Iterator[ComparisonRow]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        heads = ", ".join(f"{q.question}: {q.line.outcome}" for q in self.questions)
+        text = f"{self.second.name} against {self.first.name}, {self.n:,} samples, "
+        return f"Comparison({printable(f'{text}{len(self)} scores; {heads}', LONGEST)})"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """A row for each score that both have."""
+        return [line.to_record() for line in self.lines]
+
+    def to_frame(self) -> Any:
+        """The same rows as a pandas frame."""
+        return require("pandas", "to_frame", "notebook").DataFrame(self.to_records())
+
+    def _repr_html_(self) -> str:
+        return str(viewer("notebook_tables").comparison_html(self))
+
+
+def resampling_for(run: RunRead, resamples: int | None = None) -> Resampling:
+    """How the reference run drew chance; its weights serve for all."""
+    spec = run.record.spec.resampling
+    n = spec.resamples if resamples is None else resamples
+    return Resampling(n, spec.level, spec.seed, most_pooled=spec.most_pooled)
+
+
+def compare(
+    runs: Sequence[RunRead], resamples: int | None = None, progress: Progress = silent
+) -> list[Comparison]:
+    """Every further run against the first.
+
+    One headline a question is tested: the score that decides it and that both runs have. P-values
+    are corrected over the headlines of all pairs (Holm), so over six at most where two runs are
+    compared. All other scores are for exploration.
+    """
+    if len(runs) < 2:
+        raise EvidenceError("runs", f"{len(runs)}", "two or more")
+    resampling = resampling_for(runs[0], resamples)
+    pairs = [_pair((runs[0], other), resampling, progress) for other in runs[1:]]
+    heads = iter(settled([q.line for pair in pairs for q in pair.questions], resampling.level))
+    return [
+        _with_headlines(pair, [replace(q, line=next(heads)) for q in pair.questions])
+        for pair in pairs
+    ]
+
+
+def headlines(
+    first: RunRead, second: RunRead, resamples: int | None = None, progress: Progress = silent
+) -> list[VerdictPair]:
+    """The headlines of two runs alone, each tested by itself: what a plan is made from."""
+    runs = first, second
+    heads = [run.headline(question) for run in runs for question in QUESTIONS]
+    keys = dict.fromkeys(key_of(head) for head in heads if head is not None)
+    shared = [key for key in keys if all(key in run.by_key for run in runs)]
+    alike, refused = _of_like_outputs(runs, shared)
+    by_key, _ = lines_of(runs, alike, resampling_for(first, resamples), progress)
+    by_key |= refused
+    return list(_questions(runs, by_key))
+
+
+def _with_headlines(pair: Comparison, questions: Sequence[VerdictPair]) -> Comparison:
+    """The pair with its headlines as settled, which the lines take over."""
+    by_difference = {id(q.line.difference): q.line for q in questions if q.line.difference}
+    lines = []
+    for line in pair.lines:
+        head = by_difference.get(id(line.difference))
+        same = None if head is None else replace(line, these=head.these, recipe=head.recipe)
+        lines.append(same or explored(line))
+    return replace(pair, questions=tuple(questions), lines=tuple(lines))
+
+
+def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progress) -> Comparison:
+    first, second = runs
+    shared = [key for key in first.by_key if key in second.by_key]
+    alike, refused = _of_like_outputs(runs, shared)
+    by_key, samples = lines_of(runs, alike, resampling, progress)
+    by_key |= refused
+    second.forget()
+    lines = tuple(by_key[key] for key in shared)
+    return Comparison(
+        first,
+        second,
+        tuple(_questions(runs, by_key)),
+        lines,
+        tuple(s for key, s in first.by_key.items() if key not in second.by_key),
+        tuple(s for key, s in second.by_key.items() if key not in first.by_key),
+        samples.n,
+        samples.dropped,
+    )
+
+
+def _of_like_outputs(
+    runs: tuple[RunRead, RunRead], keys: Sequence[ScoreKey]
+) -> tuple[list[ScoreKey], dict[ScoreKey, ComparisonRow]]:
+    """The scores to compare; and lines of those that are held against different outputs."""
+    first, second = (run.by_key for run in runs)
+    why = unlike(*runs)
+    refused = {
+        key: ComparisonRow(first[key], second[key], None, why)
+        for key in keys
+        if why and first[key].question == "faithful"
+    }
+    return [key for key in keys if key not in refused], refused
+
+
+def _questions(
+    runs: tuple[RunRead, RunRead], by_key: dict[ScoreKey, ComparisonRow]
+) -> Iterator[VerdictPair]:
+    for question, asks in QUESTIONS.items():
+        heads = [run.headline(question) for run in runs]
+        if heads == [None, None]:
+            continue
+        verdicts = [run.verdicts.get(question) for run in runs]
+        before, after = ("not asked" if verdict is None else verdict.answer for verdict in verdicts)
+        yield VerdictPair(question, asks, before, after, _head_line(heads[0], heads[1], by_key))
+
+
+def _head_line(
+    first: Score | None, second: Score | None, by_key: dict[ScoreKey, ComparisonRow]
+) -> ComparisonRow:
+    """The line of the score that the first run's verdict was read from, where both have it."""
+    if first is None or second is None:
+        return ComparisonRow(first, second, None, "asked in one of the runs only")
+    line = by_key.get(key_of(first)) or by_key.get(key_of(second))
+    if line is None:
+        return ComparisonRow(first, second, None, "answered by another score, version or options")
+    if key_of(first) != key_of(second):
+        note = "the verdicts were read from different scores; this one both have"
+        return replace(line, why="; ".join(part for part in (line.why, note) if part))
+    return line

@@ -1,0 +1,247 @@
+"""A folder of runs in tables: those about the same samples together, ties shown as ties."""
+
+from collections import Counter
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from theodolite._runs.comparison.compare_runs import resampling_for
+from theodolite._runs.comparison.leaderboard_runs import (
+    ExcludedModel,
+    digest_of,
+    runs_in,
+    samples_of,
+)
+from theodolite._runs.comparison.rows import claims, lines_of
+from theodolite._runs.comparison.runs import Key, RunRead, key_of
+from theodolite.errors import EvidenceError
+from theodolite.evidence.produced import Progress, silent
+from theodolite.questions import QUESTIONS, Question
+from theodolite.results import Score
+
+SHORT = 200
+"""Resamples for pairs of runs, at most: there are many pairs."""
+
+
+@dataclass(frozen=True, eq=False)
+class LeaderboardRow:
+    """A run in a table: its place is a range where the difference to other runs may be 0."""
+
+    run: RunRead
+    best_rank: int | None
+    worst_rank: int | None
+    note: str = ""
+    """Why it has no place."""
+    same_as: str = ""
+    """The run before it that holds the very same evidence."""
+
+    @property
+    def noes(self) -> int:
+        """How many questions it answers with no."""
+        return sum(verdict.answer == "no" for verdict in self.run.verdicts.values())
+
+    @property
+    def place(self) -> str:
+        """Such as 1, or 2–3; a dash where it cannot be ranked."""
+        if self.best_rank is None or self.worst_rank is None:
+            return "–"
+        if self.best_rank == self.worst_rank:
+            return f"{self.best_rank}"
+        return f"{self.best_rank}–{self.worst_rank}"
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """Runs that scored the same samples."""
+
+    why: str
+    """What they share."""
+    by: Question | None
+    """The question they are ranked by; None if no two runs share one."""
+    columns: dict[Question, Key]
+    """Of each question the score that most runs answer it with."""
+    standings: tuple[LeaderboardRow, ...]
+    pairs: int
+    """How many pairs were compared for the ranks."""
+    over: tuple[str, ...] = ()
+    """What was drawn anew to tell runs apart: samples, concepts, seeds."""
+    chosen: bool = False
+    """Whether somebody asked for this question. Else the runs with fewest noes come first."""
+
+
+def leaderboard(
+    folder: Path, by: Question | None = None, progress: Progress = silent
+) -> tuple[list[Board], list[ExcludedModel]]:
+    """Tables of the runs in a folder, the largest first, and what is in none of them."""
+    runs, left = runs_in(folder)
+    groups: dict[str, list[RunRead]] = {}
+    digests: dict[str, str] = {}
+    for run in runs:
+        groups.setdefault(samples_of(run), []).append(run)
+        digests[run.name] = digest_of(run)
+        run.forget()
+    ordered = sorted(groups.values(), key=lambda group: (-len(group), group[0].name))
+    return [_marked(_board(group, by, progress), digests) for group in ordered], left
+
+
+def _marked(board: Board, digests: dict[str, str]) -> Board:
+    """A run made twice is no second opinion: each is told which one it repeats."""
+    first: dict[str, str] = {}
+    standings = []
+    for standing in board.standings:
+        digest = digests[standing.run.name]
+        earlier = first.setdefault(digest, standing.run.name) if digest else standing.run.name
+        standings.append(replace(standing, same_as=earlier if earlier != standing.run.name else ""))
+    return replace(board, standings=tuple(standings))
+
+
+def _board(group: Sequence[RunRead], by: Question | None, progress: Progress) -> Board:
+    columns = {q: key for q in QUESTIONS for key in [_most_common(group, q)] if key is not None}
+    chosen = by if by is not None else _first_shared(group, columns)
+    if chosen not in columns:
+        note = "the question was not asked" if by else "no question that others have"
+        return Board(_shared(group), None, columns, tuple(
+            LeaderboardRow(run, None, None, note) for run in group
+        ), 0)  # fmt: skip
+    key = columns[chosen]
+    scored = [run for run in group if _head_key(run, chosen) == key and not _undefined(run, key)]
+    able = _alike(scored) if chosen == "faithful" else scored
+    others = [run for run in scored if run not in able]
+    if len(able) < 2:
+        able = []
+    places, pairs, over = _ranked(able, key, progress, count_noes=by is None)
+    rest = [run for run in group if run not in able]
+    standings = [LeaderboardRow(run, *places[id(run)]) for run in able]
+    sign = -1.0 if able and able[0].by_key[key].better == "higher" else 1.0
+    standings.sort(
+        key=lambda row: (row.best_rank, row.worst_rank, sign * row.run.by_key[key].value)
+    )
+    unranked = [
+        LeaderboardRow(
+            run,
+            None,
+            None,
+            _held_against(run) if run in others else _unranked(run, chosen, key),
+        )
+        for run in rest
+    ]
+    every = (*standings, *unranked)
+    return Board(_shared(group), chosen, columns, every, pairs, over, chosen=by is not None)
+
+
+def _shared(group: Sequence[RunRead]) -> str:
+    data = group[0].record.spec.dataset
+    n = 0
+    try:
+        n = max(len(bundle) for bundle in group[0].evidence[0].values())
+    except EvidenceError:
+        return "the same inputs" if len(group) > 1 else "inputs of its own"
+    group[0].forget()
+    named = f" of {data.name}" if data is not None else ""
+    return f"{'the same ' * (len(group) > 1)}{n:,} samples{named}"
+
+
+def _head_key(run: RunRead, question: Question) -> Key | None:
+    head = run.headline(question)
+    return None if head is None else key_of(head)
+
+
+def _most_common(group: Sequence[RunRead], question: Question) -> Key | None:
+    keys = Counter(key for run in group for key in [_head_key(run, question)] if key is not None)
+    return keys.most_common(1)[0][0] if keys else None
+
+
+def _first_shared(group: Sequence[RunRead], columns: dict[Question, Key]) -> Question | None:
+    """The first question that all answer by the same score; else the one that most do."""
+    counts = {q: sum(_head_key(run, q) == key for run in group) for q, key in columns.items()}
+    return max(counts, key=lambda q: counts[q], default=None)
+
+
+def _alike(runs: Sequence[RunRead]) -> list[RunRead]:
+    """Of runs that are held against different outputs, the largest group."""
+    counts = Counter(run.subject.outputs for run in runs)
+    most = max(counts, key=lambda outputs: counts[outputs], default=None)
+    return [run for run in runs if run.subject.outputs == most]
+
+
+def _held_against(run: RunRead) -> str:
+    return f"held against {run.subject.wording.name}, unlike the others"
+
+
+def _undefined(run: RunRead, key: Key) -> bool:
+    return bool(np.isnan(run.by_key[key].value))
+
+
+def _unranked(run: RunRead, question: Question, key: Key) -> str:
+    own = _head_key(run, question)
+    if own is None:
+        apart = question == "faithful" and run.subject.outputs == "stand-in"
+        return f"the question was not asked{' of your network' * apart}"
+    if own == key:
+        return "the score is undefined" if _undefined(run, key) else "nothing to rank it against"
+    if own[0] != key[0]:
+        return f"answered by another score ({own[0].replace('_', ' ')})"
+    return "another version of the score" if own[1] != key[1] else "other options of the score"
+
+
+def _ranked(
+    runs: Sequence[RunRead], key: Key, progress: Progress, *, count_noes: bool
+) -> tuple[dict[int, tuple[int, int]], int, tuple[str, ...]]:
+    """From each pair of runs who is surely ahead, all pairs corrected together (Holm).
+
+    Places are of methods, not of the models and concepts at hand: a difference must stand out from
+    the population of concepts and from seeds as well, where runs have several.
+    """
+    pairs = [(a, b) for i, a in enumerate(runs) for b in runs[i + 1 :]]
+    lines = []
+    for number, (first, second) in enumerate(pairs):
+        progress("pairs of runs", number, len(pairs))
+        resampling = resampling_for(first, min(SHORT, first.record.spec.resampling.resamples))
+        lines.append(lines_of((first, second), [key], resampling, silent)[0][key])
+        second.forget()
+        if second is runs[-1]:
+            first.forget()
+    level = runs[0].record.spec.resampling.level if runs else 0.95
+    deltas = [line.difference for line in lines]
+    tests = [None if delta is None else delta.hardest for delta in deltas]
+    number_of = {id(run): number for number, run in enumerate(runs)}
+    surely = set()
+    for (first, second), claim in zip(pairs, claims(lines, tests, level), strict=True):
+        if claim.outcome in ("better", "worse"):
+            pair = (second, first) if claim.outcome == "better" else (first, second)
+            surely.add((number_of[id(pair[0])], number_of[id(pair[1])]))
+    noes = [LeaderboardRow(run, None, None).noes if count_noes else 0 for run in runs]
+    places = {id(run): rank for run, rank in zip(runs, places_of(noes, surely), strict=True)}
+    over = dict.fromkeys(i.over for delta in deltas if delta is not None for i in delta.intervals)
+    return places, len(pairs), tuple(over)
+
+
+def places_of(noes: Sequence[int], surely: AbstractSet[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The first and the last place that each run may have.
+
+    Whoever has fewer noes is ahead; among equals, whoever surely has the better score.
+
+    Args:
+        noes: Of each run, questions answered with no.
+        surely: Pairs of runs of which the first is better: the interval excludes 0 (Holm).
+
+    >>> places_of([0, 0, 1], {(0, 2), (2, 1)})
+    [(1, 2), (1, 2), (3, 3)]
+    """
+    runs = range(len(noes))
+
+    def ahead(a: int, b: int) -> bool:
+        return noes[a] < noes[b] or (noes[a] == noes[b] and (a, b) in surely)
+
+    return [
+        (1 + sum(ahead(a, b) for a in runs), len(noes) - sum(ahead(b, a) for a in runs))
+        for b in runs
+    ]
+
+
+def beats_its_null(score: Score, answer: str) -> bool:
+    """Whether the score says anything at all, by the run's own verdict."""
+    return answer in ("yes", "partly") and not np.isnan(score.value)

@@ -1,0 +1,84 @@
+"""The runs of a folder: which can be read, and which are about the same samples."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from theodolite._runs.comparison.runs import RunRead, read_run
+from theodolite._runs.folder.seal import MANIFEST
+from theodolite.errors import EvidenceError, printable
+from theodolite.evidence.shards import evidence_digest
+
+
+@dataclass(frozen=True)
+class ExcludedModel:
+    """A folder that is in no table, and why."""
+
+    name: str
+    why: str
+
+
+def runs_in(folder: Path) -> tuple[list[RunRead], list[ExcludedModel]]:
+    """Its runs, and the folders that are none, each with the reason."""
+    if not folder.is_dir():
+        raise EvidenceError(f"folder {str(folder)!r}", "nothing there", "a folder of run folders")
+    if (folder / "run.json").is_file():
+        raise EvidenceError(
+            f"folder {folder.name!r}", "a run", "a folder with runs in it",
+            "Give the folder above it.",
+        )  # fmt: skip
+    runs, left = [], []
+    for path in sorted(folder.iterdir()):
+        if not path.is_dir():
+            continue
+        if path.is_symlink():
+            left.append(ExcludedModel(path.name, "a link, which is not followed"))
+            continue
+        try:
+            runs.append(read_run(path, must_be_sealed=False))
+        except (EvidenceError, OSError) as error:
+            left.append(ExcludedModel(path.name, _why(path, error)))
+    if not runs and not left:
+        raise EvidenceError(f"folder {str(folder)!r}", "no folders in it", "run folders")
+    return runs, left
+
+
+def _why(path: Path, error: Exception) -> str:
+    if not (path / "run.json").is_file():
+        return "not a run: it has no run.json"
+    if not (path / "scores.json").is_file():
+        sealed = (path / MANIFEST).is_file()
+        return "broken: scores.json is missing" if sealed else "unfinished: it has no scores yet"
+    return printable(error, 300)
+
+
+def samples_of(run: RunRead) -> str:
+    """What runs must share to stand in one table: the samples and their labels."""
+    parts = []
+    try:
+        first = run.evidence[0]
+    except EvidenceError:
+        return f"inputs {sorted(run.made_record.inputs.items())}"
+    for bundle in first.values():
+        samples = bundle.samples
+        keys = np.asarray(samples.index if samples.ids is None else samples.ids)
+        order = np.argsort(keys, kind="stable")
+        digest = hashlib.sha256("\n".join(map(str, keys[order].tolist())).encode())
+        labels = getattr(bundle, "labels", None)
+        if labels is not None:
+            digest.update(np.asarray(labels)[order].astype(np.int64).tobytes())
+        if samples.ids is None and labels is None:  # numbers alone show nothing
+            digest.update(repr(sorted(run.made_record.inputs.items())).encode())
+        parts.append(digest.hexdigest())
+    return min(parts)
+
+
+def digest_of(run: RunRead) -> str:
+    """Of all its evidence; empty where that is not at hand."""
+    try:
+        digests = [sorted(map(evidence_digest, kinds.values())) for kinds in run.evidence]
+    except EvidenceError:
+        return ""
+    return repr(digests)

@@ -1,0 +1,154 @@
+"""Run folders that are to be compared: what they say, and the evidence behind it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from theodolite._runs.folder.run_file import MadeRecord, RunRecord, read_produced, read_subject
+from theodolite._runs.folder.seal import MANIFEST, no_links, verify
+from theodolite._runs.stored import BUCKETS, digests_of
+from theodolite._runs.stored import by_kind as stored_by_kind
+from theodolite._storage.records import read_record
+from theodolite._verdicts.answers import by_kind
+from theodolite._verdicts.scores_file import ScoresFile, VerdictRecord, score_of
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import load_all
+from theodolite.evidence.shards import Shards, some_samples
+from theodolite.evidence.subject import Subject, unstated
+from theodolite.questions import Question
+from theodolite.results import Score
+
+MOST_STORED = 50_000
+"""Samples of evidence in pieces that are brought into memory to be compared."""
+
+Kinds = dict[type[Evidence], Evidence]
+Key = tuple[str, int, str]
+"""A metric, its version, its options: scores with the same key mean the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunRead:
+    """A run folder that was read and checked."""
+
+    folder: Path
+    name: str
+    """What it is called beside other runs."""
+    record: RunRecord
+    made_record: MadeRecord
+    scores: tuple[Score, ...]
+    verdicts: dict[Question, VerdictRecord]
+    sealed: bool
+    subject: Subject = field(default_factory=unstated)
+    """Which explanation it is of, and what that is held against."""
+
+    @property
+    def title(self) -> str:
+        """What the run calls itself."""
+        return self.record.spec.title or self.record.spec.name
+
+    @cached_property
+    def by_key(self) -> dict[Key, Score]:
+        """Its scores by what they mean."""
+        return {key_of(score): score for score in self.scores}
+
+    def headline(self, question: Question) -> Score | None:
+        """The score that the verdict was read from."""
+        verdict = self.verdicts.get(question)
+        if verdict is None:
+            return None
+        key = (verdict.metric, _canonical(verdict.options))
+        return next((s for s in self.scores if (s.metric, _canonical(s.options)) == key), None)
+
+    @cached_property
+    def evidence(self) -> list[Kinds]:
+        """Of each seed the bundles by kind; refused where they cannot be had."""
+        if self.made_record.stored:
+            stored = self.pieces.items()
+            return [{kind: some_samples(shards, MOST_STORED, 0) for kind, shards in stored}]
+        root = self.folder / "evidence"
+        seeds = [root / f"seed-{seed}" for seed in self.record.spec.seeds]
+        there = [path for path in seeds if path.is_dir()]
+        if not there:
+            raise RefusedInput(f"run {self.name!r}", "no evidence in its folder", "evidence/seed-…")
+        return [by_kind(load_all(seed)[0]) for seed in there]
+
+    def forget(self) -> None:
+        """Free the evidence; it is read anew if it is asked for again."""
+        self.__dict__.pop("evidence", None)
+
+    @cached_property
+    def pieces(self) -> Mapping[type[Evidence], Shards]:
+        """Evidence in pieces by kind, if it is on this machine and unchanged."""
+        what, addresses = f"run {self.name!r}", self.made_record.stored
+        if any(address.startswith(BUCKETS) for address in addresses):
+            raise RefusedInput(what, "evidence in a bucket", "evidence on this machine")
+        try:
+            digests = digests_of(addresses)
+        except EvidenceError as error:
+            raise RefusedInput(what, "no evidence where it was", "evidence as it was") from error
+        if any(
+            self.made_record.inputs.get(address) != digest for address, digest in digests.items()
+        ):
+            raise RefusedInput(what, "evidence that was changed since", "evidence as it was")
+        return stored_by_kind(self.record.spec, addresses)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether its evidence is compared piece by piece, because memory may not hold it."""
+        return bool(self.made_record.stored) and max(map(len, self.pieces.values())) > MOST_STORED
+
+
+def read_run(folder: Path, *, must_be_sealed: bool = True) -> RunRead:
+    """Read a finished run; one whose bytes were changed since is refused."""
+    if not (folder / "run.json").is_file():
+        raise RefusedInput(f"run {folder.name!r}", "no run.json", "a run folder")
+    no_links(folder)
+    sealed = (folder / MANIFEST).is_file()
+    if sealed or must_be_sealed:
+        verify(folder)
+    content = read_record(folder / "scores.json", ScoresFile)
+    return RunRead(
+        folder,
+        folder.resolve().name,
+        read_record(folder / "run.json", RunRecord),
+        read_produced(folder),
+        tuple(score_of(record) for record in content.scores),
+        {verdict.question: verdict for verdict in content.verdicts},
+        sealed,
+        read_subject(folder),
+    )
+
+
+def read_runs(folders: Sequence[Path]) -> list[RunRead]:
+    """Several runs, each under a name of its own."""
+    runs = [read_run(folder) for folder in folders]
+    names = [run.name for run in runs]
+    if len({run.folder.resolve() for run in runs}) < len(runs):
+        raise EvidenceError("runs", "a folder twice", "different run folders")
+    named = []
+    for run in runs:
+        clash = names.count(run.name) > 1
+        name = f"{run.folder.resolve().parent.name}/{run.name}" if clash else run.name
+        named.append(replace(run, name=name))
+    return named
+
+
+def unlike(first: RunRead, second: RunRead) -> str:
+    """Why *faithful* of two runs is not comparable: it is held against different things."""
+    if first.subject.outputs == second.subject.outputs:
+        return ""
+    names = [run.subject.wording.name for run in (first, second)]
+    return f"faithful to different things: {names[0]}, and {names[1]}"
+
+
+def key_of(score: Score) -> Key:
+    """What a score means."""
+    return score.metric, score.version, _canonical(score.options)
+
+
+def _canonical(options: dict[str, Any]) -> str:
+    plain = {k: list(v) if isinstance(v, list | tuple) else v for k, v in options.items()}
+    return repr(sorted(plain.items()))

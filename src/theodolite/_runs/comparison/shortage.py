@@ -1,0 +1,65 @@
+"""What stands in the way of showing a difference: samples or seeds, and how many would do."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from theodolite._runs.comparison.pairing import Difference
+from theodolite._runs.comparison.planning import (
+    RecipeVariances,
+    number_needed,
+    recipe_samples_needed,
+    seeds_needed,
+)
+from theodolite._runs.comparison.recipe import SeedVariances
+from theodolite._stats.intervals import SEEN
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """Which source of chance blocks, and how much of each would show a difference as large."""
+
+    by: Literal["samples", "seeds"]
+    samples: int | None
+    """Samples or clusters in all, with the seeds that there are; None where no number would do."""
+    seeds: int | None = None
+    """Seeds of each run, with the samples that there are; None where no number would do."""
+    least: tuple[int | None, int | None] = (None, None)
+    """Samples with seeds to spare, and seeds with samples to spare: fewer of either never do."""
+
+
+def shortage_of_these(delta: Difference, alpha: float) -> Shortage | None:
+    """For a claim about these models, which more samples would settle."""
+    interval = delta.interval
+    if interval is None or not interval.error or interval.df is None or math.isnan(alpha):
+        return None
+    sd = interval.error * math.sqrt(interval.df + 1)
+    return Shortage("samples", number_needed(delta.value, sd, alpha, SEEN))
+
+
+def shortage_of_recipe(delta: Difference, alpha: float) -> Shortage | None:
+    """For a claim about the recipe."""
+    variances = delta.variances
+    if variances is None or math.isnan(alpha):
+        return None
+    pure = variances.spread_without_samples
+    of_seeds = pure**2 * sum(1 / n for n in variances.seeds)
+    now, effect = at_hand(variances), delta.value
+    spare = RecipeVariances(pure, paired=variances.paired)
+    sample_sd = math.sqrt(variances.common * variances.clusters)
+    return Shortage(
+        "seeds" if of_seeds > variances.variance - of_seeds else "samples",
+        recipe_samples_needed(effect, now, (pure, min(variances.seeds)), alpha),
+        seeds_needed(effect, now, alpha, SEEN),
+        (
+            number_needed(effect, sample_sd, alpha, SEEN),
+            seeds_needed(effect, spare, alpha, SEEN),
+        ),
+    )
+
+
+def at_hand(variances: SeedVariances) -> RecipeVariances:
+    """What a recipe's difference would vary by with the samples that there are."""
+    return RecipeVariances(
+        variances.spread, variances.common, variances.clusters, paired=variances.paired
+    )

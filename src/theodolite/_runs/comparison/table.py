@@ -1,0 +1,74 @@
+"""Differences from ``per_sample.parquet``, where the evidence itself is not at hand."""
+
+import math
+
+import numpy as np
+
+from theodolite._runs.comparison.intervals import ResamplingSource, paired_interval
+from theodolite._runs.comparison.pairing import Difference
+from theodolite._runs.comparison.runs import RunRead
+from theodolite._runs.comparison.samples import FEWEST, NotComparable
+from theodolite._scoring.request import Resampling
+from theodolite._stats.resampling import poisson_weights
+from theodolite._storage.tables import read_parquet
+from theodolite.metrics.base import total
+from theodolite.results import Score
+
+TABLE = "per_sample.parquet"
+NO_EVIDENCE = "the evidence is not at hand, and what each sample gave was not kept"
+
+
+def table_difference(
+    runs: tuple[RunRead, RunRead], scores: tuple[Score, Score], resampling: Resampling
+) -> Difference:
+    """Second minus first, from what each sample gave. Only where that adds up to the scores."""
+    mine, yours = (_of_samples(run, score) for run, score in zip(runs, scores, strict=True))
+    names = [name for name in mine if name in yours]
+    if len(names) < FEWEST:
+        raise NotComparable("other samples")
+    if all(name.isdecimal() for name in names):
+        raise NotComparable("the evidence is not at hand, and samples have numbers only")
+    values = np.array([[side[name] for side in (mine, yours)] for name in names])
+    moved = values[:, 1] - values[:, 0]
+    both = ~np.isnan(moved)
+    if int(both.sum()) < FEWEST:
+        raise NotComparable("no samples that count in both")
+    moved, values = moved[both], values[both]
+    weights = poisson_weights(np.arange(len(moved)), resampling.resamples, resampling.seed)
+    whole = weights.sum(axis=1)
+    resampled = np.where(whole > 0, total(moved, weights) / np.maximum(whole, 1), np.nan)
+    low, high = scores[0].bounds
+    source = ResamplingSource("samples", len(moved), resampling.level, float(high - low))
+    first, second = (float(column.mean()) for column in values.T)
+    these = paired_interval(resampled, float(moved.mean()), source)
+    return Difference(first, second, these, len(moved))
+
+
+def _of_samples(run: RunRead, score: Score) -> dict[str, float]:
+    path = run.folder / TABLE
+    if not path.is_file() or score.detail is not None:
+        raise NotComparable(NO_EVIDENCE)
+    if any(interval.over == "clusters" for interval in score.intervals):
+        raise NotComparable("the evidence is not at hand, and which samples belong together is not")
+    table = read_parquet(path)
+    rows = zip(
+        table["sample"], table["metric"], table["options"], table["value"], strict=True
+    )  # as the run wrote them
+    by_label: dict[str, dict[str, float]] = {}
+    for sample, metric, label, value in rows:
+        if metric == score.metric and _fits(label, score):
+            by_label.setdefault(label, {})[sample] = math.nan if value is None else value
+    if not by_label:
+        raise NotComparable(NO_EVIDENCE)
+    by_sample = by_label[max(by_label, key=len)]
+    mean = np.nanmean([*by_sample.values(), *([np.nan] * (not by_sample))])
+    expected = score.per_seed[0] if score.per_seed else score.value
+    if not abs(mean - expected) <= 1e-9:
+        raise NotComparable("what each sample gave does not add up to the score")
+    return by_sample
+
+
+def _fits(label: str, score: Score) -> bool:
+    """Whether the options that a row names are those of the score."""
+    options = [part.partition("=") for part in label.split(", ") if "=" in part]
+    return all(str(score.options.get(name)) == value for name, _, value in options)

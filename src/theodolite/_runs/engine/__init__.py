@@ -1,0 +1,1 @@
+"""Execute tasks in this process, in many, or on Ray, with checkpoints."""

@@ -1,0 +1,147 @@
+"""What a run will cost: from a few of its pieces, timed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from theodolite._storage.traffic import Traffic
+
+MINUTE = 60.0
+"""Runs that take longer say so first."""
+
+
+@dataclass(frozen=True)
+class PassPrice:
+    """One pass over the pieces, or one step that cannot be cut."""
+
+    what: str
+    pieces: int
+    left: int
+    """Pieces that are not in the ledger yet."""
+    seconds: tuple[float, ...]
+    """Of the pieces that were timed, each."""
+    traffic: Traffic = Traffic()
+    """What one piece reads."""
+    ledger_bytes: int = 0
+    """What one piece leaves."""
+    in_driver: bool = False
+    """Whether it is done by one process, whatever the number of workers."""
+
+    def core_seconds(self, piece: float | None = None) -> float:
+        """All that is left of it, if every piece takes so long; else as the timed ones do."""
+        if piece is None:
+            piece = sum(self.seconds) / max(len(self.seconds), 1)
+        return self.left * piece
+
+    def wall(self, workers: int, piece: float | None = None) -> float:
+        """The same on so many workers."""
+        at_once = 1 if self.in_driver else max(min(workers, self.left), 1)
+        return self.core_seconds(piece) / at_once
+
+
+@dataclass(frozen=True)
+class RunPrice:
+    """A run as it was rehearsed."""
+
+    passes: Sequence[PassPrice]
+    workers: int
+    driver_seconds: float
+    """What the driver does beside the passes."""
+    peak_bytes: int
+    """Of the largest process."""
+    notes: Sequence[str] = ()
+    """Which scores are computed from a draw, what was not counted."""
+    start_seconds: float = 0.0
+    """Until processes are there and loops are compiled."""
+
+    def wall(self) -> float:
+        """Seconds until it is done."""
+        alone = self.start_seconds + self.driver_seconds
+        return alone + sum(step.wall(self.workers) for step in self.passes)
+
+    def wall_range(self) -> tuple[float, float]:
+        """The same if all pieces were as quick, or as slow, as those that were timed."""
+        fast, slow = (
+            sum(step.wall(self.workers, of(step.seconds, default=0.0)) for step in self.passes)
+            for of in (min, max)
+        )
+        alone = self.start_seconds + self.driver_seconds
+        return alone + fast, alone + slow
+
+    def core_seconds(self) -> float:
+        """Of all processes together."""
+        return self.driver_seconds + sum(step.core_seconds() for step in self.passes)
+
+    def traffic(self) -> Traffic:
+        """All that is read."""
+        return Traffic(
+            sum(step.left * step.traffic.bytes for step in self.passes),
+            sum(step.left * step.traffic.requests for step in self.passes),
+        )
+
+    def ledger_bytes(self) -> int:
+        """All pieces that the run will leave."""
+        return sum(step.pieces * step.ledger_bytes for step in self.passes)
+
+    def line(self) -> str:
+        """The price in one line."""
+        fast, slow = self.wall_range()
+        n = len(self.passes)
+        which, longest = max(
+            ((k, step) for k, step in enumerate(self.passes, start=1)),
+            key=lambda both: both[1].wall(self.workers),
+            default=(0, None),
+        )
+        inside = [] if slow < 1.2 * fast else [f"{in_time(fast)} to {in_time(slow)}"]
+        inside.append(in_time(self.core_seconds(), "core-"))
+        if longest is not None and n > 1:
+            inside.append(f"pass {which} of {n}: {in_time(longest.wall(self.workers))}")
+        read = self.traffic()
+        return (
+            f"about {in_time(self.wall())} on {self.workers} worker{'s' * (self.workers > 1)} "
+            f"({'; '.join(inside)}), {in_bytes(read.bytes)} read in {read.requests:,} requests, "
+            f"at most {in_bytes(self.peak_bytes)} a process, "
+            f"{in_bytes(self.ledger_bytes())} of pieces"
+        )
+
+    def table(self) -> list[str]:
+        """A line for each pass."""
+        width = max((len(step.what) for step in self.passes), default=0)
+        return [
+            f"  {step.what:{width}}  {step.left:,} of {step.pieces:,} pieces left, "
+            + (f"{_span(step.seconds)} each, " if step.seconds else "")
+            + f"{in_time(step.wall(self.workers))}"
+            for step in self.passes
+        ]
+
+
+def _span(seconds: Sequence[float]) -> str:
+    low, high = in_time(min(seconds)), in_time(max(seconds))
+    return low if low == high else f"{low} to {high}"
+
+
+def in_time(seconds: float, of: str = "") -> str:
+    """A time as people say it.
+
+    >>> in_time(0.031), in_time(42), in_time(1500), in_time(82_000, "core-")
+    ('31 ms', '42 s', '25 min', '23 core-hours')
+    """
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} {of}ms"
+    if seconds < 2 * MINUTE:
+        return f"{seconds:.0f} {f'{of}seconds' if of else 's'}"
+    if seconds < 120 * MINUTE:
+        return f"{seconds / MINUTE:.0f} {f'{of}minutes' if of else 'min'}"
+    hours = seconds / MINUTE / MINUTE
+    return f"{hours:.{1 if hours < 10 else 0}f} {f'{of}hours' if of else 'h'}"
+
+
+def in_bytes(count: int) -> str:
+    """Bytes as people say them.
+
+    >>> in_bytes(700), in_bytes(54_000), in_bytes(1_400_000_000), in_bytes(49 * 10**12)
+    ('700 B', '54 kB', '1.4 GB', '49 TB')
+    """
+    units = ("B", "kB", "MB", "GB", "TB")
+    power = min(max(len(str(int(count))) - 1, 0) // 3, len(units) - 1)
+    amount = count / 1000**power
+    return f"{amount:.{1 if amount < 10 and power else 0}f} {units[power]}"

@@ -1,0 +1,245 @@
+"""Whether another process would compute the same: its code, its packages, its arithmetic.
+
+Ledger keys hold code and packages. Arithmetic is written into each entry instead, so that a laptop
+and a cluster may share a ledger; within a run it must be the same too, unless other is allowed.
+"""
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from theodolite._runs.engine.seal import key_id
+from theodolite._stats.native.library import kernels_version
+from theodolite._stats.threads import one_thread
+from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.evidence.plugins import OURS, registered
+
+ROOT = Path(__file__).parents[2]
+"""The package whose code is digested."""
+PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "safetensors", "pyarrow")
+KERNELS = "kernels"
+OF_NETWORKS = ("torch", "torchvision", "timm", "transformers")
+MAIN = ("__main__", "__mp_main__")
+ABSENT = "none"
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class UnlikePart:
+    """A part in which another process differs from ours."""
+
+    part: str
+    theirs: str
+    ours: str
+
+    def __str__(self) -> str:
+        return f"{self.part} {self.theirs} (ours {self.ours})"
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """A process that would not compute the same, and where it runs."""
+
+    node: str
+    differences: tuple[UnlikePart, ...]
+    place: str = ""
+    """What its pool calls the node."""
+
+    def __str__(self) -> str:
+        return f"node {self.node}: {', '.join(map(str, self.differences))}"
+
+
+class StrangersRefused(EvidenceError):
+    """Nodes that would not compute the same."""
+
+
+def strangers_refused(strangers: Sequence[Stranger]) -> StrangersRefused:
+    """Which nodes differ, in what, theirs and ours."""
+    return StrangersRefused(
+        "engine", "; ".join(map(str, strangers)), "nodes that compute the same",
+        "Install the same there; --mixed-cpus allows other arithmetic.",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What decides the numbers that a process computes, apart from the work itself."""
+
+    code: Pairs
+    """Digests of our package, of registered plug-ins and of other modules that the work uses."""
+    packages: Pairs
+    arithmetic: str
+    """A digest of the bits of a few computations; empty: any will do."""
+    seal: str = ""
+    """The id of the key that entries are sealed with."""
+
+    def unlike(self, other: "Identity") -> tuple[UnlikePart, ...]:
+        """In what another differs from this one."""
+        differences = [
+            *_unlike("code", other.code, self.code),
+            *_unlike("packages", other.packages, self.packages),
+        ]
+        if self.arithmetic and other.arithmetic != self.arithmetic:
+            ours = self.arithmetic[:16]
+            differences.append(UnlikePart("arithmetic", other.arithmetic[:16], ours))
+        if other.seal != self.seal:
+            theirs, ours = other.seal or ABSENT, self.seal or ABSENT
+            differences.append(UnlikePart("seal key", theirs, ours))
+        return tuple(differences)
+
+    def without(self, module: str) -> "Identity":
+        """The same, but for a module that travels with the work."""
+        return replace(self, code=tuple(pair for pair in self.code if pair[0] != module))
+
+    def on_any_cpu(self) -> "Identity":
+        """The same, with whatever arithmetic."""
+        return replace(self, arithmetic="")
+
+
+def _unlike(part: str, theirs: Pairs, ours: Pairs) -> Iterator[UnlikePart]:
+    there, here = dict(theirs), dict(ours)
+    for name in sorted(there.keys() | here.keys()):
+        pair = there.get(name, ABSENT)[:16], here.get(name, ABSENT)[:16]
+        if there.get(name) != here.get(name):
+            yield UnlikePart(f"{part}: {name}", *pair)
+
+
+def identity(modules: Iterable[str] = (), *, network: bool = False) -> Identity:
+    """Of this process, for work that uses these modules."""
+    base = _base(network)
+    return replace(base, code=base.code + modules_code(modules))
+
+
+@lru_cache(maxsize=2)
+def _base(network: bool) -> Identity:  # noqa: FBT001  a key of the cache
+    plugins = tuple(sorted({(str(package), package.code) for package in registered().values()}))
+    try:
+        seal = key_id()
+    except EvidenceError as error:  # of a worker: whoever starts the run was told already
+        seal = str(error)
+    own = ((OURS, code_version().partition("+")[2]),)
+    return Identity(own + plugins, packages_in_use(network=network), arithmetic(network), seal)
+
+
+def file_digests() -> dict[str, str]:
+    """A digest of every file of our code, as it is now."""
+    return {
+        path.relative_to(ROOT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted([*ROOT.rglob("*.py"), *ROOT.glob("_stats/native/*.[ch]")])
+    }
+
+
+@lru_cache(maxsize=1)
+def _files_at_start() -> Mapping[str, str]:
+    return file_digests()
+
+
+@lru_cache(maxsize=1)
+def code_version() -> str:
+    """The version, and a digest of the code itself: other code may give other numbers. Code of
+    other packages is named by the pieces that it decides (``Metric.packages``)."""
+    lines = "".join(f"{name} {digest}\n" for name, digest in _files_at_start().items())
+    return f"{version(OURS)}+{hashlib.sha256(lines.encode()).hexdigest()}"
+
+
+def check_unchanged() -> None:
+    """Refuse to finish a run while which our code was edited: who did what is not known then."""
+    start, now = _files_at_start(), file_digests()
+    changed = sorted(n for n in start.keys() | now.keys() if start.get(n) != now.get(n))
+    if changed:
+        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+        raise VerificationFailed(
+            "code of theodolite", f"changes while it ran: {', '.join(changed[:3])}{more}",
+            "the same code from start to end", "Run it again.",
+        )  # fmt: skip
+
+
+def packages_in_use(*, network: bool = False) -> Pairs:
+    """Python and the packages that compute, with their versions, and what runs hot loops."""
+    names = PACKAGES + (OF_NETWORKS if network else ())
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    versions = ((name, _version(name)) for name in names)
+    return (("python", python), *versions, (KERNELS, kernels_version()))
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ABSENT
+
+
+@lru_cache(maxsize=2)
+def arithmetic(network: bool = False) -> str:  # noqa: FBT001, FBT002  a key of the cache
+    """A digest of bits that differ between kinds of CPU: of exp, log, tanh, and of products that
+    are large and irregular enough to show the order in which a library adds."""
+    digest = hashlib.sha256()
+    numbers = np.linspace(-20, 20, 4096)
+    matrix = np.random.default_rng(0).standard_normal((200, 300))
+    with one_thread():
+        for kind in (np.float64, np.float32):
+            x, m = numbers.astype(kind), matrix.astype(kind)
+            for values in (np.exp(x), np.log(np.abs(x)), np.tanh(x), m @ m.T):
+                digest.update(values.tobytes())
+        if network:
+            digest.update(_convolution(matrix.astype(np.float32)))
+    return digest.hexdigest()
+
+
+def _convolution(matrix: np.ndarray) -> bytes:
+    import torch  # noqa: PLC0415  only where the work is a network
+
+    picture, kernel = torch.tensor(matrix)[None, None], torch.tensor(matrix[:7, :7])[None, None]
+    return bytes(torch.nn.functional.conv2d(picture, kernel).numpy().tobytes())
+
+
+def modules_code(modules: Iterable[str]) -> Pairs:
+    """Digests of modules outside our package; of a plug-in, of all of it."""
+    return tuple(sorted({_module_code(name) for name in modules}))
+
+
+def foreign_modules(*functions: Any) -> tuple[str, ...]:
+    """The modules outside our package that functions come from."""
+    return tuple(sorted({name for function in functions for name in _modules(function)}))
+
+
+def check_files(modules: Iterable[str]) -> None:
+    """Refuse functions that were typed in: another process could not show that it has the same."""
+    if MAIN[0] in modules and not getattr(sys.modules[MAIN[0]], "__file__", None):
+        raise EvidenceError(
+            "work", "a function that was typed in", "one that lies in a file",
+            "Put it into a module, or work in this process alone (one worker).",
+        )  # fmt: skip
+
+
+def _modules(thing: Any) -> Iterator[str]:
+    """Names of foreign modules, also of what a ``partial`` passes on."""
+    if isinstance(thing, partial):
+        for part in (thing.func, *thing.args, *thing.keywords.values()):
+            if callable(part):
+                yield from _modules(part)
+        return
+    named = thing if inspect.isroutine(thing) or inspect.isclass(thing) else type(thing)
+    if inspect.ismethod(thing):
+        yield from _modules(type(thing.__self__))
+    module = MAIN[0] if named.__module__ in MAIN else str(named.__module__)
+    if module.partition(".")[0] not in {OURS, "numpy", *sys.stdlib_module_names}:
+        yield module
+
+
+@lru_cache(maxsize=256)
+def _module_code(name: str) -> tuple[str, str]:
+    """A module and its digest: that of the plug-in it belongs to, else of its own file."""
+    if package := registered().get(name.partition(".")[0]):
+        return str(package), package.code
+    file = getattr(sys.modules.get(name), "__file__", None)
+    content = Path(file).read_bytes() if file and Path(file).is_file() else b""
+    return name, hashlib.sha256(content).hexdigest()

@@ -1,0 +1,207 @@
+"""What was done already: one file per piece of work, named by all that decides what is in it.
+
+A file that is there is done; it appears only when complete. So a run that was cut off anywhere, on
+whatever machine, goes on with what is missing, and nothing is done twice. A file says what its name
+was made from and is sealed: one that was copied, exchanged or edited is not believed.
+"""
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from theodolite._runs.engine.seal import FORMAT, seal_key, seal_of
+from theodolite._storage.packed import Arrays, digest_of, packed_with, unpacked_with
+from theodolite._storage.stores import Store
+from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+
+MOST_BYTES = 1 << 31
+HALF_WRITTEN = re.compile(r"\.[0-9a-f]{64}\.safetensors\.\d+\.partial")
+PIECE = re.compile(r"([0-9a-f]{64})\.safetensors")
+"""How files of pieces are named; others in the same place are not touched."""
+FIELDS = {"format", "key", "about", "data", "code", "content", "made_on", "made_by", "seal"}
+
+
+def canonical(value: Any) -> str:
+    """The one text of something plain."""
+    return json.dumps(value, sort_keys=True, default=_to_builtin)
+
+
+def key_of(description: Mapping[str, Any], digest: str, code: Any) -> str:
+    """The name of a piece: a digest of the work, of the data and of the code."""
+    return PieceName.of(canonical(description), digest, canonical(code)).key
+
+
+def _to_builtin(value: Any) -> Any:
+    """Numbers of numpy as numbers; what has no one way to be written is refused."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no name of its own")
+
+
+@dataclass(frozen=True)
+class PieceName:
+    """A key, and what it was made from, each as canonical JSON."""
+
+    key: str
+    description: str
+    data: str
+    code: str
+
+    @classmethod
+    def of(cls, description: str, digest: str, code: str) -> "PieceName":
+        """The name of the piece for the data of this digest."""
+        return cls.of_texts(description, canonical(digest), code)
+
+    @classmethod
+    def of_texts(cls, description: str, data: str, code: str) -> "PieceName":
+        """The name that canonical texts give."""
+        text = f"[{description}, {data}, {code}]"
+        return cls(hashlib.sha256(text.encode()).hexdigest(), description, data, code)
+
+    def made_by(self) -> str:
+        """The version that the code says."""
+        return _version(self.code)
+
+
+@lru_cache(maxsize=16)  # thousands of entries are of the same code
+def _version(code_text: str) -> str:
+    code = json.loads(code_text)
+    version = code.get("theodolite", "") if isinstance(code, dict) else code
+    return f"theodolite {str(version).partition('+')[0]}"
+
+
+@dataclass(frozen=True)
+class SealedEntry:
+    """What is known of an entry without its arrays."""
+
+    key: str
+    content: str
+    """A digest of its arrays."""
+    size: int
+    made_on: str
+    """A digest of the arithmetic that computed it."""
+
+
+def sealed(name: PieceName, arrays: Arrays, made_on: str) -> tuple[bytes, SealedEntry]:
+    """The file of an entry."""
+    content = digest_of(arrays)
+    metadata = {
+        "format": FORMAT,
+        "key": name.key,
+        "about": name.description,
+        "data": name.data,
+        "code": name.code,
+        "content": content,
+        "made_on": made_on,
+        "made_by": name.made_by(),
+        "seal": seal_of(name.key, content, made_on, seal_key()),
+    }
+    file = packed_with(arrays, metadata)
+    return file, SealedEntry(name.key, content, len(file), made_on)
+
+
+def opened(file: bytes, key: str, secret: bytes | None) -> tuple[dict[str, Any], SealedEntry]:
+    """The arrays of the entry with this key, or in which way it is another or was changed."""
+    what = f"piece {key[:16]}…"
+    try:
+        arrays, metadata = unpacked_with(file, f"{key}.safetensors")
+    except RefusedInput as error:
+        raise VerificationFailed(what, error.came, error.needed) from error
+    if set(metadata) != FIELDS or not all(isinstance(text, str) for text in metadata.values()):
+        raise VerificationFailed(what, "no seal, or another format", FORMAT)
+    if metadata["key"] != key:
+        raise VerificationFailed(f"{what} holds the piece {metadata['key'][:16]}…, not {key[:16]}…")
+    name = PieceName.of_texts(metadata["about"], metadata["data"], metadata["code"])
+    if name.key != key:
+        raise VerificationFailed(what, "another description", "the one that its key was made from")
+    if digest_of(arrays) != metadata["content"]:
+        raise VerificationFailed(what, "other content than its digest says", "what was written")
+    seal = seal_of(key, metadata["content"], metadata["made_on"], secret)
+    if not hmac.compare_digest(seal, metadata["seal"]) or metadata["format"] != FORMAT:
+        raise VerificationFailed(what, "another seal", "that of its key and content")
+    if name.made_by() != metadata["made_by"]:
+        raise VerificationFailed(what, "another version", "the one that its key was made from")
+    return arrays, SealedEntry(key, metadata["content"], len(file), metadata["made_on"])
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Finished pieces in a store."""
+
+    store: Store
+    keyed: bool = True
+    """Whether entries are sealed with the user's key, if there is one."""
+
+    def done(self) -> set[str]:
+        """The keys of all finished pieces."""
+        matches = (PIECE.fullmatch(name) for name in self.store.names())
+        return {match[1] for match in matches if match is not None}
+
+    def read(self, key: str) -> tuple[dict[str, Any], SealedEntry] | None:
+        """What a piece gave; nothing if it is not there, or damaged: then it is done again."""
+        try:
+            return self.check(key)
+        except (RefusedInput, VerificationFailed):
+            return None
+
+    def check(self, key: str) -> tuple[dict[str, Any], SealedEntry] | None:
+        """What a piece gave; nothing if it is not there. Damage is said."""
+        name = f"{key}.safetensors"
+        try:
+            file = self.store.read(name, MOST_BYTES)
+        except RefusedInput:
+            if self.store.size(name) is None:  # asked last: entries are nearly always there
+                return None
+            raise
+        return opened(file, key, seal_key() if self.keyed else None)
+
+    def write(self, name: PieceName, arrays: Arrays, made_on: str) -> SealedEntry:
+        """Keep what a piece gave."""
+        file, entry = sealed(name, arrays, made_on)
+        self.store.write(f"{name.key}.safetensors", file)
+        return entry
+
+    def compare(self, entries: Iterable[SealedEntry]) -> int:
+        """Check that these are here as they were listed; how many they are."""
+        count = 0
+        for entry in entries:
+            here = self.check(entry.key)
+            if here is None:
+                raise VerificationFailed(f"piece {entry.key[:16]}…", "nothing there", "its entry")
+            if here[1].content != entry.content:
+                raise VerificationFailed(
+                    f"piece {entry.key[:16]}…", "other content", "that which the run used"
+                )
+            count += 1
+        return count
+
+    def keep_only(self, keys: set[str]) -> None:
+        """Remove pieces that this run did not use: those of earlier settings or code."""
+        for path in [] if self.store.local is None else self.store.local.glob(".*.partial"):
+            if HALF_WRITTEN.fullmatch(path.name):  # whoever wrote it was killed
+                path.unlink(missing_ok=True)
+        for key in sorted(self.done() - keys):
+            self.store.remove(f"{key}.safetensors")
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """A finished piece, for other pieces to read."""
+
+    ledger: Ledger
+    digest: str
+    """Its key."""
+
+    def read(self) -> Arrays:
+        known = self.ledger.read(self.digest)
+        if known is None:
+            raise EvidenceError(
+                f"piece {self.digest}", "no such piece, or a damaged one", "what was written",
+                "Start the same command again: what is missing is done again.",
+            )  # fmt: skip
+        return known[0]

@@ -1,0 +1,63 @@
+"""Counts of a run for Prometheus, on a port of this machine alone."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from theodolite._runs.engine.watch import HELP, Snapshot, metric_name
+from theodolite.errors import EvidenceError
+
+HOST = "127.0.0.1"
+
+
+def prometheus_text(snapshot: Snapshot) -> str:
+    """The text form of a snapshot."""
+    lines = []
+    for key, (sort, text) in HELP.items():
+        name, value = metric_name(key), snapshot[key]
+        lines += [f"# HELP {name} {text}", f"# TYPE {name} {sort}"]
+        lines.append(f"{name} {'NaN' if value is None else value}")
+    return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def metrics_served(port: int | None, snapshot: Callable[[], Snapshot]) -> Iterator[int | None]:
+    """Answer ``/metrics`` for the time of a run, if a port was asked for; 0 is any that is free."""
+    if port is None:
+        yield None
+        return
+
+    class Handler(BaseHTTPRequestHandler):
+        """Counts, and nothing else."""
+
+        def do_GET(self) -> None:
+            if self.path != "/metrics":
+                self.send_error(404)
+                return
+            content = prometheus_text(snapshot()).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            """The run's own output is for the run."""
+
+    try:
+        server = ThreadingHTTPServer((HOST, port), Handler)
+    except (OSError, OverflowError) as error:
+        raise EvidenceError(
+            "--metrics-port", f"{port}, which is taken or not allowed", "a free port",
+            "Choose another, such as 9464.",
+        ) from error  # fmt: skip
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, name="theodolite metrics", daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,279 @@
+"""A block of pieces, done in some process: found in the ledger, or computed and kept there."""
+
+import errno
+import hashlib
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from theodolite._runs.engine.identity import Identity, Stranger, arithmetic, identity
+from theodolite._runs.engine.ledger import Ledger, PieceName, SealedEntry
+from theodolite._stats.threads import one_thread
+from theodolite._storage.packed import digest_of
+from theodolite._storage.traffic import Traffic, traffic_so_far
+from theodolite.errors import EvidenceError, VerificationFailed, printable
+from theodolite.evidence.read_ahead import read_ahead
+from theodolite.evidence.workers import Arrays, Merge, Tree
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+TRIES = 3
+"""After so many failures a piece is given up."""
+
+
+@dataclass(frozen=True)
+class FailedPiece:
+    """A piece that was given up."""
+
+    piece: str
+    key: str
+    error: str
+    message: str
+    traceback_sha256: str
+    tries: int = TRIES
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a process is given: a few pieces of one work, in order."""
+
+    do: Callable[..., Arrays]
+    items: Sequence[Any]
+    pieces: Sequence[PieceName]
+    names: Sequence[str]
+    """What people call them."""
+    ledger: Ledger | None
+    identity: Identity | None = None
+    """Of whoever gave it: a process that differs does not do it."""
+    modules: tuple[str, ...] = ()
+    """Modules outside our package that it uses."""
+    merge: Merge | None = None
+    """If given, what the pieces gave is merged before it is sent back."""
+    stays: bool = False
+    """Whether what the pieces gave stays in the ledger, and nothing of it is sent back."""
+    tool: Callable[[], Any] | None = None
+    tool_key: str = ""
+    network: bool = False
+    recheck: frozenset[str] | None = None
+    """If given, all pieces must be in the ledger; these are computed again, and must come out the
+    same."""
+    given_up: frozenset[str] = frozenset()
+    rehearsed: bool = False
+    """Whether it is done to be timed: pieces are computed twice, for the first time compiles."""
+
+
+@dataclass
+class Done:
+    """What came of it."""
+
+    parts: list[Any] = field(default_factory=list)
+    """Of each piece, or of all of them merged."""
+    failed: list[FailedPiece] = field(default_factory=list)
+    computed: int = 0
+    """Pieces that were not in the ledger."""
+    seconds: float = 0.0
+    entries: list[SealedEntry] = field(default_factory=list)
+    """What the ledger has of them now."""
+    nearly: int = 0
+    """Pieces that came out the same but for last digits, which another arithmetic had made."""
+    stranger: Stranger | None = None
+    """The process that was given it and would not have computed the same: nothing was done."""
+    lost: Literal["", "node", "memory"] = ""
+    """Whether it was lost with its machine, or for want of memory: nothing came of it."""
+    piece_seconds: list[float] = field(default_factory=list)
+    """Of each piece that was computed."""
+    retried: int = 0
+    """Pieces that failed and were tried again."""
+    traffic: Traffic = field(default_factory=Traffic)
+    peak_bytes: int = 0
+    """The most memory that its process ever had."""
+
+
+@runtime_checkable
+class Pool(Protocol):
+    """Processes that do tasks, here or elsewhere."""
+
+    size: int
+    """How many at once."""
+    name: str
+    elsewhere: bool
+    """Whether tasks leave this process."""
+
+    def submit(self, task: Task) -> Any:
+        """Begin a task; what comes back stands for it."""
+
+    def wait(self) -> tuple[Any, Done | None]:
+        """The next task that ended; nothing came of it if its process died.
+
+        Faults that we understand (evidence refused, a full disk) are raised.
+        """
+
+    def avoid(self, stranger: Stranger) -> None:
+        """Give that node nothing more to do; where that cannot be, it is raised."""
+
+    def drop(self) -> None:
+        """Forget all tasks, also those that are going on."""
+
+    def close(self) -> None:
+        """Stop, whatever is going on."""
+
+
+_tools: dict[str, Any] = {}
+_makers: dict[str, Callable[[], Any]] = {}
+"""What makes the tool of the work at hand: it comes with the first task, which may not need it."""
+
+
+def perform(task: Task, *, alone: bool = False) -> Done:
+    """Do a task, in whatever process this is: on one core, unless it is the only process."""
+    started, done, before = time.perf_counter(), Done(), traffic_so_far()
+    if task.identity is not None:
+        own = identity(task.modules, network=task.network)
+        if differences := task.identity.unlike(own):
+            return Done(stranger=Stranger(socket.gethostname(), differences))
+    _take_tool(task)
+    parts: list[Arrays | None] = []
+    with nullcontext() if alone else one_thread():
+        there = [_kept_before(task, piece) for piece in task.pieces]
+        done.entries += [known[1] for known in there if known is not None]
+        left = [item for item, known in zip(task.items, there, strict=True) if known is None]
+        for item, piece, name, known in zip(
+            task.items, task.pieces, task.names, there, strict=True
+        ):
+            arrays = None if known is None else known[0]
+            if task.recheck is not None:
+                _check(task, item, known, piece.key, name, done)
+            elif known is None:
+                if task.rehearsed:
+                    _computed(replace(task, ledger=None), item, piece, name, Done())
+                    before = traffic_so_far()
+                read_ahead(left)  # what is in the ledger is not needed
+                arrays = _computed(task, item, piece, name, done)
+                del left[0]
+            parts.append({} if task.stays and arrays is not None else arrays)
+        if task.merge is None:
+            done.parts = list(parts)
+        else:
+            tree = Tree(task.merge)
+            for part in parts:
+                tree.add(part, 1)
+            done.parts = [tree.whole()]
+    done.seconds = time.perf_counter() - started
+    done.traffic = traffic_so_far().since(before)
+    done.peak_bytes = peak_memory()
+    return done
+
+
+def peak_memory() -> int:
+    """The most memory that this process ever had, in bytes; 0 where the system does not say."""
+    try:
+        import resource  # noqa: PLC0415  not on Windows
+    except ImportError:
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _computed(task: Task, item: Any, piece: PieceName, name: str, done: Done) -> Arrays | None:
+    for attempt in range(TRIES):
+        started = time.perf_counter()
+        try:
+            arrays = task.do(item, *_tool(task))
+        except EvidenceError:
+            raise  # it would be the same with every piece, or must not be passed over
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise
+            if attempt == TRIES - 1:
+                done.failed.append(failure(name, piece.key, error))
+            else:
+                done.retried += 1
+            continue
+        done.computed += 1
+        if task.ledger is not None:
+            done.entries.append(task.ledger.write(piece, arrays, arithmetic(task.network)))
+        done.piece_seconds.append(time.perf_counter() - started)
+        return arrays
+    return None
+
+
+def _kept_before(task: Task, piece: PieceName) -> tuple[Arrays, SealedEntry] | None:
+    """What the ledger has of a piece; without the arrays where nobody looks at them."""
+    known = None if task.ledger is None else task.ledger.read(piece.key)
+    return known if known is None or not task.stays or task.recheck is not None else ({}, known[1])
+
+
+def _check(
+    task: Task,
+    item: Any,
+    known: tuple[Arrays, SealedEntry] | None,
+    key: str,
+    name: str,
+    done: Done,
+) -> None:
+    if known is None:
+        if key not in task.given_up:
+            raise VerificationFailed(name, "no such piece in the ledger", "all that the run did")
+    elif key in (task.recheck or ()):
+        done.nearly += check_again(known, task.do(item, *_tool(task)), name, network=task.network)
+
+
+def check_again(
+    known: tuple[Arrays, SealedEntry], again: Arrays, name: str, *, network: bool = False
+) -> bool:
+    """Refuse what is not the same when computed again: bit for bit where the arithmetic is that of
+    the entry, else but for last digits; whether these differ."""
+    arrays, entry = known
+    if digest_of(again) == entry.content:
+        return False
+    if entry.made_on in ("", arithmetic(network)) or not same_but_last_digits(arrays, again):
+        raise VerificationFailed(name, "other numbers when computed again", "those in the ledger")
+    return True
+
+
+def same_but_last_digits(arrays: Arrays, again: Arrays) -> bool:
+    """Whether two sets of arrays are the same to 1e-9 of their numbers."""
+    if {n: (a.dtype, a.shape) for n, a in arrays.items()} != {
+        n: (a.dtype, a.shape) for n, a in again.items()
+    }:
+        return False
+    return all(
+        np.allclose(array, again[name], rtol=1e-9, atol=1e-12, equal_nan=True)
+        if array.dtype.kind == "f"
+        else np.array_equal(array, again[name])
+        for name, array in arrays.items()
+    )
+
+
+def _take_tool(task: Task) -> None:
+    """Remember what makes the tool, if it was sent along."""
+    if task.tool is not None:
+        _makers.clear()
+        _makers[task.tool_key] = task.tool
+
+
+def _tool(task: Task) -> tuple[Any, ...]:
+    """What is slow to make is made once in a process."""
+    if not task.tool_key:
+        return ()
+    if task.tool_key not in _tools:
+        _tools.clear()
+        _tools[task.tool_key] = _makers[task.tool_key]()
+    return (_tools[task.tool_key],)
+
+
+def failure(name: str, key: str, error: BaseException) -> FailedPiece:
+    """A failure in one line; where it happened is told apart by a digest."""
+    where = hashlib.sha256("".join(traceback.format_exception(error)).encode()).hexdigest()
+    return FailedPiece(
+        name,
+        key,
+        type(error).__name__,
+        printable(error),
+        hashlib.sha256(where.encode()).hexdigest(),
+    )

@@ -1,0 +1,154 @@
+"""A run in small: of every pass two pieces are done, timed and kept, and none else."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from theodolite._runs.engine.estimate import PassPrice
+from theodolite._runs.engine.pieces import Done, peak_memory
+from theodolite._runs.engine.pool import WorkerPool
+from theodolite._storage.traffic import Traffic, traffic_so_far
+from theodolite.evidence.workers import Arrays, Entry, Merge, Work
+
+
+class Rehearsal:
+    """Workers that stand in for those of a run. What they give has the form of the real thing, but
+    is of two pieces only: good for going on to the next pass, and for nothing else."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = pool
+        self._started, self._ended, self._apart = time.perf_counter(), 0.0, 0.0
+        self._done: set[str] | None = None
+        self.passes: list[PassPrice] = []
+        self.start_seconds = 0.0
+        """What is over once: processes that start, modules that are loaded, loops that compile."""
+        self.peak_bytes = 0
+
+    @property
+    def driver_seconds(self) -> float:
+        """What the driver has done since the start beside passes."""
+        return self.seconds - self._apart
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return (self._ended or time.perf_counter()) - self._started
+
+    def stop(self) -> None:
+        """Nothing that comes later is counted."""
+        self._ended = time.perf_counter()
+
+    def wake(self) -> None:
+        """Have all processes start, so that it is not taken for work."""
+        n = self._pool.pool.size
+        digests = [f"{i}" for i in range(n)]
+        nothing = Work(
+            what="start", do=_nothing, items=[0] * n, digests=digests, about={}, kept=False
+        )
+        with self._out_of_the_driver():
+            started = time.perf_counter()
+            self._pool.tried(nothing, range(n))
+            self.start_seconds += time.perf_counter() - started
+
+    def each(self, work: Work) -> Iterator[Arrays | None]:
+        with self._out_of_the_driver():
+            parts = self._timed(work, None)
+        some = next((part for part in parts.values() if part is not None), None)
+        yield from (some for _ in work.items)  # all alike, so that later passes fit together
+
+    def reduced(self, work: Work, merge: Merge) -> Arrays | None:
+        with self._out_of_the_driver():
+            parts = [part for part in self._timed(work, merge).values() if part is not None]
+        return merge(*parts) if len(parts) > 1 else next(iter(parts), None)
+
+    def entries(self, work: Work) -> list[Entry | None]:
+        """All of them, and for good: the pieces of later passes read them, each its own."""
+        with self._out_of_the_driver():
+            left = len(set(self._pool.keys_of(work)) - self._pool.ledger.done())
+            before, started = self._pool.watch.snapshot(), time.perf_counter()
+            entries = self._pool.entries(work)
+            seconds, after = time.perf_counter() - started, self._pool.watch.snapshot()
+            n = max(left, 1)
+            read = Traffic(*((after[name] - before[name]) // n for name in ("bytes", "requests")))
+            each = (seconds * min(self._pool.pool.size, n) / n,) * bool(left)
+            self.passes.append(PassPrice(work.what, len(entries), left, each, read))
+            return entries
+
+    def missing(self) -> frozenset[int]:
+        return frozenset()
+
+    def once(self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
+        with self._out_of_the_driver():
+            known = self._pool.ledger.read(self._pool.name_of(description, digest, do).key)
+            left, started, before = int(known is None), time.perf_counter(), traffic_so_far()
+            arrays = do() if known is None else known[0]
+            seconds = (time.perf_counter() - started,) * left
+            read = traffic_so_far().since(before)
+            self.passes.append(PassPrice("at once", 1, left, seconds, read, in_driver=True))
+            return arrays
+
+    @contextmanager
+    def _out_of_the_driver(self) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._apart += time.perf_counter() - started
+
+    def _timed(self, work: Work, merge: Merge | None) -> dict[int, Arrays | None]:
+        """What two pieces give, by their numbers: the first that is left, and one drawn."""
+        keys = self._pool.keys_of(work)
+        if self._done is None:
+            self._done = self._pool.ledger.done()
+        left = [n for n, key in enumerate(keys) if key not in self._done or not work.kept]
+        chosen = _two(left or range(len(keys)), seed=len(self.passes))
+        started = time.perf_counter()
+        ended: list[Done] = self._pool.tried(work, chosen)
+        warm = sum(second for done in ended for second in done.piece_seconds)
+        # each was computed twice, side by side: what it took beyond that is over now
+        twice = 2 * warm / min(self._pool.pool.size, max(len(chosen), 1))
+        self.start_seconds += max(time.perf_counter() - started - twice, 0.0) * bool(left)
+        parts = dict(zip(chosen, (done.parts[0] for done in ended), strict=True))
+        some = [part for part in parts.values() if part is not None]
+        merging = _seconds_of(merge, some) if merge is not None else 0.0
+        self.peak_bytes = max([self.peak_bytes, peak_memory(), *(d.peak_bytes for d in ended)])
+        n = max(len(ended), 1)
+        self.passes.append(
+            PassPrice(
+                work.what,
+                len(keys),
+                len(left),
+                tuple(second + merging for done in ended for second in done.piece_seconds),
+                Traffic(
+                    sum(done.traffic.bytes for done in ended) // n,
+                    sum(done.traffic.requests for done in ended) // n,
+                ),
+                sum(_size(part) for part in some) // max(len(some), 1) if work.kept else 0,
+            )
+        )
+        return parts
+
+
+def _nothing(item: int) -> Arrays:
+    return {"nothing": np.array(item)}
+
+
+def _two(numbers: Sequence[int], seed: int) -> list[int]:
+    """The first, and another that is drawn."""
+    others = numbers[1:]
+    drawn_too = [others[int(np.random.default_rng(seed).integers(len(others)))]] if others else []
+    return [*numbers[:1], *drawn_too]
+
+
+def _seconds_of(merge: Merge, parts: Sequence[Arrays]) -> float:
+    started = time.perf_counter()
+    if len(parts) > 1:
+        merge(*parts)
+    return time.perf_counter() - started
+
+
+def _size(arrays: Arrays) -> int:
+    return sum(np.asarray(array).nbytes for array in arrays.values())

@@ -1,0 +1,1 @@
+"""Files of a run folder: spec, records, checksums."""

@@ -1,0 +1,63 @@
+"""The title of a report before it is written: what the explanation claims, of what, on how much."""
+
+from collections.abc import Sequence
+
+from theodolite._runs.folder.run_file import ExplainedRecord
+from theodolite._runs.folder.spec import RunSpec, subject_of
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.subject import Claim, Subject
+
+CLAIMS = {
+    "concept": Claim("These concepts, with these values"),
+    "location": Claim("These concepts, at these places", samples="pictures"),
+    "embedding": Claim("These concepts, with these vectors"),
+    "intervention": Claim("These concepts, and the answer follows when they are corrected"),
+    "surrogate": Claim("These concepts, with these importances, make up the output"),
+    "saliency": Claim("These pixels made the answer", samples="pictures"),
+    "unit": Claim("These units detect these concepts", samples="pictures"),
+    "attribution": Claim("These features, with these attributions", "features", samples="rows"),
+    "rating": Claim("People accept these explanations", samples="explanations"),
+    "edit": Claim("These concepts follow what is edited"),
+    "token": Claim("These latents, on these tokens", samples="sequences"),
+    "judgement": Claim("These latents mean what these sentences say"),
+}
+"""What an explanation of a kind says, where nobody put it better."""
+OTHER = Claim("This explanation")
+COUNTED = (("classes", "classes"), ("concepts", "concepts"), ("units", "units"))
+"""Axes of evidence that a title counts, with the noun of a claim for each."""
+
+
+def explained_record(
+    spec: RunSpec,
+    claim: Claim | None,
+    subject: Subject | None,
+    evidence: Sequence[Sequence[Evidence]],
+) -> ExplainedRecord:
+    """What ``produced.json`` says of the explanation; a claim of the spec stands before others."""
+    bundles = evidence[0] if evidence else ()
+    subject = subject or subject_of(spec)
+    kind = bundles[0].kind if bundles else ""
+    claim = claim or CLAIMS.get(kind, OTHER)
+    n = max((len(bundle) for bundle in bundles), default=None)
+    return ExplainedRecord(
+        claim=spec.claim or claim.text,
+        method=subject.explanation,
+        model=subject.network or "",
+        data=subject.data,
+        n=n,
+        counts=_counts(claim, bundles, n, len(spec.seeds)),
+        noun=claim.concepts,
+    )
+
+
+def _counts(
+    claim: Claim, bundles: Sequence[Evidence], n: int | None, seeds: int
+) -> list[tuple[str, int]]:
+    counts = [] if n is None else [(claim.samples, n)]
+    for name, noun in COUNTED:
+        axes = [getattr(bundle, name, None) for bundle in bundles]
+        axes += [getattr(getattr(bundle, "explained", None), name, None) for bundle in bundles]
+        size = max((len(axis) for axis in axes if axis is not None), default=0)
+        if size > 1:
+            counts.append((getattr(claim, noun, noun), size))
+    return [*counts, ("seeds", seeds)] if seeds > 1 else counts

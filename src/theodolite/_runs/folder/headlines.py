@@ -1,0 +1,61 @@
+"""What a spec asks, and the scores that its verdicts are read from."""
+
+from collections.abc import Sequence
+
+from theodolite._runs.folder.spec import MetricSpec, RunSpec
+from theodolite._scoring.evaluate import MetricRequest, Resampling, expand
+from theodolite._verdicts.answers import AuditAnswers, verdicts
+from theodolite._verdicts.missing import MissingScoreLike
+from theodolite._verdicts.scores_file import ScoresFile, scores_file
+from theodolite.evidence.subject import Subject
+from theodolite.metrics.catalogue import find_metric
+from theodolite.results import Failed, Score, Verdict
+
+
+def requests_named(metrics: Sequence[MetricSpec]) -> list[MetricRequest]:
+    """The requests of a spec, all checked."""
+    return [
+        request
+        for metric in metrics
+        for request in expand(find_metric(metric.name), metric.options)
+    ]
+
+
+def resampling_of(spec: RunSpec) -> Resampling:
+    """How chance is drawn."""
+    resampling = spec.resampling
+    return Resampling(
+        resampling.resamples, resampling.level, resampling.seed, most_pooled=resampling.most_pooled
+    )
+
+
+def scores_file_of(spec: RunSpec, answers: AuditAnswers) -> ScoresFile:
+    """Scores, verdicts and what could not be asked."""
+    answered = verdicts_of(spec, answers.scores, answers.subject, failed=answers.failed)
+    return scores_file(
+        answers.scores, answered, answers.unanswered, answers.failed, answers.subject
+    )
+
+
+def verdicts_of(
+    spec: RunSpec,
+    scores: Sequence[Score],
+    subject: Subject,
+    unanswered: Sequence[MissingScoreLike] = (),
+    failed: Sequence[Failed] = (),
+) -> tuple[Verdict, ...]:
+    """The verdicts of a run, read from the scores that its spec wants them read from."""
+    return verdicts(scores, headline_scores(spec, scores), unanswered, failed, subject)
+
+
+def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:
+    """The scores that the spec wants the verdicts to be read from."""
+    chosen_scores = []
+    for headline in spec.headlines.values():
+        chosen_scores += [
+            score
+            for score in scores
+            if score.metric == headline.name
+            and all(score.options.get(k) == v for k, v in headline.options.items())
+        ][:1]
+    return chosen_scores

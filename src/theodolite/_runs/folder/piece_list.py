@@ -1,0 +1,61 @@
+"""The list of ledger entries that a run used, and whether they still are what it used."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from theodolite._runs.engine.base import PIECES
+from theodolite._runs.engine.ledger import Ledger, SealedEntry
+from theodolite._runs.engine.seal import KEY_FILE, key_id
+from theodolite._runs.folder.run_file import RunRecord, read_produced
+from theodolite._storage.records import read_record
+from theodolite._storage.stores import Store
+from theodolite._storage.tables import read_parquet, write_parquet
+from theodolite.errors import EvidenceError, RefusedInput
+
+FILE = "pieces.parquet"
+COLUMNS = ("key", "content", "size", "made_on")
+
+
+def write_entries(out: Path, entries: Iterable[SealedEntry]) -> None:
+    """List entries by key; a run without pieces has no list."""
+    rows = sorted(entries, key=lambda entry: entry.key)
+    if rows:
+        columns = {name: [getattr(row, name) for row in rows] for name in COLUMNS}
+        write_parquet(out / FILE, columns)
+
+
+def read_entries(folder: Path) -> list[SealedEntry]:
+    """The list of a run; empty if it has none."""
+    if not (folder / FILE).is_file():
+        return []
+    columns = read_parquet(folder / FILE)
+    if not set(COLUMNS) <= columns.keys():
+        raise RefusedInput(f"table {FILE!r}", f"columns {sorted(columns)}", f"{COLUMNS}")
+    return [SealedEntry(*row) for row in zip(*(columns[n] for n in COLUMNS), strict=True)]
+
+
+def ledger_of(folder: Path) -> Ledger:
+    """The ledger that a run used, as it was sealed then."""
+    record = read_record(folder / "run.json", RunRecord)
+    place = read_produced(folder).pieces
+    store = Store.at(place or folder.resolve() / PIECES)
+    seal = record.identity.seal
+    if seal and seal != key_id():
+        raise EvidenceError(
+            f"run {folder.name!r}", f"pieces sealed with the key {seal}", "that key",
+            f"Set {KEY_FILE} to its file.",
+        )  # fmt: skip
+    return Ledger(store, keyed=bool(seal))
+
+
+def check_pieces(folder: Path, *, buckets: bool = False) -> tuple[int, str]:
+    """Compare the ledger with the list of the run: how many pieces were, and where others are that
+    were not: in a bucket, for want of consent to read it, or no more there."""
+    entries = read_entries(folder)
+    if not entries:
+        return 0, ""
+    place = read_produced(folder).pieces
+    local = Store.at(place).local if place else folder
+    if not buckets if local is None else not local.is_dir():
+        return 0, place
+    return ledger_of(folder).compare(entries), ""

@@ -1,0 +1,99 @@
+"""Protocols of installed packages: specs and sweeps by name.
+
+A package adds a folder of YAML files through the entry point group ``theodolite.protocols``: the
+name of a package that has them.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._storage.text import read_yaml
+from theodolite.errors import RefusedInput
+from theodolite.evidence.plugins import entry_points, leave_out
+
+GROUP = "protocols"
+READS = ("root", "weights", "pooled", "archive", "class_names")
+"""Arguments that name a place in the data."""
+SHORT = 100
+"""Resamples of a short form."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A spec or a sweep of a package."""
+
+    name: str
+    title: str
+    data: tuple[str, ...]
+    """What it reads, in the folder that is given as data: folders and files."""
+    file: Path
+    sweep: bool
+
+    @property
+    def text(self) -> str:
+        """The file as it is."""
+        return self.file.read_text(encoding="utf-8")
+
+
+def protocols() -> tuple[Protocol, ...]:
+    """Return the protocols of installed packages, by name."""
+    return tuple(_protocol(path) for _, path in sorted(protocol_files().items()))
+
+
+@cache
+def protocol_files() -> dict[str, Path]:
+    """Return the files of protocols by name."""
+    files: dict[str, Path] = {}
+    for package, point in entry_points(GROUP):
+        try:
+            folder = Path(str(point.load().__file__)).parent
+        except Exception as error:  # noqa: BLE001  other packages still work
+            leave_out(package, GROUP, point.name, error)
+            continue
+        files |= {path.name.removesuffix(".yaml"): path for path in folder.glob("*.yaml")}
+    return files
+
+
+def protocol_file(name: Path | str) -> Path:
+    """Return a file, or the protocol of that name where there is no such file."""
+    path = Path(name)
+    if path.exists():
+        return path
+    known = protocol_files()
+    stem = path.name.removesuffix(".yaml")
+    if stem in known:
+        return known[stem]
+    hint = "" if known else "Install them: pip install theodolite-reproductions."
+    raise RefusedInput(
+        "protocol", repr(str(name)), "a file, or a name that `theodolite protocols` lists", hint
+    )
+
+
+def short_form(spec: RunSpec) -> RunSpec:
+    """One seed and few resamples: shows that a run goes through, and no more."""
+    resampling = spec.resampling.model_copy(
+        update={"resamples": min(SHORT, spec.resampling.resamples)}
+    )
+    return spec.model_copy(update={"seeds": spec.seeds[:1], "resampling": resampling})
+
+
+def _protocol(path: Path) -> Protocol:
+    content = read_yaml(path)
+    base = content if "dataset" in content else read_yaml(path.with_name(content["protocol"]))
+    reads = sorted(set(_paths(base["dataset"])) | set(_paths(base["pipeline"])))
+    name = path.name.removesuffix(".yaml")
+    return Protocol(name, content["title"], tuple(reads), path, "dataset" not in content)
+
+
+def _paths(arguments: Any) -> list[str]:
+    """The first folder of every argument that names a place in the data."""
+    if isinstance(arguments, dict):
+        named = [v for k, v in arguments.items() if k in READS and isinstance(v, str)]
+        inside = [p for v in arguments.values() for p in _paths(v)]
+        return [value.split("/")[0] for value in named] + inside
+    if isinstance(arguments, list):
+        return [p for v in arguments for p in _paths(v)]
+    return []

@@ -1,0 +1,194 @@
+"""What a run folder tells about its run: before it, after it, and the list of its files."""
+
+import platform
+import sys
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from theodolite._runs.engine.identity import arithmetic, code_version, packages_in_use
+from theodolite._runs.engine.seal import key_id
+from theodolite._runs.folder.format import PRODUCED
+from theodolite._runs.folder.spec import RunSpec, subject_of
+from theodolite._stats.native.library import kernels_version
+from theodolite._stats.threads import cores
+from theodolite._storage.records import Record, read_record, write_record
+from theodolite._verdicts.scores_file import ScoresFile
+from theodolite.errors import RefusedInput
+from theodolite.evidence.subject import Subject
+
+PACKAGES = (
+    "theodolite", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pillow", "torch", "timm",
+    "ray", "zarr", "fsspec",
+)  # fmt: skip
+
+
+class IdentityRecord(Record):
+    """What decides numbers besides the code: packages, and bits of arithmetic."""
+
+    packages: dict[str, str]
+    arithmetic: str
+    seal: str = ""
+    """The id of the key that pieces were sealed with."""
+
+
+class RunRecord(Record):
+    """The file ``run.json``: what is known before the start."""
+
+    format: Literal["theodolite-run"] = "theodolite-run"
+    format_version: Literal[2] = 2
+    spec: RunSpec
+    command: str
+    started: str
+    python: str
+    machine: str
+    packages: dict[str, str]
+    code: str = ""
+    """The version, with a digest of the code."""
+    identity: IdentityRecord
+    cores: int = 0
+    kernels: str = ""
+    """What ran hot loops: ``native`` and which library, or ``numpy``."""
+    engine: str = ""
+    """Where work was to be done, and why there."""
+    inputs: dict[str, str] = {}
+    """Digests of what is known before the start."""
+
+
+class ExampleRecord(Record):
+    """A picture that was kept for the report."""
+
+    row: Annotated[int, Field(ge=0)]
+    sample: str
+    file: str
+
+
+class UnitCardRecord(Record):
+    """A unit that the report shows with pictures."""
+
+    unit: str
+    why: str
+    formula: str
+    alone: str
+    stopped: str
+    literals: list[tuple[str, float | None, float | None]]
+    files: list[str]
+
+
+class ConceptCardRecord(Record):
+    """A concept that the report shows with patches of pictures."""
+
+    of: str
+    concept: str
+    importance: float
+    adds: float
+    files: list[str]
+
+
+class ExplainedRecord(Record):
+    """Which explanation was audited, as the title of its report says it."""
+
+    claim: str = ""
+    """What the explanation says, as whoever relies on it would put it."""
+    method: str = ""
+    model: str = ""
+    data: str = ""
+    n: int | None = None
+    """Samples."""
+    counts: list[tuple[str, int]] = []
+    """How many of what, samples first."""
+    noun: str = "concepts"
+    """What the data set calls its concepts."""
+
+
+class MadeRecord(Record):
+    """The file ``produced.json``: what became known on the way."""
+
+    format: Literal["theodolite-produced"] = "theodolite-produced"
+    format_version: Literal[2] = 2
+    explained: ExplainedRecord
+    notes: list[str] = []
+    facts: list[tuple[str, int | float | str]] = []
+    inputs: dict[str, str] = {}
+    examples: list[ExampleRecord] = []
+    conflict_examples: list[ExampleRecord] = []
+    """Pictures on which the questions disagree."""
+    cards: list[UnitCardRecord] = []
+    concept_cards: list[ConceptCardRecord] = []
+    seconds_scoring: float
+    stored: list[str] = []
+    """Where the evidence lies, if it was not copied into the run folder."""
+    pieces: str = ""
+    """Where finished pieces of work are, if not in the run folder."""
+    failed_pieces: int = 0
+    """Pieces of work that were given up: the run is partial."""
+
+
+class ManifestRecord(Record):
+    """The file ``manifest.json``: a digest of every other file."""
+
+    format: Literal["theodolite-manifest"] = "theodolite-manifest"
+    files: dict[str, str]
+
+
+def read_produced(folder: Path) -> MadeRecord:
+    """Read what became known on the way."""
+    return read_record(folder / PRODUCED, MadeRecord)
+
+
+def read_subject(folder: Path) -> Subject:
+    """Which explanation a run is of, and what it is held against.
+
+    Runs that do not say: of a pipeline it is not known; stored evidence was given.
+    """
+    subject = read_record(folder / "scores.json", ScoresFile).subject
+    if subject is not None:
+        return subject
+    return subject_of(read_record(folder / "run.json", RunRecord).spec)
+
+
+def run_record(
+    spec: RunSpec, command: str, engine: str = "", inputs: Mapping[str, str] | None = None
+) -> RunRecord:
+    """What is known before the start."""
+    return RunRecord(
+        spec=spec,
+        command=command,
+        started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        python=sys.version.split()[0],
+        machine=f"{platform.system()} {platform.machine()}",
+        packages=_packages(),
+        code=code_version(),
+        identity=IdentityRecord(
+            packages=dict(packages_in_use()), arithmetic=arithmetic(), seal=key_id()
+        ),
+        cores=cores(),
+        kernels=kernels_version(),
+        engine=engine,
+        inputs=dict(inputs or {}),
+    )
+
+
+def begin(path: Path, record: RunRecord) -> None:
+    """Write ``run.json`` before anything else. A run that goes on after a break keeps its own."""
+    try:
+        earlier = read_record(path, RunRecord)
+    except RefusedInput:
+        earlier = None
+    changing = {"started": "", "command": "", "engine": ""}
+    if earlier is None or earlier.model_copy(update=changing) != record.model_copy(update=changing):
+        write_record(path, record)
+
+
+def _packages() -> dict[str, str]:
+    versions = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return versions

@@ -1,0 +1,71 @@
+"""The seal of a run folder: a digest of every file, so that a changed byte is seen."""
+
+import os
+import stat
+from pathlib import Path
+
+from theodolite._runs.folder.run_file import ManifestRecord
+from theodolite._storage.paths import all_or_nothing, sha256_below, sha256_of
+from theodolite._storage.records import read_record, write_record
+from theodolite._storage.text import read_text
+from theodolite.errors import RefusedInput, VerificationFailed
+
+MANIFEST, SEAL = "manifest.json", "manifest.json.sha256"
+
+
+def no_links(folder: Path) -> None:
+    """Refuse a run folder in which anything is a link, a device or a pipe: a folder from somebody
+    else would have other files read, and written to where it leads."""
+    for inside, folders, files in os.walk(folder, followlinks=False):
+        for name in [*folders, *files]:
+            path = Path(inside) / name
+            mode = path.lstat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                got = "a link" if stat.S_ISLNK(mode) else "a device or a pipe"
+                where = path.relative_to(folder).as_posix()
+                raise RefusedInput(
+                    f"run {folder.name!r}", f"{where}, {got}", "files and folders of its own",
+                    "Copy the file into the folder.",
+                )  # fmt: skip
+
+
+def seal(folder: Path) -> None:
+    """Write the manifest, and the digest of the manifest itself beside it."""
+    files = {name: sha256_of(folder / name) for name in sealed_files(folder)}
+    write_record(folder / MANIFEST, ManifestRecord(files=files))
+    with all_or_nothing(folder / SEAL) as stream:
+        stream.write(_seal_line(folder).encode())
+
+
+def verify(folder: Path, *, but: str = "") -> int:
+    """Check every byte of a run folder against its manifest; returns the number of files.
+
+    ``but`` names a file that may be missing or changed, because it is about to be made again.
+    """
+    what = f"run {folder.name!r}"
+    no_links(folder)
+    if not (folder / MANIFEST).is_file():
+        raise RefusedInput(what, f"no {MANIFEST}", "a finished run folder")
+    if read_text(folder / SEAL, "seal") != _seal_line(folder):
+        raise VerificationFailed(what, "a manifest that was changed", "the one that was sealed")
+    listed = dict(read_record(folder / MANIFEST, ManifestRecord).files)
+    listed.pop(but, None)
+    names = [name for name in sealed_files(folder) if name != but]
+    for name in sorted(set(listed) ^ set(names)):
+        got = f"no {name}" if name in listed else f"{name}, which the run did not write"
+        raise VerificationFailed(what, got, "just the files of the manifest")
+    for name, digest in listed.items():
+        if sha256_below(folder, name) != digest:
+            raise VerificationFailed(what, f"{name} changed since the run", "its bytes of then")
+    return len(listed)
+
+
+def sealed_files(folder: Path) -> list[str]:
+    """Every file but the seal's own, links and all."""
+    paths = (path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
+    names = (path.relative_to(folder).as_posix() for path in paths)
+    return sorted(name for name in names if name not in (MANIFEST, SEAL))
+
+
+def _seal_line(folder: Path) -> str:
+    return f"{sha256_of(folder / MANIFEST)}  {MANIFEST}\n"

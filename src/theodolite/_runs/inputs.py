@@ -1,0 +1,114 @@
+"""What a run reads, looked at before anything is done."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from theodolite._runs.engine.base import Engine
+from theodolite._runs.folder.chapters import check_studies
+from theodolite._runs.folder.folder import apart_from
+from theodolite._runs.folder.headlines import requests_named
+from theodolite._runs.folder.registry import build
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.stored import BUCKETS
+from theodolite._scoring.evaluate import MetricRun
+from theodolite._storage.paths import confined
+from theodolite._storage.stores import Store
+from theodolite._verdicts.answers import by_kind
+from theodolite.errors import EvidenceError
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import load
+from theodolite.evidence.produced import Pipeline, Produced, Progress, WorkContext
+from theodolite.evidence.shards import InMemoryShards, Shards
+from theodolite.evidence.workers import Workers
+from theodolite.metrics.catalogue import find_metric
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a run reads, writes and keeps what can be used again."""
+
+    data: Path
+    out: Path
+    cache: Path
+
+
+def settled(engine: Engine) -> Engine:
+    """Pieces at a full path: other processes, and later checks, may be elsewhere."""
+    if engine.pieces is None or "://" in engine.pieces:
+        return engine
+    return replace(engine, pieces=str(Path(engine.pieces).resolve()))
+
+
+def check_apart(spec: RunSpec, at: Places, engine: Engine) -> None:
+    """The folder may be emptied, and is sealed: all else must lie outside of it."""
+    for name in spec.evidence:
+        if not name.startswith(BUCKETS):
+            apart_from(at.out, "evidence", confined(at.data, name))
+    if spec.pipeline is not None:
+        apart_from(at.out, "data folder", at.data)
+        apart_from(at.out, "cache", at.cache)
+    pieces = Store.at(engine.pieces).local if engine.pieces else None
+    if pieces is not None:
+        apart_from(at.out, "pieces", pieces)
+
+
+def check_names(spec: RunSpec) -> None:
+    """Refuse scores and studies that there are not."""
+    check_studies(spec)
+    requests = requests_named(spec.metrics)
+    requests_named(spec.compared_metrics)
+    for question, headline in spec.headlines.items():
+        metric = find_metric(headline.name)
+        if metric.question != question:
+            raise EvidenceError(
+                f"headlines.{question}", repr(headline.name), f"a score of {question!r}",
+                f"It answers {metric.question!r}: see `theodolite metrics`.",
+            )  # fmt: skip
+        of_it = [r.all_options() for r in requests if r.metric.name == headline.name]
+        if spec.metrics and not any(_picks(headline.options, o, metric.sweeps) for o in of_it):
+            raise EvidenceError(
+                f"headlines.{question}", f"{headline.options}", f"options that `metrics` lists for "
+                f"{headline.name}",
+            )  # fmt: skip
+
+
+def _picks(choices: dict[str, Any], options: dict[str, Any], sweeps: Sequence[str]) -> bool:
+    return all(
+        k in options and (v in options[k] if k in sweeps else v == options[k])
+        for k, v in choices.items()
+    )
+
+
+def check_asked(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> None:
+    """Refuse scores that the evidence does not allow, before anything is done."""
+    for request in requests_named(spec.metrics):
+        needs = request.metric.needs
+        if needs not in kinds:
+            raise EvidenceError(request.metric.name, f"no {needs.kind} evidence", "some")
+        MetricRun(request, [kinds[needs]])
+
+
+def in_pieces(spec: RunSpec, at: Places) -> bool:
+    """Whether all that makes the spec's evidence is done by workers, in pieces."""
+    if spec.pipeline is None:
+        return False
+    return bool(getattr(build("pipelines", spec.pipeline, at.data), "in_pieces", False))
+
+
+def maker(spec: RunSpec, at: Places, progress: Progress) -> Callable[[Workers], Produced]:
+    """Read what evidence is made from; what comes back makes it."""
+    if spec.evidence:
+        bundles = [load(confined(at.data, name)) for name in spec.evidence]
+        check_asked(
+            spec, {kind: InMemoryShards(bundle) for kind, bundle in by_kind(bundles).items()}
+        )
+        return lambda _: Produced([bundles])
+    assert spec.dataset is not None  # noqa: S101  the spec was checked
+    assert spec.pipeline is not None  # noqa: S101
+    pipeline: Pipeline = build("pipelines", spec.pipeline, at.data)
+    progress("data", 0, 1)
+    data = build("datasets", spec.dataset, at.data)
+    progress("data", 1, 1)
+    return lambda workers: pipeline.make(data, WorkContext(spec.seeds, at.cache, progress, workers))

@@ -1,0 +1,191 @@
+"""What a run of evidence in pieces will cost, from a rehearsal of it."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from theodolite._runs.engine.estimate import PassPrice, RunPrice
+from theodolite._runs.engine.pieces import peak_memory
+from theodolite._runs.engine.pool import WorkerPool
+from theodolite._runs.engine.rehearsal import Rehearsal
+from theodolite._runs.folder.headlines import requests_named, resampling_of
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.stored import by_kind, bytes_of
+from theodolite._runs.stored_samples import MOST_SAMPLES, stored_per_sample
+from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
+from theodolite._storage.traffic import traffic_so_far
+from theodolite._verdicts.answers import requests_for
+from theodolite._verdicts.notes import subsample_notes
+from theodolite.evidence.base import Evidence, entries
+from theodolite.evidence.shards import InMemoryShards, Shards
+from theodolite.evidence.workers import Workers
+
+MANY_PIECES = 64
+MANY_VALUES = 4_000_000
+"""Runs of fewer pieces, and of fewer values in scores that need all samples at once, are over
+before a rehearsal is."""
+SHARES = (0.04, 0.1)
+"""Of the samples of such scores: two sizes, from which the time of all is reckoned."""
+FEWEST = (250, 500)
+LONG = 10.0
+"""Seconds after which it is not tried whether a second time is quicker."""
+
+
+def is_long(spec: RunSpec, addresses: Sequence[str]) -> bool:
+    """Whether a run may take a minute: seen from sizes alone."""
+    kinds = by_kind(spec, addresses)
+    runs, resampling = _runs(spec, kinds), resampling_of(spec)
+    if any(len(shards.pieces()) >= MANY_PIECES for shards in kinds.values()):
+        return True
+    at_once = [run.evidence[0] for run in runs if not run.request.metric.streams]
+    return any(
+        min(len(shards), resampling.most_pooled) * _values(shards.first()) >= MANY_VALUES
+        for shards in at_once
+    )
+
+
+def price(spec: RunSpec, addresses: Sequence[str], pool: WorkerPool) -> RunPrice:
+    """Rehearse a run of stored evidence."""
+    kinds, resampling = by_kind(spec, addresses), resampling_of(spec)
+    runs = _runs(spec, kinds)
+    rehearsal = Rehearsal(pool)
+    rehearsal.wake()
+    evaluate_all(
+        [run for run in runs if run.request.metric.streams], resampling, rehearsal, failures=[]
+    )
+    if max(map(len, kinds.values())) <= MOST_SAMPLES:
+        stored_per_sample([run.request for run in runs], kinds, rehearsal)
+    rehearsal.stop()
+    estimate = RunPrice(
+        rehearsal.passes, pool.pool.size, rehearsal.driver_seconds, rehearsal.peak_bytes,
+        subsample_notes(runs, resampling), rehearsal.start_seconds,
+    )  # fmt: skip
+    at_once = [run for run in runs if not run.request.metric.streams]
+    return _with_pooled(estimate, at_once, resampling, pool) if at_once else estimate
+
+
+def made_price(make: Callable[[Workers], Any], pool: WorkerPool) -> RunPrice:
+    """Rehearse a pipeline that works in pieces."""
+    rehearsal = Rehearsal(pool)
+    rehearsal.wake()
+    make(rehearsal)
+    return RunPrice(
+        rehearsal.passes, pool.pool.size, rehearsal.driver_seconds, rehearsal.peak_bytes,
+        ["Scores of the evidence that is made are not counted."], rehearsal.start_seconds,
+    )  # fmt: skip
+
+
+def _runs(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> list[MetricRun]:
+    requests: Sequence[MetricRequest] = requests_named(spec.metrics)
+    if not requests:
+        some = {kind: shards.pieces()[0].evidence() for kind, shards in kinds.items()}
+        requests, _ = requests_for(some, [])
+    return [MetricRun(request, [kinds[request.metric.needs]]) for request in requests]
+
+
+def _with_pooled(
+    estimate: RunPrice, runs: Sequence[MetricRun], resampling: Resampling, pool: WorkerPool
+) -> RunPrice:
+    """And scores that need all samples at once: timed with few samples, reckoned for all."""
+    sources = {id(run.evidence[0]): run.evidence[0] for run in runs}
+    for key, shards in sources.items():
+        n = min(len(shards), resampling.most_pooled)
+        sizes = [
+            min(max(round(share * n), few), n) for share, few in zip(SHARES, FEWEST, strict=True)
+        ]
+        bundle = _rows(shards, sizes[-1])
+        requests = [run.request for run in runs if id(run.evidence[0]) == key]
+        few = first = _pooled(requests, bundle[: sizes[0]], resampling, pool)
+        if few.seconds <= LONG:  # the first time compiles
+            few = _pooled(requests, bundle[: sizes[0]], resampling, pool)
+        more = _pooled(requests, bundle, resampling, pool)
+        shares = sizes[0] / len(bundle), len(bundle) / n
+        estimate = replace(
+            estimate,
+            passes=[
+                *estimate.passes,
+                _reading(shards),
+                *(
+                    replace(last, seconds=(_reckoned(seconds, last.seconds, shares),))
+                    for seconds, last in zip(_timed(first, few, more), more.passes, strict=True)
+                ),
+            ],
+            driver_seconds=estimate.driver_seconds
+            + _reckoned([few.driver_seconds], [more.driver_seconds], shares),
+            start_seconds=estimate.start_seconds
+            + first.start_seconds
+            + max(first.driver_seconds - few.driver_seconds, 0.0),
+            peak_bytes=max(
+                estimate.peak_bytes, peak_memory() + 2 * n * bytes_of(bundle) // len(bundle)
+            ),
+        )
+    return estimate
+
+
+def _timed(first: Rehearsal, again: Rehearsal, more: Rehearsal) -> list[tuple[float, ...]]:
+    """Times of the smaller part, pass by pass: of the second time, or of the first where pieces
+    were there already; none if the larger part has other passes."""
+    if not len(first.passes) == len(again.passes) == len(more.passes):
+        return [()] * len(more.passes)
+    pairs = zip(first.passes, again.passes, strict=True)
+    return [warm.seconds or cold.seconds for cold, warm in pairs]
+
+
+def _pooled(
+    requests: Sequence[MetricRequest], bundle: Any, resampling: Resampling, pool: WorkerPool
+) -> Rehearsal:
+    runs = [MetricRun(request, [InMemoryShards(bundle)]) for request in requests]
+    rehearsal = Rehearsal(pool)
+    evaluate_all(runs, resampling, rehearsal, failures=[])
+    rehearsal.stop()
+    return rehearsal
+
+
+def _reckoned(few: Sequence[float], more: Sequence[float], shares: tuple[float, float]) -> float:
+    """The time of all, from the times of two parts: it grows by a power, up to the square.
+
+    Args:
+        few: Times of the smaller part.
+        more: Times of the larger part.
+        shares: Of the smaller in the larger, of the larger in all.
+    """
+    times = [sum(part) / max(len(part), 1) for part in (few, more)]
+    if min(times) <= 0 or shares[0] >= 1:
+        return times[1] / shares[1]
+    power = math.log(times[0] / times[1]) / math.log(shares[0])
+    return float(times[1] * shares[1] ** -np.clip(power, 0.0, 2.0))
+
+
+def _reading(shards: Shards) -> PassPrice:
+    """Samples are drawn from all pieces, which are read for it."""
+    pieces = shards.pieces()
+    for _ in range(2):  # the first time may read what all pieces share
+        started, before = time.perf_counter(), traffic_so_far()
+        pieces[0].evidence()
+    seconds = time.perf_counter() - started
+    read = traffic_so_far().since(before)
+    return PassPrice("drawing", len(pieces), len(pieces), (seconds,), read)
+
+
+def _rows(shards: Shards, n: int) -> Any:
+    """The first samples, as many as asked for or all."""
+    parts, rows = [], 0
+    for piece in shards.pieces():
+        parts.append(piece.evidence())
+        rows += len(parts[-1])
+        if rows >= n:
+            break
+    return (parts[0] if len(parts) == 1 else type(parts[0]).joined(parts))[:n]
+
+
+def _values(first: Evidence) -> int:
+    """Numbers of one sample."""
+    return max(
+        (entries(getattr(first, name)).size for name, _ in first.layouts()
+         if getattr(first, name) is not None),
+        default=1,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Turn evidence and metrics into scores with baselines and intervals."""

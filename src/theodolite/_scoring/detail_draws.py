@@ -1,0 +1,53 @@
+"""Each concept, class or unit held against draws of a null that travel in the evidence."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite._scoring.differences import variance_of_mean
+from theodolite._scoring.intervals import DrawCounts, Resampled, unseen_variance
+from theodolite._scoring.plan import Plan
+from theodolite._scoring.values import mean_of_defined
+from theodolite._stats.draws import SAME, answer_among_draws
+from theodolite._stats.intervals import quantile, sample_variance
+from theodolite.metrics.base import Metric
+from theodolite.results import DetailDraws
+
+
+@dataclass(frozen=True, eq=False)
+class ItemDraws:
+    """What draws of a null score, item by item."""
+
+    null: str
+    mean: Float[np.ndarray, "rows items"]
+    """Over draws, as it is and resampled."""
+    each: Float[np.ndarray, "draws items"]
+
+
+def detail_draws(
+    chance: ItemDraws, rows: Resampled, metric: Metric, plan: Plan, counts: DrawCounts
+) -> DetailDraws:
+    """Between which value minus mean of the draws lies, and how many draws are beaten."""
+    mean, draws = chance.mean, chance.each
+    assert rows.items is not None  # noqa: S101  else there is no detail
+    values, sign = rows.items[0], 1.0 if metric.better == "higher" else -1.0
+    ends = np.full((2, len(values)), math.nan)
+    for j in range(len(values)):
+        moved = (rows.items[:, j] - mean[:, j])[plan.block]
+        variance = sample_variance(moved, counts.bootstrap) + variance_of_mean(draws[:, j])
+        variance += unseen_variance(rows, j, metric, plan, counts)
+        if counts.enough and variance >= 0:
+            half = quantile(counts.bootstrap - 1, plan.resampling.level) * math.sqrt(variance)
+            middle = values[j] - mean[0, j]
+            ends[:, j] = middle - half, middle + half
+    beaten = (sign * (values - draws) > SAME).sum(axis=0)
+    defined = (~np.isnan(draws)).sum(axis=0)
+    least, most = ends if sign > 0 else -ends[::-1]
+    beaten, defined = beaten.astype(float), defined.astype(float)
+    each = zip(least.tolist(), most.tolist(), beaten.tolist(), defined.tolist(), strict=True)
+    return DetailDraws(
+        chance.null, mean_of_defined(draws), ends[0], ends[1], beaten, defined,
+        tuple(answer_among_draws(*own) for own in each),
+    )  # fmt: skip

@@ -1,0 +1,164 @@
+"""How far a score is from its nulls, and how likely chance alone would put it there."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import stdtr
+
+from theodolite._scoring.intervals import (
+    NOTHING,
+    DrawCounts,
+    Resampled,
+    items_components,
+    unseen_variance,
+    with_method,
+)
+from theodolite._scoring.plan import Plan
+from theodolite._stats.intervals import (
+    Estimate,
+    quantile,
+    sample_variance,
+    student_interval,
+    two_sided_p,
+)
+from theodolite._stats.resampling import shuffle_interval
+from theodolite.metrics.base import Metric, NullModel
+from theodolite.results import FaultTest, Interval, Null, Score, Source
+
+SHUFFLES = "shuffles"
+NOTHING_VARIED = "exact, nothing varied"
+
+
+@dataclass(frozen=True, eq=False)
+class NullRows:
+    """A null's rows, as those of the score; and how far apart its draws are."""
+
+    head: Float[np.ndarray, " rows"]
+    items: Float[np.ndarray, "rows items"] | None
+    per_seed: Float[np.ndarray, " seeds"]
+    between_draws: float = 0.0
+    """Variance of the mean over draws."""
+    stored: Float[np.ndarray, " draws"] | None = None
+    """The draws themselves, where they travel in the evidence."""
+
+
+def compared_null(
+    null: NullModel,
+    rows: NullRows,
+    score: Resampled,
+    plan: Plan,
+    counts: DrawCounts,
+    metric: Metric,
+) -> Null:
+    """A null, the interval of score minus null, and its p-value."""
+    seeds = tuple(float(v) for v in rows.per_seed) if len(rows.per_seed) > 1 else ()
+    level = plan.resampling.level
+    if null.on == "state":
+        value = float(np.nanmean(rows.head)) if (~np.isnan(rows.head)).any() else math.nan
+        away = shuffle_interval(rows.head, score.value, level)
+        p = shuffle_p(rows.head, score.value)
+        return Null(null.name, value, _with_error(away, rows.head), seeds, p, shown=null.shown)
+    value = float(rows.head[0])
+    estimate = _difference(null, rows, score, plan, counts, metric)
+    draws = () if rows.stored is None else _defined(rows.stored)
+    if estimate is None:
+        return Null(null.name, value, None, seeds, None, draws, null.shown)
+    if estimate.variance <= NOTHING:
+        away, p = _nothing_varied(estimate, counts, metric, level)
+    else:
+        away = with_method(student_interval(estimate, level), counts)
+        p = two_sided_p(estimate.value, estimate.error, estimate.df)
+    return Null(null.name, value, away, seeds, p, draws, null.shown)
+
+
+def _defined(draws: np.ndarray) -> tuple[float, ...]:
+    return tuple(float(draw) for draw in draws[~np.isnan(draws)])
+
+
+def _difference(
+    null: NullModel,
+    rows: NullRows,
+    score: Resampled,
+    plan: Plan,
+    counts: DrawCounts,
+    metric: Metric,
+) -> Estimate | None:
+    """Score minus null with its variance: over samples, and over items where the null was drawn
+    item by item, which makes the items a sample of chance."""
+    block = plan.block
+    middle = float(score.head[0] - rows.head[0])
+    moved = score.head[block] - rows.head[block]
+    if math.isnan(middle) or not counts.enough:
+        return None
+    over: Source = counts.source
+    variance, df = sample_variance(moved, counts.bootstrap), float(counts.bootstrap - 1)
+    if math.isnan(variance):
+        return None
+    if null.per_item and score.items is not None and rows.items is not None:
+        moved_items = score.items - rows.items
+        both = items_components(moved, moved_items[block], moved_items[0], counts)
+        if both is not None:
+            variance, df = both.variance, both.df
+    unseen = unseen_variance(score, None, metric, plan, counts)
+    if unseen > 0:  # by Satterthwaite
+        parts = variance**2 / df + unseen**2 / (counts.bootstrap - 1)
+        variance, df = variance + unseen, (variance + unseen) ** 2 / parts
+    return Estimate(middle, variance + rows.between_draws, df, over, plan.resamples)
+
+
+def variance_of_mean(draws: Float[np.ndarray, " draws"]) -> float:
+    """Of the mean over draws of a null; 0 where it is not drawn but known."""
+    defined = draws[~np.isnan(draws)]
+    return float(defined.var(ddof=1)) / len(defined) if len(defined) > 1 else 0.0
+
+
+def shuffle_p(draws: Float[np.ndarray, " draws"], value: float) -> float | None:
+    """Twice the smaller tail of the draws, the value itself counted among them."""
+    defined = draws[~np.isnan(draws)]
+    if len(defined) < 2 or math.isnan(value):
+        return None
+    above = int((defined >= value - 1e-12).sum())
+    below = int((defined <= value + 1e-12).sum())
+    return min(1.0, 2 * (1 + min(above, below)) / (1 + len(defined)))
+
+
+def _with_error(interval: Interval | None, draws: np.ndarray) -> Interval | None:
+    if interval is None:
+        return None
+    defined = draws[~np.isnan(draws)]
+    return replace(interval, error=float(defined.std()), df=float(len(defined) - 1))
+
+
+def _nothing_varied(
+    estimate: Estimate, counts: DrawCounts, metric: Metric, level: float
+) -> tuple[Interval | None, float | None]:
+    """Where no resample differs: as if one of the samples that would differ had not been met."""
+    span = metric.bounds[1] - metric.bounds[0]
+    if not math.isfinite(span):
+        return None, None
+    reach = span * (1 - ((1 - level) / 2) ** (1 / counts.draws))
+    share = min(abs(estimate.value) / span, 1.0)
+    interval = Interval(
+        estimate.value - reach, estimate.value + reach, level, estimate.over, NOTHING_VARIED,
+        round(counts.draws), error=reach / quantile(estimate.df, level), df=estimate.df,
+    )  # fmt: skip
+    return interval, min(2 * (1 - share) ** counts.draws, 1.0)
+
+
+def fault_test(score: Score, tolerance: float, level: float) -> FaultTest | None:
+    """Of a score that must not exceed its clean null: what is more is the fault."""
+    null = score.null
+    if null is None or null.difference is None or null.difference.error is None:
+        return None
+    fault, error = score.value - null.value, null.difference.error
+    df = null.difference.df or 1.0
+    half = quantile(df, level) * error
+
+    def p(distance: float) -> float:
+        return float(min(2 * stdtr(df, -distance / error), 1.0))
+
+    return FaultTest(
+        fault - half, fault + half, p(tolerance - fault), p(fault), p(fault - tolerance), error, df
+    )

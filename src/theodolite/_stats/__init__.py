@@ -1,0 +1,1 @@
+"""Estimate information, resample, and compute intervals."""

@@ -1,0 +1,1 @@
+"""C kernels of hot loops, called through ctypes."""

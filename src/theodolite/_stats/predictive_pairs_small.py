@@ -1,0 +1,68 @@
+"""Predictive information between two values in numpy: for few rows, and to hold kernels against."""
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite._stats.predictive_small import EDGE, PRIORS, Numbers, Row, mixture, own_weight
+
+LEVELS = (2, 4, 8)
+SHRUNK = (1.0, 9.0)
+"""By how many clusters without a correlation it is shrunk."""
+MOST_CORRELATION = 0.995
+
+Both = Float[np.ndarray, "2 rows"]
+
+
+def pair_stratum_terms(
+    ranks: Both, normal: Both, starts: Int[np.ndarray, " clusters_and_one"], *, smooth: bool
+) -> Float[np.ndarray, "2 rows"]:
+    """Gains with each row's cluster left out, and with it counted.
+
+    Rows lie cluster by cluster. ``smooth`` says that no value has more than half of the weight:
+    else normal scores stand for nothing.
+    """
+    sizes = np.diff(starts)
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    weights = np.repeat(1 / sizes, sizes)
+    out, inside = [np.zeros(len(weights))], [np.zeros(len(weights))]
+    groups = (1, 1)
+    for level in LEVELS:
+        if level > 2 and level**2 > len(sizes) / 2:
+            break
+        bins = np.minimum((level * ranks + EDGE).astype(int), level - 1)
+        used = len(np.unique(bins[0])), len(np.unique(bins[1]))
+        if min(used) > 1 and used != groups:
+            groups = used
+            _table(bins, level, clusters, weights, (out, inside))
+    if smooth:
+        products = weights * normal[0] * normal[1]
+        own = np.bincount(clusters, products)[clusters]
+        for shrunk in SHRUNK:
+            n = len(sizes) + shrunk
+            out.append(_normal((products.sum() - own) / (n - 1), normal))
+            inside.append(_normal(np.full(len(own), products.sum() / n), normal))
+    return mixture(out, inside, clusters, weights)
+
+
+def _table(
+    bins: Int[np.ndarray, "2 rows"],
+    level: int,
+    clusters: Numbers,
+    weights: Row,
+    gains: tuple[list[Row], list[Row]],
+) -> None:
+    """Gains of a table of both values, three strengths of smoothing, appended to both lists."""
+    n, cells = int(clusters[-1]) + 1, bins[0] * level + bins[1]
+    parts = [(np.bincount(b, weights)[b], own_weight(b, clusters, weights)) for b in (*bins, cells)]
+    for left, total, side in ((1, n - 1, gains[0]), (0, n, gains[1])):
+        first, second, both = (whole - left * own for whole, own in parts)
+        base = (first + 0.5) * (second + 0.5) / (total + level / 2) ** 2
+        for prior in PRIORS:
+            side.append(np.log((both / base + prior) / (total + prior)))
+
+
+def _normal(correlation: Row, normal: Both) -> Row:
+    """Log density of jointly normal scores over that of unrelated ones."""
+    r, (x, y) = np.clip(correlation, -MOST_CORRELATION, MOST_CORRELATION), normal
+    rest = 1 - r**2
+    return np.asarray(-np.log(rest) / 2 - (r**2 * (x**2 + y**2) - 2 * r * x * y) / (2 * rest))

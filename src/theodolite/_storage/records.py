@@ -1,0 +1,106 @@
+"""JSON records: checked when they are read, and equal bytes for equal content."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from theodolite._storage.text import json_text, read_json, write_json
+from theodolite.errors import EvidenceError, RefusedInput
+
+FORMAT_VERSION = 2
+"""Format of the files of a run folder."""
+READING = {"reading": True}
+"""The context in which files of a run folder are validated."""
+
+
+class Strict(BaseModel):
+    """A part of a spec: a misspelt key is an error, not an option that silently does nothing.
+
+    Read from a run folder, what is unknown was added by a newer theodolite, and is left out.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_fields(cls, content: Any, info: Any) -> Any:
+        if info.context is not READING or not isinstance(content, dict):
+            return content
+        return {name: value for name, value in content.items() if name in cls.model_fields}
+
+
+def _open(schema: dict[str, Any]) -> None:
+    """Whoever reads our files by their schema is not stopped by fields that were added either."""
+    schema.pop("additionalProperties", None)
+
+
+class Record(Strict, BaseModel):
+    """A file that we write and check when we read it again.
+
+    Fields that a newer version of the same format added are left out in reading.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_open)
+
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+def read_record(path: Path, kind: type[AnyRecord]) -> AnyRecord:
+    """Read one of these files, or say what is wrong with it."""
+    try:
+        content = current(read_json(path, "record"), path)
+        return kind.model_validate(content, context=READING)
+    except ValidationError as error:
+        raise RefusedInput(
+            f"record {path.name!r}", first_fault(error), "what theodolite wrote"
+        ) from error
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write one: equal content is equal bytes."""
+    write_json(path, record.model_dump(mode="json"))
+
+
+def as_written(record: AnyRecord) -> AnyRecord:
+    """The record as it would be read from its file, in which names are in order."""
+    return type(record).model_validate(json.loads(json_text(record.model_dump(mode="json"))))
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first thing that is wrong, in one line."""
+    fault = error.errors()[0]
+    place = ".".join(str(part) for part in fault["loc"]) or "the whole"
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"{place}: {fault['msg']}{more}"
+
+
+def current(content: Any, path: Path) -> Any:
+    """Return the content of a file, or refuse another format in words."""
+    if not isinstance(content, dict) or "format_version" not in content:
+        return content  # a manifest
+    version = content["format_version"]
+    if type(version) is not int or version < FORMAT_VERSION:
+        got = f"format version {version}"[:60]
+        raise RefusedInput(f"record {path.name!r}", got, f"{FORMAT_VERSION}")
+    if version > FORMAT_VERSION:
+        raise RefusedInput(
+            f"record {path.name!r}, written by a newer theodolite (format {version}); this one "
+            f"reads up to {FORMAT_VERSION}",
+            do=_who_reads(path),
+        )
+    return content
+
+
+def _who_reads(path: Path) -> str:
+    """The version that wrote the folder, if its run.json says so."""
+    try:
+        version = read_json(path.with_name("run.json"))["packages"]["theodolite"]
+    except (EvidenceError, KeyError, TypeError, ValueError):
+        version = ""
+    if not isinstance(version, str) or not re.fullmatch(r"[0-9][0-9A-Za-z.+-]{0,30}", version):
+        return "Install a newer theodolite."
+    return f"Install theodolite {version} or newer."

@@ -1,0 +1,1 @@
+"""Read and write Zarr arrays and their chunks."""

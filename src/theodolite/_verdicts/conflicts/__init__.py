@@ -1,0 +1,1 @@
+"""Find samples and concepts on which questions disagree."""

@@ -1,0 +1,81 @@
+"""What ``scores.json`` says of single concepts, classes and units."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from theodolite._storage.records import Record
+from theodolite.results import Answer, Detail, DetailDraws, Items
+
+Numbers = list[float | None]
+OF_DRAWS = ("mean", "low", "high", "beaten", "n")
+
+
+class DetailDrawsRecord(Record):
+    """Each concept or class held against draws of a null."""
+
+    null: str
+    mean: Numbers
+    low: Numbers
+    high: Numbers
+    beaten: Numbers
+    n: Numbers
+    answers: tuple[Answer, ...]
+
+
+class DetailRecord(Record):
+    """The score of each concept or class."""
+
+    over: Items
+    names: list[str]
+    values: Numbers
+    low: Numbers | None
+    high: Numbers | None
+    chosen: Numbers | None = None
+    draws: DetailDrawsRecord | None = None
+
+
+def written(value: float) -> float | None:
+    """A number as records have it: undefined is null."""
+    return None if np.isnan(value) else float(value)
+
+
+def listed(values: np.ndarray) -> Numbers:
+    """Numbers as records have them."""
+    return [written(v) for v in values]
+
+
+def numbers(values: Sequence[float | None]) -> np.ndarray:
+    """Numbers of a record: null is undefined."""
+    return np.array([np.nan if value is None else value for value in values], float)
+
+
+def detail_record(detail: Detail) -> DetailRecord:
+    """A detail as it is written."""
+    arrays = {"low": detail.low, "high": detail.high, "chosen": detail.chosen}
+    draws = None
+    if detail.draws is not None:
+        own = vars(detail.draws)
+        arrays_of = {name: listed(own[name]) for name in OF_DRAWS}
+        draws = DetailDrawsRecord(null=own["null"], answers=own["answers"], **arrays_of)
+    return DetailRecord(
+        over=detail.over,
+        names=list(detail.names),
+        values=listed(detail.values),
+        draws=draws,
+        **{name: None if array is None else listed(array) for name, array in arrays.items()},
+    )
+
+
+def detail_of(detail: DetailRecord) -> Detail:
+    """A written detail as it was."""
+    low, high, chosen = (
+        None if own is None else numbers(own) for own in (detail.low, detail.high, detail.chosen)
+    )
+    draws = None
+    if detail.draws is not None:
+        arrays = {name: numbers(getattr(detail.draws, name)) for name in OF_DRAWS}
+        draws = DetailDraws(detail.draws.null, **arrays, answers=detail.draws.answers)
+    return Detail(
+        detail.over, tuple(detail.names), numbers(detail.values), low, high, chosen, draws
+    )

@@ -1,0 +1,171 @@
+"""The verdict on each question, from all scores."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from theodolite._stats.multiple import holm
+from theodolite._verdicts.missing import MissingScoreLike, missing
+from theodolite._verdicts.rules import ALPHA, claim_p, verdict
+from theodolite.evidence.plugins import is_ours
+from theodolite.evidence.subject import Subject
+from theodolite.metrics.base import Metric
+from theodolite.metrics.catalogue import catalogue
+from theodolite.questions import QUESTIONS, Question
+from theodolite.results import Failed, Reason, Score, Verdict
+
+
+def verdicts(
+    scores: Sequence[Score],
+    headlines: Sequence[Score] = (),
+    unanswered: Sequence[MissingScoreLike] = (),
+    failed: Sequence[Failed] = (),
+    subject: Subject | None = None,
+) -> tuple[Verdict, ...]:
+    """One verdict per question: from its headline score, else from its first deciding metric.
+
+    The questions that were asked are corrected for one another (Holm). What a question that was not
+    asked would need is told from the scores that could not be had; where the score that would
+    decide failed, it cannot be told. Scores against a stand-in for the network decide nothing.
+    """
+    known = catalogue()  # a stored score may come from a package that is not installed
+    scores = [score for score in scores if score.metric in known]
+    headlines = [score for score in headlines if score.metric in known]
+    chosen = {question: _deciding(question, scores, headlines) for question in QUESTIONS}
+    apart = subject is not None and not subject.decides and bool(chosen["faithful"])
+    if apart:
+        chosen["faithful"] = []
+    claims = {question: _claim_p(own) for question, own in chosen.items() if own}
+    steps = holm(list(claims.values()), ALPHA)
+    at = {question: number for number, question in enumerate(claims)}
+    answers = []
+    for question, asks in QUESTIONS.items():
+        own = chosen[question]
+        failure = next((f for f in failed if not own and _would_decide(f, question)), None)
+        if question == "faithful" and subject is not None and apart:
+            reason: Reason = "stand-in" if subject.outputs == "stand-in" else ""
+            answers.append(Verdict(question, asks, "not asked", subject.not_asked, reason=reason))
+            continue
+        if failure is not None:
+            because = f"{failure}."
+            answers.append(Verdict(question, asks, "cannot tell", because, reason="failed"))
+            continue
+        if not own:
+            because = missing(question, unanswered).because
+            answers.append(Verdict(question, asks, "not asked", because))
+            continue
+        number = at[question]
+        answer = _worst(own, float(steps.level[number]), float(steps.p[number]))
+        answers.append(_unless_silent(answer, scores))
+    return tuple(answers)
+
+
+def stand_in_verdict(
+    scores: Sequence[Score], headlines: Sequence[Score], subject: Subject
+) -> Verdict | None:
+    """What *faithful* comes to against the stand-in, by itself; it is no verdict of the audit."""
+    if subject.outputs != "stand-in":
+        return None
+    own = _deciding("faithful", scores, headlines)
+    return _worst(own, ALPHA, _claim_p(own)) if own else None
+
+
+def _deciding(
+    question: Question, scores: Sequence[Score], headlines: Sequence[Score]
+) -> list[Score]:
+    """The score that answers a question; all that look for the same fault."""
+    chosen = next((s for s in headlines if s.question == question), None)
+    if chosen is not None:
+        return [chosen]
+    deciding = [s for s in scores if s.question == question and _metric_of(s).decides]
+    # scores of other packages answer where none of ours does
+    deciding = [s for s in deciding if is_ours(_metric_of(s).state)] or deciding
+    first = headline_of(deciding)
+    if first is None or not _metric_of(first).looks_for_a_fault:
+        return [] if first is None else [first]
+    looking = [s for s in deciding if _metric_of(s).looks_for_a_fault]
+    heads = [
+        headline_of([s for s in looking if s.metric == name])
+        for name in dict.fromkeys(s.metric for s in looking)
+    ]
+    return [head for head in heads if head is not None]
+
+
+def _would_decide(failure: Failed, question: Question) -> bool:
+    """Whether a metric that failed answers a question."""
+    metric = catalogue().get(failure.metric)
+    return metric is not None and metric.question == question and metric.decides
+
+
+def _claim_p(own: Sequence[Score]) -> float:
+    """Of one score its own. Of several that look for a fault: that all are free, or that one is
+    not, which is corrected for their number."""
+    if len(own) == 1:
+        return claim_p(own[0])
+    tests = [score.fault for score in own if score.fault is not None]
+    if not tests:
+        return math.nan
+    free = max(test.p_free for test in tests) if len(tests) == len(own) else 1.0
+    return min(free, len(tests) * min(test.p_too_much for test in tests), 1.0)
+
+
+def _worst(own: Sequence[Score], alpha: float, p: float) -> Verdict:
+    """A fault shown by any of the scores that look for it is a fault: the worst answer counts.
+
+    To be free of it needs all of them, so nothing is corrected; to have it needs one of several.
+    """
+    if len(own) == 1:
+        return verdict(own[0], alpha, p)
+    answers = [verdict(score, alpha, p) for score in own]
+    strict = [verdict(score, alpha / len(own), p) for score in own]
+    bad = [answer for answer in strict if answer.answer in ("no", "partly")]
+    if bad:
+        return min(bad, key=lambda v: ("no", "partly").index(v.answer))
+    unsure = [v for v in answers if v.answer != "yes"]
+    if not unsure:
+        return answers[0]
+    again = [v for v in strict if v.answer != "yes"]
+    return again[0]
+
+
+def _unless_silent(candidate: Verdict, scores: Sequence[Score]) -> Verdict:
+    """Values that say nothing leak nothing: to be free of that fault is then no merit."""
+    score = candidate.score
+    if candidate.question != "leak_free" or candidate.answer != "yes" or score is None:
+        return candidate
+    predictions = [s for s in scores if s.metric == "concept_prediction"]
+    # the area needs no threshold that values could all lie below
+    predictions = [s for s in predictions if s.options.get("by") == "auc"] or predictions
+    if (
+        not predictions
+        or not _metric_of(score).looks_for_a_fault
+        or any(map(_surely_tells, predictions))
+    ):
+        return candidate
+    because = (
+        f"{candidate.because.rstrip('.')}; but the values do not surely tell more about the "
+        "concepts than chance, so there may be nothing that could leak."
+    )
+    return replace(candidate, answer="cannot tell", because=because, reason="empty")
+
+
+def _surely_tells(score: Score) -> bool:
+    differences = [null.difference for null in score.nulls]
+    return bool(differences) and all(
+        difference is not None and difference.low > 0 for difference in differences
+    )
+
+
+def _metric_of(score: Score) -> Metric:
+    return catalogue()[score.metric]
+
+
+def headline_of(scores: Sequence[Score]) -> Score | None:
+    """Of the question's first metric the score with the options that its card quotes."""
+    if not scores:
+        return None
+    # a score that means nothing here, such as probabilities of a single output, decides nothing
+    first = next((s for s in scores if not math.isnan(s.value)), scores[0])
+    headline = _metric_of(first).headline
+    of_first = [s for s in scores if s.metric == first.metric]
+    return max(of_first, key=lambda s: sum(s.options.get(k) == v for k, v in headline.items()))

@@ -1,0 +1,1 @@
+"""Check scores and answers against thresholds."""

@@ -1,0 +1,58 @@
+"""What a reader of scores should know about the evidence, and about how it was asked."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.plugins import is_ours
+from theodolite.metrics.catalogue import catalogue
+
+
+def subsample_notes(runs: Sequence[MetricRun], resampling: Resampling) -> list[str]:
+    """Scores that were estimated from some of the samples."""
+    titles = [
+        run.request.metric.title
+        for run in runs
+        if not run.request.metric.streams and len(run.evidence[0]) > resampling.most_pooled
+    ]
+    if not titles:
+        return []
+    n = max(len(run.evidence[0]) for run in runs if not run.request.metric.streams)
+    return [
+        f"{', '.join(dict.fromkeys(titles))}: estimated from {resampling.most_pooled:,} of {n:,} "
+        "samples, drawn at random, because all are needed at once. Their intervals are those of "
+        "so many samples."
+    ]
+
+
+def evidence_warnings(by_kind: Mapping[type[Evidence], Evidence]) -> list[str]:
+    """Signs that the arrays do not belong together, which no shape can show."""
+    warnings: list[str] = []
+    for metric in catalogue().values():
+        if metric.warns is not None and metric.needs in by_kind:
+            warnings += _warnings_by(metric.warns, by_kind[metric.needs], metric.name)
+    for kind, evidence in by_kind.items():
+        warnings += _warnings_by(kind.warnings, evidence, f"{kind.kind} evidence")
+    return list(dict.fromkeys(warnings))
+
+
+def _warnings_by(warn: Callable[[Any], list[str]], evidence: Evidence, of: str) -> list[str]:
+    """What is warned of; code of other packages must not lose the audit."""
+    try:
+        return warn(evidence)
+    except Exception as error:
+        if is_ours(warn):
+            raise
+        return [f"{of}: what to warn of could not be told ({type(error).__name__})."]
+
+
+def fallbacks(requests: Sequence[MetricRequest]) -> list[str]:
+    """Options other than the defaults, taken because the evidence lacks what those need."""
+    return [
+        f"{request.metric.title}: {option}={value}, because the evidence lacks what "
+        f"{option}={request.metric.default(option)} needs."
+        for request in requests
+        for option, value in request.options.items()
+        if option in request.metric.uses_if and value != request.metric.default(option)
+    ]

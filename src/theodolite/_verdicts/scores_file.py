@@ -1,0 +1,364 @@
+"""The file ``scores.json``: scores and verdicts as records."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from theodolite._storage.records import Record, read_record, write_record
+from theodolite._verdicts.answers import MissingScore
+from theodolite._verdicts.detail_records import (
+    DetailRecord,
+    detail_of,
+    detail_record,
+    listed,
+    numbers,
+    written,
+)
+from theodolite.evidence.subject import Subject
+from theodolite.null_words import reader_words
+from theodolite.results import (
+    Answer,
+    Doubt,
+    Failed,
+    FaultTest,
+    Interval,
+    Null,
+    Reason,
+    Scope,
+    Score,
+    Source,
+    Verdict,
+)
+
+__all__ = [
+    "ComparedFile", "ComparedRecord", "DetailRecord", "DoubtRecord", "FailedRecord", "FaultRecord",
+    "Filter", "IntervalRecord", "NullRecord", "ScoreRecord", "ScoresFile", "UnansweredRecord",
+    "VerdictRecord", "matches", "numbers", "read_failed", "read_scores", "score_named", "score_of",
+    "score_record", "scores_file", "write_scores", "written",
+]  # fmt: skip
+
+
+Plain = str | int | float
+Filter = dict[str, Plain | list[Plain]]
+"""Models by what tells them apart, such as ``encoding: soft``; a list stands for any of it."""
+
+
+class IntervalRecord(Record):
+    """An interval and what was varied."""
+
+    low: float
+    high: float
+    level: float
+    over: Source
+    method: str
+    n: int
+    of: Scope = "these"
+    error: float | None = None
+    df: float | None = None
+
+
+class NullRecord(Record):
+    """A null and the interval of score minus null."""
+
+    name: str
+    value: float | None
+    difference: IntervalRecord | None
+    per_seed: list[float | None] = Field(default_factory=list)
+    p: float | None = None
+    draws: list[float] = Field(default_factory=list)
+    shown: str = ""
+    """What readers see in place of the name; files of 0.1.0 do not have it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_words(cls, content: Any) -> Any:
+        if isinstance(content, dict) and isinstance(content.get("name"), str):
+            return {"shown": reader_words(content["name"])} | content
+        return content
+
+
+class FaultRecord(Record):
+    """What a score that looks for a fault shows."""
+
+    low: float
+    high: float
+    p_free: float
+    p_some: float
+    p_too_much: float
+    error: float
+    df: float
+
+
+class DoubtRecord(Record):
+    """Why some answers cannot be read from a score."""
+
+    reason: Reason
+    because: str
+    answers: tuple[Answer, ...]
+
+
+class ScoreRecord(Record):
+    """One score. Undefined numbers are null."""
+
+    metric: str
+    version: int
+    question: Literal["exists", "located", "leak_free", "faithful", "detects", "accepted"]
+    value: float | None
+    better: Literal["higher", "lower"]
+    bounds: tuple[float | None, float | None]
+    """Lowest and highest possible; null where there is no limit."""
+    best: float | None
+    """The best that any explanation could score on this evidence."""
+    n: int
+    n_undefined: int
+    n_of: str
+    options: dict[str, Any]
+    interval: IntervalRecord | None
+    """The interval to quote: the first of ``intervals``."""
+    null: NullRecord | None
+    """The null hardest to beat: the first of ``nulls``."""
+    intervals: list[IntervalRecord]
+    nulls: list[NullRecord]
+    detail: DetailRecord | None
+    per_seed: list[float | None] = Field(default_factory=list)
+    n_samples: int | None = None
+    n_clusters: int | None = None
+    fault: FaultRecord | None = None
+    doubt: DoubtRecord | None = None
+
+
+class UnansweredRecord(Record):
+    """A score that could not be had."""
+
+    metric: str
+    needs: list[str]
+
+
+class FailedRecord(Record):
+    """A score that could not be computed, because its metric raised an error."""
+
+    metric: str
+    options: dict[str, Any]
+    stage: str
+    error: str
+
+
+class VerdictRecord(Record):
+    """The answer to a question, and the score it was read from."""
+
+    question: Literal["exists", "located", "leak_free", "faithful", "detects", "accepted"]
+    answer: Answer
+    """``not asked`` only where something else answered in the network's place."""
+    because: str
+    metric: str
+    """Empty where the question was not asked."""
+    options: dict[str, Any]
+    reason: Reason = ""
+    p: float | None = None
+    detectable: float | None = None
+    needed: int | None = None
+
+
+class ScoresFile(Record):
+    """The file ``scores.json``."""
+
+    format: Literal["theodolite-scores"] = "theodolite-scores"
+    format_version: Literal[2] = 2
+    verdicts: list[VerdictRecord] = Field(default_factory=list)
+    scores: list[ScoreRecord]
+    unanswered: list[UnansweredRecord] = Field(default_factory=list)
+    failed: list[FailedRecord] = Field(default_factory=list)
+    subject: Subject | None = None
+    """Which explanation was audited, and whose outputs it is held against."""
+
+
+class ComparedRecord(Record):
+    """The scores of one of several models."""
+
+    name: str
+    about: dict[str, float | int | str]
+    scores: list[ScoreRecord]
+
+
+class ComparedFile(Record):
+    """The file ``compared.json``: every model of the run, the one of the verdicts first."""
+
+    format: Literal["theodolite-compared"] = "theodolite-compared"
+    format_version: Literal[2] = 2
+    models: list[ComparedRecord]
+
+
+def score_named(model: ComparedRecord, metric: str, **options: Any) -> ScoreRecord | None:
+    """A model's score by a metric: the first that was asked for with these options."""
+    return next(
+        (
+            score
+            for score in model.scores
+            if score.metric == metric
+            and all(score.options.get(name) == value for name, value in options.items())
+        ),
+        None,
+    )
+
+
+def _interval_record(interval: Interval | None) -> IntervalRecord | None:
+    return None if interval is None else IntervalRecord.model_validate(vars(interval))
+
+
+def _null_record(null: Null) -> NullRecord:
+    return NullRecord(
+        name=null.name,
+        value=written(null.value),
+        difference=_interval_record(null.difference),
+        per_seed=listed(np.array(null.per_seed)),
+        p=null.p,
+        draws=list(null.draws),
+        shown=null.shown,
+    )
+
+
+def score_record(score: Score) -> ScoreRecord:
+    """A score as it is written."""
+    nulls = [_null_record(null) for null in score.nulls]
+    intervals = [i for i in map(_interval_record, score.intervals) if i is not None]
+    return ScoreRecord(
+        metric=score.metric,
+        version=score.version,
+        question=score.question,
+        better=score.better,
+        bounds=_ends(score.bounds),
+        best=written(score.best),
+        n=score.n,
+        n_undefined=score.n_undefined,
+        n_of=score.n_of,
+        value=written(score.value),
+        options=_plain_options(score.options),
+        interval=intervals[0] if intervals else None,
+        null=nulls[0] if nulls else None,
+        intervals=intervals,
+        nulls=nulls,
+        per_seed=listed(np.array(score.per_seed)),
+        n_samples=score.n_samples,
+        n_clusters=score.n_clusters,
+        fault=None if score.fault is None else FaultRecord(**vars(score.fault)),
+        doubt=None if score.doubt is None else DoubtRecord(**vars(score.doubt)),
+        detail=None if score.detail is None else detail_record(score.detail),
+    )
+
+
+def _ends(bounds: tuple[float, float]) -> tuple[float | None, float | None]:
+    low, high = (end if math.isfinite(end) else None for end in bounds)
+    return low, high
+
+
+def _bounds(ends: tuple[float | None, float | None]) -> tuple[float, float]:
+    low, high = ends
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def _interval_of(interval: IntervalRecord | None) -> Interval | None:
+    return None if interval is None else Interval(**interval.model_dump())
+
+
+def _null_of(null: NullRecord) -> Null:
+    seeds = tuple(map(_number, null.per_seed))
+    away = _interval_of(null.difference)
+    draws = tuple(null.draws)
+    return Null(null.name, _number(null.value), away, seeds, null.p, draws, null.shown)
+
+
+def score_of(record: ScoreRecord) -> Score:
+    """A written score as it was."""
+    return Score(
+        metric=record.metric,
+        version=record.version,
+        question=record.question,
+        value=_number(record.value),
+        better=record.better,
+        bounds=_bounds(record.bounds),
+        best=_number(record.best),
+        n=record.n,
+        n_undefined=record.n_undefined,
+        n_of=record.n_of,
+        options=record.options,
+        intervals=tuple(Interval(**i.model_dump()) for i in record.intervals),
+        nulls=tuple(map(_null_of, record.nulls)),
+        per_seed=tuple(map(_number, record.per_seed)),
+        n_samples=record.n_samples,
+        n_clusters=record.n_clusters,
+        fault=None if record.fault is None else FaultTest(**record.fault.model_dump()),
+        doubt=None if record.doubt is None else Doubt(**record.doubt.model_dump()),
+        detail=None if record.detail is None else detail_of(record.detail),
+    )
+
+
+def scores_file(
+    scores: Sequence[Score],
+    verdicts: Sequence[Verdict],
+    unanswered: Sequence[MissingScore],
+    failed: Sequence[Failed] = (),
+    subject: Subject | None = None,
+) -> ScoresFile:
+    """Scores, the verdicts read from them, what could not be asked and what failed."""
+    return ScoresFile(
+        verdicts=[
+            VerdictRecord(
+                question=v.question,
+                answer=v.answer,
+                because=v.because,
+                metric="" if v.score is None else v.score.metric,
+                options={} if v.score is None else _plain_options(v.score.options),
+                reason=v.reason,
+                p=v.p,
+                detectable=v.detectable,
+                needed=v.needed,
+            )
+            for v in verdicts
+            if (v.score is not None and v.answer != "not asked") or v.reason == "stand-in"
+        ],
+        scores=[score_record(s) for s in scores],
+        unanswered=[UnansweredRecord(metric=u.metric, needs=list(u.needs)) for u in unanswered],
+        failed=[
+            FailedRecord(
+                metric=f.metric, options=_plain_options(f.options), stage=f.stage, error=f.error
+            )
+            for f in failed
+        ],
+        subject=subject,
+    )
+
+
+def write_scores(path: Path, content: ScoresFile) -> None:
+    """Write ``scores.json``: equal scores are equal bytes."""
+    write_record(path, content)
+
+
+def _plain_options(options: dict[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in options.items()}
+
+
+def read_scores(path: Path) -> tuple[list[Score], list[UnansweredRecord]]:
+    """Read ``scores.json``."""
+    content = read_record(path, ScoresFile)
+    return [score_of(record) for record in content.scores], content.unanswered
+
+
+def read_failed(path: Path) -> tuple[Failed, ...]:
+    """The scores that ``scores.json`` says could not be computed."""
+    return tuple(Failed(**record.model_dump()) for record in read_record(path, ScoresFile).failed)
+
+
+def matches(model: ComparedRecord, conditions: Filter) -> bool:
+    """Return whether a model has the attributes that a filter names."""
+    return all(
+        k in model.about and model.about[k] in (v if isinstance(v, list) else [v])
+        for k, v in conditions.items()
+    )

@@ -1,1 +1,0 @@
-"""The front door: give what you have, get every answer that it allows."""

@@ -1,1 +1,0 @@
-"""Whether a score may decide: planted truths, data conditions, operating characteristics."""

@@ -1,1 +1,0 @@
-"""Two runs paired, many runs ranked."""

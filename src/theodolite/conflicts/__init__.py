@@ -1,1 +1,0 @@
-"""Where the answers to different questions disagree."""

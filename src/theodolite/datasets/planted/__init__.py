@@ -1,1 +1,0 @@
-"""Planted truth: evidence whose scores are known."""

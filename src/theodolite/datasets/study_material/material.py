@@ -1,0 +1,187 @@
+"""What people are shown in a study: pictures with explanations, in a folder."""
+
+import hashlib
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from theodolite._storage.paths import all_or_nothing, confined
+from theodolite._storage.text import read_json, write_json
+from theodolite.errors import EvidenceError
+
+INSTANCES = "instances.json"
+PICTURES = "pictures"
+Checked = TypeVar("Checked", bound=BaseModel)
+
+
+def _one_line(name: str) -> str:
+    if any(unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} for c in name):
+        raise ValueError("needs one line without control characters")
+    return name
+
+
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
+"""Shown on pages, in tables, on terminals."""
+PictureFile: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}\.(png|jpg|webp)$")]
+"""A picture of the folder, named by the SHA-256 of its bytes."""
+Kind: TypeAlias = Literal["real", "training", "gold"]
+
+
+class StrictRecord(BaseModel):
+    """Read strictly: nothing that is not asked for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Box(StrictRecord):
+    """A rectangle in pixels of the picture, from the upper left corner."""
+
+    x: Annotated[float, Field(ge=0)]
+    y: Annotated[float, Field(ge=0)]
+    width: Annotated[float, Field(gt=0)]
+    height: Annotated[float, Field(gt=0)]
+
+
+Piece: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+Weight: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Explained(StrictRecord):
+    """What was classified, the class predicted for it, and the explanation.
+
+    A picture is explained by a map of colours or by concepts; a text by weights of its tokens; a
+    row of a table by weights of its features. Text and row are shown without weights before.
+    """
+
+    picture: PictureFile | None = None
+    predicted: Name
+    map: PictureFile | None = None
+    """Colours of the picture's size, to be laid over it."""
+    concepts: Annotated[dict[Name, float] | None, Field(min_length=1, max_length=100)] = None
+    tokens: Annotated[list[tuple[Piece, Weight]] | None, Field(min_length=1, max_length=2000)] = (
+        None
+    )
+    """A text in pieces, blanks among them, each with its signed weight: for or against."""
+    table: Annotated[
+        list[tuple[Name, Piece, Weight]] | None, Field(min_length=1, max_length=100)
+    ] = None
+    """Features with their values and signed weights."""
+
+    @model_validator(mode="after")
+    def _one_explanation(self) -> "Explained":
+        of_picture = [self.map, self.concepts]
+        ways = [part is not None for part in (*of_picture, self.tokens, self.table)]
+        if sum(ways) != 1:
+            raise ValueError("needs one of: a map, concepts, tokens, a table")
+        if any(part is not None for part in of_picture) and self.picture is None:
+            raise ValueError("a map or concepts need the picture")
+        return self
+
+
+class Check(StrictRecord):
+    """What is right beyond doubt, of a practice item or a hidden check.
+
+    Never an opinion: a rating that the item itself asks for, a pair that is the same, an object
+    that has to be framed.
+    """
+
+    ratings: dict[str, int] = {}
+    """Question to the answer that the item asks for."""
+    box: Box | None = None
+    overlap: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """How much of the frames has to be shared: intersection over union."""
+    instruction: Annotated[str, Field(max_length=1000)] = ""
+    """Said on the page: what to do here."""
+    feedback: Annotated[str, Field(max_length=2000)] = ""
+    """Said after a practice item, right or wrong: why."""
+
+
+class Instance(StrictRecord):
+    """One explanation that people are asked about."""
+
+    key: Name
+    picture_key: Name
+    """Which picture it is: the same for all explanations of one picture."""
+    technique: Name
+    shown: Explained
+    same: Explained | None = None
+    """The picture changed a little, the prediction is the same: question 5."""
+    different: Explained | None = None
+    """The picture changed so that the prediction is another one: question 6."""
+    kind: Kind = "real"
+    check: Check | None = None
+
+    @model_validator(mode="after")
+    def _checks_where_they_belong(self) -> "Instance":
+        if (self.kind == "real") != (self.check is None):
+            raise ValueError("practice items and hidden checks need `check`, real ones have none")
+        return self
+
+    def pictures(self) -> list[str]:
+        """All files that it shows."""
+        parts = [self.shown, self.same, self.different]
+        return [f for p in parts if p for f in (p.picture, p.map) if f]
+
+
+class Material(StrictRecord):
+    """All that a study shows."""
+
+    version: Literal[1] = 1
+    origin: dict[str, str] = {}
+    """What it was made from: run, code, network, seeds."""
+    legend: Literal["signed", "unsigned"] = "signed"
+    """Whether the colours of maps have two ends (against, for) or one (nothing to most)."""
+    instances: Annotated[list[Instance], Field(min_length=1, max_length=200_000)]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> "Material":
+        keys = [instance.key for instance in self.instances]
+        if len(set(keys)) < len(keys):
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise ValueError(f"the key {twice!r} occurs twice")
+        if not any(instance.kind == "real" for instance in self.instances):
+            raise ValueError("there is no real instance, only practice")
+        return self
+
+    def of(self, kind: Kind) -> Sequence[Instance]:
+        """The instances of one kind, in their order."""
+        return [instance for instance in self.instances if instance.kind == kind]
+
+
+def read_material(folder: Path) -> Material:
+    """The material of a study folder; what does not fit is refused in words."""
+    return read_checked(folder, INSTANCES, Material, "instances")
+
+
+def read_checked(folder: Path, name: str, kind: type[Checked], what: str) -> Checked:
+    """A file of a study folder; what does not fit is refused in words."""
+    path = confined(folder, name)
+    try:
+        return kind.model_validate(read_json(path, what))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise EvidenceError(f"{name}, {place}", str(first["msg"]), "a record that fits") from error
+
+
+def write_material(folder: Path, material: Material) -> None:
+    """Write the records; the pictures are there already."""
+    write_json(folder / INSTANCES, material.model_dump(mode="json", exclude_none=True))
+
+
+def picture_path(folder: Path, name: str) -> Path:
+    """Where a picture of the study folder lies."""
+    return confined(folder / PICTURES, name)
+
+
+def keep_picture(folder: Path, content: bytes, suffix: str) -> str:
+    """Put a picture into the study folder; the name by which records know it."""
+    name = f"{hashlib.sha256(content).hexdigest()}.{suffix}"
+    path = picture_path(folder, name)
+    if not path.is_file():
+        with all_or_nothing(path) as stream:
+            stream.write(content)
+    return name

@@ -1,1 +1,0 @@
-"""Pieces of work here, in processes, on Ray; the ledger."""

@@ -1,0 +1,177 @@
+"""Files and folders of rows, local or in a bucket: Parquet, Arrow, tar, .npz, saved data sets."""
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from theodolite._storage.arrays import NpzMember, npz_members
+from theodolite._storage.memory import check_memory, most_memory
+from theodolite._storage.row_files.arrow_rows import arrow_rows
+from theodolite._storage.row_files.npz_rows import member_rows, next_rows
+from theodolite._storage.row_files.opened import opened
+from theodolite._storage.row_files.parquet_rows import parquet_rows
+from theodolite._storage.row_files.tar_rows import tar_samples
+from theodolite._storage.stores import Store
+from theodolite._storage.text import json_from
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.sources.array_columns import array_block, sample_blocks
+from theodolite.evidence.sources.arrow_columns import BLOCK_BYTES, ROWS, arrow_blocks
+from theodolite.evidence.sources.columns import Block, RowSource
+
+ARROW = (".arrow", ".feather", ".ipc", ".arrows")
+SUFFIXES = (".parquet", *ARROW, ".tar", ".npz")
+MOST_STATE = 1 << 24
+RowFile = tuple[Store, str]
+Blocks = Callable[[RowFile, Sequence[str] | None], Iterator[Block]]
+
+
+def open_addresses(addresses: Sequence[str | Path]) -> RowSource:
+    """Files of one sort, and folders of such, in the order in which they were named."""
+    files = [file for address in addresses for file in _files(address)]
+    suffixes = {PurePosixPath(name).suffix.lower() for _, name in files}
+    if len(suffixes) > 1 and not suffixes <= set(ARROW):
+        raise EvidenceError("files", f"{', '.join(sorted(suffixes))} together", "files of one sort")
+    name = PurePosixPath(str(addresses[0]).rstrip("/")).name
+    read, whole = _reader(suffixes.pop()), None
+    if read is _npz_blocks and len(files) == 1:
+        whole = functools.partial(_npz_array, files[0])
+
+    def header() -> tuple[str, ...]:
+        if read is _npz_blocks:
+            return _npz_names(files[0])
+        if read is _tar_blocks:
+            return _tar_names(files[0])
+        return tuple(next(read(files[0], None), {}))
+
+    def blocks(columns: Sequence[str] | None) -> Iterator[Block]:
+        return itertools.chain.from_iterable(read(file, columns) for file in files)
+
+    return RowSource(name, header, blocks, whole=whole)
+
+
+def _reader(suffix: str) -> Blocks:
+    if suffix == ".parquet":
+        return _parquet_blocks
+    return {".tar": _tar_blocks, ".npz": _npz_blocks}.get(suffix, _arrow_blocks)
+
+
+def _files(address: str | Path) -> list[RowFile]:
+    """The files of an address: itself, those that a saved data set lists, or all of a folder."""
+    text = str(address)
+    store = Store.at(address)
+    folder, _, name = text.rstrip("/").rpartition("/")
+    if PurePosixPath(name).suffix.lower() in SUFFIXES and not (
+        store.local is not None and store.local.is_dir()
+    ):
+        return [(Store.at(folder or ("/" if text.startswith("/") else ".")), name)]
+    if store.local is not None and not store.local.is_dir():
+        got = f"a file {PurePosixPath(name).suffix!r}" if store.local.exists() else "nothing there"
+        raise EvidenceError(f"{name!r}", got, f"{', '.join(SUFFIXES)}, or a folder of such")
+    names = store.names()
+    if "state.json" in names:
+        return [(store, file) for file in _saved_data_set(store)]
+    if "dataset_dict.json" in names:
+        splits = sorted({n.partition("/")[0] for n in names if n.endswith("/state.json")})
+        first = splits[0] if splits else "train"
+        raise EvidenceError(f"data set {name!r}", f"the splits {', '.join(splits)}", "one of them",
+                            f"Give {text.rstrip('/')}/{first}.")  # fmt: skip
+    rows = [n for n in names if PurePosixPath(n).suffix.lower() in SUFFIXES]
+    if not rows:
+        raise EvidenceError(f"folder {name!r}", "no files of rows", f"{', '.join(SUFFIXES)}")
+    return [(store, file) for file in rows]
+
+
+def _saved_data_set(store: Store) -> list[str]:
+    """The files of a data set of Hugging Face that ``save_to_disk`` wrote."""
+    what = f"state.json of {str(store)!r}"
+    state = json_from(store.read("state.json", MOST_STATE), "state.json")
+    files = state.get("_data_files") if isinstance(state, dict) else None
+    if not isinstance(files, list) or not files or len(files) > 1_000_000:
+        raise RefusedInput(what, "no list of files", "what save_to_disk writes")
+    if state.get("_indices_data_files") or state.get("_indices_files"):
+        raise RefusedInput(what, "rows in another order than the files", "plain rows",
+                           "Save it again after flatten_indices().")  # fmt: skip
+    names = [file.get("filename") if isinstance(file, dict) else None for file in files]
+    for name in names:
+        if not isinstance(name, str) or not name.endswith(".arrow") or "/" in name:
+            raise RefusedInput(what, f"the file {name!r}", "names of .arrow files beside it")
+    return [str(name) for name in names]
+
+
+def _parquet_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]:
+    what = f"{file[1]!r}"
+    with opened(*file) as stream:
+        rows = parquet_rows(stream, what)
+        yield from arrow_blocks(rows.batches(columns), columns, what, rows.schema)
+
+
+def _arrow_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]:
+    what = f"{file[1]!r}"
+    with opened(*file) as stream, arrow_rows(stream, what) as (_, batches):
+        yield from arrow_blocks(batches, columns, what)
+
+
+def _tar_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]:
+    what = f"{file[1]!r}"
+    with opened(*file) as stream:
+        yield from sample_blocks(tar_samples(stream, what, columns), columns, what)
+
+
+def _tar_names(file: RowFile) -> tuple[str, ...]:
+    with opened(*file) as stream:
+        return tuple(next(tar_samples(stream, f"{file[1]!r}"), {}))
+
+
+def _npz_names(file: RowFile) -> tuple[str, ...]:
+    with opened(*file) as stream, npz_members(stream, file[1]) as members:
+        return tuple(members)
+
+
+def _npz_array(file: RowFile, name: str) -> np.ndarray:
+    """An array that is not in rows, whole."""
+    with opened(*file) as stream, npz_members(stream, file[1]) as members:
+        member = members[name]
+        what = f"array {name!r} of {file[1]!r}"
+        check_memory(member.size, what)
+        if not member.shape or member.by_columns:
+            raise RefusedInput(what, "no rows one after another", "C order, an axis")
+        with member_rows(member, what) as part:
+            return next_rows(part, member, member.shape[0], what)
+
+
+def _npz_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]:
+    """Rows of several arrays at once, each unpacked by itself as it is needed."""
+    with ExitStack() as stack:
+        stream = stack.enter_context(opened(*file))
+        members = stack.enter_context(npz_members(stream, file[1]))
+        chosen = {n: m for n, m in members.items() if columns is None or n in columns}
+        lengths = {name: m.shape[0] if m.shape else 0 for name, m in chosen.items()}
+        if len(set(lengths.values())) > 1:
+            raise RefusedInput(f"arrays {file[1]!r}", f"lengths {lengths}", "as many rows in each")
+        streams = {
+            name: stack.enter_context(member_rows(member, _member_name(name, file)))
+            for name, member in chosen.items()
+        }
+        rows = max(lengths.values(), default=0)
+        step = _step(chosen, rows)
+        size = step * sum(member.size for member in chosen.values()) // max(rows, 1)
+        check_memory(size, f"{step:,} rows of {file[1]!r}")
+        for start in range(0, rows, step):
+            count = min(step, rows - start)
+            yield array_block({
+                name: next_rows(streams[name], member, count, _member_name(name, file))
+                for name, member in chosen.items()
+            })  # fmt: skip
+
+
+def _member_name(name: str, file: RowFile) -> str:
+    return f"array {name!r} of {file[1]!r}"
+
+
+def _step(members: dict[str, NpzMember], rows: int) -> int:
+    size = sum(member.size for member in members.values())
+    return max(min(ROWS, min(BLOCK_BYTES, most_memory() // 4) * rows // max(size, 1)), 1)

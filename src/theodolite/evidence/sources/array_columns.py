@@ -1,0 +1,88 @@
+"""Columns from plain arrays, and from samples that come one by one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.foreign_arrays import is_null
+from theodolite.evidence.sources.arrow_columns import BLOCK_BYTES, MOST_TEXT, ROWS
+from theodolite.evidence.sources.columns import Block, Column
+
+
+def array_column(values: np.ndarray) -> Column:
+    """Words get numbers, NaN stays what it is until it is known what the column is for."""
+    if values.dtype.kind not in "UO":
+        return Column(values)
+    nulls = None
+    if values.dtype.kind == "O":
+        nulls = np.array([is_null(item) for item in values.flat], bool).reshape(values.shape)
+        if not all(isinstance(item, str) for item in values[~nulls].tolist()):
+            raise EvidenceError("a column", "Python objects", "numbers, or words")
+        values = np.where(nulls, "", values).astype(str)
+        nulls = nulls if nulls.any() else None
+    words, codes = np.unique(values, return_inverse=True)
+    return Column(codes.reshape(values.shape), nulls, tuple(words.tolist()))
+
+
+def array_block(arrays: Mapping[str, np.ndarray], what: str = "a batch") -> Block:
+    """Arrays of as many rows as a block."""
+    lengths = {name: len(array) if array.ndim else -1 for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1 or -1 in lengths.values():
+        raise EvidenceError(what, f"lengths {lengths}", "as many rows in each")
+    return {name: array_column(array) for name, array in arrays.items()}
+
+
+def array_blocks(arrays: Mapping[str, Any], columns: Sequence[str] | None) -> Iterator[Block]:
+    """Arrays in blocks of rows."""
+    chosen = {name: a for name, a in arrays.items() if columns is None or name in columns}
+    length = max((len(array) for array in chosen.values() if array.ndim), default=0)
+    size = sum(array.nbytes for array in chosen.values())
+    step = max(min(ROWS, BLOCK_BYTES * length // max(size, 1)), 1)
+    for start in range(0, length, step):
+        yield array_block({name: array[start : start + step] for name, array in chosen.items()})
+
+
+def sample_blocks(
+    samples: Iterator[Mapping[str, Any]], columns: Sequence[str] | None, what: str
+) -> Iterator[Block]:
+    """Samples that come one by one, as blocks."""
+    waiting: list[dict[str, np.ndarray]] = []
+    row = size = 0
+    for sample in samples:
+        chosen = {n: _value(v, n) for n, v in sample.items() if columns is None or n in columns}
+        if waiting:
+            _check_alike(waiting[0], chosen, f"row {row + len(waiting):,} of {what}")
+        waiting.append(chosen)
+        size += sum(array.nbytes for array in chosen.values())
+        if len(waiting) == ROWS or size > BLOCK_BYTES:
+            yield _stacked(waiting)
+            row, size, waiting = row + len(waiting), 0, []
+    if waiting:
+        yield _stacked(waiting)
+
+
+def _value(value: Any, name: str) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiubU" or (array.dtype.kind == "U" and array.ndim):
+        raise EvidenceError(name, f"{array.dtype} values", "numbers, or a word a row")
+    if array.dtype.kind == "U" and array.dtype.itemsize > 4 * MOST_TEXT:
+        raise EvidenceError(name, f"{len(str(array)):,} characters", f"at most {MOST_TEXT:,}")
+    return array
+
+
+def _check_alike(
+    first: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray], what: str
+) -> None:
+    if first.keys() != other.keys():
+        differing = sorted(first.keys() ^ other.keys())
+        raise EvidenceError(what, f"other columns ({differing[0]!r})", "the same in every row")
+    for name, array in other.items():
+        if array.shape != first[name].shape:
+            got = f"shape {array.shape} of {name!r}"
+            raise EvidenceError(what, got, f"{first[name].shape}, as before")
+
+
+def _stacked(samples: Sequence[Mapping[str, np.ndarray]]) -> Block:
+    return array_block({name: np.stack([s[name] for s in samples]) for name in samples[0]})

@@ -1,1 +1,0 @@
-"""Packed chunks of arrays by their places, ours and those of others."""

@@ -1,1 +1,0 @@
-"""Hot loops in plain C, called through ctypes: nothing is compiled on the user's machine."""

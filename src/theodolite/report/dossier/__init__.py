@@ -1,0 +1,1 @@
+"""Write and verify a dossier that can be signed."""

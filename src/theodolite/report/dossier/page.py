@@ -1,0 +1,70 @@
+"""The dossier for people: seven parts on sheets of A4, which need no script."""
+
+from collections.abc import Mapping
+from hashlib import sha256
+
+from theodolite._runs.finished import Run
+from theodolite.report.dossier.content import DossierFile, asked_verdicts
+from theodolite.report.dossier.facts import NOT_STATED, DossierFacts
+from theodolite.report.dossier.signatures import NAMESPACE
+from theodolite.report.figures.strips import strip_key
+from theodolite.report.formulas import with_code
+from theodolite.report.head import card
+from theodolite.report.page import page_text
+
+MOST_LIMITS = 12
+RESULTS = {
+    "PASSED": "passed",
+    "WARNED": "passed with warnings",
+    "FAILED": "failed",
+}
+MISREADINGS = (
+    "That an explanation may be relied upon does not say that the system decides rightly.",
+    "An answer holds for the data that are named here, and for this version of the system.",
+    "A question that was not asked is not one that was passed.",
+    "Yes means that the score reached what we take to be enough, not that there are no faults.",
+)
+
+
+def dossier_page(content: DossierFile, run: Run, noun: str, files: Mapping[str, bytes]) -> bytes:
+    """The page; ``noun`` is what the data call concepts, ``files`` are those that lie beside it."""
+    facts = content.facts
+    parts = {
+        "dossier": content,
+        "facts": facts,
+        "stated": _stated(facts),
+        "result": _result_text(content),
+        "with_code": with_code,
+        "cards": [card(v, run.subject, noun) for v in asked_verdicts(run.verdicts)],
+        "digests": [(name, sha256(data).hexdigest()) for name, data in sorted(files.items())],
+        "limits": content.limits[:MOST_LIMITS],
+        "more_limits": max(0, len(content.limits) - MOST_LIMITS),
+        "misreadings": MISREADINGS,
+        "key": strip_key(f"{100 * content.run.level:g} % interval"),
+        "namespace": NAMESPACE,
+        "not_stated": NOT_STATED,
+    }
+    return page_text("dossier.html.j2", parts, styles=["dossier.css"]).encode()
+
+
+def _stated(facts: DossierFacts) -> list[tuple[str, str]]:
+    """The facts of the first sheet; what nobody stated says so."""
+    every = facts.again.at_least_every
+    plan = (facts.again.when, f"at least every {every}" if every else "")
+    rows = [
+        ("System", f"{facts.system.name}, version {facts.system.version}"),
+        ("Provider", facts.system.provider),
+        ("Intended purpose", facts.purpose),
+        ("Deployers", facts.deployers),
+        ("Claim of the explanation", f"“{facts.explanation.claim}”"),
+        ("The explanation is shown to", facts.explanation.shown_to),
+        ("and used for", facts.explanation.used_for),
+        ("Human oversight", facts.oversight),
+        ("Audited again", ", ".join(text for text in plan if text)),
+    ]
+    return [(name, text.strip() or NOT_STATED) for name, text in rows]
+
+
+def _result_text(content: DossierFile) -> str:
+    by = "by the thresholds in part 2" if content.gate else "no thresholds were stated"
+    return f"{RESULTS[content.result]} ({by})"

@@ -1,1 +1,0 @@
-"""Carry out a spec, compute it again."""

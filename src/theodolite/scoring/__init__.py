@@ -1,1 +1,0 @@
-"""Values, intervals and nulls from evidence in pieces."""

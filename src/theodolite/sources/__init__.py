@@ -1,1 +1,0 @@
-"""Other people's data as evidence, a block of rows at a time."""

@@ -1,1 +1,0 @@
-"""Estimators, kernels, resampling."""

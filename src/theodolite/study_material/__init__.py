@@ -1,1 +1,0 @@
-"""What a study shows: the border between makers of explanations and the study server."""

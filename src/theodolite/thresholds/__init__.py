@@ -1,1 +1,0 @@
-"""Thresholds met or not."""

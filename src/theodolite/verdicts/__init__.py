@@ -1,1 +1,0 @@
-"""Six answers from scores, and what a missing one needs."""

@@ -1,0 +1,202 @@
+"""A live network, a layer and pictures with concepts; and the run folders that come of it."""
+
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import theodolite
+from support.runs.small_run import write_inputs
+from theodolite._runs.auditing.network import _seen, network_evidence
+from theodolite._runs.folder.run_file import MadeRecord
+from theodolite._runs.folder.seal import seal
+from theodolite._runs.folder.spec import read_spec
+from theodolite._runs.recompute import recompute
+from theodolite._runs.run import Places, run
+from theodolite._scoring.evaluate import Resampling
+from theodolite._storage.records import read_record
+from theodolite.datasets.folder import folder
+from theodolite.datasets.shapes import write_shapes
+from theodolite.errors import EvidenceError
+from theodolite.evidence.files import load
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.metrics.faithful.frame import surrogate_outputs
+from theodolite.models.backbones import live_backbone, timm_knows
+from theodolite.pipelines.posthoc.network import order_warnings
+from theodolite.report.html import write_report
+
+torch = pytest.importorskip("torch")
+timm = pytest.importorskip("timm")
+FEW = Resampling(resamples=20)
+audit = inspect.unwrap(theodolite.audit)
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("data") / "shapes"
+    write_shapes(root, 48)
+    return root
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two seeds, with its report."""
+    root = write_inputs(tmp_path_factory.mktemp("run"))
+    out = root / "out"
+    run(read_spec(root / "spec.yaml"), Places(root / "data", out, root / "cache"), overwrite=True)
+    write_report(out)
+    seal(out)
+    return out
+
+
+def test_a_live_network_answers_five_questions(shapes: Path, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    network = timm.create_model("test_resnet").train()
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    found = audit(model=network, layer="layer4", data=shapes, resampling=FEW)
+    asked = {v.question for v in found.verdicts if v.answer != "not asked"}
+    assert asked == {"exists", "located", "leak_free", "detects"}, "its classes are others"
+    assert found.stand_in is not None and "faithful: not asked of your network" in str(found)
+    assert network.training and not any(m._forward_hooks for m in network.modules())
+    assert all(torch.equal(before[n], t) for n, t in network.state_dict().items())
+    assert any("compared with a linear layer that theodolite trained" in n for n in found.notes)
+    page = found.save(tmp_path / "run").read_text()
+    head = page[page.index("<h1") : page.index('id="pictures"')].lower()
+    assert "the network" not in head and "the model" not in head
+    assert "not asked of your network" in head and "faithful to the stand-in" in page.lower()
+    assert recompute(tmp_path / "run", share=0.2) > 10
+    assert len(read_record(tmp_path / "run" / "produced.json", MadeRecord).examples) == 8
+
+
+def test_a_network_with_a_head_that_fits_answers_for_itself(shapes: Path) -> None:
+    n = len(folder(shapes).classes)
+    torch.manual_seed(0)
+    network = timm.create_model("test_resnet", num_classes=n)
+    found = audit(model=network, layer="layer4", data=folder(shapes), resampling=FEW)
+    assert any("compared with the network's own outputs" in note for note in found.notes)
+    asked = {v.question for v in found.verdicts if v.answer != "not asked"}
+    assert "faithful" in asked and found.stand_in is None
+    assert found.subject.outputs == "network" and found.subject.network == "ResNet, layer4"
+    (evidence,) = [b for b in found.source.first if isinstance(b, SurrogateEvidence)]
+    data = folder(shapes)
+    row = data.pictures.index(evidence.samples.name(0))
+    about = network.pretrained_cfg
+    from theodolite.models.features import Preprocessing  # noqa: PLC0415
+
+    prepared = Preprocessing(tuple(about["input_size"][1:]), about["mean"], about["std"])
+    with torch.inference_mode():
+        own = network.eval()(torch.from_numpy(prepared(data.picture(row)))[None]).numpy()
+    assert np.asarray(evidence.outputs)[:1] == pytest.approx(own, abs=1e-4)
+
+
+def test_the_surrogate_is_the_bottleneck_up_to_its_mean(finished: Path) -> None:
+    """Concepts times importances plus bias differ from the bottleneck's own answers by a constant
+    for each class: what the bottleneck and the network say of the mean training picture."""
+    seed = finished / "evidence" / "seed-0"
+    said, stood_for = load(seed / "concept"), load(seed / "surrogate")
+    from theodolite._storage.arrays import read_safetensors  # noqa: PLC0415
+
+    model = read_safetensors(finished / "model.safetensors")
+    own = np.asarray(said.values) @ model["weights"] + model["bias"]  # type: ignore[attr-defined]
+    assert isinstance(stood_for, SurrogateEvidence)
+    off = surrogate_outputs(stood_for) - own
+    assert np.ptp(off, axis=0).max() < 1e-3 * np.abs(own).max()
+    lengths = np.linalg.norm(np.asarray(stood_for.vectors), axis=1)
+    assert lengths == pytest.approx(np.ones(len(lengths)))
+    assert stood_for.samples.ids is not None and said.samples.ids is not None
+    assert stood_for.samples.ids.tolist() == said.samples.ids.tolist()
+
+
+def test_a_run_folder_is_asked_everything_and_keeps_its_pictures(
+    finished: Path, tmp_path: Path
+) -> None:
+    found = audit(finished, FEW)
+    asked = {v.question for v in found.verdicts if v.answer != "not asked"}
+    assert asked == {"exists", "located", "leak_free"}, "its spec asked two"
+    assert found.subject.outputs == "stand-in", "as its pipeline said"
+    assert all(len(s.per_seed) == 2 for s in found.scores), "both seeds"
+    found.save(tmp_path / "again")
+    old, new = (
+        read_record(f / "produced.json", MadeRecord) for f in (finished, tmp_path / "again")
+    )
+    assert new.examples == old.examples and new.examples
+    assert all((tmp_path / "again" / one.file).is_file() for one in new.examples)
+    assert set(old.notes) <= set(new.notes) and new.facts == old.facts
+    assert (tmp_path / "again" / "tables" / "settings.parquet").is_file()
+    assert recompute(tmp_path / "again", share=0.2) > 10
+    page = (tmp_path / "again" / "report.html").read_text()
+    assert "data:image/jpeg" in page and "Audit of Shapes &lt;b&gt;" in page
+    with pytest.raises(EvidenceError, match="a place in the run folder"):
+        found.save(finished, overwrite=True)
+
+
+def test_a_run_that_was_changed_is_not_audited(finished: Path, tmp_path: Path) -> None:
+    import shutil  # noqa: PLC0415
+
+    copy = tmp_path / "copy"
+    shutil.copytree(finished, copy)
+    (copy / "produced.json").write_bytes((copy / "produced.json").read_bytes() + b" ")
+    with pytest.raises(EvidenceError, match=r"produced\.json changed since the run"):
+        audit(copy, FEW)
+    (copy / "manifest.json").unlink()
+    with pytest.raises(EvidenceError, match="a finished run folder"):
+        audit(copy, FEW)
+
+
+def test_a_picture_outside_of_the_run_is_not_copied(finished: Path, tmp_path: Path) -> None:
+    import shutil  # noqa: PLC0415
+
+    copy = tmp_path / "copy"
+    shutil.copytree(finished, copy)
+    text = (copy / "produced.json").read_text()
+    (tmp_path / "secret.jpg").write_bytes(b"secret")
+    (copy / "produced.json").write_text(
+        text.replace("pictures/00.jpg", "pictures/../../secret.jpg")
+    )
+    seal(copy)
+    with pytest.raises(EvidenceError, match=r"a path with '\.\.'"):
+        audit(copy, FEW).save(tmp_path / "out")
+
+
+def test_wrong_layers_and_data_are_said(shapes: Path, tmp_path: Path) -> None:
+    network = timm.create_model("test_resnet")
+    for given, says in (
+        ({"model": network, "layer": "layer9", "data": shapes}, "layer9"),
+        ({"model": 3, "data": shapes}, "a torch module"),
+        ({"model": network, "data": shapes, "dataset": "mask_folder"}, ""),
+    ):
+        with pytest.raises(EvidenceError) as refused:
+            audit(resampling=FEW, **given)
+        assert says in str(refused.value)
+
+
+def test_a_network_that_timm_did_not_make(shapes: Path) -> None:
+    """How it wants its pictures is guessed, and said to be; modules that are frozen stay so."""
+    torch.manual_seed(0)
+    norm = torch.nn.BatchNorm2d(4)
+    first = torch.nn.Conv2d(3, 4, 5, stride=4)
+    network = torch.nn.Sequential(first, norm, torch.nn.ReLU()).train()
+    norm.eval()
+    pooled = torch.nn.Sequential(network, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+    small = {"size": 32, "mean": 0.5, "std": (0.5, 0.5, 0.5)}
+    data = folder(shapes)
+    given = network_evidence(pooled, "0", data, preprocessing=small)
+    assert network.training and not norm.training
+    assert "Pictures were stretched to 32 × 32; mean 0.5, 0.5, 0.5" in given.notes[-1]
+    assert given.subject is not None and given.subject.outputs == "stand-in"
+    assert "GUESSED, as for ImageNet" in _seen(live_backbone(network), guessed=True)
+    assert not timm_knows(network) and timm_knows(timm.create_model("test_resnet"))
+    for wrong in ({"sise": 3}, {"size": 0}, {"std": 0}, 3, {"mean": (1, 2)}):
+        with pytest.raises(EvidenceError, match="preprocessing"):
+            network_evidence(network, "0", data, preprocessing=wrong)
+
+
+def test_another_order_of_the_classes_is_doubted() -> None:
+    labels = np.arange(90) % 3
+    right = np.eye(3, dtype=np.float32)[labels]
+    noise = np.random.default_rng(0).random((90, 3)).astype(np.float32)
+    assert order_warnings(right, labels) == ()
+    assert order_warnings(noise, labels) == (), "a network that knows nothing has no order"
+    (doubt,) = order_warnings(right[:, [1, 2, 0]], labels)
+    assert "right for 0 % of the pictures" in doubt and "100 %" in doubt

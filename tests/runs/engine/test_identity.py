@@ -1,0 +1,170 @@
+"""A process that would compute otherwise is known before it computes."""
+
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.runs.work_pieces import merge, numbers, work
+from theodolite._runs.engine import identity as identity_module
+from theodolite._runs.engine.base import Engine, worker_pool
+from theodolite._runs.engine.identity import (
+    Identity,
+    arithmetic,
+    check_unchanged,
+    foreign_modules,
+    identity,
+    modules_code,
+    packages_in_use,
+)
+from theodolite._runs.engine.ledger import Ledger
+from theodolite._runs.engine.pieces import Task, perform
+from theodolite._runs.engine.pool import WorkerPool
+from theodolite._runs.engine.processes import Here, Processes
+from theodolite._storage.stores import Store
+from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.evidence import plugins
+
+OWN = identity()
+
+
+def changed(part: str) -> Identity:
+    """Ours, but for one part."""
+    parts: dict[str, Any] = {
+        "code": (("theodolite", "0" * 64), *OWN.code[1:]),
+        "packages": (*OWN.packages[:1], ("numpy", "9.9.9"), *OWN.packages[2:]),
+        "arithmetic": "0" * 64,
+        "seal": "0" * 16,
+    }
+    return Identity(**{**OWN.__dict__, part: parts[part]})
+
+
+@pytest.mark.parametrize("part", ["code", "packages", "arithmetic", "seal"])
+def test_a_stranger_touches_nothing(tmp_path: Path, part: str) -> None:
+    """Neither the ledger nor the work: what it is given comes back, and says in what it differs."""
+    ledger = Ledger(Store.at(tmp_path / "pieces"))
+    done = WorkerPool(Here(), ledger)
+    done.reduced(work(2), merge)
+    names = done._names(work(2))
+    task = Task(numbers, [0, 1], names, ["a", "b"], ledger, changed(part))
+    outcome = perform(task)
+    assert outcome.stranger is not None and not outcome.parts and not outcome.computed
+    (difference,) = outcome.stranger.differences
+    assert difference.part.startswith(part) and difference.theirs != difference.ours
+    assert ("9.9.9" in str(outcome.stranger)) == (part == "packages")
+    assert bool(perform(Task(numbers, [], [], [], None, OWN)).stranger) is False
+
+
+def test_other_arithmetic_may_be_allowed() -> None:
+    assert changed("arithmetic").unlike(OWN)
+    assert not changed("arithmetic").on_any_cpu().unlike(OWN)
+    assert changed("code").on_any_cpu().unlike(OWN)
+
+
+PROBE = "from theodolite._runs.engine.identity import arithmetic; print(arithmetic())"
+
+
+def test_arithmetic_tells_cpus_apart() -> None:
+    """Feigned by settings of the libraries, as the kinds of CPU are not at hand."""
+    feigned = {"OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4"}
+    printed = []
+    for settings in ({}, feigned):
+        ran = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", PROBE], capture_output=True, text=True,
+            check=True, env=os.environ | settings,
+        )  # fmt: skip
+        printed.append(ran.stdout.strip())
+    assert printed[0] == arithmetic() != printed[1]
+
+
+def test_keys_hold_packages_and_foreign_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger(Store.at(tmp_path / "pieces"))
+    doing = WorkerPool(Here(), ledger)
+    before = doing._names(work(1))[0].key
+    assert dict(packages_in_use())["numpy"] in doing._names(work(1))[0].code
+    monkeypatch.setattr(identity_module, "version", lambda name: "9.9.9")
+    assert WorkerPool(Here(), ledger)._names(work(1))[0].key != before
+    monkeypatch.undo()
+    (tmp_path / "own_work.py").write_text("def do(item):\n    return {}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import own_work  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    assert foreign_modules(partial(numbers, seconds=1), own_work.do, None) == (
+        "own_work", "support.runs.work_pieces",
+    )  # fmt: skip
+    first = modules_code(["own_work"])
+    (tmp_path / "own_work.py").write_text("def do(item):\n    return {'a': 1}\n")
+    identity_module._module_code.cache_clear()
+    assert modules_code(["own_work"]) != first
+
+
+def write_plugin(folder: Path, code: str) -> None:
+    """A package with an entry point, as an installer leaves it."""
+    info = folder / "joins-1.0.dist-info"
+    info.mkdir()
+    (folder / "joins.py").write_text(code)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: joins\nVersion: 1.0\n")
+    (info / "RECORD").write_text("joins.py,,\n")
+    (info / "entry_points.txt").write_text("[theodolite.metrics]\njoins = joins\n")
+
+
+def test_registered_plug_ins_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the files of their distribution, whether the work at hand uses them or not."""
+    codes = []
+    for number in (1, 2):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        write_plugin(folder, f"CONSTANT = {number}\n")
+        with monkeypatch.context() as patch:
+            patch.syspath_prepend(str(folder))
+            plugins.registered.cache_clear()
+            plugins._package.cache_clear()
+            identity_module._base.cache_clear()
+            codes.append(identity().code)
+    plugins.registered.cache_clear()
+    plugins._package.cache_clear()
+    identity_module._base.cache_clear()
+    assert [len(code) for code in codes] == [2, 2] and codes[0] != codes[1]
+    assert codes[0][0] == codes[1][0] == OWN.code[0]
+
+
+def test_code_that_changes_under_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was computed before and after is not known apart: the run does not end well."""
+    edited = {**identity_module.file_digests(), "stats/new.py": "0"}
+
+    def while_edited() -> None:
+        with worker_pool(Engine("local", 1), tmp_path) as workers:
+            assert workers.reduced(work(3), merge) is not None
+            monkeypatch.setattr(identity_module, "file_digests", lambda: edited)
+
+    with pytest.raises(VerificationFailed, match=r"changes while it ran: stats/new\.py") as caught:
+        while_edited()
+    assert caught.value.exit_code == 5
+    monkeypatch.undo()
+    check_unchanged()
+    pool = Processes(1)
+    doing = WorkerPool(pool, Ledger(Store.at(tmp_path / "other")))
+    monkeypatch.setattr(WorkerPool, "_identity", lambda *_, **__: changed("code"))
+    with pytest.raises(VerificationFailed, match="code: theodolite"):
+        doing.reduced(work(3), merge)
+    pool.close()
+    assert not doing.failed and not doing.ledger.done()
+
+
+def test_functions_that_were_typed_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process could not show that it has the same."""
+
+    def typed(item: int) -> Any:
+        return numbers(item)
+
+    typed.__module__ = "__main__"
+    monkeypatch.delattr(sys.modules["__main__"], "__file__", raising=False)
+    assert WorkerPool(Here(), Ledger(Store.at(tmp_path))).reduced(work(2, typed), merge)
+    with pytest.raises(EvidenceError, match="typed in"):
+        WorkerPool(Processes(1), Ledger(Store.at(tmp_path / "b"))).reduced(work(2, typed), merge)

@@ -1,0 +1,183 @@
+"""What is said of a run before it begins and while it goes on."""
+
+import json
+import urllib.error
+import urllib.request
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from support.runs.work_pieces import (
+    counted,
+    merge,
+    numbers,
+    slow_at_first,
+    work,
+    wrong_at,
+)
+from theodolite._runs.engine.base import Engine, fitting_workers, worker_pool
+from theodolite._runs.engine.estimate import PassPrice, RunPrice
+from theodolite._runs.engine.identity import Stranger
+from theodolite._runs.engine.ledger import Ledger
+from theodolite._runs.engine.metrics_port import metrics_served
+from theodolite._runs.engine.pieces import Done, Task
+from theodolite._runs.engine.pool import WorkerPool
+from theodolite._runs.engine.processes import Here
+from theodolite._runs.engine.rehearsal import Rehearsal
+from theodolite._runs.engine.watch import FILE, Watch
+from theodolite._storage.stores import Store
+from theodolite._storage.traffic import Traffic
+from theodolite.errors import EvidenceError
+
+
+def pool(folder: Path) -> WorkerPool:
+    return WorkerPool(Here(), Ledger(Store.at(folder / "pieces")))
+
+
+def test_two_pieces_of_a_pass_are_timed_warm_and_left_in_the_ledger(tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    todo = work(40, partial(counted, marks, 0.02))
+    rehearsal = Rehearsal(pool(tmp_path))
+    assert rehearsal.reduced(todo, merge) is not None
+    (step,) = rehearsal.passes
+    assert (step.pieces, step.left, len(step.seconds)) == (40, 40, 2)
+    assert all(0.02 <= seconds < 0.5 for seconds in step.seconds)
+    assert step.ledger_bytes > 64 * 8 and not step.in_driver
+    assert len(pool(tmp_path).ledger.done()) == 2, "both are kept for the run"
+    after = pool(tmp_path)
+    after.reduced(todo, merge)
+    assert after.computed == 38
+    again = Rehearsal(pool(tmp_path))
+    again.reduced(todo, merge)
+    assert again.passes[0].left == 0 and again.passes[0].core_seconds() == 0
+
+
+def test_what_a_rehearsal_gives_has_the_form_of_the_real_thing(tmp_path: Path) -> None:
+    rehearsal = Rehearsal(pool(tmp_path))
+    parts = list(rehearsal.each(work(9)))
+    assert len(parts) == 9 and all(part is not None for part in parts)
+    assert rehearsal.once({"x": 1}, "d", lambda: numbers(3)).keys() == numbers(3).keys()
+    assert [step.in_driver for step in rehearsal.passes] == [False, True]
+
+
+def test_work_whose_results_stay_has_a_price(tmp_path: Path) -> None:
+    todo = work(6, partial(numbers, seconds=0.02))
+    for left in (6, 0):
+        rehearsal = Rehearsal(pool(tmp_path))
+        assert len(rehearsal.entries(todo)) == 6
+        (step,) = rehearsal.passes
+        assert (step.pieces, step.left, len(step.seconds)) == (6, left, bool(left))
+        assert 0.02 * left <= step.wall(1) <= rehearsal.seconds
+
+
+def test_what_is_over_once_is_no_price_of_pieces(tmp_path: Path) -> None:
+    rehearsal = Rehearsal(pool(tmp_path))
+    rehearsal.wake()
+    before = rehearsal.start_seconds
+    assert before > 0 and not rehearsal.passes
+    rehearsal.reduced(work(40, partial(slow_at_first, tmp_path, 0.5)), merge)
+    assert rehearsal.start_seconds - before > 0.4
+    assert rehearsal.passes[0].seconds[0] < 0.4
+
+
+def test_the_price_in_one_line() -> None:
+    first = PassPrice("sums", 1000, 1000, (6.0, 8.0), Traffic(10**9, 16), 3_100_000)
+    second = PassPrice("pieces", 1000, 500, (1.0, 1.0), Traffic(0, 0))
+    alone = PassPrice("at once", 1, 1, (100.0,), in_driver=True)
+    estimate = RunPrice([first, second, alone], 8, 20.0, 1_400_000_000)
+    assert estimate.wall() == pytest.approx(7000 / 8 + 500 / 8 + 100 + 20)
+    assert replace(estimate, start_seconds=9.0).wall() == pytest.approx(estimate.wall() + 9)
+    assert estimate.core_seconds() == 7000 + 500 + 100 + 20
+    assert estimate.wall_range()[0] == pytest.approx(6000 / 8 + 500 / 8 + 120)
+    assert estimate.line() == (
+        "about 18 min on 8 workers (16 min to 20 min; 2.1 core-hours; pass 1 of 3: 15 min), "
+        "1.0 TB read in 16,000 requests, at most 1.4 GB a process, 3.1 GB of pieces"
+    )
+    assert "500 of 1,000 pieces left, 1 s each" in estimate.table()[1]
+
+
+def test_counts_of_a_run(tmp_path: Path) -> None:
+    with worker_pool(Engine("local", 1), tmp_path) as workers:
+        first = json.loads((tmp_path / FILE).read_text())
+        workers.reduced(work(12, partial(wrong_at, 5)), merge)
+    last = json.loads((tmp_path / FILE).read_text())
+    assert first["state"] == "running" and first["seconds_left"] is None
+    assert last["state"] == "ended" and last["seconds_left"] == 0
+    assert (last["done"], last["total"], last["failed"], last["retried"]) == (12, 12, 1, 2)
+    assert last["computed"] == 11 and last["requests"] >= 11
+    assert last["rate"] > 0 and last["workers"] == 1 and last["strangers"] == 0
+    assert str(tmp_path) not in json.dumps(last)
+
+
+class TwoNodes(Here):
+    """Every second task goes to a node that has another numpy, until it is avoided."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.avoided: list[Stranger] = []
+
+    def submit(self, task: Task) -> int:
+        ours = task.identity
+        if not self.avoided and self._number % 2 == 0 and ours is not None:
+            task = replace(task, identity=replace(ours, packages=(("numpy", "9.9.9"),)))
+        return super().submit(task)
+
+    def avoid(self, stranger: Stranger) -> None:
+        self.avoided.append(stranger)
+
+
+def test_strangers_are_counted_once_and_are_no_failed_tries(tmp_path: Path) -> None:
+    nodes = TwoNodes()
+    nodes.size = 2  # so that it is given two tasks before the first comes back
+    crew = WorkerPool(nodes, Ledger(Store.at(tmp_path / "pieces")))
+    assert crew.reduced(work(12), merge) is not None
+    counts = crew.watch.snapshot()
+    assert len(nodes.avoided) > 1
+    assert (counts["strangers"], counts["retried"], counts["computed"]) == (1, 0, 12)
+
+
+def test_workers_are_not_more_than_memory_allows() -> None:
+    gigabyte = 10**9
+    asked = Engine("local", 8)
+    assert fitting_workers(asked, gigabyte, 100 * gigabyte) == (8, "")
+    assert fitting_workers(asked, 0, 1) == fitting_workers(asked, gigabyte, None) == (8, "")
+    workers, note = fitting_workers(asked, gigabyte, 10 * gigabyte)
+    assert workers == 3 and note.startswith("3 of 8 workers: pieces of 1.0 GB")
+    assert fitting_workers(asked, gigabyte, 0)[0] == 1
+    assert fitting_workers(Engine("ray", 8), gigabyte, 0) == (8, ""), "other machines have theirs"
+
+
+def test_time_left_counts_passes_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("theodolite._runs.engine.watch.time.monotonic", lambda: now[0])
+    watch = Watch(2)
+    watch.expect([10.0, 30.0])
+    watch.begin("sums", 100)
+    for pieces in (2, 2, 10, 10, 10):
+        now[0] += 20.0
+        watch.add(pieces, Done(computed=pieces))
+    found = watch.snapshot()
+    assert found["rate"] == pytest.approx(0.5), "of the last minute"
+    assert found["seconds_left"] == pytest.approx(66 / 0.5 + 30)
+
+
+def test_counts_on_a_port_of_this_machine() -> None:
+    watch = Watch(3)
+    watch.begin("pieces", 7)
+    watch.add(2, Done(computed=2, traffic=Traffic(500, 4)))
+    with metrics_served(0, watch.snapshot) as port:
+        address = f"http://127.0.0.1:{port}"
+        text = urllib.request.urlopen(f"{address}/metrics").read().decode()  # noqa: S310
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{address}/")  # noqa: S310
+        with (
+            pytest.raises(EvidenceError, match="taken"),
+            metrics_served(port, watch.snapshot),
+        ):
+            pass
+    assert "theodolite_done 2\n" in text and "theodolite_bytes_total 500\n" in text
+    assert "# TYPE theodolite_bytes_total counter" in text
+    assert "theodolite_workers 3\n" in text
