@@ -31,6 +31,16 @@ def test_every_metric_is_cited_and_explained() -> None:
         assert f"`{entry.name}`" in guide
 
 
+def test_guide_names_the_metrics_that_decide() -> None:
+    guide = (ROOT / "docs" / "guide.md").read_text()
+    table = guide.partition("| the verdict is read from |")[2].partition("\n\n")[0]
+    own = [m for m in catalogue().values() if m.state.__module__.startswith("theodolite.")]
+    assert set(re.findall(r"`(\w+)`", table)) == {m.name for m in own if m.decides}
+    leakage = (ROOT / "docs" / "leakage.md").read_text()
+    decides = re.findall(r"`(\w+)`, which decides", leakage)
+    assert decides == ["predictive_task_leakage", "predictive_embedding_leakage"]
+
+
 PAGES = [
     "README.md",
     *sorted(
