@@ -7,7 +7,8 @@ from typing import Literal, get_args
 
 from numpy.typing import ArrayLike
 
-from theodolite._runs.auditing.result import AuditResult, answer_source, spec_of
+from theodolite._runs.auditing.audit_spec import spec_of
+from theodolite._runs.auditing.result import AuditResult, answer_source
 from theodolite._runs.auditing.sources import EvidenceSource, read_sources, together, with_claim
 from theodolite._runs.auditing.table_columns import is_table
 from theodolite._scoring.evaluate import Resampling

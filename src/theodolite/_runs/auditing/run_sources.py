@@ -4,12 +4,12 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from theodolite._runs.addresses import BUCKETS
 from theodolite._runs.folder.folder import RUN, SHOWN
 from theodolite._runs.folder.format import PRODUCED
 from theodolite._runs.folder.run_file import MadeRecord, RunRecord, read_produced
 from theodolite._runs.folder.seal import verify
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.stored import BUCKETS
 from theodolite._storage.paths import confined
 from theodolite._storage.records import read_record, write_record
 from theodolite.errors import EvidenceError, RefusedInput

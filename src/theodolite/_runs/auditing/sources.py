@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from theodolite._runs.addresses import BUCKETS, no_pieces_at
 from theodolite._runs.auditing.run_sources import SourceRun, is_run, read_run
 from theodolite._runs.auditing.table_columns import is_table, table_arrays
 from theodolite._runs.folder.run_file import read_subject
-from theodolite._runs.stored import BUCKETS, digests_of, no_pieces_at
+from theodolite._runs.stored import digests_of
 from theodolite._storage.paths import sha256_of
 from theodolite._storage.stores import Store
 from theodolite._verdicts.answers import by_kind
