@@ -13,8 +13,7 @@ import numpy as np
 from theodolite._runs.compared import compare_models, group_samples
 from theodolite._runs.folder.chapters import installed_chapters
 from theodolite._runs.folder.explained import explained_record
-from theodolite._runs.folder.folder import SHOWN
-from theodolite._runs.folder.format import FINDINGS, PRODUCED
+from theodolite._runs.folder.format import FINDINGS, PRODUCED, SHOWN
 from theodolite._runs.folder.headlines import requests_named, resampling_of, scores_file_of
 from theodolite._runs.folder.run_file import (
     ConceptCardRecord,

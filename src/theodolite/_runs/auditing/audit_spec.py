@@ -1,13 +1,15 @@
 """The spec that an audit can be repeated by."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from theodolite._runs.auditing.run_sources import SourceRun
 from theodolite._runs.auditing.sources import EvidenceSource
 from theodolite._runs.folder.spec import MetricSpec, ResamplingSpec, RunSpec
 from theodolite._scoring.request import MetricRequest, Resampling
 from theodolite.errors import EvidenceError
+
+if TYPE_CHECKING:
+    from theodolite._runs.auditing.run_sources import SourceRun
 
 FROM_PYTHON = "arrays from Python"
 
@@ -46,7 +48,7 @@ def spec_of(
     return spec if source.run is None else spec.model_copy(update=_spec_updates(source.run, chance))
 
 
-def _spec_updates(source_run: SourceRun, chance: ResamplingSpec) -> dict[str, Any]:
+def _spec_updates(source_run: "SourceRun", chance: ResamplingSpec) -> dict[str, Any]:
     """What the spec of an audit takes over from that of the run."""
     spec = source_run.spec
     updates: dict[str, Any] = {"headlines": spec.headlines, "report": spec.report}
