@@ -32,15 +32,15 @@ from sklearn.datasets import load_digits
 from sklearn.feature_selection import mutual_info_classif
 
 from theodolite._planted.certification.certify import certify
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.foreign import Foreign, dealt_out
-from theodolite._planted.certification.generators.base import Generator
 from theodolite._planted.certification.generators.maps import FEW_PIXELS, MARKED_OBJECTS
 from theodolite._planted.certification.generators.predictions import PREDICTIONS
 from theodolite._planted.certification.generators.values import LEAKING_VALUES
 from theodolite._planted.certification.generators.vectors import LEAKING_VECTORS
 from theodolite._planted.certification.generators.votes import AGREEING_VOTES, PREDICTED_VOTES
-from theodolite._planted.certification.layout import PlantedRows
+from theodolite._planted.conditions import Condition
+from theodolite._planted.draws import PlantedRows
+from theodolite._planted.generators import Generator
 from theodolite.evidence.base import Evidence, array
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 

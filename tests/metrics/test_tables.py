@@ -12,8 +12,8 @@ from scipy.stats import spearmanr
 import theodolite
 from theodolite._planted.attributions import _sum_of_read, planted_attributions
 from theodolite._planted.certification.characteristics import FALSE_ALARMS, most_often
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.generators.attributions import NAMED_FEATURES
+from theodolite._planted.conditions import Condition
 from theodolite._verdicts.rules import verdict
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.attribution import AttributionEvidence

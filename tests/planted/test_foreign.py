@@ -10,10 +10,10 @@ import pytest
 
 from support.runs.command_line import theodolite
 from theodolite._planted.certification.certify import certify
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.foreign import Foreign, dealt_out, foreign_named
 from theodolite._planted.certification.generators.predictions import PREDICTIONS
 from theodolite._planted.certification.generators.votes import ACCEPTING_VOTES
+from theodolite._planted.conditions import Condition
 from theodolite._scoring.evaluate import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence

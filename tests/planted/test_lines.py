@@ -15,12 +15,12 @@ from theodolite._planted.certification.characteristics import (
     characteristics,
 )
 from theodolite._planted.certification.checks import check
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.flips import flips
-from theodolite._planted.certification.generators.base import Planted
 from theodolite._planted.certification.grid import put_through
 from theodolite._planted.certification.lines import lines_over_cells, power
 from theodolite._planted.certification.subjects import CatalogueSubject, Outcome
+from theodolite._planted.conditions import Condition
+from theodolite._planted.generators import Planted
 from theodolite._scoring.evaluate import Resampling
 from theodolite.metrics.catalogue import catalogue
 

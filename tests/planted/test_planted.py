@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.generators.base import Generator, value_of
 from theodolite._planted.certification.generators.pairs import true_dependence
-from theodolite._planted.certification.generators.registry import (
+from theodolite._planted.certification.generators.values import LEAKING_VALUES, true_share
+from theodolite._planted.conditions import Condition
+from theodolite._planted.draws import layout_of
+from theodolite._planted.generators import Generator, value_of
+from theodolite._planted.registry import (
     GENERATORS,
     generator_for,
     generator_named,
 )
-from theodolite._planted.certification.generators.values import LEAKING_VALUES, true_share
-from theodolite._planted.certification.layout import layout_of
 from theodolite._stats.information import plug_in
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.generators.values import LEAKING_VALUES
+from theodolite._planted.conditions import Condition
 from theodolite._runs.auditing.front import audit
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite._verdicts.gates.judge import broken, read_thresholds

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.generators.base import Generator
 from theodolite._planted.certification.subjects import CertifiedSubject
+from theodolite._planted.conditions import Condition
+from theodolite._planted.generators import Generator
 
 Size = Literal["ci", "release"]
 SMALL = 60

@@ -7,11 +7,11 @@ from typing import Any
 from theodolite._planted.certification.cells import Size, cells_of, repetitions
 from theodolite._planted.certification.characteristics import Characteristics
 from theodolite._planted.certification.checks import check
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.flips import flips
 from theodolite._planted.certification.grid import put_through
 from theodolite._planted.certification.lines import Line, Power, lines_over_cells, power
 from theodolite._planted.certification.subjects import CatalogueSubject, CertifiedSubject
+from theodolite._planted.conditions import Condition
 from theodolite.evidence.workers import Workers
 from theodolite.metrics.catalogue import catalogue, find_metric
 

@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 
 from theodolite._planted.certification.characteristics import ANSWERS, most_often
-from theodolite._planted.certification.conditions import CODES, Condition
-from theodolite._planted.certification.generators.base import Planted
 from theodolite._planted.certification.grid import DRAWS_OF_A_PIECE, identity, own_seed
 from theodolite._planted.certification.lines import Line
 from theodolite._planted.certification.subjects import CertifiedSubject, usual_resampling
+from theodolite._planted.conditions import CODES, Condition
+from theodolite._planted.generators import Planted
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import of_kind
 from theodolite.evidence.kinds.concept import ConceptEvidence

@@ -12,11 +12,11 @@ from jaxtyping import Float
 from scipy.special import stdtrit
 
 from theodolite._planted.certification.characteristics import ANSWERS
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.generators.base import Generator, How, Planted
-from theodolite._planted.certification.generators.registry import GENERATORS, generator_named
-from theodolite._planted.certification.layout import layout_of
 from theodolite._planted.certification.subjects import Outcome
+from theodolite._planted.conditions import Condition
+from theodolite._planted.draws import layout_of
+from theodolite._planted.generators import Generator, How, Planted
+from theodolite._planted.registry import GENERATORS, generator_named
 from theodolite._scoring.evaluate import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence

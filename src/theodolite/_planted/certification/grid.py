@@ -14,13 +14,13 @@ from theodolite._planted.certification.characteristics import (
     Expected,
     characteristics,
 )
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.subjects import (
     NULL_DRAWS,
     RESAMPLES,
     CertifiedSubject,
     usual_resampling,
 )
+from theodolite._planted.conditions import Condition
 from theodolite.evidence.workers import Arrays, SerialWorkers, Work, Workers
 
 DRAWS_OF_A_PIECE = 20

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from theodolite._planted.certification.characteristics import Characteristics
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.subjects import CertifiedSubject
+from theodolite._planted.conditions import Condition
 
 EXACT = 1e-9
 LARGE = 1e9

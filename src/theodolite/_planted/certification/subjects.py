@@ -8,15 +8,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from theodolite._planted.certification.characteristics import ANSWERS
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.generators.base import (
+from theodolite._planted.conditions import Condition
+from theodolite._planted.generators import (
     Generator,
     How,
     Planted,
     quoted_options,
     value_of,
 )
-from theodolite._planted.certification.generators.registry import generator_for
+from theodolite._planted.registry import generator_for
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite._verdicts.repeats import find_repeats, with_doubt
 from theodolite._verdicts.rules import verdict

@@ -196,7 +196,7 @@ def _folder(name: str) -> str:
 
 
 def _print(certified: "Certified") -> None:
-    from theodolite._planted.certification.conditions import Condition
+    from theodolite._planted.conditions import Condition
     from theodolite.cli.tables import print_table
 
     usual = certified.subject.generator.usual

@@ -5,10 +5,10 @@ from functools import cache
 import numpy as np
 from scipy.special import digamma
 
-from theodolite._planted.certification.conditions import Condition, encoded
-from theodolite._planted.certification.generators.base import Generator
-from theodolite._planted.certification.generators.information import shifted
-from theodolite._planted.certification.layout import PlantedRows
+from theodolite._planted.conditions import Condition, encoded
+from theodolite._planted.draws import PlantedRows
+from theodolite._planted.generators import Generator
+from theodolite._planted.information import shifted
 from theodolite.evidence.kinds.concept import ConceptEvidence
 
 STEP = 0.05

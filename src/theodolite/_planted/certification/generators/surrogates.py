@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.generators.base import Generator
-from theodolite._planted.certification.layout import PlantedRows
+from theodolite._planted.conditions import Condition
+from theodolite._planted.draws import PlantedRows
+from theodolite._planted.generators import Generator
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 
 WEIGHTS = np.array([8.0, 4.0, 2.0, 1.0])

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.generators.base import Generator
-from theodolite._planted.certification.layout import PlantedRows
+from theodolite._planted.conditions import Condition
+from theodolite._planted.draws import PlantedRows
+from theodolite._planted.generators import Generator
 from theodolite.evidence.axes import Chances, Concepts, Latents, Predicates
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, starts_of

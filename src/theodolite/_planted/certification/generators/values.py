@@ -6,9 +6,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
-from theodolite._planted.certification.conditions import LEVELS, Condition, encoded
-from theodolite._planted.certification.generators.base import Generator
-from theodolite._planted.certification.generators.information import (
+from theodolite._planted.conditions import LEVELS, Condition, encoded
+from theodolite._planted.draws import PlantedRows
+from theodolite._planted.generators import Generator
+from theodolite._planted.information import (
     FARTHEST,
     FINEST,
     distance_for,
@@ -16,7 +17,6 @@ from theodolite._planted.certification.generators.information import (
     places,
     shifted,
 )
-from theodolite._planted.certification.layout import PlantedRows
 from theodolite.evidence.kinds.concept import ConceptEvidence
 
 SATURATED = 0.95

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from theodolite._planted.certification.conditions import CODES, Condition
-from theodolite._planted.certification.generators.base import Generator
-from theodolite._planted.certification.generators.information import shifted
-from theodolite._planted.certification.layout import PlantedRows
+from theodolite._planted.conditions import CODES, Condition
+from theodolite._planted.draws import PlantedRows
+from theodolite._planted.generators import Generator
+from theodolite._planted.information import shifted
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 

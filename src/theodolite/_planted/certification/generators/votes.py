@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.special import ndtr
 
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.generators.base import Generator
-from theodolite._planted.certification.layout import PlantedRows
+from theodolite._planted.conditions import Condition
+from theodolite._planted.draws import PlantedRows
+from theodolite._planted.generators import Generator
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import aggregated
 

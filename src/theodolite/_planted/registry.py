@@ -16,7 +16,7 @@ from theodolite._planted.certification.generators import (
     vectors,
     votes,
 )
-from theodolite._planted.certification.generators.base import Generator
+from theodolite._planted.generators import Generator
 from theodolite.errors import EvidenceError
 
 GENERATORS: tuple[Generator, ...] = (

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import ndtr
 
-from theodolite._planted.certification.conditions import Condition
+from theodolite._planted.conditions import Condition
 from theodolite.evidence.axes import Samples
 
 PARETO = 1.2

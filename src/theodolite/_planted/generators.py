@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.layout import PlantedRows, layout_of
+from theodolite._planted.conditions import Condition
+from theodolite._planted.draws import PlantedRows, layout_of
 from theodolite.evidence.base import Evidence
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue, find_metric
