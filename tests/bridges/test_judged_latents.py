@@ -22,7 +22,7 @@ from theodolite.bridges.neuronpedia import (
 from theodolite.bridges.saebench import autointerp_judgements, read_saebench, write_saebench
 from theodolite.errors import EvidenceError
 from theodolite.language.texts.explanations import LatentExplanation
-from theodolite.metrics.language.judge_detection import JudgeDetection
+from theodolite.metrics.language.judges import JudgeDetection
 
 NAME = "layers.5_latent7.txt"
 

@@ -166,9 +166,8 @@ if TYPE_CHECKING:
         concepts_text,
     )
     from theodolite.metrics.accepted.intraclass_correlation import IntraclassCorrelation
-    from theodolite.metrics.accepted.krippendorff_alpha import KrippendorffAlpha
-    from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
-    from theodolite.metrics.accepted.rater_agreement import RaterAgreement
+    from theodolite.metrics.accepted.krippendorff import KrippendorffAlpha
+    from theodolite.metrics.accepted.raters import PairwiseAgreement, RaterAgreement
     from theodolite.metrics.base import CATALOGUE, Metric
     from theodolite.pipelines.study.twins import TwinSettings
     from theodolite.results import Interval, Source
@@ -197,9 +196,8 @@ else:
             "_storage.tables": "read_columns read_parquet write_parquet",
             "_storage.text": "json_from read_json read_text read_yaml write_json write_yaml",
             "metrics.accepted.intraclass_correlation": "IntraclassCorrelation",
-            "metrics.accepted.krippendorff_alpha": "KrippendorffAlpha",
-            "metrics.accepted.pairwise_agreement": "PairwiseAgreement",
-            "metrics.accepted.rater_agreement": "RaterAgreement",
+            "metrics.accepted.krippendorff": "KrippendorffAlpha",
+            "metrics.accepted.raters": "PairwiseAgreement RaterAgreement",
             "metrics.base": "CATALOGUE Metric",
             "pipelines.study.twins": "TwinSettings",
             "results": "Interval Source",
