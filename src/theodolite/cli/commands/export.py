@@ -143,7 +143,7 @@ def _export_registries(
     run: Path, every_eval_ever: Path | None, dataset_id: str | None, source_url: str | None
 ) -> None:
     if every_eval_ever is not None:
-        from theodolite.bridges.every_eval_ever import write_every_eval_ever
+        from theodolite.report.exports.every_eval_ever import write_every_eval_ever
 
         typer.echo(f"every eval ever: {write_every_eval_ever(every_eval_ever, run)}")
     if dataset_id is not None:
