@@ -147,7 +147,7 @@ def _export_registries(
 
         typer.echo(f"every eval ever: {write_every_eval_ever(every_eval_ever, run)}")
     if dataset_id is not None:
-        from theodolite.bridges.hugging_face_card import write_eval_results
+        from theodolite.bridges.hugging_face import write_eval_results
 
         path = write_eval_results(Path(), run, dataset_id, source_url=source_url)
         typer.echo(f"evaluation results: {path}")
