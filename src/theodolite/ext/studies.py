@@ -111,7 +111,6 @@ if TYPE_CHECKING:
         write_json,
         write_yaml,
     )
-    from theodolite.bridges.study_material import material_of_run, seed_of_run
     from theodolite.datasets.study_material.checks import PRACTICE, frame_of, planned_checks
     from theodolite.datasets.study_material.explained_pictures import (
         Answer,
@@ -169,13 +168,13 @@ if TYPE_CHECKING:
     from theodolite.metrics.accepted.krippendorff import KrippendorffAlpha
     from theodolite.metrics.accepted.raters import PairwiseAgreement, RaterAgreement
     from theodolite.metrics.base import CATALOGUE, Metric
+    from theodolite.pipelines.study.run_material import material_of_run, seed_of_run
     from theodolite.pipelines.study.twins import TwinSettings
     from theodolite.results import Interval, Source
 else:
     HOMES = lazy_names(
         "theodolite",
         {
-            "bridges.study_material": "material_of_run seed_of_run",
             "datasets.votes.label_studio": (
                 "label_studio_annotations label_studio_data label_studio_number "
                 "label_studio_results label_studio_tasks"
@@ -199,6 +198,7 @@ else:
             "metrics.accepted.krippendorff": "KrippendorffAlpha",
             "metrics.accepted.raters": "PairwiseAgreement RaterAgreement",
             "metrics.base": "CATALOGUE Metric",
+            "pipelines.study.run_material": "material_of_run seed_of_run",
             "pipelines.study.twins": "TwinSettings",
             "results": "Interval Source",
             "_stats.intervals": (

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import theodolite
-from theodolite.bridges.sparse_autoencoders import (
+from theodolite.bridges.sae_lens import (
     feature_maps,
     from_overcomplete,
     read_sae_lens,

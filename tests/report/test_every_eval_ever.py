@@ -12,7 +12,7 @@ import pytest
 from support.runs.command_line import theodolite
 from support.runs.gated import small_run
 from theodolite._runs.finished import read_finished
-from theodolite.bridges import every_eval_ever as bridge
+from theodolite.report.exports import every_eval_ever as export
 
 COMMIT = "805ef1eb4859207dddf3ea0933644dfc8586b11d"
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "every_eval_ever"
@@ -61,8 +61,8 @@ def test_undefined_and_unbounded_scores(run: Path, monkeypatch: pytest.MonkeyPat
         replace(first, bounds=(-math.inf, math.inf), options={"top": (1, 2)}, intervals=()),
         *others,
     )
-    monkeypatch.setattr(bridge, "read_finished", lambda _: replace(finished, scores=changed))
-    record = json.loads(json.dumps(bridge.every_eval_ever(run), allow_nan=False))
+    monkeypatch.setattr(export, "read_finished", lambda _: replace(finished, scores=changed))
+    record = json.loads(json.dumps(export.every_eval_ever(run), allow_nan=False))
     valid(record)
     assert record["source_metadata"]["additional_details"]["scores_undefined"] == "1"
     assert len(record["evaluation_results"]) == len(changed) - 1
@@ -72,7 +72,7 @@ def test_undefined_and_unbounded_scores(run: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_schema_refuses_what_is_wrong(run: Path) -> None:
-    record = bridge.every_eval_ever(run)
+    record = export.every_eval_ever(run)
     del record["model_info"]["additional_details"]["deployment_type"]
     with pytest.raises(jsonschema.ValidationError):
         valid(record)
