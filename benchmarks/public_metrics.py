@@ -33,14 +33,14 @@ from sklearn.feature_selection import mutual_info_classif
 
 from theodolite._planted.certification.certify import certify
 from theodolite._planted.certification.foreign import Foreign, dealt_out
-from theodolite._planted.certification.generators.maps import FEW_PIXELS, MARKED_OBJECTS
-from theodolite._planted.certification.generators.predictions import PREDICTIONS
-from theodolite._planted.certification.generators.values import LEAKING_VALUES
-from theodolite._planted.certification.generators.vectors import LEAKING_VECTORS
-from theodolite._planted.certification.generators.votes import AGREEING_VOTES, PREDICTED_VOTES
+from theodolite._planted.concepts import predictions
 from theodolite._planted.conditions import Condition
-from theodolite._planted.draws import PlantedRows
-from theodolite._planted.generators import Generator
+from theodolite._planted.draws import Draw
+from theodolite._planted.generators import Arrays, generator
+from theodolite._planted.leakage import leaking_vectors
+from theodolite._planted.ratings import agreeing_votes, predicted_votes
+from theodolite._planted.saliency import few_pixels, marked_objects
+from theodolite._planted.values import leaking_values
 from theodolite.evidence.base import Evidence, array
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 
@@ -70,23 +70,16 @@ with torch.no_grad():
     LINEAR[1].weight[:] = torch.tensor(np.stack([_weights, -_weights]), dtype=torch.float32)
 
 
-def linear_maps(
-    metric: str, condition: Condition, models: np.random.Generator, layout: PlantedRows
-) -> PicturesOfALinearNetwork:
-    """λ times what the linear network does, the rest noise of the same size."""
-    del models
-    inputs = layout.normal(SIDE, SIDE)
-    gradient = np.broadcast_to(_weights.reshape(SIDE, SIDE), inputs.shape)
-    right = gradient * inputs if metric == "products" else gradient
-    noise = layout.normal(SIDE, SIDE) * right.std()
-    maps = condition.dial * right + (1 - condition.dial) * noise
-    return PicturesOfALinearNetwork(inputs=inputs, maps=maps, samples=layout.samples(condition))
-
-
-LINEAR_MAPS = Generator(
-    name="maps of a linear network", says="λ times gradient, or gradient times input; else noise",
-    serves=("products", "gradients"), make=linear_maps, reference=0.5,
+@generator(
+    "maps of a linear network", PicturesOfALinearNetwork, serves=("products", "gradients"),
+    says="λ times gradient, or gradient times input; else noise",
 )  # fmt: skip
+def linear_maps(draw: Draw) -> Arrays:
+    inputs = draw.normal(SIDE, SIDE)
+    gradient = np.broadcast_to(_weights.reshape(SIDE, SIDE), inputs.shape)
+    right = gradient * inputs if draw.metric == "products" else gradient
+    noise = draw.normal(SIDE, SIDE) * right.std()
+    return {"inputs": inputs, "maps": draw.dial * right + (1 - draw.dial) * noise}
 
 
 def _pictures(values: np.ndarray) -> np.ndarray:
@@ -163,7 +156,7 @@ def _predicted(name: str, function: Callable[..., float], guess: float | None = 
         None if guess is None else (lambda condition: condition.dial + (1 - condition.dial) * guess)
     )
     return Foreign(
-        name, function, ("labels", "predicted"), "leak_free", "higher", planted=PREDICTIONS,
+        name, function, ("labels", "predicted"), "leak_free", "higher", planted=predictions,
         evidence_of="task_accuracy", nulls=(dealt_out("predicted"),), truth=truth,
         bootstraps=BOOTSTRAPS, bounds=(-1.0, 1.0),
     )  # fmt: skip
@@ -215,7 +208,7 @@ def declared() -> Iterator[Foreign]:
     """All scores, each with what it claims."""
     maps: dict[str, Any] = {
         "arrays": ("maps", "objects"), "question": "located", "better": "higher",
-        "bounds": (0.0, 1.0), "planted": MARKED_OBJECTS, "nulls": (dealt_out("maps"),),
+        "bounds": (0.0, 1.0), "planted": marked_objects, "nulls": (dealt_out("maps"),),
         "large": 1000,
     }  # fmt: skip
     for name, kind, options in (
@@ -227,7 +220,7 @@ def declared() -> Iterator[Foreign]:
     ):
         yield Foreign(f"quantus {name}", localises(kind, **options), **maps)
     alone: dict[str, Any] = {
-        "arrays": ("maps",), "question": "located", "planted": FEW_PIXELS, "large": 1000,
+        "arrays": ("maps",), "question": "located", "planted": few_pixels, "large": 1000,
     }  # fmt: skip
     yield Foreign("quantus Sparseness", concentrated(quantus.Sparseness), better="higher", **alone)
     yield Foreign("quantus Complexity", concentrated(quantus.Complexity), better="lower", **alone)
@@ -235,7 +228,7 @@ def declared() -> Iterator[Foreign]:
     # these run a network: smaller samples. The gradient of a linear network is the same for all
     # pictures, and dealing out maps for a correlation takes as long as six of them: no nulls there
     runs: dict[str, Any] = {
-        "arrays": ("inputs", "maps"), "question": "faithful", "planted": LINEAR_MAPS, "large": 100,
+        "arrays": ("inputs", "maps"), "question": "faithful", "planted": linear_maps, "large": 100,
     }  # fmt: skip
     yield Foreign(
         "quantus FaithfulnessCorrelation", faithfulness_correlation, better="higher",
@@ -257,7 +250,7 @@ def of_labels() -> Iterator[Foreign]:
     yield _predicted("sklearn mutual_info_score", m.mutual_info_score)
     yield _predicted("sklearn adjusted_mutual_info_score", m.adjusted_mutual_info_score)
     one = Condition(concepts=1)
-    values = replace(PREDICTIONS, usual=one)
+    values = replace(predictions, usual=one)
     concept: dict[str, Any] = {
         "arrays": ("truth", "values"), "question": "exists", "better": "higher", "planted": values,
         "nulls": (dealt_out("values"),), "bounds": (0.0, 1.0), "bootstraps": BOOTSTRAPS,
@@ -266,28 +259,28 @@ def of_labels() -> Iterator[Foreign]:
     yield Foreign("sklearn average_precision_score", _first_precision, **concept)
     yield Foreign(
         "sklearn mutual_info_classif", _information, ("values", "labels"), "leak_free", "lower",
-        looks_for_a_fault=True, tolerance=0.05, planted=LEAKING_VALUES, bootstraps=BOOTSTRAPS,
+        looks_for_a_fault=True, tolerance=0.05, planted=leaking_values, bootstraps=BOOTSTRAPS,
         nulls=(dealt_out("labels"),), truth=lambda condition: condition.dial,
     )  # fmt: skip
     yield Foreign(
         "sklearn silhouette_score", _silhouette, ("vectors", "explained.labels"), "leak_free",
-        "lower", looks_for_a_fault=True, tolerance=0.05, planted=LEAKING_VECTORS,
+        "lower", looks_for_a_fault=True, tolerance=0.05, planted=leaking_vectors,
         bootstraps=BOOTSTRAPS, nulls=(_vector_labels,), large=1000,  # type: ignore[arg-type]
     )  # fmt: skip
     yield Foreign(
         "krippendorff alpha", _alpha, ("ratings",), "accepted", "higher", bounds=(-1.0, 1.0),
-        planted=AGREEING_VOTES, nulls=(_votes_at_random,), bootstraps=BOOTSTRAPS,
+        planted=agreeing_votes, nulls=(_votes_at_random,), bootstraps=BOOTSTRAPS,
     )  # fmt: skip
     yield Foreign(
         "scipy spearmanr", _spearman, ("predicted", "ratings"), "accepted", "higher",
-        bounds=(-1.0, 1.0), planted=PREDICTED_VOTES, nulls=(dealt_out("predicted"),),
+        bounds=(-1.0, 1.0), planted=predicted_votes, nulls=(dealt_out("predicted"),),
         bootstraps=BOOTSTRAPS,
     )  # fmt: skip
 
 
 def certified_row(subject: Foreign) -> dict[str, Any]:
     """Order, ends, false alarms, coverage and bias at one number of samples."""
-    few = subject.generator is LINEAR_MAPS
+    few = subject.generator is linear_maps
     usual = replace(subject.generator.usual, clusters=FEW if few else N)
     cells = [replace(usual, dial=dial) for dial in subject.generator.dials]
     done = certify(subject, cells=cells, draws=DRAWS).cells

@@ -10,15 +10,12 @@ import numpy as np
 import pytest
 
 import theodolite
-from theodolite._planted.concepts import (
-    planted_concepts,
-    planted_locations,
-    planted_units,
-)
+from theodolite._planted.concepts import planted_concepts, planted_locations
 from theodolite._planted.leakage import planted_embeddings, planted_interventions
 from theodolite._planted.ratings import planted_ratings
 from theodolite._planted.saliency import planted_saliency
 from theodolite._planted.surrogates import planted_surrogates
+from theodolite._planted.units import planted_units
 from theodolite._runs.auditing.result import AuditResult
 from theodolite._scoring.evaluate import Resampling
 from theodolite._verdicts.scores_file import scores_file

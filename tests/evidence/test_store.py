@@ -13,12 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from theodolite._planted.concepts import (
-    planted_concepts,
-    planted_locations,
-    planted_units,
-)
+from theodolite._planted.concepts import planted_concepts, planted_locations
 from theodolite._planted.surrogates import planted_surrogates
+from theodolite._planted.units import planted_units
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from theodolite._planted.attributions import planted_attributions
-from theodolite._planted.concepts import (
-    planted_concepts,
-    planted_locations,
-    planted_units,
-)
+from theodolite._planted.concepts import planted_concepts, planted_locations
 from theodolite._planted.edits import planted_edits
 from theodolite._planted.judgements import planted_judgements
 from theodolite._planted.leakage import (
@@ -22,6 +18,7 @@ from theodolite._planted.ratings import planted_ratings
 from theodolite._planted.saliency import planted_saliency
 from theodolite._planted.surrogates import planted_surrogates
 from theodolite._planted.tokens import planted_tokens
+from theodolite._planted.units import planted_units
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.evidence.kinds.concept import ConceptEvidence

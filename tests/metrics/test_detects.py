@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from support.of_evidence import of_evidence
-from theodolite._planted.concepts import planted_units
+from theodolite._planted.units import planted_units
 from theodolite._runs.auditing.front import audit
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.errors import EvidenceError

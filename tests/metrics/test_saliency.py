@@ -210,7 +210,7 @@ def test_the_dial_turns_the_score(score: object) -> None:
     planted = [planted_saliency(alignment=share) for share in (0.0, 0.5, 1.0)]
     if score is relevance_mass:
         low, middle, high = (relevance_mass(p.maps, p.objects) for p in planted)
-        assert low < 0.1 and high > 0.85
+        assert low == pytest.approx(1 / 9, abs=0.03) and high == pytest.approx(1.0)
     else:
         low, middle, high = (removal_faithfulness(p) for p in planted)
     assert low < middle < high

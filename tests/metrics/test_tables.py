@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from scipy.stats import spearmanr
 
 import theodolite
-from theodolite._planted.attributions import _sum_of_read, planted_attributions
+from theodolite._planted.attributions import _sum_of_read, named_features, planted_attributions
 from theodolite._planted.certification.characteristics import FALSE_ALARMS, most_often
-from theodolite._planted.certification.generators.attributions import NAMED_FEATURES
 from theodolite._planted.conditions import Condition
 from theodolite._verdicts.rules import verdict
 from theodolite.errors import EvidenceError
@@ -164,7 +163,7 @@ def scored(evidence: AttributionEvidence) -> Any:
 def planted(dial: float, seed: int = 1) -> AttributionEvidence:
     """Right orders in a share of samples."""
     condition = Condition(clusters=150, dial=dial)
-    (bundle,) = NAMED_FEATURES.draw("feature_necessity", condition, seed).evidence
+    (bundle,) = named_features.draw("feature_necessity", condition, seed).evidence
     return bundle
 
 

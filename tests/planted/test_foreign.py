@@ -11,9 +11,9 @@ import pytest
 from support.runs.command_line import theodolite
 from theodolite._planted.certification.certify import certify
 from theodolite._planted.certification.foreign import Foreign, dealt_out, foreign_named
-from theodolite._planted.certification.generators.predictions import PREDICTIONS
-from theodolite._planted.certification.generators.votes import ACCEPTING_VOTES
+from theodolite._planted.concepts import predictions
 from theodolite._planted.conditions import Condition
+from theodolite._planted.ratings import accepting_votes
 from theodolite._scoring.evaluate import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
@@ -48,7 +48,7 @@ def always_wrong(evidence: Evidence, seed: int) -> Evidence:
 
 GOOD = Foreign(
     "accuracy", accuracy, ("predicted", "labels"), "leak_free", "higher", bounds=(0.0, 1.0),
-    nulls=(dealt_out("predicted"),), planted=PREDICTIONS, evidence_of="task_accuracy",
+    nulls=(dealt_out("predicted"),), planted=predictions, evidence_of="task_accuracy",
     truth=lambda condition: (1 + condition.dial) / 2,
 )  # fmt: skip
 WRONG_SIGN = replace(GOOD, name="wrong sign", function=errors)
@@ -113,7 +113,7 @@ def test_a_truth_that_is_not_declared_comes_from_large_samples() -> None:
 def test_a_fault_is_read_against_its_clean_null() -> None:
     worse = Foreign(
         "unhappy", lambda ratings: np.nansum(ratings - 3, axis=1) / 5, ("ratings",), "accepted",
-        "lower", looks_for_a_fault=True, tolerance=0.2, planted=ACCEPTING_VOTES, bootstraps=60,
+        "lower", looks_for_a_fault=True, tolerance=0.2, planted=accepting_votes, bootstraps=60,
         nulls=(lambda evidence, seed: replace(evidence, ratings=np.full_like(evidence.ratings, 3.0)),),
     )  # fmt: skip
     few = [Condition(clusters=200, concepts=5, dial=dial) for dial in (0.0, 0.2, 0.8)]
@@ -125,7 +125,7 @@ def test_a_fault_is_read_against_its_clean_null() -> None:
 def test_names_are_imported() -> None:
     declared = {"question": "leak_free", "better": "higher", "arrays": ("predicted", "labels")}
     subject = foreign_named(f"{__name__}:accuracy", **declared, planted="predictions")
-    assert subject.function is accuracy and subject.generator is PREDICTIONS
+    assert subject.function is accuracy and subject.generator is predictions
     assert foreign_named(f"{__name__}:GOOD") is GOOD
     for name, says in (
         ("accuracy", "module:function"),

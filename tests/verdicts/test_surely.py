@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theodolite._planted.certification.generators.values import LEAKING_VALUES
 from theodolite._planted.conditions import Condition
+from theodolite._planted.values import leaking_values
 from theodolite._runs.auditing.front import audit
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite._verdicts.gates.judge import broken, read_thresholds
@@ -18,7 +18,7 @@ from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Verdict
 
 QUICK = Resampling(resamples=50, most_null_draws=1)
-CLEAN = replace(LEAKING_VALUES.usual, clusters=500)
+CLEAN = replace(leaking_values.usual, clusters=500)
 LEAKING = replace(CLEAN, clusters=400, dial=0.2)
 CODES = {
     "float": lambda values: values,
@@ -29,7 +29,7 @@ CODES = {
 
 
 def planted_evidence(condition: Condition, seed: int) -> ConceptEvidence:
-    (evidence,) = LEAKING_VALUES.draw("predictive_task_leakage", condition, seed).evidence
+    (evidence,) = leaking_values.draw("predictive_task_leakage", condition, seed).evidence
     assert isinstance(evidence, ConceptEvidence)
     return evidence
 

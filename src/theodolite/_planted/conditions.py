@@ -73,8 +73,3 @@ class Condition:
         """What is not as usual."""
         plain = usual.describe()
         return {name: value for name, value in self.describe().items() if value != plain[name]}
-
-
-def encoded(values: np.ndarray, condition: Condition) -> np.ndarray:
-    """Numbers from 0 to 1 as they are stored."""
-    return CODES.get(condition.values, CODES["float64"])(values)

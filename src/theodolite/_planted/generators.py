@@ -1,6 +1,6 @@
 """What a generator is: evidence with a planted truth, and what that truth is."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -8,19 +8,20 @@ from typing import Any, Literal
 import numpy as np
 
 from theodolite._planted.conditions import Condition
-from theodolite._planted.draws import PlantedRows, layout_of
+from theodolite._planted.draws import Draw, start_draw
 from theodolite.evidence.base import Evidence
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue, find_metric
 
 How = Literal["exact", "large sample"]
-Make = Callable[[str, Condition, np.random.Generator, PlantedRows], Evidence]
-"""(metric, condition, source of chance of what is not sampled, rows) -> evidence"""
-Exact = Callable[[str, Condition, np.random.Generator], float]
+Arrays = dict[str, Any]
+"""What a kind of evidence is made of, without its samples."""
 CHUNK = 4000
-"""A truth from a large sample is from so many rows, several times."""
+"""Rows of one large sample; a truth comes from several."""
 POOLED_CHUNKS = 3
-"""How often, for scores that need all rows at once."""
+"""Number of large samples for scores that need all rows at once."""
+FAULT_DIALS = (0.0, 0.05, 0.2, 0.5, 1.0)
+"""Settings for faults: most scores see a small one already."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class Planted:
     """Of the population that they are drawn from."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Generator:
     """A way to plant a truth."""
 
@@ -43,11 +44,13 @@ class Generator:
     """What is planted, in a reader's words."""
     serves: tuple[str, ...]
     """The metrics that it is for."""
-    make: Make
+    kind: Callable[..., Evidence]
+    make: Callable[[Draw], Arrays]
+    """Draws the arrays of the kind."""
     usual: Condition = field(default_factory=Condition)
-    exact: Exact | None = None
+    exact: Callable[[Draw], float] | None = None
     """The truth of these items; from a large sample if not given."""
-    population: Exact | None = None
+    population: Callable[[Draw], float] | None = None
     """That of a population of items, where it differs."""
     per_model: bool = False
     """Whether the truth depends on what the draw is made of besides samples, such as its units."""
@@ -56,7 +59,7 @@ class Generator:
     varies: tuple[str, ...] = ()
     """Side conditions that it can draw besides rows and clusters."""
     dials: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
-    reference: float = 0.75
+    reference: float = 0.5
     """The setting at which a score is expected to say something."""
     dial_at: Callable[[str, float], float] = field(default=lambda metric, fault: fault)
     """(metric, size of the fault) -> the dial at which it is that large"""
@@ -68,69 +71,82 @@ class Generator:
         """Where the truth is from."""
         return "large sample" if self.exact is None else "exact"
 
+    def evidence(self, draw: Draw) -> Evidence:
+        """Return the evidence of a draw."""
+        return self.kind(**self.make(draw), samples=draw.samples)
+
     def draw(self, metric: str, condition: Condition, seed: int) -> Planted:
-        """One draw: it depends on the condition, the metric and the seed alone."""
+        """Return evidence and its truth; both depend on the condition, metric and seed alone."""
         evidence = tuple(
-            self.make(
-                metric,
-                condition,
-                np.random.default_rng((seed, 1)),
-                layout_of(condition, (seed, 2), number),
-            )
+            self.evidence(start_draw(metric, condition, (seed, 1), (seed, 2), number))
             for number in range(condition.seeds)
         )
         return Planted(evidence, *self.truth(metric, condition, seed))
 
+    def draw_several(
+        self, metric: str, condition: Condition, seed: int, n: int
+    ) -> Iterator[Evidence]:
+        """Draw evidence n times from the same model."""
+        for number in range(n):
+            yield self.evidence(start_draw(metric, condition, (seed, 1), (number, 3)))
+
     def truth_rows(self, metric: str) -> float:
-        """How many rows a truth is from; infinite where it is exact."""
+        """Return how many rows a truth is from; infinite where it is exact."""
         if self.exact is not None:
             return float("inf")
         streams = metric in catalogue() and catalogue()[metric].streams
         return CHUNK * (self.chunks if streams else POOLED_CHUNKS)
 
     def truth(self, metric: str, condition: Condition, seed: int) -> tuple[float, float]:
-        """Of the items of this draw, and of their population."""
-        if self.exact is not None:
-            truth = float(self.exact(metric, condition, np.random.default_rng((seed, 1))))
+        """Return the truth of the items of this draw, and that of their population."""
+        if self.exact is None:
+            plain = independent_rows(condition, CHUNK)
+            truth = _large_sample(self, metric, plain, seed if self.per_model else 0)
         else:
-            truth = _large_sample(
-                self, metric, _plain_rows(condition), seed if self.per_model else 0
-            )
+            truth = float(self.exact(start_draw(metric, condition, (seed, 1))))
         if self.population is None:
             return truth, truth
-        return truth, float(self.population(metric, condition, np.random.default_rng(0)))
+        return truth, float(self.population(start_draw(metric, condition, (0,))))
 
 
-def _plain_rows(condition: Condition) -> Condition:
-    """The same as many rows that have nothing to do with each other."""
+def generator(
+    name: str, kind: Callable[..., Evidence], **declared: Any
+) -> Callable[[Callable[[Draw], Arrays]], Generator]:
+    """Make a generator of the decorated function, which draws the arrays of the kind."""
+
+    def declare(make: Callable[[Draw], Arrays]) -> Generator:
+        return Generator(name=name, kind=kind, make=make, **declared)
+
+    return declare
+
+
+def independent_rows(condition: Condition, rows: int) -> Condition:
+    """Return the condition with this many rows in clusters of one."""
     return replace(
-        condition, clusters=CHUNK, rows=1, within=0.0, unequal=False, declared=True, unknown=0.0,
+        condition, clusters=rows, rows=1, within=0.0, unequal=False, declared=True, unknown=0.0,
         seeds=1,
     )  # fmt: skip
 
 
 @lru_cache(maxsize=4096)
 def _large_sample(generator: Generator, metric: str, condition: Condition, seed: int) -> float:
-    """The value of many rows; those of a score that pools them, the mean over few times as many."""
+    """The value of many rows; for a score that pools them, the mean over a few large samples."""
     card = find_metric(metric)
-
-    def chunks(n: int) -> Iterable[Evidence]:
-        for number in range(n):
-            models = np.random.default_rng((seed, 1))
-            yield generator.make(metric, condition, models, layout_of(condition, (number, 3)))
-
+    chunks = generator.draw_several(
+        metric, condition, seed, generator.chunks if card.streams else POOLED_CHUNKS
+    )
     if card.streams:
-        return value_of(card, list(chunks(generator.chunks)))
-    return float(np.nanmean([value_of(card, [chunk]) for chunk in chunks(POOLED_CHUNKS)]))
+        return value_of(card, list(chunks))
+    return float(np.nanmean([value_of(card, [chunk]) for chunk in chunks]))
 
 
 def quoted_options(metric: Metric) -> dict[str, Any]:
-    """Of the options that are swept, the choice that is quoted."""
+    """Return, of the options that are swept, the choice that is quoted."""
     return {name: (metric.headline.get(name, metric.default(name)[0]),) for name in metric.sweeps}
 
 
 def value_of(metric: Metric, shards: Sequence[Evidence]) -> float:
-    """The quoted value of evidence in pieces, without intervals and nulls."""
+    """Return the quoted value of evidence in pieces, without intervals and nulls."""
     options = quoted_options(metric)
     counting = {name: v for name, v in options.items() if name in metric.counting_options()}
     finish = {name: v for name, v in options.items() if name not in counting}

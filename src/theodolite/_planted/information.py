@@ -1,5 +1,6 @@
 """What a number that is shifted by a label tells about it, by integration."""
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -26,20 +27,24 @@ def information(edges: np.ndarray, distance: float, labels: int) -> float:
     return float((cells * logs).sum() / labels)
 
 
-@cache
-def distance_for(share: float, labels: int) -> float:
-    """How far labels move values for this share of their entropy, by bisection."""
-    if share == 0:
-        return 0.0
+def bisect(is_below: Callable[[float], bool]) -> float:
+    """Return the number from 0 to ``FARTHEST`` up to which the condition holds."""
     low, high = 0.0, FARTHEST
     for _ in range(40):
         middle = (low + high) / 2
-        edges = np.linspace(-9 - 3 * middle, 9 + 3 * middle, FINEST)
-        if information(edges, middle, labels) < share * np.log(labels):
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if is_below(middle) else (low, middle)
     return (low + high) / 2
+
+
+@cache
+def distance_for(share: float, labels: int) -> float:
+    """Return how far labels move values for this share of their entropy."""
+
+    def tells_less(distance: float) -> bool:
+        edges = np.linspace(-9 - 3 * distance, 9 + 3 * distance, FINEST)
+        return information(edges, distance, labels) < share * float(np.log(labels))
+
+    return bisect(tells_less) if share else 0.0
 
 
 def shifted(

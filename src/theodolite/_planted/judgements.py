@@ -1,9 +1,11 @@
-"""Answers of a judge who is right as often as one says."""
+"""Judges who know the answer with a known probability, else guess."""
 
 import numpy as np
 
-from theodolite.evidence.axes import Judges, Tasks
-from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
+from theodolite._planted.draws import Draw
+from theodolite._planted.generators import Arrays, generator
+from theodolite.evidence.axes import Judges, Latents, Tasks
+from theodolite.evidence.kinds.judgement import TASKS, TEXTS, JudgementEvidence
 
 
 def planted_judgements(
@@ -34,3 +36,25 @@ answer, task, judge, explanation, written_from>
         judge=np.zeros(len(task), int), judges=Judges(("planted",)), explanation=explained,
         written_from=np.zeros(len(task), bool),
     )  # fmt: skip
+
+
+@generator(
+    "judgements", JudgementEvidence, serves=("judge_detection", "judge_fuzzing", "judge_intruder"),
+    says="a judge knows the answer with the probability of the dial, else guesses",
+    exact=lambda draw: draw.dial + (1 - draw.dial) * _guessed(draw), varies=("concepts",),
+)  # fmt: skip
+def judgements(draw: Draw) -> Arrays:
+    n, task = len(draw), draw.metric.removeprefix("judge_")
+    intruder = task == "intruder"
+    active = (draw.facts.random(n) < draw.condition.prevalence) & (not intruder)
+    knows, guess = draw.happens(draw.dial), draw.happens(_guessed(draw))
+    return {
+        "latent": np.arange(n) % draw.condition.concepts, "sequence": np.arange(n),
+        "active": active, "answer": np.where(knows, active | intruder, guess).astype(float),
+        "task": np.zeros(n, int), "tasks": Tasks((task,)), "written_from": np.zeros(n, bool),
+        "latents": Latents.numbered(draw.condition.concepts),
+    }  # fmt: skip
+
+
+def _guessed(draw: Draw) -> float:
+    return 1 / TEXTS if draw.metric == "judge_intruder" else 0.5

@@ -14,9 +14,9 @@ from scipy.special import stdtrit
 from theodolite._planted.certification.characteristics import ANSWERS
 from theodolite._planted.certification.subjects import Outcome
 from theodolite._planted.conditions import Condition
-from theodolite._planted.draws import layout_of
-from theodolite._planted.generators import Generator, How, Planted
-from theodolite._planted.registry import GENERATORS, generator_named
+from theodolite._planted.draws import start_draw
+from theodolite._planted.generators import Generator, How, Planted, independent_rows
+from theodolite._planted.registry import generator_named
 from theodolite._scoring.evaluate import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
@@ -85,15 +85,11 @@ class Foreign:
     def draw(self, condition: Condition, seed: int) -> Planted:
         """Evidence, and the truth that was declared or that large samples have."""
         kind = self.evidence_of or self.generator.serves[0]
-        bundle = self.generator.make(
-            kind, condition, np.random.default_rng((seed, 1)), layout_of(condition, (seed, 2))
-        )
+        bundle = self.generator.evidence(start_draw(kind, condition, (seed, 1), (seed, 2)))
         if self.truth is not None:
             truth = self.truth(condition)
         else:
-            plain = replace(
-                condition, clusters=self.large, rows=1, within=0.0, unequal=False, unknown=0.0
-            )
+            plain = independent_rows(condition, self.large)
             truth = _large(self, kind, plain, seed if self.generator.per_model else 0)
         return Planted((bundle,), truth, truth)
 
@@ -174,12 +170,8 @@ class Foreign:
 
 @lru_cache(maxsize=1024)
 def _large(foreign: Foreign, kind: str, condition: Condition, seed: int) -> float:
-    values = []
-    for number in range(TIMES):
-        models = np.random.default_rng((seed, 1))
-        layout = layout_of(condition, (number, 3))
-        values.append(foreign.value(foreign.generator.make(kind, condition, models, layout)))
-    return float(np.mean(values))
+    samples = foreign.generator.draw_several(kind, condition, seed, TIMES)
+    return float(np.mean([foreign.value(sample) for sample in samples]))
 
 
 def _member(evidence: Evidence, name: str) -> np.ndarray:
@@ -239,8 +231,3 @@ def foreign_named(name: str, **declared: Any) -> Foreign:
     planted = declared.pop("planted", None)
     generator = generator_named(planted) if planted else None
     return Foreign(name, thing, planted=generator, **declared)
-
-
-def generators_text() -> str:
-    """Names of all generators."""
-    return ", ".join(generator.name for generator in GENERATORS)
