@@ -26,25 +26,34 @@ FAR = 20.0
 VOCABULARY = 12
 
 
-def planted_tokens(n: int = 400, concepts: int = 3, seed: int = 0) -> TokenEvidence:
-    """Sequences of 4 tokens or more, some of which are about a topic; a latent for each topic fires
-    at all of its words, others anywhere.
+def planted_tokens(
+    n: int = 400, concepts: int = 3, *, alignment: float = 1.0, seed: int = 0
+) -> TokenEvidence:
+    """Sequences of which some are about topics; a latent for each topic fires at all its words.
+
+    Other latents fire anywhere. ``alignment`` is the share of tokens at which the latents of
+    topics do not fire anywhere too, and how much of the other claims is no noise. A sequence
+    about no topic may be empty; the first is about the first topic.
 
     >>> planted_tokens(2).tokens
-    <Ragged: 2 rows of 16 int64>
+    <Ragged: 2 rows of 12 int64>
     """
     random = np.random.default_rng(seed)
     lengths = random.integers(concepts + 1, concepts + 7, n)
     truth = random.random((n, concepts)) < 0.4
+    truth[0, 0] = True
+    lengths[~truth.any(axis=1)] -= concepts + 1
     topics, ids = _words(random, truth, np.repeat(np.arange(n), lengths), concepts)
-    tokens = Ragged(ids, starts_of(lengths))
+    tokens, noise = Ragged(ids, starts_of(lengths)), 1 - alignment
     return TokenEvidence(
-        tokens=tokens, truth=truth, **_topic_codes(random, tokens, topics, concepts),
-        **_losses(random, tokens), **_answers(random, tokens, topics, n),
-        explained=np.arange(concepts), predicate_of=np.arange(concepts),
-        concept_of=np.arange(concepts), concepts=Concepts.numbered(concepts),
+        tokens=tokens, truth=truth, labels=truth.argmax(axis=1),
+        picked=random.integers(0, 3, truth.shape),
+        **_topic_codes(random, tokens, topics, concepts, noise), **_losses(random, tokens, noise),
+        **_answers(random, tokens, topics, noise), explained=np.arange(concepts),
+        predicate_of=np.arange(concepts), concept_of=np.arange(concepts),
+        concepts=Concepts.numbered(concepts), chances=Chances.numbered(DRAWS),
         predicates=Predicates(tuple(f"topic {c}" for c in range(concepts))),
-        chances=Chances.numbered(DRAWS), removals=Removals(("delete",)),
+        removals=Removals(("delete",)),
     )  # fmt: skip
 
 
@@ -67,30 +76,34 @@ def _words(
 
 
 def _topic_codes(
-    random: np.random.Generator, tokens: Ragged, topic: np.ndarray, concepts: int
+    random: np.random.Generator, tokens: Ragged, topic: np.ndarray, concepts: int, noise: float
 ) -> Arrays:
     n, k = len(topic), 3 * concepts
     own = topic[:, None] == np.arange(concepts)
-    fires = np.concatenate([own, random.random((n, k - concepts)) < 0.4], axis=1)
+    fires = random.random((n, k)) < 0.4
+    meant = random.random(n) >= noise
+    fires[meant, :concepts] = own[meant]
     inner, latent = starts_of(fires.sum(axis=1)), np.nonzero(fires)[1].astype(np.int32)
-    claims, values = random.normal(size=len(latent)), 1 + random.random(fires.shape)
-    decoder = np.eye(k)
-    chance = random.random((len(tokens), DRAWS, concepts))
+    values, claims = 1 + random.random(fires.shape), random.normal(size=len(latent))
+    expected = np.where(fires, values, 0.0) + noise * random.normal(size=fires.shape)
+    decoder = np.eye(k) + noise * random.normal(size=(k, k))
+    weight, chance = random.random((2, len(tokens), DRAWS, concepts))
 
     def codes(values: np.ndarray) -> Ragged:
         return Ragged(values, tokens.starts, inner)
 
     return {
-        "latent": codes(latent), "value": codes(values[fires]),
-        "simulated": Ragged(np.where(fires, values, 0.0)[:, :concepts], tokens.starts),
+        "latent": codes(latent), "value": codes(values[fires]), "latents": Latents.numbered(k),
+        "simulated": Ragged(expected[:, :concepts], tokens.starts),
         "chance_simulated": Ragged(random.random((n, concepts)), tokens.starts),
         "importance": codes(claims),
-        "effect": codes(claims + 0.1 * random.normal(size=len(latent))),
+        "effect": codes(claims + (0.1 + noise) * random.normal(size=len(latent))),
         "holds": Ragged(topic[topic >= 0], tokens.starts, starts_of(topic >= 0)),
-        "latents": Latents.numbered(k), "decoder": decoder, "probes": decoder[:concepts],
-        "projections": Ragged(np.where(own, 1.0, np.nan), tokens.starts),
+        "decoder": decoder, "encoder": decoder,
+        "probes": decoder[:concepts] + noise * random.normal(size=(concepts, k)),
+        "projections": Ragged(np.where(own, values[:, :concepts], np.nan), tokens.starts),
         "chance_pooled": _parts(random, tokens, topic, concepts),
-        "chance_activation": np.ones(chance.shape), "chance_on_formula": 0.4 * chance,
+        "chance_activation": weight, "chance_on_formula": 0.4 * chance * weight,
     }  # fmt: skip
 
 
@@ -105,26 +118,30 @@ def _parts(
     return np.asarray(noise + knows[:, None] * (noise > 0.2))
 
 
-def _losses(random: np.random.Generator, tokens: Ragged) -> Arrays:
+def _losses(random: np.random.Generator, tokens: Ragged, noise: float) -> Arrays:
     loss, cost = 2 + random.random((2, len(tokens.flat)))
+    left = cost * (0.1 + 0.5 * noise * random.random(len(cost)))
     chance = cost[:, None] * (0.6 + 0.2 * random.random((len(cost), DRAWS)))
     arrays = {
-        "loss": loss, "loss_spliced": loss + 0.1 * cost, "loss_ablated": loss + cost,
+        "loss": loss, "loss_spliced": loss + left, "loss_ablated": loss + cost,
         "loss_zeroed": loss + 2 * cost, "chance_loss_spliced": loss[:, None] + chance,
-        "divergence_spliced": 0.1 * cost, "divergence_ablated": cost,
+        "divergence_spliced": left, "divergence_ablated": cost,
         "divergence_zeroed": 2 * cost, "chance_divergence_spliced": chance,
     }  # fmt: skip
     return {name: Ragged(values, tokens.starts) for name, values in arrays.items()}
 
 
-def _answers(random: np.random.Generator, tokens: Ragged, topic: np.ndarray, n: int) -> Arrays:
-    marked = topic >= 0
-    curve = 0.1 * random.random((n, 1, 2))
-    chance = np.repeat(curve[:, None], DRAWS, axis=1)
+def _answers(
+    random: np.random.Generator, tokens: Ragged, topic: np.ndarray, noise: float
+) -> Arrays:
+    n, marked = len(tokens), topic >= 0
+    curve = (0.1 + 0.4 * noise) * random.random((n, 1, 2))
+    chance = np.repeat(0.1 * random.random((n, 1, 1, 2)), DRAWS, axis=1)
+    relevance = marked + (0.1 + noise) * random.random(len(marked))
     return {
         "rationale": Ragged(marked, tokens.starts),
-        "relevance": Ragged(marked + 0.1 * random.random(len(marked)), tokens.starts),
-        "clean": np.full(n, 0.9), "removed": curve, "only": 0.8 + curve,
+        "relevance": Ragged(relevance, tokens.starts),
+        "clean": np.full(n, 0.9), "removed": curve, "only": 0.9 - curve,
         "chance_removed": 0.5 + chance, "chance_only": 0.3 + chance,
         "percents": np.array([20.0, 50.0]),
     }  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from theodolite._planted.examples import token_example
+from theodolite._planted.tokens import planted_tokens
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import (
     Chances,
@@ -260,7 +260,7 @@ def token_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> TokenEvidence:
     """Sequences some of which are empty, codes with ties, and gaps in what may have gaps."""
     seed = draw(st.integers(0, 2**32 - 1))
     random = np.random.default_rng(seed)
-    whole: Any = token_example(seed)[: draw(st.integers(1, max_samples))]
+    whole: Any = planted_tokens(draw(st.integers(1, max_samples)), alignment=0.5, seed=seed)
     changed: dict[str, Any] = {}
     gaps = draw(st.sampled_from([0.0, 0.3, 1.0]))
     for name in ("importance", "effect", "loss", "divergence_spliced", "divergence_ablated"):
