@@ -28,10 +28,10 @@ import numpy as np
 import torch
 from scipy.ndimage import gaussian_filter
 
-from theodolite.explainers.probing.as_printed import PrintedScores, as_printed
 from theodolite.explainers.probing.imputation import impute_pixels, impute_pixels_exactly
 from theodolite.explainers.probing.removal import Removal, RemovalCurves, removal_curves
 from theodolite.models.backbones import load_backbone
+from theodolite_reproductions.acceptance.printed_removal import PrintedScores, as_printed
 
 PRINTED, WIDE = tuple(range(5, 51, 5)), (5, 10, 20, 50, 100)
 

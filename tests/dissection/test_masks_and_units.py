@@ -1,8 +1,6 @@
 """Masks packed and stored, thresholds, upsampling, and arrays at the door."""
 
-import json
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -14,18 +12,14 @@ from PIL import Image
 from support.runs.dissected import (
     GRID,
     MASKS,
-    NAMES,
-    UNIT,
-    marked,
     packed,
 )
 from theodolite.dissection.atoms import pack
 from theodolite.dissection.dissect import dissect
 from theodolite.dissection.quantiles import TopValues, ValueCounts
 from theodolite.dissection.search import search
-from theodolite.dissection.store import load_masks, save_masks
 from theodolite.dissection.units import REFERENCE, mark, thresholds
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError
 
 
 def test_packing_keeps_every_mask() -> None:
@@ -163,56 +157,6 @@ def test_masks_of_other_pictures() -> None:
     assert_array_equal(dealt.with_concepts(atoms)[0], plain.with_concepts(atoms)[0])
     assert_array_equal(dealt.with_concepts(atoms)[1], plain.with_concepts(atoms)[1])
     assert search(atoms, dealt).best(1) == search(atoms, plain).best(1)
-
-
-def test_packed_masks_come_back(tmp_path: Path) -> None:
-    atoms = packed(MASKS, GRID, NAMES)
-    save_masks(atoms, tmp_path)
-    again = load_masks(tmp_path)
-    assert (again.concepts, again.categories, again.grid) == (NAMES, ("object",) * 3, GRID)
-    for concept in range(3):
-        for picture in range(4):
-            assert_array_equal(again.mask(picture, concept), atoms.mask(picture, concept))
-    assert search(again, marked(again, UNIT)).best(0) == search(atoms, marked(atoms, UNIT)).best(0)
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("start", lambda a: a[::-1].copy()),
-        ("start", lambda a: a[:-1]),
-        ("start", lambda a: a.astype(float)),
-        ("label_start", lambda a: a + 1),
-        ("label", lambda a: a + 2),
-        ("label", lambda a: a - 2),
-        ("number", lambda a: a + np.uint16(9)),
-        ("number", lambda a: a[:, :3]),
-        ("weight", lambda a: a * 0),
-        ("weight", lambda a: a * 2),
-    ],
-)
-def test_packed_masks_that_do_not_fit_are_refused(
-    tmp_path: Path, name: str, change: Callable[[np.ndarray], np.ndarray]
-) -> None:
-    """The loops trust these numbers, so a wrong one must not reach them."""
-    atoms = packed(MASKS, GRID, NAMES)
-    save_masks(atoms, tmp_path)
-    np.save(tmp_path / f"{name}.npy", change(getattr(atoms, name)))
-    with pytest.raises(RefusedInput, match="packed masks"):
-        load_masks(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"format": "x"}, {"format_version": 2}, {"grid": [2]}, {"grid": [0, 3]}, {"concepts": ["A"]},
-     {"concepts": [1, 2, 3]}, {"categories": None}, {"grid": [1000, 1000]}],
-)  # fmt: skip
-def test_headers_of_packed_masks_are_checked(tmp_path: Path, change: dict[str, object]) -> None:
-    save_masks(packed(MASKS, GRID, NAMES), tmp_path)
-    header = json.loads((tmp_path / "header.json").read_text()) | change
-    (tmp_path / "header.json").write_text(json.dumps(header))
-    with pytest.raises(RefusedInput):
-        load_masks(tmp_path)
 
 
 N_PICTURES = 12

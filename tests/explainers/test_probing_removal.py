@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from theodolite.errors import EvidenceError
 from theodolite.explainers.probing._order import counts, ranks
-from theodolite.explainers.probing.as_printed import as_printed
 from theodolite.explainers.probing.imputation import impute_pixels_exactly
 from theodolite.explainers.probing.removal import (
     PERCENTS,
@@ -17,6 +16,7 @@ from theodolite.explainers.probing.removal import (
     RemovalCurves,
     removal_curves,
 )
+from theodolite_reproductions.acceptance.printed_removal import as_printed
 
 ZERO = np.zeros(3)
 

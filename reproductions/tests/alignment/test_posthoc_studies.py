@@ -16,7 +16,7 @@ from theodolite.evidence.produced import WorkContext
 from theodolite.metrics import concept_existence, concept_global_importance, concept_location
 from theodolite.pipelines.features import FeatureMaps
 from theodolite.pipelines.posthoc.evidence import PostHocInputs
-from theodolite.pipelines.posthoc.named import class_means, cosines
+from theodolite_reproductions.alignment.named import class_means, cosines
 from theodolite_reproductions.alignment.pipeline import PosthocStudiesPipeline
 from theodolite_reproductions.alignment.region_study import (
     SHARES,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite._storage.hdf5 import hdf5_shape, read_hdf5_rows
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite_reproductions.datasets.hdf5 import hdf5_shape, read_hdf5_rows
 from theodolite_reproductions.datasets.shapes3d import _latents, shapes3d
 
 h5py = pytest.importorskip("h5py")
@@ -71,7 +71,7 @@ def test_links_tie_each_number_to_the_next(gamma: int) -> None:
 def test_each_picture_has_its_own_numbers(
     tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("theodolite._storage.hdf5.BLOCK_BYTES", 20 * 64 * 64 * 3)
+    monkeypatch.setattr("theodolite_reproductions.datasets.hdf5.BLOCK_BYTES", 20 * 64 * 64 * 3)
     others = np.setdiff1d(np.arange(16_000), np.arange(0, 16_000, 53))[:40]
     path = write(tmp_path / "3dshapes.h5", latents(0)[np.r_[0:16_000:53, others]], **options)
     data = shapes3d(path)
@@ -144,7 +144,9 @@ def test_rows_come_in_pieces_and_in_order(tmp_path: Path, monkeypatch: pytest.Mo
     content = np.arange(3000).reshape(1000, 3)
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("a", data=content, chunks=(30, 2), compression="gzip", shuffle=True)
-    monkeypatch.setattr("theodolite._storage.hdf5.BLOCK_BYTES", 100 * content[0].nbytes)
+    monkeypatch.setattr(
+        "theodolite_reproductions.datasets.hdf5.BLOCK_BYTES", 100 * content[0].nbytes
+    )
     rows = np.sort(np.random.default_rng(0).choice(1000, 300, replace=False))
     pieces = list(read_hdf5_rows(tmp_path / "a.h5", "a", rows))
     assert len(pieces) == 12 and (np.concatenate(pieces) == content[rows]).all()
@@ -154,7 +156,7 @@ def test_rows_come_in_pieces_and_in_order(tmp_path: Path, monkeypatch: pytest.Mo
     for wrong in ([1000], [-1], [3, 3], [4, 3]):
         with pytest.raises(RefusedInput, match="ascending"):
             list(read_hdf5_rows(tmp_path / "a.h5", "a", np.array(wrong)))
-    monkeypatch.setattr("theodolite._storage.hdf5.MAX_VALUES_BYTES", 1000)
+    monkeypatch.setattr("theodolite_reproductions.datasets.hdf5.MAX_VALUES_BYTES", 1000)
     with pytest.raises(RefusedInput, match="at most 1,000 bytes"):
         list(read_hdf5_rows(tmp_path / "a.h5", "a"))
 
@@ -282,6 +284,6 @@ def test_broken_files_and_missing_h5py(tmp_path: Path, monkeypatch: pytest.Monke
     def absent(name: str) -> None:
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr("theodolite._storage.hdf5.importlib.import_module", absent)
+    monkeypatch.setattr("theodolite_reproductions.datasets.hdf5.importlib.import_module", absent)
     with pytest.raises(RefusedInput, match="pip install h5py"):
         hdf5_shape(path, "a")

@@ -4,7 +4,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import IO, NamedTuple
 
 from PIL import Image
@@ -18,7 +17,6 @@ from theodolite._storage._picture_process import (
     REQUEST,
     encoded,
 )
-from theodolite._storage.zip_members import read_zip_members
 from theodolite.errors import RefusedInput
 
 MAX_BYTES = 1 << 26
@@ -39,38 +37,22 @@ class ShownPicture(NamedTuple):
     """Width and height."""
 
 
-def shown_picture(content: bytes, name: str, *, longest: int = LONGEST) -> ShownPicture:
-    """A PNG, JPEG or WebP file from anybody, made anew; everything else is refused.
-
-    The pixels are as a viewer shows them: turned as the camera held it, on white where they are
-    transparent, 8 bits, red, green and blue. Profiles, comments, places and whatever is appended
-    are gone. JPEG stays JPEG, the others become PNG. Colour profiles are not applied.
-    """
-    (picture,) = shown_pictures([(name, content)], longest=longest)
-    return picture
-
-
 def shown_pictures(
     files: Iterable[tuple[str, bytes]], *, longest: int = LONGEST
 ) -> Iterator[ShownPicture]:
-    """The same for many files, by one other process; the first that is refused ends it."""
+    """PNG, JPEG or WebP files from anybody, made anew by one other process; others are refused.
+
+    The pixels are as a viewer shows them: turned as the camera held it, on white where they are
+    transparent, 8 bits, red, green and blue. Profiles, comments, places and whatever is appended
+    are gone. JPEG stays JPEG, the others become PNG. Colour profiles are not applied. The first
+    file that is refused ends it.
+    """
     process = _Process()
     try:
         for name, content in files:
             yield process.cleaned(content, f"picture {name!r}", longest)
     finally:
         process.close()
-
-
-def shown_pictures_of_zip(
-    path: Path, *, longest: int = LONGEST
-) -> Iterator[tuple[str, ShownPicture]]:
-    """The pictures of an archive by name. The names are labels, and never become paths."""
-    members = list(read_zip_members(path).items())
-    if not members:
-        raise RefusedInput(f"archive {path.name!r}", "no files", "pictures")
-    names = [name for name, _ in members]
-    yield from zip(names, shown_pictures(members, longest=longest), strict=True)
 
 
 def shown_from(picture: Image.Image, *, longest: int = LONGEST) -> ShownPicture:

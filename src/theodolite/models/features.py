@@ -55,7 +55,7 @@ class FeatureExtractor:
         channels: Literal["auto", "first", "last"] = "auto",
     ) -> None:
         self.network = network
-        self.layer = _find(network, layer) if isinstance(layer, str) else layer
+        self.layer = find_module(network, layer) if isinstance(layer, str) else layer
         self.grid = grid
         self.channels = channels
 
@@ -110,7 +110,7 @@ def _copy(output: Any) -> Any:
     return first.clone() if hasattr(first, "clone") else first
 
 
-def _find(network: "torch.nn.Module", name: str) -> "torch.nn.Module":
+def find_module(network: "torch.nn.Module", name: str) -> "torch.nn.Module":
     try:
         if not name:
             raise AttributeError(name)  # the whole network is no layer with places

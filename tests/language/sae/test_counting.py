@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from support.evidence.codes import planted_codes, planted_piece
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.language.sae import counting, set_counts
-from theodolite.language.sae.counting import UnitCounts, count_piece, count_plainly, torch_counter
+from theodolite.language.sae.counting import UnitCounts, count_piece, torch_counter
 from theodolite.language.sae.evidence import CodeEvidence
 from theodolite.language.sae.inventory import take_inventory, thresholds
 from theodolite.language.sae.passes import Cut, cut_for
@@ -17,6 +17,30 @@ from theodolite.language.sae.pieces import CodePiece
 from theodolite.language.sae.set_counts import merge_sets, project_range
 
 LIMITS = np.zeros(60, np.float32)
+
+
+def count_plainly(piece: CodePiece, units: np.ndarray, counts: UnitCounts) -> None:
+    """Count by numpy alone, to compare with."""
+    position = np.repeat(np.arange(len(piece)), np.diff(piece.start))
+    slot = np.searchsorted(units, piece.unit)
+    inside = (slot < len(units)) & (units[np.minimum(slot, len(units) - 1)] == piece.unit)
+    position, slot = position[inside], slot[inside]
+    sizes = np.diff(piece.set_start).astype(np.int64)[piece.atom[position]]
+    owner = np.repeat(np.arange(len(slot)), sizes)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    label = piece.set_label[piece.set_start[piece.atom[position]][owner] + within]
+    n, k = counts.table.shape[:2]
+    cell = slot[owner].astype(np.int64) * k + label
+    document = piece.document[position].astype(np.int64)
+    for table, keys, groups in (
+        (counts.table.reshape(-1, 2), cell, document[owner]),
+        (counts.active, slot.astype(np.int64), document),
+    ):
+        m = len(table)
+        table[:, 0] += np.bincount(keys, minlength=m).astype(np.uint32)
+        both = np.unique(groups * m + keys)
+        table[:, 1] += np.bincount(both % m, minlength=m).astype(np.uint32)
+    assert n == len(counts.active)
 
 
 @pytest.mark.parametrize("bytes_of_block", [2 << 20, 300])

@@ -17,7 +17,8 @@ from theodolite._storage.paths import sha256_of
 from theodolite._storage.pictures import read_picture
 from theodolite.datasets.votes.voted import ShownExplanation
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.explainers.rendering import (
+from theodolite.pipelines.embedding import Embedder
+from theodolite_reproductions.rendering import (
     Values,
     Variant,
     heatmap,
@@ -25,7 +26,6 @@ from theodolite.explainers.rendering import (
     sentence,
     weighted_embedding,
 )
-from theodolite.pipelines.embedding import Embedder
 
 Signs: TypeAlias = Values | Literal["paper"]
 OVERLAY = 0.5

@@ -12,7 +12,7 @@ from PIL import Image
 
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.pipelines.posthoc.named import contributions
+from theodolite_reproductions.alignment.named import contributions
 
 SHARES = {1: 1 / 12, 6: 1 / 2}
 """Sizes of regions, as shares of the picture, by the paper's alpha."""

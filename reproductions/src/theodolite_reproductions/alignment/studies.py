@@ -13,14 +13,14 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.models.concept_bank import Projection
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.posthoc.evidence import PostHocInputs, concept_evidence
-from theodolite.pipelines.posthoc.named import (
+from theodolite.pipelines.posthoc.network import NetworkOutputs
+from theodolite_reproductions.alignment.named import (
     class_means,
     contributions,
     cosines,
     first_named,
     share_there,
 )
-from theodolite.pipelines.posthoc.network import NetworkOutputs
 from theodolite_reproductions.alignment.region_study import region_table
 from theodolite_reproductions.bottlenecks.settings import (
     BottleneckSettings,

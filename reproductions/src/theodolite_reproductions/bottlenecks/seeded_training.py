@@ -11,12 +11,9 @@ from torch import Tensor, nn
 
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.models.schedules import (
-    interrupts_kept,
-    lightning_quiet,
-    one_thread_if,
-)
+from theodolite.models.schedules import one_thread_if
 from theodolite_reproductions.bottlenecks.checkpoint import Checkpoint, TrainingState
+from theodolite_reproductions.bottlenecks.lightning import interrupts_kept, lightning_quiet
 from theodolite_reproductions.bottlenecks.settings import Optimiser
 
 require("lightning", "training", "torch")

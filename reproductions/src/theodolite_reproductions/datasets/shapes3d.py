@@ -6,11 +6,11 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
-from theodolite._storage.hdf5 import hdf5_shape, read_hdf5_rows
 from theodolite._storage.paths import sha256_of
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite_reproductions.datasets.bottleneck_data import BottleneckData
+from theodolite_reproductions.datasets.hdf5 import hdf5_shape, read_hdf5_rows
 from theodolite_reproductions.datasets.latent_grid import (
     Link,
     checked_gamma,

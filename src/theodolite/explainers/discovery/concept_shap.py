@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._checks import to_encode, to_fit, unit_rows
 from theodolite.explainers.discovery._concept_shap_training import (
     ConceptShapSettings,
     Decoder,
@@ -14,11 +14,12 @@ from theodolite.explainers.discovery._concept_shap_training import (
     relearnt_decoder,
     train_directions,
 )
+from theodolite.explainers.discovery.directions import DirectionConcepts
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 
 @dataclass(frozen=True, eq=False)
-class ConceptShap:
+class ConceptShap(DirectionConcepts):
     r"""Directions for all classes together, learnt so that their codes still tell the labels.
 
     With the directions a small network is learnt that makes embeddings of codes again. The loss is
@@ -100,7 +101,3 @@ class ConceptShap:
         self.dictionary()
         assert self.decoder is not None  # noqa: S101  learnt together with the directions
         return self.decoder(np.asarray(codes, np.float64))
-
-    def dictionary(self) -> Directions:
-        """The directions, of length 1."""
-        return require_fitted(self.vectors, self)

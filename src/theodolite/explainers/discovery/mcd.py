@@ -7,20 +7,21 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._checks import to_fit, unit_rows
 from theodolite.explainers.discovery._self_representation import (
     lasso_representation,
     self_representation,
 )
 from theodolite.explainers.discovery._spectral import spectral_groups
-from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
+from theodolite.explainers.discovery.directions import SpanConcepts
+from theodolite.explainers.discovery.protocol import Directions, Embeddings
 
 DEPENDENT = 1e-6
 """A direction of length 1 with less than this beside the earlier ones adds nothing."""
 
 
 @dataclass(frozen=True, eq=False)
-class SubspaceConcepts:
+class SubspaceConcepts(SpanConcepts):
     r"""Each concept is a subspace; the dictionary is the union of their bases.
 
     Sparse subspace clustering: every embedding is written as a sum of few others
@@ -116,19 +117,6 @@ class SubspaceConcepts:
             share = np.cumsum(strengths[:there] ** 2) / max((strengths**2).sum(), 1e-300)
             n_directions = min(int((share < self.explained).sum()) + 1, self.most)
         return np.asarray(directions[: min(n_directions, there)])
-
-    def encode(self, embeddings: Embeddings) -> Codes:
-        """Coordinates on the union of the bases, by least squares."""
-        values = to_encode(embeddings, self.dictionary())
-        return np.asarray(values @ np.linalg.pinv(self.dictionary()))
-
-    def decode(self, codes: Codes) -> Embeddings:
-        """Sums of the directions: the embedding without its part in the complement."""
-        return np.asarray(codes @ self.dictionary())
-
-    def dictionary(self) -> Directions:
-        """The bases of all subspaces; `subspace` tells which is whose."""
-        return require_fitted(self.vectors, self)
 
 
 def _independent(rows: Float[np.ndarray, "rows dimensions"]) -> Int[np.ndarray, " kept"]:

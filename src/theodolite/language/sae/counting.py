@@ -112,32 +112,6 @@ def count_piece(
     for_each(range(len(values)), count, small=len(values.entries) < 1 << 16)
 
 
-def count_plainly(
-    piece: CodePiece, units: Integer[np.ndarray, " chosen"], counts: UnitCounts
-) -> None:
-    """The same by numpy alone: to compare with."""
-    position = np.repeat(np.arange(len(piece)), np.diff(piece.start))
-    slot = np.searchsorted(units, piece.unit)
-    inside = (slot < len(units)) & (units[np.minimum(slot, len(units) - 1)] == piece.unit)
-    position, slot = position[inside], slot[inside]
-    sizes = np.diff(piece.set_start).astype(np.int64)[piece.atom[position]]
-    owner = np.repeat(np.arange(len(slot)), sizes)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    label = piece.set_label[piece.set_start[piece.atom[position]][owner] + within]
-    n, k = counts.table.shape[:2]
-    cell = slot[owner].astype(np.int64) * k + label
-    document = piece.document[position].astype(np.int64)
-    for table, keys, groups in (
-        (counts.table.reshape(-1, 2), cell, document[owner]),
-        (counts.active, slot.astype(np.int64), document),
-    ):
-        m = len(table)
-        table[:, 0] += np.bincount(keys, minlength=m).astype(np.uint32)
-        both = np.unique(groups * m + keys)
-        table[:, 1] += np.bincount(both % m, minlength=m).astype(np.uint32)
-    assert n == len(counts.active)  # noqa: S101
-
-
 def torch_counter(device: str) -> Counter:
     """The same by torch, on a GPU or wherever ``device`` says: equal counts."""
     from theodolite.language.sae.torch_counting import counter_on  # noqa: PLC0415

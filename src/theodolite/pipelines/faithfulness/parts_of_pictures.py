@@ -11,15 +11,16 @@ from theodolite._storage.optional import require
 from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.errors import EvidenceError
 from theodolite.models.backbones import Backbone
+from theodolite.models.features import FeatureExtractor
 from theodolite.models.patches import embeddings_of
 from theodolite.models.places import last_places
-from theodolite.models.rest_of_network import RestOfNetwork
 
 if TYPE_CHECKING:
     from theodolite.pipelines.faithfulness.explained_layer import ClassPatches
 
 PER_SIDE = 3
 GREY = 128
+BATCH = 64
 
 
 def segment_numbers(pixels: np.ndarray, cut: str) -> Int[np.ndarray, "rows columns"]:
@@ -63,9 +64,11 @@ def place_maps(data: LabelledPictures, backbone: Backbone) -> tuple[np.ndarray, 
     name = last_places(backbone.network)
     if not name:
         raise EvidenceError("places", f"no known layer of {backbone.name!r}", "one with places")
-    rest = RestOfNetwork(backbone.network, name)
-    maps = []
-    for rows in (np.flatnonzero(~data.is_test), np.flatnonzero(data.is_test)):
+    extract = FeatureExtractor(backbone.network, name, channels="first")
+
+    def maps(rows: np.ndarray) -> np.ndarray:
         pictures = np.stack([backbone.preprocessing(data.picture(int(row))) for row in rows])
-        maps.append(rest.activations(pictures).astype(np.float32))
-    return maps[0], maps[1]
+        batches = range(0, len(pictures), BATCH)
+        return np.concatenate([extract(pictures[start : start + BATCH]) for start in batches])
+
+    return maps(np.flatnonzero(~data.is_test)), maps(np.flatnonzero(data.is_test))

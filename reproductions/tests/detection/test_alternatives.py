@@ -21,8 +21,8 @@ from theodolite.dissection.search import FormulaSearch, UnitFormula
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import WorkContext
 from theodolite.models.backbones import load_backbone
-from theodolite.pipelines.dissection.alternatives import DissectionAlternative, own_accuracy
 from theodolite.pipelines.features import feature_maps
+from theodolite_reproductions.detection.alternatives import DissectionAlternative, own_accuracy
 
 torch = pytest.importorskip("torch")
 timm = pytest.importorskip("timm")
@@ -58,7 +58,7 @@ def tables(root: Path) -> dict[str, dict[str, list[Any]]]:
     spec = RunSpec.model_validate({
         "name": "alternatives", "dataset": {"name": "mask_folder", "root": "masks"},
         "pipeline": {
-            "name": "dissection", "backbone": "test_resnet", "weights": "weights.safetensors",
+            "name": "dissection_study", "backbone": "test_resnet", "weights": "weights.safetensors",
             "units": 12, "quantile": 0.9, "min_pictures": 2, "cards": 1, "examples": 3,
             "alternatives": alternatives, "tolerances": TOLERANCES,
             "network_classes": {classes[0]: 3, classes[1]: 7},

@@ -15,8 +15,8 @@ from theodolite.dissection.search import FormulaSearch
 from theodolite.dissection.units import UnitMasks
 from theodolite.errors import EvidenceError
 from theodolite.models.backbones import Backbone
-from theodolite.pipelines.correlations import Table, formula_scores
 from theodolite.pipelines.features import FeatureMaps
+from theodolite_reproductions.detection.correlations import Table, formula_scores
 
 SPECIALISED, OTHER = "specialised", "one concept, not specialised"
 Formulas = Sequence[Formula | None]
@@ -49,6 +49,11 @@ class DissectionAlternative:
         """Whether formulas are those of the units that are scored."""
         return self.same_units and (self.beam, self.candidates, self.distinct) == (None,) * 3
 
+    def get_settings(self) -> dict[str, Any]:
+        """Return the settings of the dissection that this replaces."""
+        names = ("beam", "candidates", "distinct", "method")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
     def changed(self, maps: Maps) -> Maps:
         """What the units are taken from."""
         return maps if self.activation == "as captured" else np.asarray(np.clip(maps, 0.0, 6.0))
@@ -61,17 +66,22 @@ class DissectionAlternative:
         return np.asarray(lower)
 
 
-def four_ways(formula_search: FormulaSearch, length: int) -> dict[str, Formulas]:
-    """One concept, the length that is scored, chosen and stopped by detection."""
+def chosen_by_detection(formula_search: FormulaSearch) -> dict[str, Formulas]:
+    """Return the formulas of the two rules that look at detection accuracy."""
     units = range(len(formula_search.searched))
     ways = {
         "chosen by detection": map(formula_search.selected, units),
         "stopped by detection": map(formula_search.stopped, units),
     }
+    return {name: [None if f is None else f.formula for f in way] for name, way in ways.items()}
+
+
+def four_ways(formula_search: FormulaSearch, length: int) -> dict[str, Formulas]:
+    """One concept, the length that is scored, chosen and stopped by detection."""
     return {
         "one concept": best_formulas(formula_search, 1),
         "as scored": best_formulas(formula_search, length),
-        **{name: [None if f is None else f.formula for f in way] for name, way in ways.items()},
+        **chosen_by_detection(formula_search),
     }
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from theodolite.datasets.cebab import ASPECTS, cebab
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite_reproductions.datasets.cebab import ASPECTS, cebab
 
 
 def review(name: str, original: str, stars: str = "3", **more: Any) -> dict[str, Any]:

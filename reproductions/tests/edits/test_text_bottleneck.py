@@ -9,13 +9,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
-from theodolite.datasets.cebab import cebab
-from theodolite.datasets.edited_texts import EditedTexts
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import WorkContext
-from theodolite.language.text_bottleneck import TextBottleneckPipeline
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Score
+from theodolite_reproductions.datasets.cebab import cebab
+from theodolite_reproductions.edits.pipeline import TextBottleneckPipeline
+from theodolite_reproductions.edits.texts import EditedTexts
 
 WORDS = {"food": ("tasty", "bland"), "noise": ("calm", "loud")}
 N = 200

@@ -12,7 +12,7 @@ from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.explainers.discovery.methods import METHODS
 from theodolite.explainers.discovery.protocol import Discovery
 from theodolite.models.backbones import Backbone
-from theodolite.models.rest_of_network import RestOfNetwork
+from theodolite_reproductions.surrogates.rest_of_network import RestOfNetwork
 
 MOST_PLACES = 2000
 """Places that the concepts of a class are found in."""

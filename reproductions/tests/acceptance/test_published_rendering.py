@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.rendering import (
+from theodolite_reproductions.rendering import (
     Values,
     bwr,
     colour_positions,

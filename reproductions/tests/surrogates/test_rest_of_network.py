@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from theodolite.errors import EvidenceError
-from theodolite.models.rest_of_network import RestOfNetwork
+from theodolite_reproductions.surrogates.rest_of_network import RestOfNetwork
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.errors import EvidenceError
-from theodolite.models.features import _find, evaluating
+from theodolite.models.features import evaluating, find_module
 
 if TYPE_CHECKING:
     import torch
@@ -42,7 +42,7 @@ class RestOfNetwork:
         channels_axis: int = 1,
     ) -> None:
         self.network, self.batch, self.axis = network, batch, channels_axis
-        self.layer = _find(network, layer) if isinstance(layer, str) else layer
+        self.layer = find_module(network, layer) if isinstance(layer, str) else layer
 
     def activations(self, pictures: Pictures) -> Activations:
         """What the layer gives, :math:`h`."""

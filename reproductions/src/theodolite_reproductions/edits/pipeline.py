@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.datasets.edited_texts import EditedTexts
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts, Samples
 from theodolite.evidence.base import Evidence
@@ -18,6 +17,7 @@ from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Claim, Subject
 from theodolite.pipelines.embedding import StandsIn, embedder_for
 from theodolite.pipelines.features import weights_digest
+from theodolite_reproductions.edits.texts import EditedTexts
 
 TextFeatures = Literal["embedding", "tf-idf"]
 FEWEST_TEXTS = 3
