@@ -41,7 +41,7 @@ NEEDED = {
     ),
     "reproductions": (
         "theodolite_reproductions/claims/entries/alignment.yaml",
-        "theodolite_reproductions/claims/results/alignment_cub.json",
+        "theodolite_reproductions/claims/results/alignment_studies.json",
         "theodolite_reproductions/protocols/alignment_monumai.yaml",
         "theodolite_reproductions/templates/findings.html.j2",
         "theodolite_reproductions/py.typed",

@@ -35,6 +35,7 @@ for python in $at_hand; do
   install "$empty" "$wheel"
   echo "== $empty"; "$empty/bin/python" .ci/base_install.py "$home/release/run"
 done
+install "$empty" "$reproductions"  # its protocols and commands, without torch
 "$empty/bin/python" .ci/every_command.py "$home/release/run"
 # the study server beside it: its commands, a study, no torch; without it one line says what to do
 uv venv -q -p "$(command -v python)" "$home/release/study"

@@ -16,34 +16,32 @@ COMPATIBILITY = (
     "test_upgrade.py",
 )  # fmt: skip
 """Parts of paths that serve versions which nobody has."""
+FOLDERS = (
+    "accepted", "detects", "exists", "faithful", "language", "leak_free", "located", "shared",
+    "tables",
+)  # fmt: skip
+EXCLUDED = {
+    "  report and templates": (f"{SOURCE}report/dossier/",),
+    "  _runs": (f"{SOURCE}_runs/comparison/",),
+    "  _planted, generators": (f"{SOURCE}_planted/certification/",),
+}
+"""Subfolders that are not part of a budget."""
 BUDGET: tuple[tuple[str, tuple[str, ...], tuple[str, ...], int | None], ...] = (
     ("src, Python", (SOURCE,), (".py",), 82_000),
     ("src, C", (SOURCE,), (".c", ".h"), None),
     ("src, generated functions", (f"{SOURCE}metrics/functions/",), (".py",), 0),
     ("src, JSON", (SOURCE,), (".json",), 3_000),
-    ("  report", (f"{SOURCE}report/", f"{SOURCE}dossier/"), (".py", ".j2", ".js", ".css"), 8_500),
-    ("  metrics", (f"{SOURCE}metrics/",), (".py",), 9_000),
-    (
-        "  runs",
-        tuple(f"{SOURCE}{name}/" for name in ("auditing", "runs", "run_folder", "engine", "_runs")),
-        (".py",),
-        5_400,
-    ),
-    (
-        "  planted",
-        (
-            f"{SOURCE}_planted/", f"{SOURCE}datasets/planted/", f"{SOURCE}evidence/planted.py",
-            f"{SOURCE}certification/generators/",
-        ),
-        (".py",),
-        2_000,
-    ),
-    ("  certification", (f"{SOURCE}certification/", f"{SOURCE}_planted/"), (".py",), 2_200),
+    ("  report and templates", (f"{SOURCE}report/",), (".py", ".j2", ".js", ".css"), 8_500),
+    ("  metrics, by question", tuple(f"{SOURCE}metrics/{q}/" for q in FOLDERS), (".py",), 9_000),
+    ("  _runs", (f"{SOURCE}_runs/",), (".py",), 5_400),
+    ("  _planted, generators", (f"{SOURCE}_planted/",), (".py",), 2_000),
+    ("  _planted, certification", (f"{SOURCE}_planted/certification/",), (".py",), 2_200),
     ("  bridges", (f"{SOURCE}bridges/",), (".py",), 1_700),
     ("  cli", (f"{SOURCE}cli/",), (".py",), 2_500),
-    ("reproductions", ("reproductions/",), (".py",), None),
+    ("reproductions", ("reproductions/src/",), (".py",), None),
     ("study", ("study/src/",), (".py",), None),
     ("tests of src", ("tests/",), (".py",), 40_000),
+    ("tests of reproductions", ("reproductions/tests/",), (".py",), None),
     ("tests of study", ("study/tests/",), (".py",), None),
 )  # fmt: skip
 """Part, where it is, which files count, and how many lines it may have."""
@@ -67,6 +65,7 @@ def main() -> int:
     print(f"{'part':28}{'files':>7}{'lines':>9}{'budget':>9}")
     for part, places, endings, budget in BUDGET:
         names = [n for n in files if n.startswith(places) and n.endswith(endings)]
+        names = [n for n in names if not n.startswith(EXCLUDED.get(part, "\0"))]
         lines = count_lines(names)
         exceeds = budget is not None and lines > budget
         over |= exceeds

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from support.study.rated_study import RatedStudy, at_random
-from theodolite._runs.auditing.sources import read_source
+from theodolite._runs.auditing.reading import read_source
 from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite._storage.text import read_json, write_json
 from theodolite.datasets.votes.study import study_votes

@@ -10,7 +10,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run import Places, run
+from theodolite._runs.inputs import Places
+from theodolite._runs.run import run
 from theodolite._storage.tables import read_parquet
 from theodolite._storage.text import read_csv
 from theodolite.datasets.masks.mask_folder import mask_folder

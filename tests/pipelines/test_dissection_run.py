@@ -11,8 +11,9 @@ from safetensors.numpy import save_file
 from support.runs.command_line import Result, theodolite
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run import Places, run
+from theodolite._runs.run import run
 from theodolite._storage.tables import read_parquet
 from theodolite._storage.text import read_csv
 from theodolite.datasets.masks.joined_masks import joined_masks

@@ -18,8 +18,9 @@ import torch
 
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run import Places, run
+from theodolite._runs.run import run
 from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples

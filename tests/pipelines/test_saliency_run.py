@@ -20,8 +20,9 @@ from support.servers.browser import looks_right
 from theodolite._runs.engine.base import Engine
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run import Places, run
+from theodolite._runs.run import run
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load
 from theodolite.explainers.saliency.methods import explainer

@@ -10,8 +10,9 @@ from support.evidence.sharded import Failing
 from theodolite._planted.maps import PlantedMaps
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run import Places, rehearse, run
+from theodolite._runs.run import rehearse, run
 from theodolite._storage.tables import read_parquet
 from theodolite.datasets.masks.stored_maps import StoredMaps, stored_maps
 from theodolite.datasets.masks.stored_maps_writer import write_maps

@@ -19,7 +19,8 @@ from safetensors.numpy import save_file
 
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run import Places, run
+from theodolite._runs.inputs import Places
+from theodolite._runs.run import run
 from theodolite._storage.map_colours import map_picture, scaled_map
 from theodolite.bridges.study_material import material_of_run, seed_of_run
 from theodolite.datasets.folder import folder as shapes_folder

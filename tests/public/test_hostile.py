@@ -14,8 +14,9 @@ from theodolite._planted.concepts import planted_locations
 from theodolite._runs.auditing.front import audit
 from theodolite._runs.folder.seal import SEAL, _seal_line, seal, verify
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run import Places, run
+from theodolite._runs.run import run
 from theodolite._scoring.evaluate import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load, save

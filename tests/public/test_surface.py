@@ -19,7 +19,7 @@ LAZY = {
     "theodolite": theodolite, "theodolite.ext": ext, "theodolite.ext.commands": commands,
     "theodolite.ext.studies": studies, "theodolite.testing": testing,
 }  # fmt: skip
-OPEN = r"theodolite(?:\.(?:metrics|ext(?:\.\w+)?|testing|judges|bridges(?:\.[a-z]\w*)?)|_study\.\w+|_reproductions(?:\.\w+)+)?"
+OPEN = r"theodolite(?:\.(?:metrics|ext(?:\.\w+)?|testing|language\.judges|bridges(?:\.[a-z]\w*)?)|_study\.\w+|_reproductions(?:\.\w+)+)?"
 """Modules that pages may import from; the other distributions are open as a whole."""
 PAGES = [
     ROOT / "README.md",

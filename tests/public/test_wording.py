@@ -10,7 +10,7 @@ import theodolite
 
 ROOT = Path(__file__).parents[2] / "src" / "theodolite"
 BARE = re.compile(r"[Tt]he (?:network|model)(?:'s)?\b")
-ROOMS = ("report", "conflicts", "verdicts", "comparison", "thresholds")
+ROOMS = ("report", "language/dashboard", "_verdicts", "_runs/comparison")
 FILES = ("questions.py",)
 KNOWN = {
     # layers in the middle: the network itself is run
@@ -21,7 +21,9 @@ KNOWN = {
     # what is no finding about the network, whoever answered
     "language/dashboard/nulls.py": 1,
     "language/dashboard/summary.py": 1,
-    "verdicts/draws.py": 1,
+    "_verdicts/draws.py": 1,
+    "report/dossier/crosswalk.py": 1,
+    "report/dossier/facts.py": 1,
 }
 """Where the subject is known to be the network, and how often."""
 

@@ -26,7 +26,7 @@ from support.servers.browser import looks_right
 from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.material import FolderMaterial
-from theodolite._runs.run import run_made
+from theodolite._runs.run import run_produced
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.files import save
@@ -311,7 +311,7 @@ def test_a_run_with_one_model_and_little_evidence(tmp_path: Path) -> None:
         }
     )
     write_record(tmp_path / "run.json", run_record(spec, ""))
-    run_made(spec, Produced([bundles(0.6, "soft", 0)[:1]]), tmp_path)
+    run_produced(spec, Produced([bundles(0.6, "soft", 0)[:1]]), tmp_path)
     page = write_report(tmp_path).read_text()
     assert "What a concept's values look like" in page and "Concept by concept" in page
     for absent in ("models compared", "What the paper found", "What correcting", "Pair by pair",

@@ -15,7 +15,8 @@ from PIL import Image
 from support.runs.report_runs import evil_run
 from support.runs.small_run import write_inputs
 from theodolite._runs.folder.spec import read_spec
-from theodolite._runs.run import Places, run
+from theodolite._runs.inputs import Places
+from theodolite._runs.run import run
 from theodolite.report.figures.strips import score_strip
 from theodolite.report.html import write_report
 from theodolite.report.overlays import data_address

@@ -12,8 +12,9 @@ from support.runs.small_run import write_inputs
 from theodolite._runs.folder.folder import prepare_folder
 from theodolite._runs.folder.seal import seal, verify
 from theodolite._runs.folder.spec import RunSpec, read_spec
+from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run import Places, run
+from theodolite._runs.run import run
 from theodolite._storage.tables import read_parquet
 from theodolite.errors import EvidenceError, VerificationFailed
 from theodolite.evidence.files import load

@@ -27,8 +27,9 @@ from theodolite._runs.engine.processes import Processes
 from theodolite._runs.folder.folder import prepare_folder
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run import Places, rehearse, run, run_made
+from theodolite._runs.run import rehearse, run, run_produced
 from theodolite._scoring import passes
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.stores import Store
@@ -112,7 +113,7 @@ def test_samples_and_conflicts_are_those_of_memory(tmp_path: Path) -> None:
     evidence = planted_locations(150)
     store(evidence, tmp_path / "evidence", 64)
     run(spec(), Places(tmp_path, tmp_path / "pieces", tmp_path / "pieces"))
-    run_made(spec(), Produced([[evidence]]), tmp_path / "memory")
+    run_produced(spec(), Produced([[evidence]]), tmp_path / "memory")
     for name in ("per_sample.parquet", "conflicts.json"):
         read = read_parquet if name.endswith("parquet") else Path.read_bytes
         assert read(tmp_path / "pieces" / name) == read(tmp_path / "memory" / name), name

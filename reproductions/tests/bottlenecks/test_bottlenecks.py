@@ -14,8 +14,9 @@ pytest.importorskip("lightning")
 
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run import Places, run
+from theodolite._runs.run import run
 from theodolite._storage.tables import read_parquet
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence

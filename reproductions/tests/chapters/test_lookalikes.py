@@ -11,7 +11,7 @@ from scipy import stats
 
 from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run import run_made
+from theodolite._runs.run import run_produced
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes, Concepts, Policies
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         about={"name": "honest", "data": "same"},
     )  # fmt: skip
     write_record(folder / "run.json", run_record(spec, ""))
-    run_made(spec, made, folder)
+    run_produced(spec, made, folder)
     write_report(folder)
     return folder
 

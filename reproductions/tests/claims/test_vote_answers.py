@@ -14,7 +14,8 @@ import yaml
 from theodolite._runs.engine.base import Engine
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import read_spec
-from theodolite._runs.run import Places, run
+from theodolite._runs.inputs import Places
+from theodolite._runs.run import run
 from theodolite.pipelines import embedding
 from theodolite.report.html import write_report
 from theodolite_reproductions.claims.answers.votes import learned_answers

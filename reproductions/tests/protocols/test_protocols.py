@@ -9,8 +9,9 @@ import yaml
 
 from theodolite._runs.folder.seal import seal, verify
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run import Places, run
+from theodolite._runs.run import run
 from theodolite.report.html import write_report
 from theodolite_reproductions.protocols import PROTOCOLS
 

@@ -16,7 +16,7 @@ from scipy.stats import t
 
 import theodolite
 from support.runs.command_line import theodolite as theodolite_command
-from theodolite._runs.run import Places
+from theodolite._runs.inputs import Places
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import save
 from theodolite.evidence.produced import silent

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from theodolite._runs.addresses import BUCKETS
 from theodolite._runs.engine.base import Engine
 from theodolite._runs.folder.chapters import check_studies
 from theodolite._runs.folder.folder import apart_from
 from theodolite._runs.folder.headlines import requests_named
 from theodolite._runs.folder.registry import build
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.stored import BUCKETS
 from theodolite._scoring.evaluate import MetricRun
 from theodolite._storage.paths import confined
 from theodolite._storage.stores import Store

@@ -14,8 +14,7 @@ from theodolite._runs.engine.pool import WorkerPool
 from theodolite._runs.engine.rehearsal import Rehearsal
 from theodolite._runs.folder.headlines import requests_named, resampling_of
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.stored import by_kind, bytes_of
-from theodolite._runs.stored_samples import MOST_SAMPLES, stored_per_sample
+from theodolite._runs.stored import MOST_SAMPLES, by_kind, bytes_of, stored_per_sample
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite._storage.traffic import traffic_so_far
 from theodolite._verdicts.answers import requests_for

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._runs.addresses import BUCKETS
+from theodolite._runs.compared import compare_models as compared_records
+from theodolite._runs.content import score_bundles as answer_made
 from theodolite._runs.engine.identity import arithmetic
 from theodolite._runs.engine.pool import LedgerCheck, WorkerPool
 from theodolite._runs.engine.processes import Here
@@ -15,10 +18,9 @@ from theodolite._runs.folder.piece_list import check_pieces, ledger_of
 from theodolite._runs.folder.run_file import MadeRecord, RunRecord, read_produced, read_subject
 from theodolite._runs.folder.seal import verify
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run import answer_made, compared_records
 from theodolite._runs.run_conflicts import FILE as CONFLICTS
 from theodolite._runs.run_conflicts import conflicts_of_run
-from theodolite._runs.stored import BUCKETS, answer_stored, digests_of
+from theodolite._runs.stored import answer_stored, digests_of
 from theodolite._storage.paths import confined
 from theodolite._storage.records import Record, read_record, write_record
 from theodolite._storage.tables import read_parquet

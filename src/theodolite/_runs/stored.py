@@ -1,41 +1,41 @@
-"""Score evidence that lies in a store, piece by piece, into a run folder."""
+"""Score evidence that is stored in shards."""
 
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from theodolite._runs.addresses import BUCKETS, no_pieces_at
+from theodolite._runs.content import RunContent
 from theodolite._runs.engine.pool import WorkerPool
 from theodolite._runs.folder.explained import explained_record
-from theodolite._runs.folder.format import PRODUCED
-from theodolite._runs.folder.headlines import requests_named, resampling_of, scores_file_of
+from theodolite._runs.folder.headlines import requests_named, resampling_of
 from theodolite._runs.folder.run_file import MadeRecord
 from theodolite._runs.folder.spec import RunSpec, subject_of
-from theodolite._runs.stored_samples import write_samples
 from theodolite._scoring.passes import NOTHING_COUNTED
+from theodolite._scoring.request import MetricRequest
 from theodolite._storage.paths import confined
-from theodolite._storage.records import write_record
 from theodolite._storage.tables import write_parquet
 from theodolite._verdicts.answers import AuditAnswers, OnError, answer_shards
-from theodolite._verdicts.scores_file import write_scores
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite._verdicts.conflicts.matrix import conflicts_between
+from theodolite._verdicts.conflicts.record import ConflictsFile
+from theodolite._verdicts.per_sample import add_samples, is_of_samples, no_samples, sample_values
+from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence, entries
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.shards import Shards
 from theodolite.evidence.store import StoredShards, is_stored, stored
-from theodolite.evidence.workers import Workers
+from theodolite.evidence.subject import Claim
+from theodolite.evidence.workers import Arrays, Work, Workers
 
-BUCKETS = ("s3://", "gs://", "az://")
-"""How addresses in a spec begin. Everything else is a path below the data folder."""
-
-
-def no_pieces_at(address: str) -> RefusedInput:
-    """The address is misspelt, or nothing was written there."""
-    return RefusedInput(
-        f"address {address!r}", "no evidence in pieces there", "header.json and the pieces",
-        "Check the spelling; `theodolite data store` writes evidence in pieces.",
-    )  # fmt: skip
+Kinds = Mapping[type[Evidence], Shards]
+MOST_SAMPLES = 200_000
+"""Samples up to which there is a table of them: the driver holds it."""
 
 
 def stored_addresses(spec: RunSpec, data: Path) -> list[str]:
@@ -52,15 +52,22 @@ def stored_addresses(spec: RunSpec, data: Path) -> list[str]:
     return addresses if any(in_pieces) else []
 
 
-def run_stored(
+def score_stored(
     spec: RunSpec,
     addresses: Sequence[str],
-    out: Path,
     pool: WorkerPool,
     progress: Progress = silent,
-    pieces: str = "",
-) -> AuditAnswers:
-    """Write all but ``run.json``. The evidence stays where it is; its digests are kept."""
+    checkpoints: str = "",
+) -> RunContent:
+    """Score stored evidence, which stays where it is; its digests are kept.
+
+    Args:
+        spec: What to score.
+        addresses: Where the evidence is.
+        pool: Who does the work.
+        progress: Called as work goes on.
+        checkpoints: Where finished tasks are kept, if not in the run folder.
+    """
     started = time.monotonic()
     try:
         answers = answer_stored(spec, addresses, pool, progress)
@@ -70,22 +77,41 @@ def run_stored(
         first = pool.failed[0]
         got = f"{error.came}; the first failed with {first.error}: {first.message}"
         raise EvidenceError(error.what, got, error.needed, error.do) from error
-    write_scores(out / "scores.json", scores_file_of(spec, answers))
-    left_out = write_samples(out, spec, answers, by_kind(spec, addresses), pool)
+    kinds = by_kind(spec, addresses)
+    columns, left_out = None, []
+    conflicts = ConflictsFile(verdicts=[], judged=[], conflicts=[])
+    if max(map(len, kinds.values())) > MOST_SAMPLES:
+        most = f"{MOST_SAMPLES:,}"
+        left_out = [f"No table per sample and no conflicts: there are more than {most} samples."]
+    else:
+        columns = stored_per_sample(answers.requests, kinds, pool)
+        conflicts = conflicts_between(
+            answers.verdicts, answers.scores, columns, _clusters(kinds), resampling_of(spec)
+        )
     notes = [*notes_of(pool), *absent_chunks(addresses), *answers.notes, *left_out]
-    write_record(
-        out / PRODUCED,
-        MadeRecord(
-            explained=explained_record(spec, None, answers.subject, ()),
-            notes=notes,
-            inputs=digests_of(addresses),
-            stored=list(addresses),
-            pieces=pieces,
-            failed_pieces=pool.n_failed,
-            seconds_scoring=round(time.monotonic() - started, 1),
-        ),
+    answers = replace(answers, notes=tuple(notes), failed_pieces=pool.n_failed)
+    record = stored_record(spec, answers, addresses, time.monotonic() - started, checkpoints)
+    return RunContent(spec, answers, record, conflicts, columns)
+
+
+def stored_record(
+    spec: RunSpec,
+    answers: AuditAnswers,
+    addresses: Sequence[str],
+    seconds: float,
+    checkpoints: str = "",
+    claim: Claim | None = None,
+) -> MadeRecord:
+    """Return what ``produced.json`` says of stored evidence."""
+    return MadeRecord(
+        explained=explained_record(spec, claim, answers.subject, ()),
+        notes=list(answers.notes),
+        inputs=digests_of(addresses),
+        stored=list(addresses),
+        pieces=checkpoints,
+        failed_pieces=answers.failed_pieces,
+        seconds_scoring=round(seconds, 1),
     )
-    return replace(answers, notes=tuple(notes), failed_pieces=pool.n_failed)
 
 
 def answer_stored(
@@ -175,3 +201,52 @@ def write_failed(out: Path, pool: WorkerPool) -> None:
         names = ("piece", "key", "error", "message", "traceback_sha256", "tries")
         columns = {name: [getattr(row, name) for row in rows] for name in names}
         write_parquet(out / "failed.parquet", columns)
+
+
+def stored_per_sample(
+    requests: Sequence[MetricRequest], kinds: Kinds, workers: Workers
+) -> dict[str, list[Any]]:
+    """As ``run_folder.written.per_sample``, piece by piece by the workers."""
+    columns = no_samples()
+    for request in requests:
+        shards = kinds.get(request.metric.needs)
+        if shards is None or not is_of_samples(request):
+            continue
+        work = Work(
+            what="samples",
+            do=partial(_values, request),
+            items=shards.pieces(),
+            digests=shards.digests(),
+            about={
+                "samples of": [request.metric.name, request.metric.version],
+                "options": {k: repr(v) for k, v in sorted(request.all_options().items())},
+                "packages": [str(package) for package in request.metric.packages],
+            },
+            kept=False,  # the table is
+        )
+        names: list[str] = []
+        parts = []
+        for arrays, (samples, _) in zip(workers.each(work), shards.samples(), strict=True):
+            if arrays is not None:
+                names += [samples.name(i) for i in range(len(samples))]
+                parts.append(arrays["value"])
+        if parts:
+            add_samples(columns, request, names, np.concatenate(parts))
+    return columns
+
+
+def _values(request: MetricRequest, piece: Any) -> Arrays:
+    return {"value": sample_values(request, piece.evidence())}
+
+
+def _clusters(kinds: Kinds) -> dict[str, int]:
+    """The cluster of each sample by name, from the first evidence that has clusters."""
+    for shards in kinds.values():
+        clusters: dict[str, int] = {}
+        for samples, _ in shards.samples():
+            if samples.clusters is None:
+                break
+            clusters |= {samples.name(i): int(c) for i, c in enumerate(samples.clusters)}
+        if clusters:
+            return clusters
+    return {}

@@ -9,20 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from theodolite._runs import stored as stored_run
-from theodolite._runs.auditing.result import (
-    answer_source,
-    begin_folder,
-    check_any,
-    nothing_scored,
-    spec_of,
-    write_audited,
-)
-from theodolite._runs.auditing.sources import EvidenceSource, read_sources, together, with_claim
+from theodolite._runs.auditing.audit_spec import spec_of
+from theodolite._runs.auditing.reading import read_sources
+from theodolite._runs.auditing.result import answer_source, check_any, nothing_scored
+from theodolite._runs.auditing.saving import begin_folder, write_audited
+from theodolite._runs.auditing.sources import EvidenceSource, together, with_claim
 from theodolite._runs.engine.base import Engine
 from theodolite._runs.engine.estimate import RunPrice
 from theodolite._runs.folder.folder import apart_from, check_folder
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run import Places, rehearse, run
+from theodolite._runs.inputs import Places
+from theodolite._runs.run import rehearse, run
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.stores import Store
 from theodolite._verdicts.answers import AuditAnswers

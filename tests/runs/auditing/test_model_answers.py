@@ -8,7 +8,7 @@ import pytest
 import theodolite
 from support.runs.command_line import theodolite as command
 from theodolite._runs.auditing.model_answers import with_model_answers
-from theodolite._runs.auditing.sources import read_source
+from theodolite._runs.auditing.reading import read_source
 from theodolite.errors import EvidenceError
 
 

@@ -12,8 +12,9 @@ from theodolite._runs.auditing.network import _seen, network_evidence
 from theodolite._runs.folder.run_file import MadeRecord
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import read_spec
+from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run import Places, run
+from theodolite._runs.run import run
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.records import read_record
 from theodolite.datasets.folder import folder

@@ -11,7 +11,7 @@ import pytest
 
 import theodolite
 from support.runs.command_line import theodolite as command
-from theodolite._runs.auditing.sources import read_sources
+from theodolite._runs.auditing.reading import read_sources
 from theodolite._storage import tables
 from theodolite._verdicts.scores_file import scores_file
 from theodolite.errors import EvidenceError

@@ -14,7 +14,8 @@ from theodolite._runs.comparison.samples import NotComparable, aligned_pieces
 from theodolite._runs.folder.folder import prepare_folder
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run import Places, run
+from theodolite._runs.inputs import Places
+from theodolite._runs.run import run
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.store import stored

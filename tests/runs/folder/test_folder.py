@@ -19,8 +19,9 @@ from theodolite._runs.folder.folder import WRITTEN, claimed, new_folder, prepare
 from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.seal import no_links, seal
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run import Places, run
+from theodolite._runs.run import run
 from theodolite._scoring import passes
 from theodolite._storage.records import write_record
 from theodolite._storage.stores import Store

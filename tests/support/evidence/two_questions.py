@@ -8,7 +8,7 @@ from PIL import Image
 
 from theodolite._runs.folder.run_file import begin, run_record
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run import run_made
+from theodolite._runs.run import run_produced
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
@@ -70,5 +70,5 @@ def finished(
     made = Produced(
         evidence=[opposite()], picture=picture, notes=(EVIL,), facts=(("test samples", 16),)
     )
-    run_made(spec, made, out)
+    run_produced(spec, made, out)
     return out

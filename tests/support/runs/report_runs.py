@@ -9,7 +9,7 @@ from PIL import Image
 from theodolite._planted.ratings import planted_ratings
 from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.spec import ReportSpec, RunSpec
-from theodolite._runs.run import run_made
+from theodolite._runs.run import run_produced
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes, Concepts, Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -37,7 +37,7 @@ def evil_run(folder: Path) -> Path:
     picture = io.BytesIO()
     Image.new("RGB", (8, 8)).save(picture, "JPEG")
     write_record(folder / "run.json", run_record(spec, EVIL[0]))
-    run_made(
+    run_produced(
         spec,
         Produced([[made]], notes=[EVIL[2], EVIL[4]], facts=[(EVIL[0], EVIL[1])], inputs={EVIL[0]: EVIL[1]},
              picture=lambda name: picture.getvalue()),
@@ -56,5 +56,5 @@ def rated_run(folder: Path) -> Path:
         }
     )  # fmt: skip
     write_record(folder / "run.json", run_record(spec, ""))
-    run_made(spec, Produced([[planted_ratings()]]), folder)
+    run_produced(spec, Produced([[planted_ratings()]]), folder)
     return write_report(folder)

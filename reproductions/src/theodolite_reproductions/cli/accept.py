@@ -42,11 +42,11 @@ def accept_train(
     quiet: Quiet = False,
 ) -> None:
     """Learn a score from votes: arrays and a card with how well it does on what it has not seen."""
+    from theodolite._runs.content import score_bundles as answer_made
     from theodolite._runs.folder.folder import new_folder
     from theodolite._runs.folder.protocols import protocol_file
     from theodolite._runs.folder.registry import build
     from theodolite._runs.folder.spec import read_spec
-    from theodolite._runs.run import answer_made
     from theodolite.cli.progress import show_progress
     from theodolite.errors import EvidenceError
     from theodolite.evidence.produced import WorkContext

@@ -35,7 +35,7 @@ def sweep(
     """
     from theodolite._runs.folder.folder import claimed
     from theodolite._runs.folder.protocols import protocol_file
-    from theodolite._runs.run import Places
+    from theodolite._runs.inputs import Places
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import show_progress
     from theodolite_reproductions.sweeps.result import run_sweep

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from theodolite._runs.compared import group_samples as clustered
 from theodolite._runs.comparison.pairing import Rows, rows_of
 from theodolite._runs.engine.identity import code_version
 from theodolite._runs.folder.headlines import requests_named, resampling_of
 from theodolite._runs.folder.spec import MetricSpec, RunSpec
-from theodolite._runs.inputs import maker
-from theodolite._runs.run import Places, clustered
+from theodolite._runs.inputs import Places, maker
 from theodolite._scoring.intervals import DrawCounts
 from theodolite._scoring.request import Resampling
 from theodolite._scoring.values import mean_of_defined

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from numpy.typing import ArrayLike
 
-from theodolite._runs.auditing.result import AuditResult, answer_source, spec_of
-from theodolite._runs.auditing.sources import EvidenceSource, read_sources, together, with_claim
+from theodolite._runs.auditing.audit_spec import spec_of
+from theodolite._runs.auditing.reading import read_sources
+from theodolite._runs.auditing.result import AuditResult, answer_source
+from theodolite._runs.auditing.sources import EvidenceSource, together, with_claim
 from theodolite._runs.auditing.table_columns import is_table
 from theodolite._scoring.evaluate import Resampling
 from theodolite._verdicts.answers import MissingScore, OnError
@@ -19,8 +21,10 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import from_arrays
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.subject import Subject
-from theodolite.models.features import Preprocessing
 from theodolite.questions import Question
+
+if TYPE_CHECKING:
+    from theodolite.models.features import Preprocessing
 
 Source = Evidence | str | Path
 PlainArray = ArrayLike | Samples | NamedAxis | None
@@ -40,7 +44,7 @@ def audit(  # noqa: PLR0913  each is a way in
     layer: str | None = None,
     data: object = None,
     dataset: str = "folder",
-    preprocessing: Preprocessing | Mapping[str, object] | None = None,
+    preprocessing: "Preprocessing | Mapping[str, object] | None" = None,
     subject: Subject | None = None,
     claim: str | None = None,
     on_error: Literal["note", "raise"] = "note",
@@ -187,7 +191,7 @@ def _network(
     data: object,
     dataset: str,
     progress: Progress,
-    preprocessing: Preprocessing | Mapping[str, object] | None,
+    preprocessing: "Preprocessing | Mapping[str, object] | None",
 ) -> EvidenceSource:
     from theodolite._runs.auditing.network import network_evidence  # noqa: PLC0415
 

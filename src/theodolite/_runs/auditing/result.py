@@ -5,14 +5,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from theodolite._runs.auditing.run_sources import SourceRun
 from theodolite._runs.auditing.sources import EvidenceSource, conversions, one_class
-from theodolite._runs.folder.folder import apart_from, check_folder, claimed, prepare_folder
 from theodolite._runs.folder.headlines import headline_scores
-from theodolite._runs.folder.run_file import begin, run_record
-from theodolite._runs.folder.spec import MetricSpec, ResamplingSpec, RunSpec
-from theodolite._runs.run import Places, run, run_made
-from theodolite._scoring.evaluate import MetricRequest, Resampling
+from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.lazy import import_late
 from theodolite._storage.optional import require
 from theodolite._verdicts.answers import AuditAnswers, OnError, answer, by_kind, requests_for
@@ -22,10 +17,9 @@ from theodolite._verdicts.selection import MetricSelection
 from theodolite._verdicts.words import interval_text, percent
 from theodolite.errors import EvidenceError, NoSuchResult, printable
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.produced import Produced, Progress, silent
+from theodolite.evidence.produced import Progress, silent
 from theodolite.results import Score
 
-FROM_PYTHON = "arrays from Python"
 LONGEST_LINE = 56
 """Characters of a line of the short form, which has at most seven."""
 
@@ -119,85 +113,18 @@ class AuditResult(AuditAnswers):
 
         Evidence in pieces is scored again, piece by piece, so that the run can be verified.
         """
-        from theodolite._runs.folder.seal import seal  # noqa: PLC0415  most only want the answers
+        from theodolite._runs.auditing.saving import save_audit  # noqa: PLC0415  loads the engine
 
-        out = Path(folder)
-        with claimed(out):
-            _check_folder(out, overwrite=overwrite)
-            requests = self.requests if self.selected else ()
-            spec = spec_of(self.source, self.resampling, requests)
-            if self.source.stored:
-                _run_pieces(self.source, spec, out, overwrite=overwrite)
-            else:
-                begin_folder(self.source, spec, out, "", overwrite=overwrite)
-                write_audited(self, spec, out)
-            path: Path = import_late("report.html").write_report(out)
-            seal(out)
-        return path
+        return save_audit(self, Path(folder), overwrite=overwrite)
 
     def report(self, path: Path | str) -> Path:
         """Write the report alone: one HTML file, and nothing beside it."""
         path = Path(path)
         if path.suffix not in (".html", ".htm") or path.is_dir():
             raise EvidenceError("report", repr(str(path)), "the name of an .html file")
-        from theodolite._runs.auditing.in_memory import material_of  # noqa: PLC0415
+        from theodolite._runs.auditing.saving import write_audit_report  # noqa: PLC0415
 
-        written: Path = import_late("report.html").write_report_of(material_of(self), path)
-        return written
-
-
-def spec_of(
-    source: EvidenceSource, resampling: Resampling, requests: Sequence[MetricRequest] = ()
-) -> RunSpec:
-    """The spec that an audit can be done again by: what was chosen, or all that the evidence
-    allows."""
-    usual = Resampling(
-        resampling.resamples, resampling.level, resampling.seed,
-        most_pooled=resampling.most_pooled,
-    )  # fmt: skip
-    if resampling != usual:
-        raise EvidenceError(
-            "resampling", f"{resampling}", "only resamples, level, seed and most_pooled changed",
-            "A run folder keeps no others.",
-        )  # fmt: skip
-    names = [path.name for path in source.local] or [FROM_PYTHON]
-    chance = ResamplingSpec(
-        resamples=resampling.resamples,
-        level=resampling.level,
-        seed=resampling.seed,
-        most_pooled=resampling.most_pooled,
-    )
-    spec = RunSpec(
-        name="audit",
-        title=f"Audit of {source.name}",
-        evidence=source.stored_names if source.stored else names,
-        seeds=list(range(max(len(source.evidence), 1))),
-        metrics=[MetricSpec(name=r.metric.name, options=r.options) for r in requests],
-        resampling=chance,
-        subject=source.stated_subject,
-        claim="" if source.claim is None else source.claim.text,
-    )
-    return spec if source.run is None else spec.model_copy(update=_spec_updates(source.run, chance))
-
-
-def _spec_updates(source_run: SourceRun, chance: ResamplingSpec) -> dict[str, Any]:
-    """What the spec of an audit takes over from that of the run."""
-    spec = source_run.spec
-    updates: dict[str, Any] = {"headlines": spec.headlines, "report": spec.report}
-    if source_run.alone:
-        clusters = chance.model_copy(update={"clusters": spec.resampling.clusters})
-        title = f"Audit of {spec.title or source_run.folder.name}"
-        updates |= {"seeds": source_run.seeds(), "resampling": clusters, "title": title}
-    return updates
-
-
-def _check_folder(out: Path, *, overwrite: bool) -> None:
-    """Refuse a folder in the words of Python, not of the command line."""
-    try:
-        check_folder(out, overwrite=overwrite)
-    except EvidenceError as error:
-        do = error.do.replace("--overwrite", "overwrite=True")
-        raise type(error)(error.what, error.came, error.needed, do) from error
+        return write_audit_report(self, path)
 
 
 def check_any(source: EvidenceSource) -> None:
@@ -236,42 +163,3 @@ def answer_source(
         failed=answers.failed, source=source, resampling=resampling,
         subject=source.stated_subject, selected=selection is not None,
     )  # fmt: skip
-
-
-def begin_folder(
-    source: EvidenceSource, spec: RunSpec, out: Path, command: str, *, overwrite: bool
-) -> None:
-    """Make room for a run, and say in it what is about to be done."""
-    check_folder(out, overwrite=overwrite)
-    for path in source.local:
-        apart_from(out, "evidence", path)
-    prepare_folder(out, overwrite=overwrite)
-    begin(out / "run.json", run_record(spec, command, inputs=source.inputs))
-
-
-def produced_of(source: EvidenceSource) -> Produced:
-    """A source as what a pipeline would have produced."""
-    return Produced(
-        source.evidence, notes=source.notes, facts=source.facts, inputs=source.inputs,
-        tables=source.tables, picture=source.picture, subject=source.stated_subject,
-        claim=source.claim,
-    )  # fmt: skip
-
-
-def write_audited(result: AuditResult, spec: RunSpec, out: Path) -> None:
-    """All files of the run but ``run.json``, report and seal."""
-    source = result.source
-    produced = produced_of(source)
-    own = result.notes[len(source.notes) :]
-    scored = AuditAnswers(
-        result.scores, result.unanswered, result.requests, own, seconds=result.seconds,
-        failed=result.failed,
-    )  # fmt: skip
-
-    run_made(spec, produced, out, scored=scored)
-    if source.run is not None:
-        source.run.carry_over(out)
-
-
-def _run_pieces(source: EvidenceSource, spec: RunSpec, out: Path, *, overwrite: bool) -> None:
-    run(spec, Places(source.root, out, out), overwrite=overwrite)

@@ -4,12 +4,11 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from theodolite._runs.folder.folder import RUN, SHOWN
-from theodolite._runs.folder.format import PRODUCED
+from theodolite._runs.addresses import BUCKETS
+from theodolite._runs.folder.format import PRODUCED, RUN, SHOWN
 from theodolite._runs.folder.run_file import MadeRecord, RunRecord, read_produced
 from theodolite._runs.folder.seal import verify
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.stored import BUCKETS
 from theodolite._storage.paths import confined
 from theodolite._storage.records import read_record, write_record
 from theodolite.errors import EvidenceError, RefusedInput
@@ -94,11 +93,6 @@ class SourceRun:
         """The record of an audit, with the pictures and cards of the run."""
         names = ("examples", "conflict_examples", "cards", "concept_cards")
         return record.model_copy(update={n: getattr(self.made_record, n) for n in names})
-
-
-def is_run(path: Path) -> bool:
-    """Whether a run was written there."""
-    return (path / RUN).is_file()
 
 
 def read_run(folder: Path) -> SourceRun:

@@ -5,24 +5,19 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from theodolite._runs.auditing.run_sources import SourceRun, is_run, read_run
-from theodolite._runs.auditing.table_columns import is_table, table_arrays
-from theodolite._runs.folder.run_file import read_subject
-from theodolite._runs.stored import BUCKETS, digests_of, no_pieces_at
-from theodolite._storage.paths import sha256_of
-from theodolite._storage.stores import Store
+from theodolite._runs.addresses import BUCKETS
 from theodolite._verdicts.answers import by_kind
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.files import from_arrays, load, load_arrays
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.store import is_stored
 from theodolite.evidence.subject import Claim, Subject, unstated
 from theodolite.metrics.catalogue import catalogue
+
+if TYPE_CHECKING:
+    from theodolite._runs.auditing.run_sources import SourceRun
 
 Fact = tuple[str, float | int | str]
 
@@ -45,7 +40,7 @@ class EvidenceSource:
     tables: Mapping[str, Mapping[str, Sequence[object]]] = field(default_factory=dict)
     picture: Callable[[str], bytes] | None = None
     """A sample's picture as JPEG, by its id, where pictures are at hand."""
-    run: SourceRun | None = None
+    run: "SourceRun | None" = None
     """The run that it was made by."""
     subject: Subject | None = None
     """Which explanation it is of, and what that is held against, where that is known."""
@@ -75,83 +70,6 @@ class EvidenceSource:
             a if a.startswith(BUCKETS) else Path(a).relative_to(self.root).as_posix()
             for a in self.stored
         ]
-
-
-def read_sources(places: Sequence[str | Path], columns: Mapping[str, Any]) -> list[EvidenceSource]:
-    """Read several; ``columns`` says what the columns of a table among them are."""
-    tables = [str(place) for place in places if is_table(place)]
-    if len(tables) > 1 or (columns and not tables):
-        got = f"{tables[0]!r} and {tables[1]!r}" if tables else f"{next(iter(columns))!r}, no table"
-        raise EvidenceError("columns", got, "one .csv or .parquet file that has them")
-    return [
-        _of_table(Path(place).resolve(), columns) if is_table(place) else read_source(place)
-        for place in places
-    ]
-
-
-def _of_table(path: Path, columns: Mapping[str, Any]) -> EvidenceSource:
-    arrays, pairing = table_arrays(path, columns)
-    evidence = from_arrays(arrays, repr(path.name))
-    return EvidenceSource(
-        path.name, [[evidence]], local=(path,), inputs=_digests(path), notes=(pairing,)
-    )
-
-
-def read_source(place: str | Path) -> EvidenceSource:
-    """Read evidence from a file, a folder of any of the known forms, or an address."""
-    text = str(place)
-    local = Store.at(text).local
-    address = text.rstrip("/") if local is None else str(local.resolve())
-    if is_stored(address):
-        name = Path(address).name
-        return EvidenceSource(
-            name, stored=(address,), local=() if local is None else (local.resolve(),)
-        )
-    if local is None or "://" in text:
-        raise no_pieces_at(text)
-    path = local.resolve()
-    if is_run(path):
-        return _of_run(path)
-    if (path / "votes.parquet").is_file() and (path / "instances.parquet").is_file():
-        return _of_study(path)
-    evidence = load(path) if path.is_dir() else load_arrays(path)
-    return EvidenceSource(path.name, [[evidence]], local=(path,), inputs=_digests(path))
-
-
-def _of_run(path: Path) -> EvidenceSource:
-    run = read_run(path)
-    if run.made_record.stored:
-        return EvidenceSource(
-            path.name, stored=run.addresses(), local=(path,), subject=read_subject(path)
-        )
-    return EvidenceSource(
-        path.name,
-        run.evidence(),
-        local=(path,),
-        inputs={
-            **run.made_record.inputs,
-            f"{path.name}/manifest.json": sha256_of(path / "manifest.json"),
-        },
-        notes=(*run.made_record.notes, *run.left_out()),
-        facts=tuple(run.made_record.facts),
-        run=run,
-        subject=read_subject(path),
-        claim=run.claim,
-    )
-
-
-def _of_study(path: Path) -> EvidenceSource:
-    """Votes on the first question of a study that was exported."""
-    from theodolite.datasets.votes.study import study_votes  # noqa: PLC0415  few have one
-
-    study = study_votes(path)
-    question = next(iter(study.questions))
-    evidence: RatingEvidence = study.questions[question]
-    note = f"Accepted: the votes on {question} of the study {path.name!r}."
-    return EvidenceSource(
-        path.name, [[evidence]], local=(path,), inputs=study.digests(),
-        notes=(*study.notes, note),
-    )  # fmt: skip
 
 
 def together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
@@ -197,7 +115,7 @@ def _joint_subject(parts: Sequence[EvidenceSource]) -> Subject | None:
     return None
 
 
-def _only_run(parts: Sequence[EvidenceSource]) -> SourceRun | None:
+def _only_run(parts: Sequence[EvidenceSource]) -> "SourceRun | None":
     """The run whose pictures the report can show: its rows must be those of the evidence."""
     others = [part for part in parts if part.run is None]
     runs = [part.run for part in parts if part.run is not None]
@@ -214,6 +132,8 @@ def _pieces_together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
             "evidence", f"evidence in pieces, and {others[0]!r} in memory", "all of one sort",
             "`theodolite data store` writes evidence in pieces.",
         )  # fmt: skip
+    from theodolite._runs.stored import digests_of  # noqa: PLC0415  loads the engine
+
     return EvidenceSource(
         ", ".join(part.name for part in parts),
         stored=tuple(address for part in parts for address in part.stored),
@@ -262,9 +182,3 @@ def one_class(bundles: Sequence[Evidence]) -> list[str]:
                 "nothing. Were they counted, or cut, wrongly?"
             ]
     return []
-
-
-def _digests(path: Path) -> dict[str, str]:
-    files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    named = ((file.relative_to(path.parent).as_posix(), file) for file in files)
-    return {name: sha256_of(file) for name, file in named if file.is_file()}

@@ -6,10 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from theodolite._runs.addresses import BUCKETS
 from theodolite._runs.folder.run_file import MadeRecord, RunRecord, read_produced, read_subject
 from theodolite._runs.folder.seal import MANIFEST, no_links, verify
-from theodolite._runs.stored import BUCKETS, digests_of
 from theodolite._runs.stored import by_kind as stored_by_kind
+from theodolite._runs.stored import digests_of
 from theodolite._storage.records import read_record
 from theodolite._verdicts.answers import by_kind
 from theodolite._verdicts.scores_file import ScoresFile, VerdictRecord, score_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from theodolite._runs.engine.base import PIECES
 from theodolite._runs.engine.identity import code_version
 from theodolite._runs.engine.watch import FILE as PROGRESS
-from theodolite._runs.folder.format import FINDINGS, PRODUCED
+from theodolite._runs.folder.format import FINDINGS, PRODUCED, RUN, SHOWN
 from theodolite._runs.folder.run_file import RunRecord, read_produced
 from theodolite._runs.folder.seal import MANIFEST, SEAL
 from theodolite._storage.records import read_record
@@ -21,9 +21,6 @@ try:
 except ImportError:  # not a Unix: two runs into one folder are not kept apart
     fcntl = None  # type: ignore[assignment]
 
-RUN = "run.json"
-SHOWN = ("pictures", "concepts")
-"""Folders of pictures for the report."""
 WRITTEN = frozenset(
     {
         RUN, MANIFEST, SEAL, "scores.json", PRODUCED, "report.html", "per_sample.parquet",

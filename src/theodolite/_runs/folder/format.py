@@ -1,3 +1,12 @@
 """Names of the files of a run folder."""
 
-PRODUCED, FINDINGS = "produced.json", "findings.json"
+from pathlib import Path
+
+RUN, PRODUCED, FINDINGS = "run.json", "produced.json", "findings.json"
+SHOWN = ("pictures", "concepts")
+"""Folders of images for the report."""
+
+
+def is_run(path: Path) -> bool:
+    """Return whether a run was written there."""
+    return (path / RUN).is_file()

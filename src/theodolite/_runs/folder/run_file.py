@@ -110,7 +110,7 @@ class MadeRecord(Record):
 
     format: Literal["theodolite-produced"] = "theodolite-produced"
     format_version: Literal[2] = 2
-    explained: ExplainedRecord
+    explained: ExplainedRecord = ExplainedRecord()
     notes: list[str] = []
     facts: list[tuple[str, int | float | str]] = []
     inputs: dict[str, str] = {}

@@ -71,7 +71,7 @@ def latents(
     """Find out whether a dictionary of a language model tells concepts, and rebuilds what matters:
     beside random directions, neurons and the same network untrained."""
     from theodolite._runs.folder.spec import RunSpec
-    from theodolite._runs.run import Places
+    from theodolite._runs.inputs import Places
     from theodolite.cli.commands.run import run_spec
 
     data, places = _below_one_folder([model, texts, *([dictionary] if dictionary else [])])

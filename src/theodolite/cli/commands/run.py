@@ -28,7 +28,7 @@ from theodolite.cli.options import (
 if TYPE_CHECKING:
     from theodolite._runs.engine.base import Engine
     from theodolite._runs.folder.spec import RunSpec
-    from theodolite._runs.run import Places
+    from theodolite._runs.inputs import Places
 
 
 def run(
@@ -61,7 +61,7 @@ def run(
     """
     from theodolite._runs.folder.protocols import protocol_file, short_form
     from theodolite._runs.folder.spec import read_spec
-    from theodolite._runs.run import Places
+    from theodolite._runs.inputs import Places
 
     chosen = chosen_engine(
         engine, workers, ray_address, pieces, inference, metrics_port, mixed_cpus=mixed_cpus
@@ -125,7 +125,7 @@ def dissect(
 ) -> None:
     """Find out which concepts the units of a layer detect. A run that was stopped goes on."""
     from theodolite._runs.folder.spec import RunSpec
-    from theodolite._runs.run import Places
+    from theodolite._runs.inputs import Places
 
     check_there(folder)
     paths = [folder.resolve(), *([weights.resolve()] if weights else [])]

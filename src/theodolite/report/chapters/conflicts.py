@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from theodolite._runs.conflict_pictures import shown_conflicts
+from theodolite._runs.content import shown_conflicts
 from theodolite._runs.folder.run_file import ExampleRecord
 from theodolite._runs.material import RunMaterial
 from theodolite._verdicts.conflicts.record import ConflictRecord, ConflictsFile, JudgedRecord

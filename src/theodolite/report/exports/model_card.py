@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from theodolite._runs.conflict_pictures import shown_conflicts
+from theodolite._runs.content import shown_conflicts
 from theodolite._runs.folder.headlines import verdicts_of
 from theodolite._runs.folder.run_file import MadeRecord, RunRecord, read_produced, read_subject
 from theodolite._runs.run_conflicts import folder_conflicts

@@ -1,0 +1,14 @@
+"""Addresses of stored evidence."""
+
+from theodolite.errors import RefusedInput
+
+BUCKETS = ("s3://", "gs://", "az://")
+"""How addresses of buckets begin. Everything else is a path below the data folder."""
+
+
+def no_pieces_at(address: str) -> RefusedInput:
+    """Return the error for an address that is misspelled, or where nothing was written."""
+    return RefusedInput(
+        f"address {address!r}", "no evidence in pieces there", "header.json and the pieces",
+        "Check the spelling; `theodolite data store` writes evidence in pieces.",
+    )  # fmt: skip

@@ -1,0 +1,111 @@
+"""Read what is to be audited from files, folders and addresses."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from theodolite._runs.addresses import no_pieces_at
+from theodolite._runs.auditing.sources import EvidenceSource
+from theodolite._runs.auditing.table_columns import is_table, table_arrays
+from theodolite._runs.folder.format import is_run
+from theodolite._storage.paths import sha256_of
+from theodolite.errors import EvidenceError
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import from_arrays, load, load_arrays
+from theodolite.evidence.kinds.rating import RatingEvidence
+
+
+def read_sources(places: Sequence[str | Path], columns: Mapping[str, Any]) -> list[EvidenceSource]:
+    """Read several; ``columns`` says what the columns of a table among them are."""
+    tables = [str(place) for place in places if is_table(place)]
+    if len(tables) > 1 or (columns and not tables):
+        got = f"{tables[0]!r} and {tables[1]!r}" if tables else f"{next(iter(columns))!r}, no table"
+        raise EvidenceError("columns", got, "one .csv or .parquet file that has them")
+    return [
+        _of_table(Path(place).resolve(), columns) if is_table(place) else read_source(place)
+        for place in places
+    ]
+
+
+def _of_table(path: Path, columns: Mapping[str, Any]) -> EvidenceSource:
+    arrays, pairing = table_arrays(path, columns)
+    return _local_source(path, from_arrays(arrays, repr(path.name)), pairing)
+
+
+def read_source(place: str | Path) -> EvidenceSource:
+    """Read evidence from a file, a folder of any of the known forms, or an address."""
+    path = Path(place)
+    if "://" in str(place) or path.is_dir():
+        return _read_folder(str(place))
+    evidence = load_arrays(path.resolve())
+    return _local_source(path.resolve(), evidence)
+
+
+def _read_folder(place: str) -> EvidenceSource:
+    from theodolite._storage.stores import Store  # noqa: PLC0415  clients of object stores
+    from theodolite.evidence.store import is_stored  # noqa: PLC0415  reads Zarr
+
+    local = Store.at(place).local
+    address = place.rstrip("/") if local is None else str(local.resolve())
+    if is_stored(address):
+        folders = () if local is None else (local.resolve(),)
+        return EvidenceSource(Path(address).name, stored=(address,), local=folders)
+    if local is None or "://" in place:
+        raise no_pieces_at(place)
+    path = local.resolve()
+    if is_run(path):
+        return _of_run(path)
+    if (path / "votes.parquet").is_file() and (path / "instances.parquet").is_file():
+        return _of_study(path)
+    return _local_source(path, load(path))
+
+
+def _local_source(path: Path, evidence: Evidence, *notes: str) -> EvidenceSource:
+    return EvidenceSource(
+        path.name, [[evidence]], local=(path,), inputs=_digests(path), notes=notes
+    )
+
+
+def _of_run(path: Path) -> EvidenceSource:
+    from theodolite._runs.auditing.run_sources import read_run  # noqa: PLC0415  loads the engine
+    from theodolite._runs.folder.run_file import read_subject  # noqa: PLC0415
+
+    run = read_run(path)
+    if run.made_record.stored:
+        return EvidenceSource(
+            path.name, stored=run.addresses(), local=(path,), subject=read_subject(path)
+        )
+    return EvidenceSource(
+        path.name,
+        run.evidence(),
+        local=(path,),
+        inputs={
+            **run.made_record.inputs,
+            f"{path.name}/manifest.json": sha256_of(path / "manifest.json"),
+        },
+        notes=(*run.made_record.notes, *run.left_out()),
+        facts=tuple(run.made_record.facts),
+        run=run,
+        subject=read_subject(path),
+        claim=run.claim,
+    )
+
+
+def _of_study(path: Path) -> EvidenceSource:
+    """Votes on the first question of a study that was exported."""
+    from theodolite.datasets.votes.study import study_votes  # noqa: PLC0415  few have one
+
+    study = study_votes(path)
+    question = next(iter(study.questions))
+    evidence: RatingEvidence = study.questions[question]
+    note = f"Accepted: the votes on {question} of the study {path.name!r}."
+    return EvidenceSource(
+        path.name, [[evidence]], local=(path,), inputs=study.digests(),
+        notes=(*study.notes, note),
+    )  # fmt: skip
+
+
+def _digests(path: Path) -> dict[str, str]:
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    named = ((file.relative_to(path.parent).as_posix(), file) for file in files)
+    return {name: sha256_of(file) for name, file in named if file.is_file()}
