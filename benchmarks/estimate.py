@@ -17,8 +17,8 @@ from pathlib import Path
 from theodolite._planted.concepts import planted_concepts
 from theodolite._runs.engine.base import Engine
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run import rehearse, run
 from theodolite._runs.inputs import Places
+from theodolite._runs.run import rehearse, run
 from theodolite.evidence.store_writer import EvidenceWriter
 
 ADDING = ("concept_existence", "concept_global_importance")

@@ -26,8 +26,8 @@ from theodolite._stats.threads import threads
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.leak_free._pairs import true_counts, true_pair_terms
 from theodolite.metrics.leak_free._terms import ConceptTerms
-from theodolite.metrics.leak_free.predictive_task_leakage import PredictiveTaskLeakage
-from theodolite.metrics.leak_free.task_leakage_given_concept import TaskLeakageGivenConcept
+from theodolite.metrics.leak_free.given_concepts import TaskLeakageGivenConcept
+from theodolite.metrics.leak_free.predictive import PredictiveTaskLeakage
 
 LEAST_RATIO, MOST_OVER_NEIGHBOURS = 50.0, 3.0
 

@@ -43,6 +43,7 @@ __all__ = [
     "attribution_drift",
     "attribution_plan",
     "audit",
+    "bridges",
     "compare",
     "dissect",
     "dissect_codes",
@@ -58,7 +59,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from theodolite import ext, metrics, testing
+    from theodolite import bridges, ext, metrics, testing
     from theodolite._runs.auditing.front import audit
     from theodolite._runs.auditing.result import AuditResult
     from theodolite._runs.auditing.saved import compare, gate, load
@@ -130,6 +131,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "evidence.kinds.saliency": "SaliencyEvidence",
             "evidence.kinds.surrogate": "SurrogateEvidence",
             "evidence.kinds.unit": "UnitEvidence",
+            "bridges": "bridges",
             "ext": "ext",
             "metrics": "metrics",
             "results": "Score Verdict",

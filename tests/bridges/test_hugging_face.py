@@ -1,6 +1,9 @@
-"""Data sets and classifiers in the forms of Hugging Face, all offline."""
+"""Data sets, classifiers and evaluation results in the forms of Hugging Face, all offline."""
 
 import json
+import shutil
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +11,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from theodolite.bridges.hugging_face import classifier, concept_data
-from theodolite.errors import EvidenceError, RefusedInput
+from support.evidence.two_questions import finished
+from support.runs.command_line import theodolite
+from theodolite._runs.finished import read_finished
+from theodolite._runs.folder.seal import seal
+from theodolite._storage.text import read_yaml
+from theodolite.bridges import hugging_face
+from theodolite.bridges.hugging_face import classifier, concept_data, eval_result_entries
+from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 
 datasets = pytest.importorskip("datasets")
+hub = pytest.importorskip("huggingface_hub")
 
 
 def _pixels(n: int, seed: int = 0) -> np.ndarray:
@@ -158,3 +168,57 @@ def test_a_classifier_of_a_folder_runs_and_its_own_code_does_not(tmp_path: Path)
         found.probabilities(batch), raised / raised.sum(axis=1, keepdims=True), atol=1e-5
     )
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = finished(tmp_path_factory.mktemp("hub") / "run")
+    seal(folder)
+    return folder
+
+
+def test_the_hub_reads_our_eval_results(run: Path, tmp_path: Path) -> None:
+    """Written by the command with the library's own functions, and read back by them."""
+    options = ("--eval-results", "me/birds", "--source-url", "https://example.com/report.html")
+    result = theodolite("export", run, *options, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    rows = read_yaml(tmp_path / ".eval_results" / "theodolite.yaml")
+    entries = hub.parse_eval_result_entries(rows)
+    assert entries == eval_result_entries(
+        run, "me/birds", source_url="https://example.com/report.html"
+    )
+    assert [entry.task_id for entry in entries] == ["explanation_exists", "explanation_accepted"]
+    verdicts = {v.question: v for v in read_finished(run).verdicts}
+    score = verdicts["exists"].score
+    assert score is not None and entries[0].value == score.value
+    assert "95 % interval" in entries[0].notes and "higher is better" in entries[0].notes
+    assert score.null is not None and score.null.shown in entries[0].notes
+
+
+def test_eval_results_of_changed_numbers_are_refused(run: Path, tmp_path: Path) -> None:
+    changed = Path(shutil.copytree(run, tmp_path / "run"))
+    scores = changed / "scores.json"
+    scores.write_text(scores.read_text() + " ")
+    with pytest.raises(VerificationFailed):
+        eval_result_entries(changed, "me/birds")
+
+
+def test_eval_results_leave_out_what_is_not_finite(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = read_finished(run)
+    exists, accepted = (v for v in whole.verdicts if v.score is not None)
+    null = replace(exists.score.nulls[0], value=float("-inf"))
+    broken = (
+        replace(exists, score=replace(exists.score, nulls=(null,))),
+        replace(accepted, score=replace(accepted.score, value=float("inf"))),
+    )
+    monkeypatch.setattr(hugging_face, "read_finished", lambda _: replace(whole, verdicts=broken))
+    (entry,) = eval_result_entries(run, "me/birds")
+    assert entry.task_id == "explanation_exists" and null.shown not in entry.notes
+
+
+def test_eval_results_need_the_library(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(EvidenceError, match=r"pip install 'theodolite\[hub\]'"):
+        eval_result_entries(run, "me/birds")

@@ -30,10 +30,8 @@ from theodolite.metrics import (
 )
 from theodolite.metrics.accepted._ranks import spearman
 from theodolite.metrics.accepted.intraclass_correlation import IntraclassCorrelation
-from theodolite.metrics.accepted.krippendorff_alpha import KrippendorffAlpha
-from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
-from theodolite.metrics.accepted.rater_agreement import RaterAgreement
-from theodolite.metrics.accepted.rater_correlation import RaterCorrelation
+from theodolite.metrics.accepted.krippendorff import KrippendorffAlpha
+from theodolite.metrics.accepted.raters import PairwiseAgreement, RaterAgreement, RaterCorrelation
 from theodolite.metrics.catalogue import catalogue
 from theodolite.testing.strategies import rating_evidence
 

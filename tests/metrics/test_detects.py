@@ -15,9 +15,7 @@ from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.metrics.catalogue import find_metric
-from theodolite.metrics.detects.detection_accuracy import DetectionAccuracy
-from theodolite.metrics.detects.pixel_recall import PixelRecall
-from theodolite.metrics.detects.unit_iou import UnitIoU
+from theodolite.metrics.detects.units import DetectionAccuracy, PixelRecall, UnitIoU
 from theodolite.testing.strategies import unit_evidence
 
 detection_and_accuracy = of_evidence("detection_and_accuracy")

@@ -12,9 +12,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.metrics import edit_direction, edit_specificity
 from theodolite.metrics.base import SampleMean
-from theodolite.metrics.language.edit_direction import EditDirection
-from theodolite.metrics.language.edit_effect_error import EditEffectError
-from theodolite.metrics.language.edit_specificity import EditSpecificity
+from theodolite.metrics.language.edits import EditDirection, EditEffectError, EditSpecificity
 from theodolite.testing.strategies import edit_evidence
 
 BEFORE = np.array([[0.2, 0.9], [0.6, 0.1], [0.5, 0.3]])

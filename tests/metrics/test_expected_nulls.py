@@ -19,7 +19,7 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.located import _targets
+from theodolite.metrics.located.pointing_game import hits, over_pairs
 from theodolite.metrics.shared.areas import box_area, disc_area
 
 DRAWS = 300
@@ -164,8 +164,8 @@ def test_peaks_anywhere(target: str, tolerance: float | None) -> None:
     def drawn() -> Any:
         for _ in range(DRAWS):
             peak = RANDOM.random((*whole.maps.shape[:2], 2))
-            hit, there = _targets.hits(whole, peak, target, tolerance)
-            each = _targets.over_pairs(whole, hit, there, "all", "pairs")
+            hit, there = hits(whole, peak, target, tolerance)
+            each = over_pairs(whole, hit, there, "all", "pairs")
             yield each.part.sum() / each.whole.sum()
 
     null = expected(

@@ -18,12 +18,10 @@ from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.language.judges import judge_and_people
 from theodolite.metrics import judge_detection, judge_intruder
-from theodolite.metrics.accepted.judge_agreement import JudgeAgreement
+from theodolite.metrics.accepted.krippendorff import JudgeAgreement
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.language._judge_nulls import LIKE, OTHER_EXPLANATION
-from theodolite.metrics.language.judge_detection import JudgeDetection
-from theodolite.metrics.language.judge_fuzzing import JudgeFuzzing
-from theodolite.metrics.language.judge_intruder import JudgeIntruder
+from theodolite.metrics.language.judges import JudgeDetection, JudgeFuzzing, JudgeIntruder
 from theodolite.results import Score
 from theodolite.testing.strategies import judgement_evidence
 

@@ -27,9 +27,8 @@ from theodolite.metrics import (
     oracle_impurity,
     task_leakage_given_concept,
 )
-from theodolite.metrics.leak_free.concept_task_leakage import ConceptTaskLeakage
-from theodolite.metrics.leak_free.interconcept_leakage import InterconceptLeakage
-from theodolite.metrics.leak_free.oracle_impurity import impurity
+from theodolite.metrics.leak_free.impurity import impurity
+from theodolite.metrics.leak_free.published import ConceptTaskLeakage, InterconceptLeakage
 
 R = np.random.RandomState(0).uniform(size=(24, 3))
 C = R > 0.5

@@ -7,11 +7,11 @@ from theodolite._stats.predictive_interval import PredictiveMoments, doubt, faul
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.metrics.leak_free.predictive_embedding_leakage import PredictiveEmbeddingLeakage
-from theodolite.metrics.leak_free.predictive_interconcept_leakage import (
+from theodolite.metrics.leak_free.predictive import (
+    PredictiveEmbeddingLeakage,
     PredictiveInterconceptLeakage,
+    PredictiveTaskLeakage,
 )
-from theodolite.metrics.leak_free.predictive_task_leakage import PredictiveTaskLeakage
 
 
 def concept_evidence(shift: float, n: int = 400, seed: int = 0, **axes: object) -> ConceptEvidence:

@@ -18,7 +18,7 @@ from theodolite._verdicts.rules import verdict
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.metrics.catalogue import find_metric
-from theodolite.metrics.tables._removal import IN_GENERAL
+from theodolite.metrics.tables.feature_removal import IN_GENERAL
 from theodolite.report.figures.score_strip import strip_marks, zone_borders
 from theodolite.testing.strategies import attribution_evidence
 

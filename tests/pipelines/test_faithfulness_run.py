@@ -28,7 +28,7 @@ from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import outputs_of
 from theodolite.metrics.faithful.frame import surrogate_outputs
-from theodolite.metrics.faithful.surrogate_error import SurrogateError
+from theodolite.metrics.faithful.surrogates import SurrogateError
 from theodolite.models.backbones import Backbone
 from theodolite.models.features import Preprocessing
 from theodolite.models.patches import Patches

@@ -22,7 +22,6 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.inputs import Places
 from theodolite._runs.run import run
 from theodolite._storage.map_colours import map_picture, scaled_map
-from theodolite.bridges.study_material import material_of_run, seed_of_run
 from theodolite.datasets.folder import folder as shapes_folder
 from theodolite.datasets.pets import pets
 from theodolite.datasets.shapes import write_shapes
@@ -41,6 +40,7 @@ from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _draw_rows
 from theodolite.pipelines.study import twins
 from theodolite.pipelines.study.concepts import PosthocRun, material_from_posthoc_run
 from theodolite.pipelines.study.material import material_from_saliency_run
+from theodolite.pipelines.study.run_material import material_of_run, seed_of_run
 from theodolite.pipelines.study.twins import TwinPicture, TwinSettings, _visible, _with_memory
 
 CLASSES = [f"kind {letter}" for letter in "abcdefghij"]

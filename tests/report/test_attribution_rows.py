@@ -10,7 +10,7 @@ import theodolite
 from theodolite._planted.attributions import planted_attributions
 from theodolite.evidence.axes import Features
 from theodolite.evidence.kinds.attribution import AttributionEvidence
-from theodolite.metrics.tables._removal import IN_GENERAL
+from theodolite.metrics.tables.feature_removal import IN_GENERAL
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Readers: what is plain comes through, what could harm is refused and never run."""
 
+import gzip
 import io
 import json
 import os
@@ -22,7 +23,7 @@ from theodolite._storage.arrays import read_npy, read_npz, read_safetensors, wri
 from theodolite._storage.paths import all_or_nothing, confined, sha256_of
 from theodolite._storage.pictures import jpeg_bytes, picture_size, read_mask, read_picture
 from theodolite._storage.tables import read_parquet, write_parquet
-from theodolite._storage.text import read_csv, read_json, read_yaml, write_json
+from theodolite._storage.text import read_csv, read_json, read_json_lines, read_yaml, write_json
 from theodolite.errors import RefusedInput
 
 
@@ -311,3 +312,30 @@ def test_digest_is_the_usual_one(tmp_path: Path) -> None:
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path, read: Callable[[Path], Any]) -> None:
     with pytest.raises(RefusedInput, match="nothing there"):
         read(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("content", "limits", "says"),
+    [
+        (gzip.compress(b'{"a": 1}\n' * 50), {"most_lines": 49}, "more lines"),
+        (gzip.compress(b'{"a": 1}\n' * 50), {"limit": 200}, "when unpacked"),
+        (gzip.compress(b'{"a": 1}\n' * 50), {"longest": 5}, "a longer line, 1"),
+        (gzip.compress(b"[" + b" " * (3 << 20)), {}, "a longer line, 1"),
+        (b'{"a": 1}', {}, "a broken archive"),
+        (gzip.compress(os.urandom(9999))[:-20], {}, "."),
+        (gzip.compress(b'{"a": 1}\n\n{"a'), {}, "broken JSON"),
+    ],
+)
+def test_json_lines_have_limits(
+    content: bytes, limits: dict[str, int], says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "lines.jsonl.gz"
+    path.write_bytes(content)
+    with pytest.raises(RefusedInput, match=says):
+        list(read_json_lines(path, **limits))
+
+
+def test_json_lines_are_read_packed_or_plain(tmp_path: Path) -> None:
+    for name, pack in (("a.jsonl.gz", gzip.compress), ("a.jsonl", bytes)):
+        (tmp_path / name).write_bytes(pack(b'{"a": 1}\n\n[2]'))
+        assert list(read_json_lines(tmp_path / name)) == [{"a": 1}, [2]]

@@ -14,7 +14,6 @@ IMPORTS = {
     "mlflow-skinny": "mlflow",
     "open-clip-torch": "open_clip",
     "pillow": "PIL",
-    "pytorch-concepts": "torch_concepts",
     "scikit-learn": "sklearn",
     "vl-convert-python": "vl_convert",
 }

@@ -6,7 +6,7 @@ import json
 import math
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,17 +96,6 @@ def read_json_lines(
                     yield json_from(line, f"{path.name}, line {number}")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise RefusedInput(label, "a broken archive", "a .gz file") from error
-
-
-def write_json_lines(path: Path, lines: Iterable[Any]) -> None:
-    """An object a line, packed where the name ends in .gz; equal content is equal bytes."""
-    rows = (
-        json.dumps(_nan_to_null(line), sort_keys=True, ensure_ascii=False, allow_nan=False)
-        for line in lines
-    )
-    content = "".join(f"{row}\n" for row in rows).encode()
-    with all_or_nothing(path) as stream:
-        stream.write(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
 def write_json(path: Path, content: Any) -> None:

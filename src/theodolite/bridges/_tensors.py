@@ -17,8 +17,6 @@ def numbers(data: Any, name: str) -> np.ndarray:
     (2, 2)
     """
     array = data
-    if hasattr(array, "annotations") and hasattr(array, "tensor"):  # with names around the tensor
-        array = array.tensor
     if hasattr(array, "detach"):
         array = array.detach().cpu()
         array = array.to_dense() if getattr(array, "is_sparse", False) else array

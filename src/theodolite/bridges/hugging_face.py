@@ -5,29 +5,40 @@ that is not named, the numbering of classes (ours follows their names), splits o
 test, licence and description, and the pictures' own files: they are written again, as PNG.
 
 ``classifier`` reads .safetensors and never runs code that comes with a model.
+
+``write_eval_results`` writes the scores of a run as evaluation results of a model on the Hub.
 """
 
 import io
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PIL.Image import Image
 
+from theodolite._runs.finished import read_finished
 from theodolite._storage.optional import require
 from theodolite._storage.paths import all_or_nothing, confined
 from theodolite._storage.pictures import picture_from, read_picture
 from theodolite._storage.tables import write_parquet
+from theodolite._storage.text import write_yaml
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.datasets.folder import OWN_COLUMNS, folder
 from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.report.words import full_title, interval_words, value_text
+from theodolite.results import Score
 
 if TYPE_CHECKING:
+    from huggingface_hub import EvalResultEntry
+
     from theodolite.models.classifier import Classifier
 
 SPLITS = {"train": "train", "test": "test", "validation": "test"}
 MARKS = {None: "", 0: "0", 1: "1"}
 """True and false are 1 and 0."""
+EVAL_RESULTS = Path(".eval_results", "theodolite.yaml")
+"""Where the Hub looks for results in the repository of a model."""
 
 
 def concept_data(  # noqa: PLR0913  each column is named
@@ -96,6 +107,42 @@ def classifier(source: str | Path) -> "Classifier":
     from theodolite.models.classifiers import load_classifier  # noqa: PLC0415
 
     return load_classifier(f"transformers:{source}")
+
+
+def eval_result_entries(
+    folder: Path, dataset_id: str, *, source_url: str | None = None
+) -> "list[EvalResultEntry]":
+    """The scores behind the verdicts, a number each, for ``.eval_results`` of a model.
+
+    The data set is one of the Hub that is registered as a benchmark; tasks are called
+    ``explanation_exists`` and so on. Interval, null and direction are in the notes. Undefined
+    scores are left out. A folder whose bytes were changed is refused.
+    """
+    entry = require("huggingface_hub", "evaluation results", "hub").EvalResultEntry
+    run = read_finished(folder)
+    return [
+        entry(
+            dataset_id=dataset_id,
+            task_id=f"explanation_{verdict.question}",
+            value=verdict.score.value,
+            date=run.record.started,
+            source_url=source_url,
+            source_name=None if source_url is None else "theodolite",
+            notes=_notes(verdict.score),
+        )
+        for verdict in run.verdicts
+        if verdict.score is not None and math.isfinite(verdict.score.value)
+    ]
+
+
+def write_eval_results(
+    repository: Path, folder: Path, dataset_id: str, *, source_url: str | None = None
+) -> Path:
+    """Write ``.eval_results/theodolite.yaml`` into a folder that becomes a model's repository."""
+    entries = eval_result_entries(folder, dataset_id, source_url=source_url)
+    library = require("huggingface_hub", "evaluation results", "hub")
+    write_yaml(repository / EVAL_RESULTS, library.eval_result_entries_to_yaml(entries))
+    return repository / EVAL_RESULTS
 
 
 def _sides(data: Any) -> dict[str, Any]:
@@ -169,3 +216,14 @@ def _mark(value: Any, concept: str, number: int) -> str:
             f"concept {printable(concept)!r}", f"{value!r:.40} in row {number}", "0, 1 or None"
         )
     return MARKS[value]
+
+
+def _notes(score: Score) -> str:
+    parts = [full_title(score)]
+    interval = score.interval
+    if interval is not None:
+        ends = interval_words(interval, score)
+        parts.append(f"{100 * interval.level:g} % interval {ends}")
+    if score.null is not None and math.isfinite(score.null.value):
+        parts.append(f"{score.null.shown} {value_text(score.null.value, score)}")
+    return "; ".join([*parts, f"{score.better} is better"])

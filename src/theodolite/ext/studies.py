@@ -111,7 +111,6 @@ if TYPE_CHECKING:
         write_json,
         write_yaml,
     )
-    from theodolite.bridges.study_material import material_of_run, seed_of_run
     from theodolite.datasets.study_material.checks import PRACTICE, frame_of, planned_checks
     from theodolite.datasets.study_material.explained_pictures import (
         Answer,
@@ -166,17 +165,16 @@ if TYPE_CHECKING:
         concepts_text,
     )
     from theodolite.metrics.accepted.intraclass_correlation import IntraclassCorrelation
-    from theodolite.metrics.accepted.krippendorff_alpha import KrippendorffAlpha
-    from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
-    from theodolite.metrics.accepted.rater_agreement import RaterAgreement
+    from theodolite.metrics.accepted.krippendorff import KrippendorffAlpha
+    from theodolite.metrics.accepted.raters import PairwiseAgreement, RaterAgreement
     from theodolite.metrics.base import CATALOGUE, Metric
+    from theodolite.pipelines.study.run_material import material_of_run, seed_of_run
     from theodolite.pipelines.study.twins import TwinSettings
     from theodolite.results import Interval, Source
 else:
     HOMES = lazy_names(
         "theodolite",
         {
-            "bridges.study_material": "material_of_run seed_of_run",
             "datasets.votes.label_studio": (
                 "label_studio_annotations label_studio_data label_studio_number "
                 "label_studio_results label_studio_tasks"
@@ -197,10 +195,10 @@ else:
             "_storage.tables": "read_columns read_parquet write_parquet",
             "_storage.text": "json_from read_json read_text read_yaml write_json write_yaml",
             "metrics.accepted.intraclass_correlation": "IntraclassCorrelation",
-            "metrics.accepted.krippendorff_alpha": "KrippendorffAlpha",
-            "metrics.accepted.pairwise_agreement": "PairwiseAgreement",
-            "metrics.accepted.rater_agreement": "RaterAgreement",
+            "metrics.accepted.krippendorff": "KrippendorffAlpha",
+            "metrics.accepted.raters": "PairwiseAgreement RaterAgreement",
             "metrics.base": "CATALOGUE Metric",
+            "pipelines.study.run_material": "material_of_run seed_of_run",
             "pipelines.study.twins": "TwinSettings",
             "results": "Interval Source",
             "_stats.intervals": (

@@ -31,7 +31,7 @@ from theodolite.language.judges import (
 from theodolite.language.judges.base import question_key
 from theodolite.language.judges.formula import parsed_formula
 from theodolite.language.judges.prompts import estimated_tokens, read_reply
-from theodolite.metrics.language.judge_detection import JudgeDetection
+from theodolite.metrics.language.judges import JudgeDetection
 
 TEXTS = ("the cat sat", "a cat ran .", "the dog sat", "no dogs here")
 ACTIVE = (True, True, True, False)

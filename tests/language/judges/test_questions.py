@@ -11,7 +11,7 @@ from theodolite.language.judges import ConstantJudge, FormulaJudge
 from theodolite.language.judges.latent_texts import LatentTexts, codes_dealt_out
 from theodolite.language.judges.questions import QuestionMaker
 from theodolite.language.texts.vocabulary import Vocabulary
-from theodolite.metrics.language.judge_detection import JudgeDetection
+from theodolite.metrics.language.judges import JudgeDetection
 
 WORDS = [" the", " cat", " dog", " sat", " ran", " é".encode()[:2], " é".encode()[2:], "."]
 CAT, LATENTS = 1, 3

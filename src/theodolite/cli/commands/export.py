@@ -143,11 +143,11 @@ def _export_registries(
     run: Path, every_eval_ever: Path | None, dataset_id: str | None, source_url: str | None
 ) -> None:
     if every_eval_ever is not None:
-        from theodolite.bridges.every_eval_ever import write_every_eval_ever
+        from theodolite.report.exports.every_eval_ever import write_every_eval_ever
 
         typer.echo(f"every eval ever: {write_every_eval_ever(every_eval_ever, run)}")
     if dataset_id is not None:
-        from theodolite.bridges.hugging_face_card import write_eval_results
+        from theodolite.bridges.hugging_face import write_eval_results
 
         path = write_eval_results(Path(), run, dataset_id, source_url=source_url)
         typer.echo(f"evaluation results: {path}")

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.metrics.base import Additive, Card, Weights, metric, ratio, total
-from theodolite.metrics.detects._nulls import SHUFFLED_UNITS
+from theodolite.metrics.detects.units import SHUFFLED_UNITS
 
 Which = Literal["union", "intersection"]
 By = Literal["detection_accuracy", "iou"]

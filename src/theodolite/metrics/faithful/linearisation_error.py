@@ -4,9 +4,9 @@ import numpy as np
 
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.faithful._distances import absolute_error
 from theodolite.metrics.faithful._nulls import OTHER_SAMPLES
 from theodolite.metrics.faithful.frame import MAY_USE, surrogate_outputs
+from theodolite.metrics.faithful.surrogates import absolute_error
 
 
 @metric(

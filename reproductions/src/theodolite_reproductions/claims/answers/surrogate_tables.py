@@ -14,12 +14,14 @@ from theodolite._verdicts.scores_file import ComparedFile, ComparedRecord, numbe
 from theodolite.errors import RefusedInput
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.metrics.faithful.attribute_agreement import AttributeAgreement
 from theodolite.metrics.faithful.linearisation_error import LinearisationError
-from theodolite.metrics.faithful.surrogate_agreement import SurrogateAgreement
-from theodolite.metrics.faithful.surrogate_distance import SurrogateDistance
-from theodolite.metrics.faithful.surrogate_error import SurrogateError
-from theodolite.metrics.faithful.surrogate_rank_correlation import SurrogateRankCorrelation
+from theodolite.metrics.faithful.surrogates import (
+    AttributeAgreement,
+    SurrogateAgreement,
+    SurrogateDistance,
+    SurrogateError,
+    SurrogateRankCorrelation,
+)
 from theodolite_reproductions.claims.answers.resampled import Draws, UnitResamples
 
 SCORES: dict[str, Any] = {

@@ -1,0 +1,272 @@
+"""Do concepts follow edits of a text?"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from theodolite._stats.sampling import POOLED, another, pool_of
+from theodolite.evidence.kinds.edit import PROBABILITIES, EditEvidence
+from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
+
+
+def _dealt_out(names: tuple[str, ...], says: str) -> NullModel:
+    """Some arrays of each edit from the edit of another input."""
+
+    def some_edits(evidence: EditEvidence) -> dict[str, np.ndarray]:
+        arrays = {name: np.asarray(getattr(evidence, name)) for name in names}
+        samples = evidence.samples
+        return pool_of(np.asarray(samples.index), arrays, samples.clusters)
+
+    def of_another(
+        evidence: EditEvidence, seed: int, pool: Mapping[str, np.ndarray]
+    ) -> EditEvidence:
+        samples = evidence.samples
+        other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
+        return replace(evidence, **{name: pool[POOLED + name][other] for name in names})
+
+    return NullModel("edits dealt out", says, of_another, sums=some_edits)
+
+
+DEALT_OUT = _dealt_out(("before", "after"), "what the values did under the edit of another input")
+EXPLAINED_BY_OTHERS = _dealt_out(
+    ("surrogate_before", "surrogate_after"),
+    "the change that the concepts predict for the edit of another input",
+)
+
+
+def mean_of_others(evidence: EditEvidence, each: np.ndarray) -> PerSample:
+    """What is true of the concepts that were not edited, on average over them."""
+    n_others = each.shape[1] - 1
+    part = each.sum(axis=1) - each[np.arange(len(each)), evidence.edited]
+    defined = np.full(len(each), float(n_others > 0))
+    return PerSample(part / max(n_others, 1), defined, np.ones(len(each), bool))
+
+
+def _followed(evidence: EditEvidence) -> np.ndarray:
+    """Whether each concept moved to the side that was meant for the edited one."""
+    return np.asarray(np.sign(evidence.moved()) == np.asarray(evidence.direction)[:, None])
+
+
+def _others_followed(evidence: EditEvidence) -> PerSample:
+    return mean_of_others(evidence, _followed(evidence))
+
+
+OTHERS_FOLLOWED = NullModel(
+    "another concept's name",
+    "whether the other concepts moved to that side, on average over them",
+    expected=_others_followed,
+    random=False,
+)
+
+
+@metric(
+    "edit_direction",
+    title="Direction under edits",
+    version=1,
+    question="exists",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("edited", "direction", "before", "after"),
+    nulls=(OTHERS_FOLLOWED, DEALT_OUT),
+    reliable_from=0.8,
+    cite="abraham2022cebab",
+    asked_as="Does the named concept follow edits of the input?",
+    card=Card(
+        asks="Does the value of a concept move the way an edit of that concept was meant to?",
+        read="0.8 means that four of five edits moved the concept's value to the side that was "
+        "meant. Values that move alike for all concepts are seen in the null that reads another "
+        "concept. From 0.8 on we would rely on it; a convention.",
+        misleads="A value that moves at every edit, to any side, gets a half. Nothing is said of "
+        "how far it moved.",
+        cost="one comparison per edit",
+        says="For {value} of the edits the value of the edited one of the {noun} moves the way "
+        "that was meant ({low}–{high}{best}). {null}{enough}.",
+    ),
+)
+class EditDirection(SampleMean):
+    r"""Share of edits after which the edited concept's value moved to the side that was meant.
+
+    .. math:: \frac1N \sum_i 1[\operatorname{sign}(c'_{i e_i} - c_{i e_i}) = d_i]
+
+    with the values :math:`c` before and :math:`c'` after edit :math:`i` of concept :math:`e_i` in
+    direction :math:`d_i`. A value that did not move is a miss. No edit: NaN. Edits of reviews with
+    this purpose are those of :cite:t:`abraham2022cebab`.
+
+    Example:
+        >>> from theodolite.metrics import edit_direction
+        >>> before = [[0.2, 0.5], [0.6, 0.5], [0.5, 0.5]]
+        >>> after = [[0.7, 0.5], [0.6, 0.5], [0.4, 0.5]]
+        >>> round(edit_direction([0, 0, 0], [1, 1, -1], before, after), 6)
+        0.666667
+    """
+
+    @staticmethod
+    def each(evidence: EditEvidence) -> PerSample:
+        """Whether each edit moved its concept as it was meant to."""
+        part = _followed(evidence)[np.arange(len(evidence)), evidence.edited].astype(float)
+        return PerSample(part, np.ones(len(part)), np.ones(len(part), bool))
+
+
+def _moved_most(evidence: EditEvidence) -> np.ndarray:
+    """Which concept moved more than all others; none where two moved as far, or none moved."""
+    far = np.abs(evidence.moved())
+    most = far == far.max(axis=1, keepdims=True, initial=0)
+    return np.asarray(most & (most.sum(axis=1) == 1)[:, None] & (far > 0))
+
+
+def _other_moved_most(evidence: EditEvidence) -> PerSample:
+    return mean_of_others(evidence, _moved_most(evidence))
+
+
+OTHERS_MOVED_MOST = NullModel(
+    "another concept's name",
+    "whether another concept moved most, on average over them",
+    expected=_other_moved_most,
+    random=False,
+)
+
+
+@metric(
+    "edit_specificity",
+    title="Specificity under edits",
+    version=1,
+    question="leak_free",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("edited", "direction", "before", "after"),
+    nulls=(DEALT_OUT, OTHERS_MOVED_MOST),
+    reliable_from=0.8,
+    cite="abraham2022cebab",
+    asked_as="Does an edit of one concept leave the others alone?",
+    card=Card(
+        asks="Does the concept that was edited move more than every other?",
+        read="0.6 means that in six of ten edits the edited concept's value moved most. Concepts "
+        "that carry one another move together and come near the nulls. From 0.8 on we would rely "
+        "on it; a convention.",
+        misleads="A concept on a wider scale than the others moves most at every edit: put values "
+        "on one scale first. An edit may really touch two concepts.",
+        cost="one comparison per edit and concept",
+        says="In {value} of the edits the one of the {noun} that was edited moves most "
+        "({low}–{high}{best}). {null}{enough}.",
+    ),
+)
+class EditSpecificity(SampleMean):
+    r"""Share of edits after which the edited concept's value moved more than any other.
+
+    .. math:: \frac1N \sum_i 1[|\delta_{i e_i}| > \max_{j \ne e_i} |\delta_{ij}|]
+
+    with :math:`\delta` the values after minus those before edit :math:`i` of concept :math:`e_i`.
+    A tie, or no movement at all, is a miss. Fewer than two concepts: NaN. The edits are meant to be
+    of one concept each, as those of :cite:t:`abraham2022cebab`.
+
+    Example:
+        >>> from theodolite.metrics import edit_specificity
+        >>> before = [[0.2, 0.5], [0.6, 0.5], [0.5, 0.5]]
+        >>> after = [[0.7, 0.4], [0.6, 0.5], [0.4, 0.9]]
+        >>> round(edit_specificity([0, 0, 0], [1, 1, -1], before, after), 6)
+        0.333333
+    """
+
+    @staticmethod
+    def each(evidence: EditEvidence) -> PerSample:
+        """Whether each edit moved its own concept most."""
+        own = _moved_most(evidence)[np.arange(len(evidence)), evidence.edited]
+        compared = np.full(len(own), float(len(evidence.concepts) > 1))
+        return PerSample(own.astype(float), compared, np.ones(len(own), bool))
+
+
+Distance = Annotated[
+    Literal["cosine", "l2", "norm"],
+    Field(description="Of two changes: 1 - cosine, length of the difference, or of lengths."),
+]
+
+
+def _changes(evidence: EditEvidence) -> tuple[np.ndarray, np.ndarray]:
+    """How the output changed, and how the concepts say that it did."""
+    before, after, predicted_before, predicted_after = (
+        np.asarray(getattr(evidence, name), float) for name in PROBABILITIES
+    )
+    return after - before, predicted_after - predicted_before
+
+
+def _apart(true: np.ndarray, predicted: np.ndarray, distance: Distance) -> PerSample:
+    lengths = np.linalg.norm(true, axis=1), np.linalg.norm(predicted, axis=1)
+    everywhere = np.ones(len(true), bool)
+    if distance == "l2":
+        return PerSample(np.linalg.norm(true - predicted, axis=1), np.ones(len(true)), everywhere)
+    if distance == "norm":
+        return PerSample(np.abs(lengths[0] - lengths[1]), np.ones(len(true)), everywhere)
+    product = lengths[0] * lengths[1]
+    cosine = np.einsum("ij,ij->i", true, predicted) / np.where(product > 0, product, 1.0)
+    apart = np.clip(1.0 - cosine, 0.0, 2.0)
+    return PerSample(np.where(product > 0, apart, 0.0), (product > 0).astype(float), everywhere)
+
+
+def _no_change(evidence: EditEvidence, *, distance: Distance) -> PerSample:
+    true, _ = _changes(evidence)
+    if distance != "cosine":
+        return _apart(true, np.zeros_like(true), distance)
+    # no direction is as near to the true one as a right angle
+    changed = true.any(axis=1).astype(float)
+    return PerSample(changed, changed, np.ones(len(true), bool))
+
+
+NO_CHANGE = NullModel(
+    "no change", "the concepts say that nothing changes", expected=_no_change, random=False
+)
+
+
+@metric(
+    "edit_effect_error",
+    title="Error of effects of edits",
+    version=1,
+    question="faithful",
+    better="lower",
+    bounds=(0.0, 2.0),
+    uses=("edited", "direction", *PROBABILITIES),
+    nulls=(EXPLAINED_BY_OTHERS, NO_CHANGE),
+    reliable_from=0.5,
+    share_from="null",
+    cite="abraham2022cebab",
+    paper_names=("ICaCE_error",),
+    asked_as="Do the concepts predict what an edit does to the output?",
+    card=Card(
+        asks="How far is the change that the concepts predict from the real change of the output?",
+        read="0 is a change in the same direction, 1 a right angle, 2 the opposite. Both nulls lie "
+        "near 1. From half of the way from the harder one to 0 on we would rely on it, a "
+        "convention.",
+        misleads="`l2` is small where little changes at all: saying that nothing ever changes may "
+        "do nearly as well. `cosine` does not see how large a change is.",
+        cost="one product per edit",
+        says="Between the change that {noun} predict and the real change lies {value}, where 0 "
+        "is the same direction and 1 none ({low}–{high}{best}). {null}{enough}.",
+    ),
+)
+class EditEffectError(SampleMean):
+    r"""Mean distance between the change of the output under an edit and the predicted one.
+
+    .. math:: \frac1N \sum_i \operatorname{dist}(p'_i - p_i,\; q'_i - q_i)
+
+    with the explained model's probabilities :math:`p` and those that the explanation makes of the
+    concepts :math:`q`, before and after edit :math:`i`. ``distance``: one minus the cosine, the
+    length of the difference, or the difference of the lengths. For the cosine an edit after which
+    either does not change is undefined. After :cite:t:`abraham2022cebab`.
+
+    Example:
+        >>> from theodolite.metrics import edit_effect_error
+        >>> output = {"output_before": [[0.5, 0.5]], "output_after": [[0.9, 0.1]]}
+        >>> concepts = {"surrogate_before": [[0.5, 0.5]], "surrogate_after": [[0.7, 0.3]]}
+        >>> round(edit_effect_error(**output, **concepts, edited=[0], direction=[1]), 6)
+        0.0
+        >>> edits = {"edited": [0], "direction": [1], "distance": "norm"}
+        >>> round(edit_effect_error(**output, **concepts, **edits), 6)
+        0.282843
+    """
+
+    @staticmethod
+    def each(evidence: EditEvidence, *, distance: Distance = "cosine") -> PerSample:
+        """How far each predicted change is from the real one."""
+        return _apart(*_changes(evidence), distance)

@@ -1,0 +1,267 @@
+"""Do concepts tell what the true concepts leave open?"""
+
+import itertools
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite._stats.grouped_weights import RowWeights
+from theodolite._stats.information import plug_in_terms
+from theodolite._stats.neighbours import label_terms, label_vector_terms, one_of_each_cluster
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.metrics.base import Card, metric
+from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
+from theodolite.metrics.leak_free._nulls import CLEAN, CLEAN_VECTORS
+from theodolite.metrics.leak_free._pairs import pair_terms_given_truth
+from theodolite.metrics.leak_free._terms import (
+    WIDER,
+    ConceptTerms,
+    neighbour_inputs,
+    share,
+    weighted_means,
+)
+from theodolite.metrics.leak_free.embeddings import truth_of
+from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours
+
+
+@metric(
+    "task_leakage_given_concept",
+    title="Task leakage given the concept (neighbour estimate)",
+    version=2,
+    question="leak_free",
+    better="lower",
+    bounds=(-1.0, 1.0),
+    uses=("values", "truth", "labels"),
+    may_use=("known",),
+    detail=True,
+    nulls=(CLEAN,),
+    decides=False,
+    tolerance=0.05,
+    cite="parisini2025leakage",
+    card=Card(
+        asks="Of what the true concept leaves open about the answer, how much does its value tell?",
+        read="0.1 means that, on average, a concept's value tells a tenth of what the true concept "
+        "leaves open about the label. Compare with the score without leakage; up to 0.05 above "
+        "it we would accept, which is a convention.",
+        misleads="Whatever the value grades beyond yes and no counts, if it has to do with the "
+        "label: a long horn told from a short one is not smuggling, but looks like it. Where "
+        "inputs are graded and concepts related, an honest model scores above 0 too: compare with "
+        "a model whose concepts were trained without the labels. Too high with few samples: 0.28 "
+        "where 0.22 is true with 30 of each concept and label. Equal values are counted, which "
+        "leaves it up to 0.03 too low; rows that repeat others must be declared as clusters, or "
+        "they are each other's neighbours.",
+        cost="two sorts per concept",
+    ),
+)
+class TaskLeakageGivenConcept(Blockwise):
+    r"""What a concept's value tells about the label beyond the true concept.
+
+    .. math:: T_i = \frac{I(\hat c_i; y \mid c_i)}{H(y \mid c_i)}
+
+    The information is estimated among the samples that have the concept and among those that do
+    not, each by Ross's estimator with ties counted and each cluster counted once (from counts where
+    all values are whole numbers, of which no concept has more than 20). Slightly below 0 where
+    nothing is told. Undefined where the concept settles the label: then nothing is left to leak.
+    Ours, to mend the concepts-task score
+    of :cite:t:`parisini2025leakage`.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import task_leakage_given_concept
+        >>> c = np.repeat([0, 1, 0, 1], 25).astype(bool)
+        >>> y = np.repeat([0, 0, 1, 1], 25)
+        >>> wiggle = np.linspace(0, 0.1, 100) ** 2
+        >>> task_leakage_given_concept((c + 0.3 * y + wiggle)[:, None], c[:, None], y).round(2)
+        array([1.])
+    """
+
+    @staticmethod
+    def part(
+        evidence: ConceptEvidence,
+        weights: RowWeights,
+        block: BlockContext,
+        *,
+        over: Literal["concepts"] = "concepts",
+        k: Neighbours = 3,
+    ) -> Mapping[str, np.ndarray]:
+        del over
+        inputs = neighbour_inputs(evidence, block.common)
+        labels = np.asarray(evidence.labels)
+
+        def terms(rows: np.ndarray) -> np.ndarray:
+            return _terms(inputs, labels, rows, k)
+
+        clusters = None if inputs.discrete else evidence.samples.clusters
+        learnt, left_open = one_of_each_cluster(clusters, len(labels), terms)
+        wider = 1.0 if inputs.discrete else WIDER
+        learnt_mean = weighted_means(learnt, weights, wider=wider)
+        return block.of_concepts(share(learnt_mean, weighted_means(left_open, weights), least=-1.0))
+
+
+def _terms(
+    inputs: ConceptTerms,
+    labels: Int[np.ndarray, " samples"],
+    rows: Int[np.ndarray, " some"],
+    k: int,
+) -> Float[np.ndarray, "2 concepts some"]:
+    """What values tell about the label, and what the true concepts leave open, of some samples."""
+    terms = np.full((2, inputs.values.shape[1], len(rows)), np.nan)
+    known = np.ones(len(labels), bool)
+    for j in range(terms.shape[1]):
+        sure = known if inputs.known is None else inputs.known[:, j]
+        for there in (False, True):
+            at = np.flatnonzero(sure[rows] & (inputs.truth[rows, j] == there))
+            values, answers = inputs.values[rows[at], j], labels[rows[at]]
+            if inputs.discrete:
+                terms[0, j, at] = plug_in_terms(values.astype(int), answers)
+            else:
+                terms[0, j, at] = label_terms(values, answers, k=k)
+            terms[1, j, at] = plug_in_terms(answers, answers)
+    return terms
+
+
+@metric(
+    "embedding_task_leakage_given_concept",
+    title="Task leakage of concept vectors given the concept (neighbour estimate)",
+    version=2,
+    question="leak_free",
+    better="lower",
+    bounds=(-1.0, 1.0),
+    uses=("vectors", "explained.truth", "explained.labels"),
+    may_use=("explained.known",),
+    detail=True,
+    nulls=(CLEAN_VECTORS,),
+    decides=False,
+    tolerance=0.05,
+    cite="parisini2025leakage",
+    card=Card(
+        asks="Of what the true concept leaves open about the answer, how much do its vectors tell?",
+        read="0.1 means that, on average, a concept's vectors tell a tenth of what the true "
+        "concept leaves open about the label. "
+        "Up to 0.05 above the score without leakage we would accept, "
+        "which is a convention.",
+        misleads="As for single values: gradings that have to do with the label count too. In many "
+        "dimensions estimates are too low rather than too high. Rows that repeat others must be "
+        "declared as clusters, or they are each other's neighbours.",
+        cost="all distances between samples, per concept",
+    ),
+)
+class EmbeddingTaskLeakageGivenConcept(Blockwise):
+    r"""What a concept's vectors tell about the label beyond the true concept.
+
+    .. math:: T_i = \frac{I(w_i; y \mid c_i)}{H(y \mid c_i)}
+
+    As for single values, with Euclidean distances. Ours: the
+    embedding scores of :cite:t:`parisini2025leakage` have no true concept to compare with.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import embedding_task_leakage_given_concept
+        >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
+        >>> labels = np.repeat([0, 1], 20)
+        >>> vectors = np.stack([truth[:, 0], labels + np.arange(40) / 1e4], axis=1)[:, None, :]
+        >>> embedding_task_leakage_given_concept(vectors, truth, labels).round(2)
+        array([1.])
+    """
+
+    block = VECTORS
+
+    @staticmethod
+    def part(
+        evidence: EmbeddingEvidence,
+        weights: RowWeights,
+        block: BlockContext,
+        *,
+        over: Literal["concepts"] = "concepts",
+        k: Neighbours = 3,
+    ) -> Mapping[str, np.ndarray]:
+        del over
+        labels, vectors = np.asarray(evidence.explained.labels), np.asarray(evidence.vectors)
+        truth, known = truth_of(evidence)
+
+        def terms(rows: np.ndarray) -> np.ndarray:
+            both = np.full((2, truth.shape[1], len(rows)), np.nan)
+            for j, there in itertools.product(range(truth.shape[1]), (False, True)):
+                at = np.flatnonzero(known[rows, j] & (truth[rows, j] == there))
+                answers = labels[rows[at]]
+                both[0, j, at] = label_vector_terms(vectors[rows[at], j], answers, k=k)
+                both[1, j, at] = plug_in_terms(answers, answers)
+            return both
+
+        learnt, left_open = one_of_each_cluster(evidence.samples.clusters, len(labels), terms)
+        learnt_mean = weighted_means(learnt, weights, wider=WIDER)
+        return block.of_concepts(share(learnt_mean, weighted_means(left_open, weights), least=-1.0))
+
+
+@metric(
+    "interconcept_leakage_given_concepts",
+    title="Interconcept leakage given the concepts (neighbour estimate)",
+    version=2,
+    question="leak_free",
+    better="lower",
+    bounds=(-1.0, 1.0),
+    uses=("values", "truth"),
+    may_use=("known",),
+    detail=True,
+    decides=False,
+    nulls=(CLEAN,),
+    tolerance=0.05,
+    cite="parisini2025leakage",
+    card=Card(
+        asks="Beyond what two true concepts say, do their values tell about each other?",
+        read="The share of one value's variation that the other explains among samples that agree "
+        "on both concepts: 0 for none, 1 where one gives the other. Comparable over numbers of "
+        "samples from about 25 per combination of two concepts on; below that it is too low. Up to "
+        "0.05 above the score without leakage we would accept, which is a convention. Whole "
+        "numbers (two values) cannot score above 0.75 by this scale.",
+        misleads="Anything that both values share and the concepts do not say counts: a blurred "
+        "picture that makes all values timid, or graded inputs that are related, looks like "
+        "leakage. It says that values are not only concepts; compare with a model whose concepts "
+        "were trained apart before calling it smuggling. Rows that repeat others must be declared "
+        "as clusters, or they are each other's neighbours.",
+        cost="all pairs of concepts, about 1.5 times interconcept_leakage",
+    ),
+)
+class InterconceptLeakageGivenConcepts(Blockwise):
+    r"""What two concepts' values tell about each other beyond the true concepts.
+
+    .. math:: G_{ij} = 1 - \exp\left(-2\, I(\hat c_i; \hat c_j \mid c_i, c_j)\right)
+
+    The information is estimated among samples that agree on both concepts (KSG with ties counted
+    and each cluster counted once; from counts where all values are whole numbers, of which no
+    concept has more than 20) and put on a scale from 0 to 1 on which jointly normal values score
+    their squared correlation :cite:p:`linfoot1957informational`; estimates around 0 may lie below.
+    It needs no entropy of numbers, so it does not change with the number of samples beyond about 25
+    for each combination of two concepts. Ours, to mend the interconcept score of
+    :cite:t:`parisini2025leakage`.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import interconcept_leakage_given_concepts
+        >>> truth = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 30, dtype=bool)
+        >>> shared = np.sin(np.arange(120))[:, None]
+        >>> interconcept_leakage_given_concepts(truth + 0.3 * shared, truth, over="pairs").round(1)
+        array([1.])
+    """
+
+    pairs = True
+
+    @staticmethod
+    def part(
+        evidence: ConceptEvidence,
+        weights: RowWeights,
+        block: BlockContext,
+        *,
+        over: ConceptsOrPairs = "concepts",
+        k: Neighbours = 3,
+    ) -> Mapping[str, np.ndarray]:
+        inputs, clusters = neighbour_inputs(evidence, block.common), evidence.samples.clusters
+        pairs = block.pairs
+        wider = 1.0 if inputs.discrete else WIDER
+        pair_scores = np.full((len(weights), len(pairs)), np.nan)
+        for some, terms in pair_terms_given_truth(inputs, clusters, pairs, k=k):
+            pair_scores[:, some] = weighted_means(terms, weights, wider=wider)
+        return block.of_pairs(np.maximum(1 - np.exp(-2 * pair_scores), -1.0), over)

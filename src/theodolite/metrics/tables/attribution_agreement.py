@@ -1,0 +1,226 @@
+"""Do attributions agree with others of the same samples?"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from theodolite._stats.ranks import average_ranks
+from theodolite.evidence.attributions.orders import by_strength, grouped_values
+from theodolite.evidence.kinds.attribution import ANOTHER, RANDOM, AttributionEvidence
+from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
+from theodolite.metrics.tables.feature_removal import each_of
+
+TOP = 5
+
+
+def first_features(evidence: AttributionEvidence, array: str) -> Bool[np.ndarray, "samples groups"]:
+    """Which features, or groups of them, an attribution names among the first five."""
+    strength = np.abs(grouped_values(np.asarray(getattr(evidence, array)), evidence.groups))
+    named = np.zeros(strength.shape, bool)
+    np.put_along_axis(named, by_strength(strength)[:, :TOP], values=True, axis=1)
+    return named
+
+
+def overlap(evidence: AttributionEvidence, other: str) -> PerSample:
+    """The share of the first five that another attribution of the same sample has too; undefined
+    where there are no more than five."""
+    first, second = first_features(evidence, "values"), first_features(evidence, other)
+    return _defined((first & second).sum(axis=1) / TOP, first.shape[1])
+
+
+def _defined(shares: Float[np.ndarray, " samples"], n_groups: int) -> PerSample:
+    n = len(shares)
+    return PerSample(shares, np.full(n, float(n_groups > TOP)), np.ones(n, bool))
+
+
+def another_sample(other: str) -> NullModel:
+    """The overlap with another sample's attribution, on average over all others."""
+
+    def sums(evidence: AttributionEvidence) -> dict[str, np.ndarray]:
+        named = first_features(evidence, other)
+        return {"named": named.sum(axis=0).astype(float), "samples": np.asarray(float(len(named)))}
+
+    def expected(
+        evidence: AttributionEvidence, sums: Mapping[str, np.ndarray], **options: Any
+    ) -> PerSample:
+        del options
+        first, second = first_features(evidence, "values"), first_features(evidence, other)
+        others = max(float(sums["samples"]) - 1, 1.0)
+        shares = ((sums["named"] - second) * first).sum(axis=1) / others / TOP
+        return _defined(np.clip(shares, 0.0, 1.0), first.shape[1])
+
+    return NullModel(
+        ANOTHER, "the overlap with what is named for another sample, mean over all others",
+        expected=expected, sums=sums, random=False,
+    )  # fmt: skip
+
+
+def _at_random(evidence: AttributionEvidence, **options: Any) -> PerSample:
+    del options
+    n_groups = first_features(evidence, "values").shape[1]
+    return _defined(np.full(len(evidence), min(TOP / n_groups, 1.0)), n_groups)
+
+
+AT_RANDOM = NullModel(
+    RANDOM, "five features at random: five over their number", expected=_at_random, random=False
+)
+
+
+@metric(
+    "attribution_stability",
+    title="Stability of the first five features",
+    version=1,
+    question="faithful",
+    asked_as="Does the model use the features that the attribution names?",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("values", "repeat_values"),
+    may_use=("groups",),
+    decides=False,
+    nulls=(another_sample("repeat_values"),),
+    cite="krishna2024disagreement",
+    card=Card(
+        asks="Does the explanation name the same features when it is made again?",
+        read="1 if another seed, background or sampling names the same five features first. "
+        "Compare with another sample's: if that overlaps as much, it is the same features "
+        "everywhere that are stable, not the explanation of the single case.",
+        misleads="An explanation that is always the same is perfectly stable. With few features "
+        "any two explanations overlap; with five or fewer it is undefined.",
+        cost="the explanations made twice",
+    ),
+)
+class AttributionStability(SampleMean):
+    r"""Overlap of the first five features of two explanations of one model, mean over samples.
+
+    .. math:: \frac1N \sum_i \frac{|T_i \cap T'_i|}{5}
+
+    :math:`T_i` are the five features of highest absolute attribution. The top-k feature agreement
+    of :cite:t:`krishna2024disagreement`, between two runs of one method.
+
+    Example:
+        >>> from theodolite.metrics import attribution_stability
+        >>> attribution_stability([[6.0, 5, 4, 3, 2, 1]], [[6.0, 5, 4, 3, 1, 2]])
+        0.8
+    """
+
+    @staticmethod
+    def each(evidence: AttributionEvidence) -> PerSample:
+        """Each sample's share of features that both name."""
+        return overlap(evidence, "repeat_values")
+
+
+@metric(
+    "method_agreement",
+    title="Agreement of two methods on the first five features",
+    version=1,
+    question="faithful",
+    asked_as="Does the model use the features that the attribution names?",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("values", "other_method_values"),
+    may_use=("groups",),
+    decides=False,
+    nulls=(another_sample("other_method_values"), AT_RANDOM),
+    cite="krishna2024disagreement",
+    card=Card(
+        asks="Do two methods name the same features for the same sample?",
+        read="1 if both name the same five features first. Compare with another sample's: where "
+        "that agrees as much, the methods agree on what the model uses in general and on nothing "
+        "about the single case.",
+        misleads="Agreement is no truth: two methods may share a fault. It decides nothing. With "
+        "few features any two explanations overlap; with five or fewer it is undefined.",
+        cost="the explanations of a second method",
+    ),
+)
+class MethodAgreement(SampleMean):
+    r"""Overlap of the first five features that two methods name, mean over samples.
+
+    .. math:: \frac1N \sum_i \frac{|T_i \cap T'_i|}{5}
+
+    :math:`T_i` are the five features of highest absolute attribution. The top-k feature agreement
+    of :cite:t:`krishna2024disagreement`.
+
+    Example:
+        >>> from theodolite.metrics import method_agreement
+        >>> method_agreement([[6.0, 5, 4, 3, 2, 1]], [[1.0, 2, 3, 4, 5, 6]])
+        0.8
+    """
+
+    @staticmethod
+    def each(evidence: AttributionEvidence) -> PerSample:
+        """Each sample's share of features that both name."""
+        return overlap(evidence, "other_method_values")
+
+
+def _likeness(evidence: AttributionEvidence) -> Float[np.ndarray, " samples"]:
+    """Spearman's correlation over features; NaN where all of one are equal."""
+    centred = []
+    for array in (evidence.values, evidence.randomised_values):
+        strength = np.abs(grouped_values(np.asarray(array), evidence.groups))
+        ranks = average_ranks(strength)
+        centred.append(ranks - ranks.mean(axis=1, keepdims=True))
+    first, second = centred
+    sizes = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+    alike = np.full(len(sizes), np.nan)
+    np.divide((first * second).sum(axis=1), sizes, out=alike, where=sizes > 0)
+    return np.asarray(np.clip(alike, -1.0, 1.0))
+
+
+def _nothing_in_common(evidence: AttributionEvidence, **options: Any) -> PerSample:
+    del options
+    return each_of(0.0 * _likeness(evidence))
+
+
+NOTHING_IN_COMMON = NullModel(
+    "nothing in common",
+    "attributions that are others altogether when the model has learnt nothing",
+    expected=_nothing_in_common,
+    random=False,
+    clean=True,
+)
+
+
+@metric(
+    "attribution_randomisation",
+    title="Likeness to attributions of a model of shuffled labels",
+    version=1,
+    question="faithful",
+    asked_as="Does the model use the features that the attribution names?",
+    better="lower",
+    bounds=(-1.0, 1.0),
+    uses=("values", "randomised_values"),
+    may_use=("groups",),
+    decides=False,
+    tolerance=0.3,
+    nulls=(NOTHING_IN_COMMON,),
+    cite="adebayo2018sanity",
+    card=Card(
+        asks="Are attributions the same when the model was trained on shuffled labels?",
+        read="0 if they become others altogether, 1 if the order of features stays: then it "
+        "shows the data or the method, but not what the model learnt. Up to 0.3 is accepted; a "
+        "convention.",
+        misleads="Features of large spread, or with many values, may get more from any model: "
+        "some likeness is no proof of blindness, much of it is.",
+        cost="one more model, trained on shuffled labels, and its explanations",
+    ),
+)
+class AttributionRandomisation(SampleMean):
+    r"""Rank correlation with attributions of a model of shuffled labels, mean over samples.
+
+    .. math:: \frac1N \sum_i \rho\bigl(|a_i|, |a_i^{\mathrm{shuffled}}|\bigr)
+
+    Over the features of a sample; equal ones share their rank. Undefined where all features of a
+    sample have one attribution. The data randomisation test of :cite:t:`adebayo2018sanity`.
+
+    Example:
+        >>> from theodolite.metrics import attribution_randomisation
+        >>> attribution_randomisation([[3.0, 2.0, 1.0]], [[1.0, 2.0, -3.0]])
+        -1.0
+    """
+
+    @staticmethod
+    def each(evidence: AttributionEvidence) -> PerSample:
+        """Each sample's rank correlation."""
+        return each_of(_likeness(evidence))
