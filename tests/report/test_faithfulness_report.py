@@ -41,7 +41,7 @@ from theodolite.evidence.produced import Produced
 from theodolite.evidence.surrogate_settings import perfect
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.faithfulness_samples import class_panels, scatter_panels
-from theodolite.report.figures.faithfulness import Pairs, scatter
+from theodolite.report.figures.points import Pairs, scatter
 from theodolite.report.figures.scales import Scale
 from theodolite.report.figures.score_strip import strip_axis
 from theodolite.report.figures.strips import score_strip

@@ -21,7 +21,7 @@ from theodolite.report.explorer.packed_table import (
 )
 from theodolite.report.explorer.pictures import Items, key, shown_items
 from theodolite.report.explorer.tables import item_tables
-from theodolite.report.figures.bars import spread
+from theodolite.report.figures.bars import histogram
 from theodolite.report.figures.scales import round_scale
 from theodolite.report.figures.vega import vega
 from theodolite.report.page import TEMPLATES
@@ -174,5 +174,5 @@ def _figure(table: PackedTable, column: ScoreColumn) -> dict[str, Any]:
         caption += f"; {missing:,} undefined"
     finite = column.values[np.isfinite(column.values)]
     scale = round_scale([finite.min(), finite.max()] if len(finite) else [], column.bounds)
-    svg = spread(finite, table.over, (scale.low, scale.high), caption)
+    svg = histogram(finite, table.over, (scale.low, scale.high), caption)
     return {"svg": svg, "caption": caption}
