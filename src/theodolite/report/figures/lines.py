@@ -79,9 +79,13 @@ def chart(
     step = (frame.right - frame.left) / max(len(across), 1)
     apart = min(13.0, 0.8 * step / max(len(lines), 1))
     parts = [frame.rules(lambda t: tick_text(t, bounds)), _positions(across, frame, step)]
-    for number, each in enumerate(lines):  # a little aside, so that none hides another
+
+    def aside(number: int) -> Place:
+        """Each line a little beside the others, so that none hides another."""
         first = frame.left + step / 2 + (number - (len(lines) - 1) / 2) * apart
-        parts.append(_line(each, frame, lambda x, first=first: first + x * step))
+        return lambda x: first + x * step
+
+    parts += [_line(each, frame, aside(number)) for number, each in enumerate(lines)]
     crowded = _crowded(across, step)
     return drawing("chart", (320, 192 if crowded else 178), caption, parts)
 
