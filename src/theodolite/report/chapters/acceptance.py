@@ -85,9 +85,9 @@ def _agreement(scores: Sequence[Score], models: Models, spec: RunSpec) -> Table 
         for m in models[1:]
         if m.about.get("kind") == "votes"
     ]
-    found = [(name, {key: _agreement_score(own, key) for key in AGREEMENT}) for name, own in sets]
-    columns = [key for key in AGREEMENT if any(own[key] is not None for _, own in found)]
-    rows = [Row((name,), tuple(_cell(own[key], spec) for key in columns)) for name, own in found]
+    scored = [(name, {key: _agreement_score(own, key) for key in AGREEMENT}) for name, own in sets]
+    columns = [key for key in AGREEMENT if any(own[key] is not None for _, own in scored)]
+    rows = [Row((name,), tuple(_cell(own[key], spec) for key in columns)) for name, own in scored]
     if not columns:
         return None
     names = tuple(AGREEMENT[key][0] for key in columns)
