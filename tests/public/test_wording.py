@@ -14,8 +14,7 @@ ROOMS = ("report", "language/dashboard", "_verdicts", "_runs/comparison")
 FILES = ("questions.py",)
 KNOWN = {
     # layers in the middle: the network itself is run
-    "report/templates/saliency.html.j2": 1,  # methods compared by the saliency pipeline
-    "report/templates/saliency_maps.html.j2": 1,  # their maps
+    "report/chapters/saliency.py": 1,  # methods compared by the saliency pipeline
     "report/words.py": 1,  # the slope of a layer in the middle
     "report/templates/methods.html.j2": 1,  # says whom the notes call so
     # what is no finding about the network, whoever answered

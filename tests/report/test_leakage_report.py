@@ -34,13 +34,14 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.produced import Produced
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
-from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.chapters.leakage import leakage_chapter
-from theodolite.report.figures.leakage import Bars, concept_bars, triangle
+from theodolite.report.figures.bars import Bar, bar_rows
+from theodolite.report.figures.grid import triangle
 from theodolite.report.figures.scales import on_two_lines, round_scale
 from theodolite.report.figures.strips import score_strip
 from theodolite.report.figures.svg import drawing, mark, text
 from theodolite.report.html import write_report
+from theodolite.report.tables import mean_over_seeds
 from theodolite.report.words import options_text
 from theodolite.results import Detail, Interval, Null, Score
 
@@ -129,7 +130,7 @@ def test_the_table_of_models_tells_what_differs(folder: Path, page: str) -> None
     seeds = np.array(found["per_seed"])
     half = stats.t.ppf(0.975, 2) * stats.sem(seeds)
     assert f">{100 * seeds.mean():.1f}</span>" in row
-    assert f"± {100 * half:.1f} · null {100 * found['null']['value']:.1f}<" in row
+    assert f">± {100 * half:.1f}<" in row and f">null {100 * found['null']['value']:.1f}<" in row
 
 
 def test_bars_of_values_are_counts_in_outlines(page: str) -> None:
@@ -190,10 +191,10 @@ def test_curves_follow_the_accuracies(folder: Path, page: str) -> None:
             assert_allclose(over, ends, atol=0.11 * abs(slope))
 
 
-def test_concept_bars_are_as_long_as_their_values() -> None:
-    values = np.array([0.4, 0.1, np.nan])
-    one = Bars("m", 0, values, values - 0.05, values + 0.05)
-    svg = str(concept_bars(["a", "b", "c"], [one], (0.0, 1.0), "x"))
+def test_bars_are_as_long_as_their_values() -> None:
+    values = {"a": 0.4, "b": 0.1, "c": math.nan}
+    rows = [(name, [Bar("f0", v, low=v - 0.05, high=v + 0.05)]) for name, v in values.items()]
+    svg = str(bar_rows(rows, round_scale([0.45], (0.0, 1.0)), "x"))
     widths = [float(w) for w in re.findall(r'<rect class="f0"[^>]*width="([\d.]+)"', svg)]
     assert widths[0] / widths[1] == pytest.approx(4, abs=0.02)
     upto = [

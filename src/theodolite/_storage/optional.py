@@ -15,7 +15,6 @@ IMPORTS = {
     "open-clip-torch": "open_clip",
     "pillow": "PIL",
     "scikit-learn": "sklearn",
-    "vl-convert-python": "vl_convert",
 }
 """Distributions whose module has another name than they have."""
 NOT_FOR_USERS = ("ci", "dev", "docs", "oracles", "testing")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import theodolite.metrics
 from theodolite.errors import RefusedInput
+from theodolite.report.words import joined
 
 BIBLIOGRAPHY = Path(theodolite.metrics.__file__).parent / "references.bib"
 KINDS = ("article", "inproceedings", "book", "misc")
@@ -53,7 +54,7 @@ class Reference:
         >>> references()["linfoot1957informational"].full
         'E. H. Linfoot. An Informational Measure of Correlation. Information and Control, 1957.'
         """
-        people = _listed([f"{forename} {family}".strip() for family, forename in self.authors])
+        people = joined([f"{forename} {family}".strip() for family, forename in self.authors])
         ends = "" if self.fields["title"].endswith(("?", "!")) else "."
         where = ", ".join([*self._where(), self.fields["year"]])
         return f"{people.removesuffix('.')}. {self.fields['title']}{ends} {where}.{self._numbers()}"
@@ -124,7 +125,3 @@ def plain_text(latex: str) -> str:
     if "\\" in text or "$" in text:
         raise RefusedInput("bibliography", latex[:60], "accents as the only markup")
     return unicodedata.normalize("NFC", text)
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from theodolite._runs.folder.spec import HistogramSpec, RunSpec
 from theodolite._verdicts.from_scores import stand_in_verdict
@@ -13,8 +14,8 @@ from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
 from theodolite.report.chapters.clean import looks_for_a_fault
-from theodolite.report.figures.bars import bars, histogram
-from theodolite.report.figures.scales import round_scale
+from theodolite.report.figures.bars import Bar, bar_rows, histogram
+from theodolite.report.figures.scales import Scale, round_scale
 from theodolite.report.head import WORDS
 from theodolite.report.sentences import better_by, sentence
 from theodolite.report.tables import score_table
@@ -27,7 +28,7 @@ from theodolite.report.words import (
     title,
     value_text,
 )
-from theodolite.results import Score
+from theodolite.results import Detail, Score
 
 PER = {
     "concepts": "Per concept",
@@ -138,7 +139,7 @@ def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
             if (unlimited or looks_for_a_fault(score)) and not paper:  # else mostly empty
                 scale = round_scale(score.detail.values, score.bounds)
                 bounds = (scale.low, scale.high)
-            svg = histogram(score.detail, bounds, caption, paper)
+            svg = histogram(score.detail.values, spec.over, bounds, caption, paper)
             figures.append({"svg": svg, "caption": caption})
     return {"title": spec.title, "figures": figures, "note": spec.note}
 
@@ -154,11 +155,20 @@ def _extremes(scores: Sequence[Score], n: int = 8) -> list[dict[str, Any]]:
     order = defined[np.argsort(values[defined], kind="stable")]
     n = min(n, len(order) // 2)
     low, high = order[:n], order[::-1][:n]
+    titles = {"Least as annotated": low, "Most as annotated": high}
     return [
-        {"title": name, "svg": bars([first.detail.names[j] for j in rows], values[rows])}
-        for name, rows in (("Least as annotated", low), ("Most as annotated", high))
+        {"title": title, "svg": _signed_bars(first.detail, rows, title)}
+        for title, rows in titles.items()
         if len(rows)
     ]
+
+
+def _signed_bars(detail: Detail, rows: np.ndarray, caption: str) -> Markup:
+    bars = [
+        (detail.names[j], [Bar("bar down" if v < 0 else "bar", v, number=f"{v:+.2f}")])
+        for j, v in ((j, float(detail.values[j])) for j in rows)
+    ]
+    return bar_rows(bars, Scale(-1.0, 1.0, ()), caption)
 
 
 def _row(score: Score, spec: RunSpec) -> dict[str, Any]:

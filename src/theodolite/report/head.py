@@ -12,7 +12,7 @@ from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
 from theodolite.report.methods import anchor
 from theodolite.report.sentences import CONCEPTS, number_word, reference, sentence, with_noun
-from theodolite.report.words import full_title, method_text
+from theodolite.report.words import full_title, joined, method_text
 from theodolite.results import Answer, Verdict
 
 WORDS: dict[Answer, str] = {
@@ -122,15 +122,6 @@ def _counts(answers: Sequence[Answer]) -> str:
         return text
     of = "" if parts else f" {among}"
     return f"{text} {number_word(unsure).capitalize()}{of} cannot be told.".strip()
-
-
-def joined(texts: Sequence[str]) -> str:
-    """A list in words.
-
-    >>> joined(["a"]), joined(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
 
 
 def _silence(n: int) -> str:

@@ -11,10 +11,9 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.formulas import with_code
-from theodolite.report.head import joined
 from theodolite.report.methods import anchor
 from theodolite.report.sentences import number_word, with_noun
-from theodolite.report.words import source_words, title, worst_first
+from theodolite.report.words import joined, source_words, title, worst_first
 from theodolite.results import Score, Verdict
 
 MOST = 6

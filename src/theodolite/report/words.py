@@ -132,7 +132,7 @@ def metric_text(value: float | None, name: str) -> str:
     metric = catalogue().get(name)
     share = metric is not None and metric.bounds == (0.0, 1.0)
     text = f"{round(100 * value, 1) + 0.0:,.1f} %" if share else f"{round(value, 2) + 0.0:,.2f}"
-    return text.replace("-", "−")
+    return minus(text)
 
 
 def metric_interval(low: float | None, high: float | None, name: str) -> str:
@@ -212,6 +212,20 @@ def source_words(interval: Interval, spec: RunSpec) -> str:
 def value_text(value: float, score: Score) -> str:
     """A number in the score's own unit, without the sign where a column says it."""
     return percent(value, score).removesuffix(" %")
+
+
+def minus(text: str) -> str:
+    """Return a number with a minus sign in place of a hyphen."""
+    return text.replace("-", "−")
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Return a list in words.
+
+    >>> joined(["a"]), joined(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
 
 
 def unbroken(text: str) -> str:

@@ -6,7 +6,12 @@ import numpy as np
 from PIL import Image
 from report_size import drawn_values, unit_score
 
-from theodolite._runs.folder.run_file import MadeRecord, UnitCardRecord, run_record
+from theodolite._runs.folder.run_file import (
+    ExplainedRecord,
+    MadeRecord,
+    UnitCardRecord,
+    run_record,
+)
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.records import write_record
 from theodolite._storage.tables import write_parquet
@@ -29,7 +34,8 @@ def write_many(folder: Path, names: tuple[str, ...], *, cards: int = 1) -> Path:
     ]  # fmt: skip
     spec = RunSpec(name="many", evidence=["x"])
     write_record(folder / "run.json", run_record(spec, ""))
-    write_record(folder / "produced.json", MadeRecord(seconds_scoring=0.0, cards=kept))
+    made_record = MadeRecord(explained=ExplainedRecord(), seconds_scoring=0.0, cards=kept)
+    write_record(folder / "produced.json", made_record)
     write_record(folder / "conflicts.json", ConflictsFile(verdicts=[], judged=[], conflicts=[]))
     scores = [
         unit_score("unit_iou", names, drawn_values(rows, 1)),

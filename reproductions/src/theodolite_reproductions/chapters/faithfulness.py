@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.figures.lines import NAN, PlotLine, Point, chart
+from theodolite.report.figures.lines import PlotLine, Point, chart
+from theodolite.report.figures.scales import NAN
 from theodolite.report.figures.svg import STYLES, swatch
 from theodolite.report.words import method_text, metric_interval, metric_text
 from theodolite_reproductions.chapters.decisions import points, power_text

@@ -8,7 +8,8 @@ import numpy as np
 from theodolite._runs.folder.run_file import UnitCardRecord
 from theodolite._runs.material import RunMaterial
 from theodolite.report.figures.bars import columns
-from theodolite.report.figures.lines import curve
+from theodolite.report.figures.lines import PlotLine, Point, curves
+from theodolite.report.figures.scales import round_scale
 from theodolite.report.overlays import data_address
 from theodolite.results import Score
 
@@ -30,13 +31,19 @@ def units_chapter(
 
 def _curves(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
     titles = {"iou": "Overlap (IoU)", "detection_accuracy": "Detection accuracy"}
-    lengths = np.asarray(table["length"], float)
+    lengths = [f"{length:g}" for length in table["length"]]
     figures = []
     for name, title in titles.items():
-        middle = np.array([np.nan if v is None else v for v in table[name]])
-        spread = np.array([np.nan if v is None else v for v in table[f"{name}_spread"]])
+        rows = zip(lengths, table[name], table[f"{name}_spread"], strict=True)
+        points = [
+            Point(x, mean, mean - spread, mean + spread, says=f"{length}: {100 * mean:.1f} %")
+            for x, (length, mean, spread) in enumerate(rows)
+            if mean is not None and spread is not None
+        ]
+        scale = round_scale([point.high for point in points], (0.0, 1.0))
         caption = f"{title} by length of formula: mean over units, band of one deviation"
-        figures.append({"svg": curve(lengths, middle, spread, caption), "caption": caption})
+        svg = curves([PlotLine(title, 0, tuple(points))], lengths, scale, caption)
+        figures.append({"svg": svg, "caption": caption})
     return figures
 
 

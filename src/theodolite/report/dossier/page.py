@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
+from pathlib import Path
 
 from theodolite._runs.finished import Run
 from theodolite.report.dossier.content import DossierFile, asked_verdicts
@@ -12,6 +13,7 @@ from theodolite.report.formulas import with_code
 from theodolite.report.head import card
 from theodolite.report.page import page_text
 
+FOLDER = Path(__file__).parent
 MOST_LIMITS = 12
 RESULTS = {
     "PASSED": "passed",
@@ -44,7 +46,8 @@ def dossier_page(content: DossierFile, run: Run, noun: str, files: Mapping[str, 
         "namespace": NAMESPACE,
         "not_stated": NOT_STATED,
     }
-    return page_text("dossier.html.j2", parts, styles=["dossier.css"]).encode()
+    page = page_text("dossier.html.j2", parts, styles=["dossier.css"], folder=FOLDER)
+    return page.encode()
 
 
 def _stated(facts: DossierFacts) -> list[tuple[str, str]]:

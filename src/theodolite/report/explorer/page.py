@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
 from theodolite._runs.material import RunMaterial
 from theodolite.report.examples import Example
@@ -21,9 +20,8 @@ from theodolite.report.explorer.packed_table import (
 )
 from theodolite.report.explorer.pictures import Items, key, shown_items
 from theodolite.report.explorer.tables import item_tables
-from theodolite.report.figures.bars import spread
+from theodolite.report.figures.bars import histogram
 from theodolite.report.figures.scales import round_scale
-from theodolite.report.figures.vega import vega
 from theodolite.report.page import TEMPLATES
 from theodolite.results import Score
 
@@ -35,16 +33,7 @@ TITLES = {"pairs": "Pairs of concepts"}
 STATIC_ROWS = 25
 FIRST_COLUMNS = 5
 STATIC_FIGURES = 3
-ENOUGH_FOR_VEGA = 200
-"""From so many rows on, figures that can be pointed at are worth a megabyte."""
-SCRIPTS = (
-    "elements",
-    "explorer_data",
-    "explorer_vega",
-    "explorer_figures",
-    "explorer_panel",
-    "explorer",
-)
+SCRIPTS = ("elements", "explorer_data", "explorer_figures", "explorer_panel", "explorer")
 DIGITS = (
     "Numbers here are rounded: scores between −1 and 1 to four decimals (percentages to two), "
     "others to four digits. Rows that are equal to that many digits keep the order of the run. The "
@@ -64,16 +53,12 @@ def explorer_chapter(
         return None
     items = shown_items(material, examples)
     tables = [replace(table, row_notes=_row_notes(table, items)) for table in tables]
-    large = any(len(table.names) >= ENOUGH_FOR_VEGA for table in tables)
-    drawing = vega() if large else None
-    figures = drawing.figures if drawing else {}
     return {
         "tables": [_table(table) for table in tables],
-        "specs": [(name, _inert(text)) for name, text in figures.items()],
         "digits": DIGITS,
         "shown": STATIC_ROWS,
         "files": " and ".join(_files(tables)),
-        "scripts": ([drawing.script] if drawing else []) + [explorer_script()],
+        "scripts": [explorer_script()],
         "pictures": _pictures(tables, items),
     }
 
@@ -82,11 +67,6 @@ def explorer_script() -> str:
     """Our own script, whole."""
     parts = [(TEMPLATES / f"{name}.js").read_text("utf-8") for name in SCRIPTS]
     return "(() => {\n" + '"use strict";\n' + "\n".join(parts) + "})();"
-
-
-def _inert(text: str) -> Markup:
-    """JSON inside a script element that is no script: nothing in it may end the element."""
-    return Markup(text.replace("<", "\\u003c"))  # noqa: S704  no tag can begin in it
 
 
 def _files(tables: Sequence[PackedTable]) -> list[str]:
@@ -166,7 +146,7 @@ def _cell(column: ScoreColumn, row: int) -> dict[str, str]:
 
 
 def _figure(table: PackedTable, column: ScoreColumn) -> dict[str, Any]:
-    """How all rows are spread, for pages without scripts or without Vega."""
+    """How all rows are spread, for pages without scripts or with few rows."""
     missing = int(np.isnan(column.values).sum())
     named = f"{column.title}, {column.options}" if column.options else column.title
     caption = f"{named}, of {len(table.names) - missing:,} {table.over}"
@@ -174,5 +154,5 @@ def _figure(table: PackedTable, column: ScoreColumn) -> dict[str, Any]:
         caption += f"; {missing:,} undefined"
     finite = column.values[np.isfinite(column.values)]
     scale = round_scale([finite.min(), finite.max()] if len(finite) else [], column.bounds)
-    svg = spread(finite, table.over, (scale.low, scale.high), caption)
+    svg = histogram(finite, table.over, (scale.low, scale.high), caption)
     return {"svg": svg, "caption": caption}

@@ -13,7 +13,7 @@ from theodolite.questions import QUESTIONS, Question
 from theodolite.report.chapters.clean import looks_for_a_fault
 from theodolite.report.figures.strips import shared_strips, strip_key
 from theodolite.report.page import TEMPLATES, write_page
-from theodolite.report.words import full_title, unbroken
+from theodolite.report.words import full_title, joined, unbroken
 from theodolite.results import Score
 
 MARKS = {"yes": "✓", "partly": "~", "no": "✗", "cannot tell": "?"}
@@ -107,7 +107,7 @@ def _board(board: Board, number: int) -> dict[str, Any]:
         "head": f"{'Runs' if len(board.standings) > 1 else 'One run'} on {board.why}",
         "alone": len(board.standings) == 1,
         "pairs": board.pairs,
-        "over": _listed(board.over),
+        "over": joined(board.over or ("samples",)),
         "one_seed": "seeds" not in board.over,
         "columns": [_column(board, question) for question in board.columns],
         "rows": _rows(board),
@@ -136,11 +136,6 @@ def _rows(board: Board) -> list[dict[str, Any]]:
         for i, strip in zip(alike, drawings, strict=True):
             rows[i]["cells"][number]["strip"] = strip
     return rows
-
-
-def _listed(names: Sequence[str]) -> str:
-    *before, last = names or ("samples",)
-    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _row(row: LeaderboardRow, board: Board) -> dict[str, Any]:
