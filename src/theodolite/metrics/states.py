@@ -117,8 +117,14 @@ class PerSample:
     asked: Bool[np.ndarray, " samples"]
 
     @classmethod
-    def from_values(cls, part: np.ndarray, whole: np.ndarray | None = None) -> "PerSample":
-        """Ask every sample. Without ``whole`` each counts once, and NaN is undefined.
+    def from_values(
+        cls,
+        part: np.ndarray,
+        whole: np.ndarray | None = None,
+        asked: np.ndarray | None = None,
+    ) -> "PerSample":
+        """Ask every sample unless ``asked`` says which. Without ``whole`` each value counts once,
+        and NaN is undefined.
 
         >>> PerSample.from_values(np.array([0.5, np.nan])).whole
         array([1., 0.])
@@ -126,7 +132,8 @@ class PerSample:
         if whole is None:
             whole = ~np.isnan(part)
             part = np.where(whole, part, 0.0)
-        return cls(part, np.asarray(whole, float), np.ones(len(part), bool))
+        every = np.ones(len(part), bool) if asked is None else np.asarray(asked)
+        return cls(part, np.asarray(whole, float), every)
 
 
 @dataclass(frozen=True)

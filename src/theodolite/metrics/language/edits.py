@@ -65,7 +65,6 @@ OTHERS_FOLLOWED = NullModel(
 @metric(
     "edit_direction",
     title="Direction under edits",
-    version=1,
     question="exists",
     better="higher",
     bounds=(0.0, 1.0),
@@ -132,7 +131,6 @@ OTHERS_MOVED_MOST = NullModel(
 @metric(
     "edit_specificity",
     title="Specificity under edits",
-    version=1,
     question="leak_free",
     better="higher",
     bounds=(0.0, 1.0),
@@ -222,7 +220,6 @@ NO_CHANGE = NullModel(
 @metric(
     "edit_effect_error",
     title="Error of effects of edits",
-    version=1,
     question="faithful",
     better="lower",
     bounds=(0.0, 2.0),

@@ -28,7 +28,6 @@ from theodolite.metrics.language._judgements import (
 @metric(
     "judge_detection",
     title="Detection by a judge",
-    version=1,
     question="detects",
     better="higher",
     bounds=(0.0, 1.0),
@@ -102,7 +101,6 @@ TASK = {"within": "fuzzing", "across": "fuzzing across"}
 @metric(
     "judge_fuzzing",
     title="Detection of marked tokens by a judge",
-    version=1,
     question="detects",
     better="higher",
     bounds=(0.0, 1.0),
@@ -159,7 +157,6 @@ class JudgeFuzzing(Pooled):
 @metric(
     "judge_intruder",
     title="Intruders named by a judge",
-    version=1,
     question="detects",
     better="higher",
     bounds=(0.0, 1.0),

@@ -107,7 +107,6 @@ NULLS = (
 @metric(
     "latent_probe",
     title="Best latent for a concept",
-    version=1,
     question="exists",
     better="higher",
     bounds=(0.0, 1.0),

@@ -28,7 +28,6 @@ LEAST_GAIN = 0.03
 @metric(
     "splitting",
     title="Splitting",
-    version=1,
     question="leak_free",
     better="lower",
     bounds=(0.0, float("inf")),

@@ -64,7 +64,6 @@ def truth_of(evidence: EmbeddingEvidence) -> tuple[np.ndarray, np.ndarray]:
 @metric(
     "embedding_task_information",
     title="Information of concept vectors about the label",
-    version=1,
     question="leak_free",
     better="lower",
     bounds=(0.0, MOST),
@@ -121,7 +120,6 @@ class EmbeddingTaskInformation(Blockwise):
 @metric(
     "embedding_self_information",
     title="Information of concept vectors about their concept",
-    version=1,
     question="leak_free",
     better="higher",
     bounds=(0.0, MOST),
@@ -189,7 +187,6 @@ Form = Annotated[
 @metric(
     "embedding_interconcept_information",
     title="Information of concept vectors about other concepts",
-    version=1,
     question="leak_free",
     better="lower",
     bounds=(0.0, MOST),
@@ -274,7 +271,6 @@ AlignmentForm = Annotated[
 @metric(
     "embedding_alignment",
     title="Alignment leakage of concept vectors",
-    version=1,
     question="leak_free",
     better="lower",
     bounds=(-2.0, 2.0),

@@ -47,7 +47,6 @@ def predictive_shares(
 @metric(
     "predictive_task_leakage",
     title="Predictive task leakage",
-    version=1,
     question="leak_free",
     better="lower",
     bounds=(-1.0, 1.0),
@@ -146,7 +145,6 @@ def _moments(terms: PredictiveTerms, evidence: ConceptEvidence) -> dict[str, np.
 @metric(
     "predictive_embedding_leakage",
     title="Predictive task leakage of concept vectors",
-    version=1,
     question="leak_free",
     better="lower",
     bounds=(-1.0, 1.0),
@@ -254,7 +252,6 @@ def _vector_moments(terms: PredictiveTerms, evidence: EmbeddingEvidence) -> dict
 @metric(
     "predictive_interconcept_leakage",
     title="Predictive interconcept leakage",
-    version=1,
     question="leak_free",
     better="lower",
     bounds=(-1.0, 1.0),
