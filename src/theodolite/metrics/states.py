@@ -132,6 +132,7 @@ class PerSample:
         if whole is None:
             whole = ~np.isnan(part)
             part = np.where(whole, part, 0.0)
+        part = part if part.dtype.kind == "f" else part.astype(float)
         every = np.ones(len(part), bool) if asked is None else np.asarray(asked)
         return cls(part, np.asarray(whole, float), every)
 

@@ -8,8 +8,7 @@ from pydantic import Field
 
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.metrics.base import Card, Pooled, metric
-from theodolite.metrics.language._pooled_codes import By, Pooling, Side, pooled_codes
-from theodolite.metrics.language._sparse_probe import fitted_probe
+from theodolite.metrics.language._probes import By, Pooling, Side, fitted_probe, pooled_codes
 from theodolite.metrics.language.latent_probe import (
     RANDOM_DICTIONARY,
     SplitSeed,
