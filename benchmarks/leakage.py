@@ -24,8 +24,7 @@ from theodolite._stats.information import Columns, pair_terms, ross_columns
 from theodolite._stats.predictive import predictive_terms
 from theodolite._stats.threads import threads
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.leak_free._pairs import true_counts, true_pair_terms
-from theodolite.metrics.leak_free._terms import ConceptTerms
+from theodolite.metrics.leak_free._terms import ConceptTerms, true_counts, true_pair_terms
 from theodolite.metrics.leak_free.given_concepts import TaskLeakageGivenConcept
 from theodolite.metrics.leak_free.predictive import PredictiveTaskLeakage
 

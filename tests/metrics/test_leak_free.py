@@ -300,11 +300,11 @@ def test_many_distinct_whole_numbers_are_counted_without_a_table_of_all_pairs() 
 
 
 def test_hard_concepts_give_the_same_in_blocks_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from theodolite.metrics.leak_free import _pairs  # noqa: PLC0415
+    from theodolite.metrics.leak_free import _terms  # noqa: PLC0415
 
     random = np.random.default_rng(0)
     truth = random.random((60, 5)) < 0.5
     values = (truth ^ (random.random(truth.shape) < 0.2)).astype(float)
     whole = interconcept_leakage_given_concepts(values, truth, over="pairs")
-    monkeypatch.setattr(_pairs, "BLOCK_BYTES", 8 * 60 * 3)
+    monkeypatch.setattr(_terms, "BLOCK_BYTES", 8 * 60 * 3)
     assert (interconcept_leakage_given_concepts(values, truth, over="pairs") == whole).all()

@@ -15,8 +15,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Chances
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics import relevance_mass, relevance_peak, relevance_rank, sparseness
-from theodolite.metrics.faithful.map_removal import MOST, ideal
-from theodolite.metrics.faithful.map_stability import RandomisationSimilarity
+from theodolite.metrics.faithful.maps import MOST, RandomisationSimilarity, ideal
 from theodolite.metrics.shared.map_nulls import CHANCES, SHUFFLED_PICTURES
 from theodolite.testing.strategies import saliency_evidence
 

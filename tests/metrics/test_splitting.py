@@ -13,8 +13,7 @@ from theodolite._verdicts.from_scores import verdicts
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.language import splitting as module
-from theodolite.metrics.language._pooled_codes import aurocs, pooled_codes
-from theodolite.metrics.language._sparse_probe import fitted_probe
+from theodolite.metrics.language._probes import aurocs, fitted_probe, pooled_codes
 from theodolite.metrics.language.latent_probe import folds, halves, known_labels
 from theodolite.testing.strategies import token_evidence
 

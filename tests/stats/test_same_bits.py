@@ -28,7 +28,7 @@ from theodolite._stats.predictive_pairs import predictive_pair_terms
 from theodolite._stats.resampling import poisson_counts
 from theodolite._stats.shuffles import ClusterRows
 from theodolite._verdicts.conflicts.excess import _joint_counts
-from theodolite.metrics.leak_free._pairs import _terms_of_cells
+from theodolite.metrics.leak_free._terms import _terms_of_cells
 from theodolite.metrics.shared import places
 
 pytestmark = pytest.mark.skipif(library.library() is None, reason="no compiled library here")

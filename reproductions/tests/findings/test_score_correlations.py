@@ -11,7 +11,7 @@ from theodolite._runs.folder.headlines import requests_named
 from theodolite._runs.folder.spec import MetricSpec
 from theodolite.evidence.axes import Measures, Samples
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.metrics.faithful.map_removal import RemovalFaithfulness
+from theodolite.metrics.faithful.maps import RemovalFaithfulness
 from theodolite.metrics.located.relevance_maps import RelevanceMass
 from theodolite_reproductions.findings.score_correlations import _pair, score_correlations
 from theodolite_reproductions.findings.vote_correlations import vote_correlations

@@ -75,7 +75,6 @@ class Metric:
     name: str
     title: str
     state: type[Any]
-    version: int
     question: Question
     better: Better
     bounds: tuple[float, float]
@@ -84,6 +83,7 @@ class Metric:
     nulls: tuple[NullModel, ...]
     uses: tuple[str, ...]
     """Arrays of the evidence without which the score cannot be had."""
+    version: int = 1
     uses_if: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     """Further arrays that an option needs: option -> choice -> arrays."""
     may_use: tuple[str, ...] = ()

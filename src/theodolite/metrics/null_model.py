@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from theodolite._stats.sampling import POOLED, another, pool_of
+from theodolite.evidence.columns import with_arrays
 from theodolite.metrics.states import PerSample
 from theodolite.null_words import reader_words
 
@@ -84,3 +86,20 @@ class NullModel:
         if self.sums is None:
             return self.expected(evidence, **options)
         return self.expected(evidence, sums or self.sums(evidence), **options)
+
+
+def from_another_sample(name: str, says: str, *arrays: str) -> NullModel:
+    """Return the null in which each sample has these arrays of another, in another cluster."""
+
+    def pool(evidence: Any) -> dict[str, np.ndarray]:
+        samples, present = evidence.samples, [array for array in arrays if evidence.has(array)]
+        columns = {array: np.asarray(getattr(evidence, array)) for array in present}
+        return pool_of(np.asarray(samples.index), columns, samples.clusters)
+
+    def make(evidence: Any, seed: int, sums: Mapping[str, np.ndarray]) -> Any:
+        samples = evidence.samples
+        other = another(sums, np.asarray(samples.index), (), seed, samples.clusters)
+        present = [array for array in arrays if POOLED + array in sums]
+        return with_arrays(evidence, **{array: sums[POOLED + array][other] for array in present})
+
+    return NullModel(name, says, make, sums=pool)

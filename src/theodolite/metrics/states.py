@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float
+from numpy.typing import ArrayLike
 
 from theodolite._stats.groups import SampleGroups, group_sums
 from theodolite._stats.sampling import POOLED, one_pool
@@ -22,9 +23,7 @@ Weights = Float[np.ndarray, "resamples samples"] | SampleGroups | None
 samples, the group that each belongs to, and a sum for each group."""
 
 
-def ratio(
-    part: Float[np.ndarray, "*n"], whole: Float[np.ndarray, "*#n"]
-) -> Float[np.ndarray, "*n"]:
+def ratio(part: ArrayLike, whole: ArrayLike) -> Float[np.ndarray, "*n"]:
     """Divide; where the whole is empty the answer is undefined, so NaN."""
     part, whole = np.broadcast_arrays(part, whole)
     result = np.full(whole.shape, np.nan)
@@ -116,6 +115,26 @@ class PerSample:
     part: Float[np.ndarray, "samples *n"]
     whole: Float[np.ndarray, "samples *n"]
     asked: Bool[np.ndarray, " samples"]
+
+    @classmethod
+    def from_values(
+        cls,
+        part: np.ndarray,
+        whole: np.ndarray | None = None,
+        asked: np.ndarray | None = None,
+    ) -> "PerSample":
+        """Ask every sample unless ``asked`` says which. Without ``whole`` each value counts once,
+        and NaN is undefined.
+
+        >>> PerSample.from_values(np.array([0.5, np.nan])).whole
+        array([1., 0.])
+        """
+        if whole is None:
+            whole = ~np.isnan(part)
+            part = np.where(whole, part, 0.0)
+        part = part if part.dtype.kind == "f" else part.astype(float)
+        every = np.ones(len(part), bool) if asked is None else np.asarray(asked)
+        return cls(part, np.asarray(whole, float), every)
 
 
 @dataclass(frozen=True)

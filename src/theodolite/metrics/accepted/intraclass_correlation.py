@@ -22,7 +22,6 @@ Form = Annotated[
     "intraclass_correlation",
     paper_names=("ICC",),
     title="Intraclass correlation",
-    version=1,
     question="accepted",
     better="higher",
     bounds=(float("-inf"), 1.0),

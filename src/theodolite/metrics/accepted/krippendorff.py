@@ -22,7 +22,6 @@ Level = Annotated[
 @metric(
     "krippendorff_alpha",
     title="Krippendorff's alpha",
-    version=1,
     question="accepted",
     better="higher",
     bounds=(-1.0, 1.0),
@@ -103,7 +102,6 @@ class KrippendorffAlpha(Additive):
 @metric(
     "judge_agreement",
     title="Agreement of a judge with people",
-    version=1,
     question="accepted",
     better="higher",
     bounds=(-2.0, 2.0),

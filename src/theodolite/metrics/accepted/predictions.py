@@ -22,7 +22,6 @@ from theodolite.metrics.option_types import Against
 @metric(
     "predicted_rating_error",
     title="Error of predicted votes (MSE)",
-    version=1,
     question="accepted",
     better="lower",
     bounds=(0.0, float("inf")),
@@ -73,7 +72,6 @@ class PredictedRatingError(SampleMean):
     "predicted_rating_agreement",
     paper_names=("QWK",),
     title="Agreement of predicted votes (QWK)",
-    version=1,
     question="accepted",
     better="higher",
     bounds=(-1.0, 1.0),
@@ -135,7 +133,6 @@ Rounded = Annotated[
 @metric(
     "predicted_rating_correlation",
     title="Correlation of predicted votes (Spearman)",
-    version=1,
     question="accepted",
     better="higher",
     bounds=(-1.0, 1.0),

@@ -107,7 +107,6 @@ class RaterAgreement(QuadraticKappa):
     "pairwise_agreement",
     paper_names=("QWK",),
     title="Pairwise agreement (QWK)",
-    version=1,
     question="accepted",
     better="higher",
     bounds=(-1.0, 1.0),
@@ -182,7 +181,6 @@ class PairwiseAgreement(Additive):
 @metric(
     "rater_correlation",
     title="One rater against the others (Spearman)",
-    version=1,
     question="accepted",
     better="higher",
     bounds=(-1.0, 1.0),

@@ -30,7 +30,6 @@ Meeting = Annotated[
 @metric(
     "detection_and_accuracy",
     title="Correlation of detection with accuracy",
-    version=1,
     question="detects",
     better="higher",
     bounds=(-1.0, 1.0),

@@ -1,12 +1,5 @@
 """Null baselines of the faithfulness scores."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-
-import numpy as np
-
-from theodolite._stats.sampling import POOLED, another, pool_of
-from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import (
     always_the_average,
     pool_of_samples,
@@ -14,7 +7,7 @@ from theodolite.evidence.surrogate_settings import (
     random_importances,
     sum_of_outputs,
 )
-from theodolite.metrics.base import NullModel
+from theodolite.metrics.null_model import NullModel, from_another_sample
 
 RANDOM_IMPORTANCES = NullModel(
     "random importances",
@@ -34,26 +27,10 @@ AVERAGE = NullModel(
     sums=sum_of_outputs,
     random=False,
 )
-
-
-def _some_slopes(evidence: SurrogateEvidence) -> dict[str, np.ndarray]:
-    slopes = {"linearised": np.asarray(evidence.linearised)}
-    return pool_of(np.asarray(evidence.samples.index), slopes, evidence.samples.clusters)
-
-
-def _other_samples(
-    evidence: SurrogateEvidence, seed: int, pool: Mapping[str, np.ndarray]
-) -> SurrogateEvidence:
-    samples = evidence.samples
-    other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
-    return replace(evidence, linearised=pool[f"{POOLED}linearised"][other])
-
-
-OTHER_SAMPLES = NullModel(
+OTHER_SAMPLES = from_another_sample(
     "another sample's slope",
     "what the slope of the network at one sample says about another",
-    _other_samples,
-    sums=_some_slopes,
+    "linearised",
 )
 BLIND = (RANDOM_CONCEPTS, AVERAGE)
 """For scores of the highest output alone, which random importances hardly change."""

@@ -1,6 +1,7 @@
 """How much of a network's accuracy does a surrogate keep?"""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -9,20 +10,29 @@ from jaxtyping import Float
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import ideal, outputs_of
-from theodolite.metrics.base import Additive, Card, Weights, constant, metric, ratio, total
+from theodolite.metrics.base import Additive, Card, Weights, constant, ratio, total
 from theodolite.metrics.faithful._nulls import BLIND
 from theodolite.metrics.faithful.frame import (
-    MAY_USE,
-    USES_IF,
+    Outputs,
     Projection,
     Surrogate,
     needed,
+    surrogate_card,
+    surrogate_metric,
     surrogate_outputs,
 )
-from theodolite.metrics.faithful.surrogates import Outputs, right_answer
+from theodolite.metrics.faithful.surrogates import highest
 from theodolite.metrics.option_types import Chance
 
 Kept = TypeVar("Kept", bound="AccuracyKept")
+accuracy_metric = partial(
+    surrogate_metric,
+    better="higher",
+    bounds=(float("-inf"), float("inf")),
+    decides=False,
+    nulls=BLIND,
+    ideal=ideal,
+)
 
 
 @dataclass(frozen=True)
@@ -47,8 +57,8 @@ class AccuracyKept(Additive):
             raise EvidenceError("chance", f"{chance}", "an accuracy from 0 to below 1")
         labels = needed(evidence, "labels")
         return cls(
-            surrogate=total(right_answer(answers, labels), weights),
-            network=total(right_answer(outputs_of(evidence), labels), weights),
+            surrogate=total(_right_answers(answers, labels), weights),
+            network=total(_right_answers(outputs_of(evidence), labels), weights),
             samples=total(np.ones(len(labels)), weights),
             chance=1 / len(evidence.classes) if chance is None else chance,
         )
@@ -63,30 +73,25 @@ class AccuracyKept(Additive):
         above = self.network - by_chance
         # accuracies are counts over the same number: what is left by rounding is no difference
         above = np.where(above > 1e-9 * np.maximum(self.samples, 1.0), above, 0.0)
-        return ratio(np.asarray(self.surrogate - by_chance), above)
+        return ratio(self.surrogate - by_chance, above)
 
 
-@metric(
+def _right_answers(outputs: Outputs, labels: np.ndarray) -> Float[np.ndarray, " samples"]:
+    """Whether the highest output is the label's; where several are highest, the chance of it."""
+    most = highest(outputs)
+    return np.asarray(most[np.arange(len(labels)), labels] / most.sum(axis=1))
+
+
+@accuracy_metric(
     "surrogate_accuracy",
     title="Accuracy kept (CSHAP)",
-    version=1,
-    question="faithful",
-    better="higher",
-    bounds=(float("-inf"), float("inf")),
     uses=("importances", "labels"),
-    may_use=MAY_USE,
-    uses_if=USES_IF,
-    decides=False,
-    nulls=BLIND,
-    ideal=ideal,
-    cite="kumar2026unfaithfulness",
-    card=Card(
+    card=surrogate_card(
         asks="How much of the network's accuracy is left if only the explanation answers?",
         read="1 is all of it, 0 is chance, below 0 is worse than chance. Above 1 the explanation "
         "is right more often than the network that it explains, which is not faithful either.",
         misleads="Being right for other reasons counts as well: it compares with the labels, not "
         "with the network. Nearly blind to importances.",
-        cost="one product of embeddings and summed concept vectors",
     ),
 )
 class SurrogateAccuracy(AccuracyKept):
@@ -99,15 +104,11 @@ class SurrogateAccuracy(AccuracyKept):
     the rate from counts; here all are rates. Undefined for a network that is no better than chance.
 
     Example:
-        >>> import numpy as np
+        >>> from numpy import nan
         >>> from theodolite.metrics import surrogate_accuracy
-        >>> surrogate_accuracy(
-        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
-        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
-        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
-        ...     vectors=np.eye(2),
-        ...     labels=np.array([0, 1]),
-        ... )
+        >>> network = {"embeddings": [[1.0, 0.0], [1.0, 3.0]], "head": [[2.0, 0.0], [0.0, 1.0]]}
+        >>> explained = {"importances": [[2.0, nan], [nan, 0.5]], "vectors": [[1.0, 0], [0, 1]]}
+        >>> surrogate_accuracy(**explained, **network, labels=[0, 1])
         0.0
     """
 
@@ -125,18 +126,12 @@ class SurrogateAccuracy(AccuracyKept):
         return cls.by(evidence, answers, weights, chance)
 
 
-@metric(
+@accuracy_metric(
     "completeness",
     title="Completeness (Yeh)",
-    version=1,
-    question="faithful",
-    better="higher",
-    bounds=(float("-inf"), float("inf")),
     uses=("importances", "learned", "labels"),
     may_use=("outputs", "embeddings", "head", "bias", "vectors", "projections"),
-    decides=False,
-    nulls=BLIND,
-    ideal=ideal,
+    uses_if={},
     cite="yeh2020completeness",
     card=Card(
         asks="Could the network's answers be had from the concepts, by any means?",
@@ -157,15 +152,11 @@ class Completeness(AccuracyKept):
     layer puts out for these, on samples that :math:`g` was not fitted on.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import completeness
-        >>> completeness(
-        ...     np.ones((1, 2)),
-        ...     learned=np.array([[2.0, 1.0], [2.0, 1.0], [0.0, 1.0], [0.0, 1.0]]),
-        ...     outputs=np.array([[3.0, 0.0], [3.0, 0.0], [0.0, 3.0], [2.0, 3.0]]),
-        ...     projections=np.ones((4, 1)),
-        ...     labels=np.array([0, 0, 1, 0]),
-        ... )
+        >>> learned = [[2.0, 1.0], [2.0, 1.0], [0.0, 1.0], [0.0, 1.0]]
+        >>> outputs = [[3.0, 0.0], [3.0, 0.0], [0.0, 3.0], [2.0, 3.0]]
+        >>> named = {"importances": [[1.0, 1.0]], "projections": [[1.0]] * 4}
+        >>> completeness(**named, learned=learned, outputs=outputs, labels=[0, 0, 1, 0])
         1.0
     """
 

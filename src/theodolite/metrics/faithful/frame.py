@@ -1,21 +1,24 @@
 r"""The frame of every measure of faithfulness: a distance, a surrogate, a projection.
 
 A projection :math:`P` says how much of each concept is in a sample, a surrogate :math:`s` makes
-outputs of that, and a distance :math:`d` compares these with the network's. A measure is one line:
-``compared(evidence, distance, surrogate, projection)``.
+outputs of that, and a distance :math:`d` compares these with the network's. A measure states the
+distance alone: the method ``compare`` of a ``Compared``.
 """
 
-from typing import Annotated, Any, Literal, Protocol, runtime_checkable
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from pydantic import Field
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import bias_of, outputs_of, working
-from theodolite.metrics.base import PerSample
+from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.faithful._nulls import ALL
 
 Surrogate = Annotated[
     Literal["linear", "rebuilt", "learned", "linearised"],
@@ -31,6 +34,10 @@ Outputs = Float[np.ndarray, "samples classes"]
 Loads = Any  # classes x concepts: an array, or scipy's sparse one
 """How much of each concept goes into each output, 0 where it does not explain it: most are 0 where
 classes have concepts of their own, and then only the others are kept."""
+Projects = Callable[[SurrogateEvidence, Loads], Outputs]
+"""How much of each concept is in a sample, added up with the concepts' loads."""
+SurrogateOutputs = Callable[[SurrogateEvidence, Projects], Outputs]
+"""A surrogate: outputs made of concepts."""
 DENSE = 0.1
 
 MAY_USE = (
@@ -41,45 +48,40 @@ USES_IF = {
     "surrogate": {"learned": ("learned",), "linearised": ("linearised",)},
     "projection": {"dot": ("embeddings", "vectors"), "coordinates": ("embeddings", "vectors")},
 }
+surrogate_metric = partial(
+    metric,
+    question="faithful",
+    uses=("importances",),
+    may_use=MAY_USE,
+    uses_if=USES_IF,
+    nulls=ALL,
+    cite="kumar2026unfaithfulness",
+)
+surrogate_card = partial(Card, cost="one product of embeddings and summed concept vectors")
 
 
-@runtime_checkable
-class Projects(Protocol):
-    """How much of each concept is in a sample, added up with the concepts' loads."""
+class Compared(SampleMean):
+    """Mean over samples of a distance, or a likeness, of a surrogate's outputs to the network's."""
 
-    def __call__(self, evidence: SurrogateEvidence, loads: Loads) -> Outputs:
-        """The sum over concepts."""
+    compare: ClassVar[Callable[..., Float[np.ndarray, " samples"]]]
+    """(outputs of the network, of the surrogate) -> a value for each sample, NaN where undefined"""
+    at_label: ClassVar[bool] = False
+    """Whether only the outputs of the true class are compared."""
 
-
-@runtime_checkable
-class SurrogateOutputs(Protocol):
-    """A surrogate: outputs made of concepts."""
-
-    def __call__(self, evidence: SurrogateEvidence, project: Projects) -> Outputs:
-        """What it puts out."""
-
-
-@runtime_checkable
-class Compares(Protocol):
-    """A distance, or a likeness: of each sample a part of a whole, which is 0 where undefined."""
-
-    def __call__(
-        self, network: Outputs, surrogate: Outputs, labels: Int[np.ndarray, " samples"] | None
-    ) -> tuple[Float[np.ndarray, " samples"], Float[np.ndarray, " samples"]]:
-        """Compare."""
-
-
-def compared(
-    evidence: SurrogateEvidence,
-    compare: Compares,
-    surrogate: Surrogate = "linear",
-    projection: Projection = "given",
-    labels: Int[np.ndarray, " samples"] | None = None,
-) -> PerSample:
-    """What each sample gives to a measure; some compare at the labels alone."""
-    outputs = surrogate_outputs(evidence, surrogate, projection)
-    part, whole = compare(outputs_of(evidence), outputs, labels)
-    return PerSample(part, whole, np.ones(len(evidence), bool))
+    @classmethod
+    def each(
+        cls,
+        evidence: SurrogateEvidence,
+        *,
+        surrogate: Surrogate = "linear",
+        projection: Projection = "given",
+    ) -> PerSample:
+        """Compare the outputs of each sample."""
+        both = [outputs_of(evidence), surrogate_outputs(evidence, surrogate, projection)]
+        if cls.at_label:
+            labels = needed(evidence, "labels")
+            both = [outputs[np.arange(len(labels)), labels] for outputs in both]
+        return PerSample.from_values(cls.compare(*both))
 
 
 def surrogate_outputs(

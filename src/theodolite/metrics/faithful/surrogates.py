@@ -1,112 +1,52 @@
 """How near are the outputs that concepts and importances make to those of the network?"""
 
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 import scipy.special
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
-from theodolite._stats.ranks import average_ranks
-from theodolite.errors import EvidenceError
+from theodolite._stats.ranks import rank_correlations
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.surrogate_settings import ideal
-from theodolite.metrics.base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.faithful._nulls import ALL, BLIND
-from theodolite.metrics.faithful.frame import MAY_USE, USES_IF, Projection, Surrogate, compared
+from theodolite.evidence.surrogate_settings import ideal, outputs_of
+from theodolite.metrics.base import (
+    Additive,
+    Card,
+    PerSample,
+    SampleMean,
+    Weights,
+    metric,
+    ratio,
+    total,
+)
+from theodolite.metrics.faithful._nulls import BLIND, OTHER_SAMPLES
+from theodolite.metrics.faithful.frame import (
+    MAY_USE,
+    Compared,
+    Outputs,
+    Projection,
+    Surrogate,
+    needed,
+    surrogate_card,
+    surrogate_metric,
+    surrogate_outputs,
+)
 from theodolite.metrics.faithful.warnings import surrogate_warnings
 
-Outputs = Float[np.ndarray, "samples classes"]
-Labels = Int[np.ndarray, " samples"] | None
-Compared = tuple[Float[np.ndarray, " samples"], Float[np.ndarray, " samples"]]
+PerSampleValues = Float[np.ndarray, " samples"]
 
 
-def _everywhere(part: Float[np.ndarray, " samples"]) -> Compared:
-    return part, np.ones(len(part))
-
-
-def _nowhere(n: int) -> Compared:
-    return np.zeros(n), np.zeros(n)
-
-
-def absolute_error(network: Outputs, surrogate: Outputs, labels: Labels) -> Compared:
-    """Mean over the outputs of how far each is off."""
-    del labels
-    return _everywhere(np.abs(network - surrogate).mean(axis=1))
-
-
-def moved_probability(network: Outputs, surrogate: Outputs, labels: Labels) -> Compared:
-    """The probability that lies elsewhere: half the sum of differences. One output has none."""
-    del labels
-    if network.shape[1] < 2:
-        return _nowhere(len(network))
-    away = np.abs(scipy.special.softmax(network, axis=1) - scipy.special.softmax(surrogate, axis=1))
-    return _everywhere(np.minimum(away.sum(axis=1) / 2, 1.0))
-
-
-def same_answer(network: Outputs, surrogate: Outputs, labels: Labels) -> Compared:
-    """Whether both have the same highest output; where several are highest, the chance of it."""
-    del labels
-    if network.shape[1] < 2:
-        return _nowhere(len(network))
-    a, b = _highest(network), _highest(surrogate)
-    return _everywhere((a & b).sum(axis=1) / (a.sum(axis=1) * b.sum(axis=1)))
-
-
-def right_answer(outputs: Outputs, labels: Int[np.ndarray, " samples"]) -> np.ndarray:
-    """Whether the highest output is the label's; where several are highest, the chance of it."""
-    highest = _highest(outputs)
-    return np.asarray(highest[np.arange(len(labels)), labels] / highest.sum(axis=1))
-
-
-def rank_correlation(network: Outputs, surrogate: Outputs, labels: Labels) -> Compared:
-    """Spearman's correlation over the outputs of a sample; undefined if either has no order."""
-    del labels
-    a, b = (_centred_ranks(outputs) for outputs in (network, surrogate))
-    spread = np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
-    coefficients = np.divide((a * b).sum(axis=1), spread, out=np.zeros(len(a)), where=spread > 0)
-    return np.clip(coefficients, -1.0, 1.0), (spread > 0).astype(float)
-
-
-def relative_error(network: Outputs, surrogate: Outputs, labels: Labels) -> Compared:
-    """How far the label's output is off, as a share of it; undefined where it is 0."""
-    if labels is None:
-        raise EvidenceError("labels", "none", "the true class of each sample", "Pass `labels`.")
-    rows = np.arange(len(network))
-    label_outputs = network[rows, labels]
-    off, size = np.abs(label_outputs - surrogate[rows, labels]), np.abs(label_outputs)
-    return np.divide(off, size, out=np.zeros(len(off)), where=size > 0), (size > 0).astype(float)
-
-
-def same_sides(network: Outputs, surrogate: Outputs, labels: Labels) -> Compared:
-    """Share of outputs on the same side of 0: attributes that both say are there, or are not."""
-    del labels
-    return _everywhere(((network > 0) == (surrogate > 0)).mean(axis=1))
-
-
-def _highest(outputs: Outputs) -> Bool[np.ndarray, "samples classes"]:
-    return np.asarray(outputs == outputs.max(axis=1, keepdims=True))
-
-
-def _centred_ranks(outputs: Outputs) -> Outputs:
-    """Ranks less their mean; equal values share theirs."""
-    ranks = average_ranks(outputs)
-    return np.asarray(ranks - (outputs.shape[1] + 1) / 2)
-
-
-@metric(
+@surrogate_metric(
     "surrogate_error",
     paper_names=("SURF_MAE",),
     title="Surrogate error (SURF MAE)",
     version=2,
-    question="faithful",
     better="lower",
     bounds=(0.0, float("inf")),
-    uses=("importances",),
-    may_use=MAY_USE,
-    uses_if=USES_IF,
-    nulls=ALL,
     reliable_from=0.9,
     share_from="null",
-    cite="kumar2026unfaithfulness",
-    card=Card(
+    card=surrogate_card(
         asks="How far is the sum of concepts times importances from the output?",
         read="In units of the outputs; 0 is the layer itself. Compare with always answering "
         "the average: an explanation that does not beat it says less than no explanation. From a "
@@ -114,12 +54,11 @@ def _centred_ranks(outputs: Outputs) -> Outputs:
         misleads="Outputs have no common scale, so two networks cannot be compared by it. All "
         "classes count alike: a network with a thousand classes can be explained well for "
         "all but the one that matters.",
-        cost="one product of embeddings and summed concept vectors",
         says="The sum of {noun} times importances is off by {value} from the reference's output, "
         "in its own units ({low}–{high}{best}). {null}{enough}.",
     ),
 )
-class SurrogateError(SampleMean):
+class SurrogateError(Compared):
     r"""Mean absolute difference between the outputs of a network and of its explanation (SURF).
 
     .. math:: \hat y_i = b_i + \sum_k \alpha_{ik} P(h; V_i)_k, \qquad
@@ -131,44 +70,28 @@ class SurrogateError(SampleMean):
     paper's.
 
     Example:
-        >>> import numpy as np
+        >>> from numpy import nan
         >>> from theodolite.metrics import surrogate_error
-        >>> surrogate_error(
-        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
-        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
-        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
-        ...     vectors=np.eye(2),
-        ... )
+        >>> network = {"embeddings": [[1.0, 0.0], [1.0, 3.0]], "head": [[2.0, 0.0], [0.0, 1.0]]}
+        >>> surrogate_error([[2.0, nan], [nan, 0.5]], vectors=[[1.0, 0.0], [0.0, 1.0]], **network)
         0.375
     """
 
     @staticmethod
-    def each(
-        evidence: SurrogateEvidence,
-        *,
-        surrogate: Surrogate = "linear",
-        projection: Projection = "given",
-    ) -> PerSample:
-        """The mean error of each sample's outputs."""
-        return compared(evidence, absolute_error, surrogate, projection)
+    def compare(network: Outputs, surrogate: Outputs) -> PerSampleValues:
+        return np.asarray(np.abs(network - surrogate).mean(axis=1))
 
 
-@metric(
+@surrogate_metric(
     "surrogate_distance",
     paper_names=("SURF_EMD",),
     title="Surrogate distance (SURF EMD)",
     version=2,
-    question="faithful",
     better="lower",
     bounds=(0.0, 1.0),
-    uses=("importances",),
-    may_use=MAY_USE,
-    uses_if=USES_IF,
     reliable_from=0.9,
-    nulls=ALL,
-    cite="kumar2026unfaithfulness",
     warns=surrogate_warnings,
-    card=Card(
+    card=surrogate_card(
         asks="How much of the probability does the explanation put on other classes than the "
         "network?",
         read="0.1 means that a tenth of the probability lies on other classes, on average. Up "
@@ -176,12 +99,11 @@ class SurrogateError(SampleMean):
         misleads="Softmax makes it depend on the scale of the outputs: a sure network punishes "
         "small errors, one that says nothing punishes none. Read it beside the error of "
         "the outputs.",
-        cost="one product of embeddings and summed concept vectors",
         says="{value} of the probability lands on other classes than the reference's "
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )
-class SurrogateDistance(SampleMean):
+class SurrogateDistance(Compared):
     r"""Share of the probability that an explanation puts elsewhere than the network (SURF).
 
     .. math:: d = \frac{1}{2N} \sum_x \sum_i |p_i - \hat p_i|, \qquad p = \mathrm{softmax}(y)
@@ -191,54 +113,42 @@ class SurrogateDistance(SampleMean):
     output has no distribution: undefined. Introduced in :cite:t:`kumar2026unfaithfulness`, eq. 12.
 
     Example:
-        >>> import numpy as np
+        >>> from numpy import nan
         >>> from theodolite.metrics import surrogate_distance
-        >>> value = surrogate_distance(
-        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
-        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
-        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
-        ...     vectors=np.eye(2),
-        ... )
-        >>> round(value, 4)
+        >>> network = {"embeddings": [[1.0, 0.0], [1.0, 3.0]], "head": [[2.0, 0.0], [0.0, 1.0]]}
+        >>> explained = {"importances": [[2.0, nan], [nan, 0.5]], "vectors": [[1.0, 0], [0, 1]]}
+        >>> round(surrogate_distance(**explained, **network), 4)
         0.1768
     """
 
     @staticmethod
-    def each(
-        evidence: SurrogateEvidence,
-        *,
-        surrogate: Surrogate = "linear",
-        projection: Projection = "given",
-    ) -> PerSample:
-        """The probability that lies elsewhere, for each sample."""
-        return compared(evidence, moved_probability, surrogate, projection)
+    def compare(network: Outputs, surrogate: Outputs) -> PerSampleValues:
+        if network.shape[1] < 2:
+            return np.full(len(network), np.nan)
+        network, surrogate = (scipy.special.softmax(y, axis=1) for y in (network, surrogate))
+        return np.asarray(np.minimum(np.abs(network - surrogate).sum(axis=1) / 2, 1.0))
 
 
-@metric(
+@surrogate_metric(
     "surrogate_agreement",
     title="Surrogate agreement (Top-1)",
     version=2,
-    question="faithful",
     better="higher",
     bounds=(0.0, 1.0),
-    uses=("importances",),
-    may_use=MAY_USE,
-    uses_if=USES_IF,
     decides=False,
     nulls=BLIND,
     ideal=ideal,
     ideal_options={"surrogate": "learned", "projection": "given"},
     cite="zhang2021invertible",
-    card=Card(
+    card=surrogate_card(
         asks="Does the explanation lead to the network's answer?",
         read="0.9 means the same answer for nine of ten samples.",
         misleads="Blind to all outputs but the highest, and nearly blind to importances: with "
         "random ones it is often as high. High agreement does not make an explanation "
         "faithful.",
-        cost="one product of embeddings and summed concept vectors",
     ),
 )
-class SurrogateAgreement(SampleMean):
+class SurrogateAgreement(Compared):
     r"""Share of samples for which explanation and network have the same highest output.
 
     .. math:: \frac1N \sum_x 1\bigl[\arg\max_i y_i = \arg\max_i \hat y_i\bigr]
@@ -249,50 +159,40 @@ class SurrogateAgreement(SampleMean):
     :cite:t:`kumar2026unfaithfulness`, eq. 6.
 
     Example:
-        >>> import numpy as np
+        >>> from numpy import nan
         >>> from theodolite.metrics import surrogate_agreement
-        >>> surrogate_agreement(
-        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
-        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
-        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
-        ...     vectors=np.eye(2),
-        ... )
+        >>> network = {"embeddings": [[1.0, 0.0], [1.0, 3.0]], "head": [[2.0, 0.0], [0.0, 1.0]]}
+        >>> surrogate_agreement([[2.0, nan], [nan, 0.5]], vectors=[[1.0, 0], [0, 1]], **network)
         0.5
     """
 
     @staticmethod
-    def each(
-        evidence: SurrogateEvidence,
-        *,
-        surrogate: Surrogate = "linear",
-        projection: Projection = "given",
-    ) -> PerSample:
-        """Whether the answers are equal."""
-        return compared(evidence, same_answer, surrogate, projection)
+    def compare(network: Outputs, surrogate: Outputs) -> PerSampleValues:
+        if network.shape[1] < 2:
+            return np.full(len(network), np.nan)
+        a, b = highest(network), highest(surrogate)
+        return np.asarray((a & b).sum(axis=1) / (a.sum(axis=1) * b.sum(axis=1)))
 
 
-@metric(
+def highest(outputs: Outputs) -> Bool[np.ndarray, "samples classes"]:
+    """Return which outputs of a sample are the highest; more than one where they are equal."""
+    return np.asarray(outputs == outputs.max(axis=1, keepdims=True))
+
+
+@surrogate_metric(
     "surrogate_rank_correlation",
     title="Surrogate rank correlation",
-    version=1,
-    question="faithful",
     better="higher",
     bounds=(-1.0, 1.0),
-    uses=("importances",),
-    may_use=MAY_USE,
-    uses_if=USES_IF,
     decides=False,
-    nulls=ALL,
-    cite="kumar2026unfaithfulness",
-    card=Card(
+    card=surrogate_card(
         asks="Does the explanation order the classes as the network does?",
         read="1 is the same order, 0 is unrelated, below 0 the opposite.",
         misleads="All ranks count alike: the order among hundreds of classes that are out of the "
         "question weighs as much as the order of the first two.",
-        cost="one product of embeddings and summed concept vectors",
     ),
 )
-class SurrogateRankCorrelation(SampleMean):
+class SurrogateRankCorrelation(Compared):
     r"""Mean over samples of Spearman's correlation between the outputs of network and explanation.
 
     .. math:: \frac1N \sum_x \mathrm{corr}\bigl(\mathrm{rank}(y), \mathrm{rank}(\hat y)\bigr)
@@ -301,52 +201,33 @@ class SurrogateRankCorrelation(SampleMean):
     outputs, or the explanation's, are all equal: counted, and left out.
 
     Example:
-        >>> import numpy as np
+        >>> from numpy import nan
         >>> from theodolite.metrics import surrogate_rank_correlation
-        >>> surrogate_rank_correlation(
-        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
-        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
-        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
-        ...     vectors=np.eye(2),
-        ... )
+        >>> network = {"embeddings": [[1.0, 0.0], [1.0, 3.0]], "head": [[2.0, 0.0], [0.0, 1.0]]}
+        >>> explained = {"importances": [[2.0, nan], [nan, 0.5]], "vectors": [[1.0, 0], [0, 1]]}
+        >>> surrogate_rank_correlation(**explained, **network)
         0.0
     """
 
-    @staticmethod
-    def each(
-        evidence: SurrogateEvidence,
-        *,
-        surrogate: Surrogate = "linear",
-        projection: Projection = "given",
-    ) -> PerSample:
-        """The correlation over each sample's outputs."""
-        return compared(evidence, rank_correlation, surrogate, projection)
+    compare = staticmethod(rank_correlations)
 
 
-@metric(
+@surrogate_metric(
     "attribute_agreement",
     title="Attribute agreement",
-    version=1,
-    question="faithful",
     better="higher",
     bounds=(0.0, 1.0),
-    uses=("importances",),
-    may_use=MAY_USE,
-    uses_if=USES_IF,
     decides=False,
     on_request=True,
-    nulls=ALL,
-    cite="kumar2026unfaithfulness",
-    card=Card(
+    card=surrogate_card(
         asks="Do explanation and network say that the same attributes are there?",
         read="0.9 means that nine of ten attributes come out alike.",
         misleads="Attributes that are hardly ever there agree without any explanation: compare "
         "with always answering the average. Means nothing for classes of which one must "
         "be chosen.",
-        cost="one product of embeddings and summed concept vectors",
     ),
 )
-class AttributeAgreement(SampleMean):
+class AttributeAgreement(Compared):
     r"""Share of outputs that explanation and network put on the same side of 0.
 
     .. math:: \frac{1}{NC} \sum_{x,i} 1[(y_i > 0) = (\hat y_i > 0)]
@@ -355,23 +236,158 @@ class AttributeAgreement(SampleMean):
     threshold; an output above 0 is a probability above one half.
 
     Example:
-        >>> import numpy as np
+        >>> from numpy import nan
         >>> from theodolite.metrics import attribute_agreement
-        >>> attribute_agreement(
-        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
-        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
-        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
-        ...     vectors=np.eye(2),
-        ... )
+        >>> network = {"embeddings": [[1.0, 0.0], [1.0, 3.0]], "head": [[2.0, 0.0], [0.0, 1.0]]}
+        >>> attribute_agreement([[2.0, nan], [nan, 0.5]], vectors=[[1.0, 0], [0, 1]], **network)
         1.0
     """
 
     @staticmethod
-    def each(
+    def compare(network: Outputs, surrogate: Outputs) -> PerSampleValues:
+        return np.asarray(((network > 0) == (surrogate > 0)).mean(axis=1))
+
+
+@surrogate_metric(
+    "surrogate_relative_error",
+    title="Relative error at the label (Norm L1)",
+    better="lower",
+    bounds=(0.0, float("inf")),
+    uses=("importances", "labels"),
+    decides=False,
+    cite="zhang2021invertible",
+    card=surrogate_card(
+        asks="How far is the explanation off at the true class, as a share of the output there?",
+        read="0.2 means that the output is missed by a fifth of its size.",
+        misleads="A single output near 0 can make it as large as you like. All classes but one are "
+        "out of sight.",
+    ),
+)
+class SurrogateRelativeError(Compared):
+    r"""Mean over samples of :math:`|y_t - \hat y_t| / |y_t|` at the true class :math:`t`.
+
+    .. math:: \frac1N \sum_x \frac{|y_t - \hat y_t|}{|y_t|}
+
+    Called ICE\ :sub:`1` in :cite:t:`kumar2026unfaithfulness`, eq. 5. Undefined where
+    :math:`y_t = 0`. The code of :cite:t:`zhang2021invertible` computes another quantity, a ratio of
+    means: :func:`~theodolite.metrics.functions.faithful.surrogate_relative_error_by_class`.
+
+    Example:
+        >>> from numpy import nan
+        >>> from theodolite.metrics import surrogate_relative_error
+        >>> network = {"embeddings": [[1.0, 0.0], [1.0, 3.0]], "head": [[2.0, 0.0], [0.0, 1.0]]}
+        >>> explained = {"importances": [[2.0, nan], [nan, 0.5]], "vectors": [[1.0, 0], [0, 1]]}
+        >>> surrogate_relative_error(**explained, **network, labels=[0, 1])
+        0.25
+    """
+
+    at_label = True
+
+    @staticmethod
+    def compare(network: PerSampleValues, surrogate: PerSampleValues) -> PerSampleValues:
+        return ratio(np.abs(network - surrogate), np.abs(network))
+
+
+@surrogate_metric(
+    "surrogate_relative_error_by_class",
+    title="Relative error per class (ICE)",
+    better="lower",
+    bounds=(0.0, float("inf")),
+    uses=("importances", "labels"),
+    detail=True,
+    per_class=True,
+    decides=False,
+    cite="zhang2021invertible",
+    card=surrogate_card(
+        asks="How far is a class's output off, as a share of its mean?",
+        read="0.2 means that the output is missed by a fifth of its mean size.",
+        misleads="A class whose outputs change sign has a mean near 0 and an error without limit. "
+        "Only the class's own output is looked at, on its own samples.",
+    ),
+)
+@dataclass(frozen=True)
+class SurrogateRelativeErrorByClass(Additive):
+    r"""Mean error of a class's own output over the size of its mean, for each class.
+
+    .. math:: d_i = \frac{\sum_{x \in X_i} |y_i - \hat y_i|}{|\sum_{x \in X_i} y_i|}
+
+    :math:`X_i` are the samples of class :math:`i`. This is what the code of
+    :cite:t:`zhang2021invertible` computes, without the small number that it adds below the line: a
+    class whose mean output is 0, or that has no samples, is undefined. The mean of ratios of
+    :func:`~theodolite.metrics.functions.faithful.surrogate_relative_error` is another quantity.
+
+    Example:
+        >>> from numpy import nan
+        >>> from theodolite.metrics import surrogate_relative_error_by_class
+        >>> network = {"embeddings": [[1.0, 0.0], [1.0, 3.0]], "head": [[2.0, 0.0], [0.0, 1.0]]}
+        >>> explained = {"importances": [[2.0, nan], [nan, 0.5]], "vectors": [[1.0, 0], [0, 1]]}
+        >>> surrogate_relative_error_by_class(**explained, **network, labels=[0, 1])
+        array([0. , 0.5])
+    """
+
+    errors: Float[np.ndarray, "*resamples classes"]
+    outputs: Float[np.ndarray, "*resamples classes"]
+
+    @classmethod
+    def of(
+        cls,
         evidence: SurrogateEvidence,
+        weights: Weights = None,
         *,
         surrogate: Surrogate = "linear",
         projection: Projection = "given",
-    ) -> PerSample:
-        """The share of equal attributes of each sample."""
-        return compared(evidence, same_sides, surrogate, projection)
+    ) -> "SurrogateRelativeErrorByClass":
+        network = outputs_of(evidence)
+        approximation = surrogate_outputs(evidence, surrogate, projection)
+        own = np.zeros(network.shape)
+        own[np.arange(len(own)), needed(evidence, "labels")] = 1.0
+        return cls(
+            errors=total(own * np.abs(network - approximation), weights),
+            outputs=total(own * network, weights),
+        )
+
+    def value(
+        self, *, over: Literal["classes"] = "classes"
+    ) -> Float[np.ndarray, "*resamples classes"]:
+        del over
+        return ratio(self.errors, np.abs(self.outputs))
+
+
+@metric(
+    "linearisation_error",
+    title="Linearisation error",
+    question="faithful",
+    better="lower",
+    bounds=(0.0, float("inf")),
+    uses=("importances", "linearised"),
+    may_use=MAY_USE,
+    decides=False,
+    nulls=(OTHER_SAMPLES,),
+    cite="kumar2026unfaithfulness",
+    card=Card(
+        asks="Does the slope of the network tell what it does at the embedding that concepts make?",
+        read="In units of the outputs. Scores by the slope mean something as long as this is "
+        "small beside them; where it is as large as the surrogate's error, do not use them.",
+        misleads="Small errors at a layer from which little follows prove nothing about others.",
+        cost="counts; one Jacobian-vector product a sample comes before",
+    ),
+)
+class LinearisationError(SampleMean):
+    r"""Mean absolute difference between the rest of a network and its slope, at what concepts say.
+
+    .. math:: \frac{1}{NC} \sum_{x,i} |F_i(\hat h) - F_i(h) - J_i(h)(\hat h - h)|
+
+    :math:`F` is the network after the layer, :math:`J` its Jacobian at the sample's embedding
+    :math:`h`, and :math:`\hat h` is rebuilt from the concepts. 0 at the last, linear layer.
+
+    Example:
+        >>> from theodolite.metrics import linearisation_error
+        >>> outputs = {"outputs": [[1.0, 2.5]], "rebuilt": [[1.0, 2.0]], "linearised": [[1.5, 2.0]]}
+        >>> linearisation_error([[1.0, 1.0]], projections=[[1.0]], **outputs)
+        0.25
+    """
+
+    @staticmethod
+    def each(evidence: SurrogateEvidence) -> PerSample:
+        rebuilt, slope = (surrogate_outputs(evidence, s) for s in ("rebuilt", "linearised"))
+        return PerSample.from_values(SurrogateError.compare(rebuilt, slope))

@@ -78,7 +78,6 @@ def _largest(token: np.ndarray, amounts: np.ndarray, n: int, most: int) -> np.nd
 @metric(
     "absorption",
     title="Absorption",
-    version=1,
     question="leak_free",
     better="lower",
     bounds=(0.0, 1.0),

@@ -44,7 +44,6 @@ DEALT_OUT = NullModel(
 @metric(
     "attribution_effect",
     title="Attributions against ablations",
-    version=1,
     question="faithful",
     better="higher",
     bounds=(-1.0, 1.0),

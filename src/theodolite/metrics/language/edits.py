@@ -1,39 +1,31 @@
 """Do concepts follow edits of a text?"""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from theodolite._stats.sampling import POOLED, another, pool_of
 from theodolite.evidence.kinds.edit import PROBABILITIES, EditEvidence
-from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
+from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric, ratio
+from theodolite.metrics.null_model import from_another_sample
 
-
-def _dealt_out(names: tuple[str, ...], says: str) -> NullModel:
-    """Some arrays of each edit from the edit of another input."""
-
-    def some_edits(evidence: EditEvidence) -> dict[str, np.ndarray]:
-        arrays = {name: np.asarray(getattr(evidence, name)) for name in names}
-        samples = evidence.samples
-        return pool_of(np.asarray(samples.index), arrays, samples.clusters)
-
-    def of_another(
-        evidence: EditEvidence, seed: int, pool: Mapping[str, np.ndarray]
-    ) -> EditEvidence:
-        samples = evidence.samples
-        other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
-        return replace(evidence, **{name: pool[POOLED + name][other] for name in names})
-
-    return NullModel("edits dealt out", says, of_another, sums=some_edits)
-
-
-DEALT_OUT = _dealt_out(("before", "after"), "what the values did under the edit of another input")
-EXPLAINED_BY_OTHERS = _dealt_out(
-    ("surrogate_before", "surrogate_after"),
+DEALT_OUT = from_another_sample(
+    "edits dealt out", "what the values did under the edit of another input", "before", "after"
+)
+EXPLAINED_BY_OTHERS = from_another_sample(
+    "edits dealt out",
     "the change that the concepts predict for the edit of another input",
+    "surrogate_before",
+    "surrogate_after",
+)
+edit_metric = partial(
+    metric,
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("edited", "direction", "before", "after"),
+    reliable_from=0.8,
+    cite="abraham2022cebab",
 )
 
 
@@ -41,8 +33,7 @@ def mean_of_others(evidence: EditEvidence, each: np.ndarray) -> PerSample:
     """What is true of the concepts that were not edited, on average over them."""
     n_others = each.shape[1] - 1
     part = each.sum(axis=1) - each[np.arange(len(each)), evidence.edited]
-    defined = np.full(len(each), float(n_others > 0))
-    return PerSample(part / max(n_others, 1), defined, np.ones(len(each), bool))
+    return PerSample.from_values(part / max(n_others, 1), np.full(len(each), n_others > 0))
 
 
 def _followed(evidence: EditEvidence) -> np.ndarray:
@@ -50,29 +41,19 @@ def _followed(evidence: EditEvidence) -> np.ndarray:
     return np.asarray(np.sign(evidence.moved()) == np.asarray(evidence.direction)[:, None])
 
 
-def _others_followed(evidence: EditEvidence) -> PerSample:
-    return mean_of_others(evidence, _followed(evidence))
-
-
 OTHERS_FOLLOWED = NullModel(
     "another concept's name",
     "whether the other concepts moved to that side, on average over them",
-    expected=_others_followed,
+    expected=lambda evidence: mean_of_others(evidence, _followed(evidence)),
     random=False,
 )
 
 
-@metric(
+@edit_metric(
     "edit_direction",
     title="Direction under edits",
-    version=1,
     question="exists",
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=("edited", "direction", "before", "after"),
     nulls=(OTHERS_FOLLOWED, DEALT_OUT),
-    reliable_from=0.8,
-    cite="abraham2022cebab",
     asked_as="Does the named concept follow edits of the input?",
     card=Card(
         asks="Does the value of a concept move the way an edit of that concept was meant to?",
@@ -105,9 +86,7 @@ class EditDirection(SampleMean):
 
     @staticmethod
     def each(evidence: EditEvidence) -> PerSample:
-        """Whether each edit moved its concept as it was meant to."""
-        part = _followed(evidence)[np.arange(len(evidence)), evidence.edited].astype(float)
-        return PerSample(part, np.ones(len(part)), np.ones(len(part), bool))
+        return PerSample.from_values(_followed(evidence)[np.arange(len(evidence)), evidence.edited])
 
 
 def _moved_most(evidence: EditEvidence) -> np.ndarray:
@@ -117,29 +96,19 @@ def _moved_most(evidence: EditEvidence) -> np.ndarray:
     return np.asarray(most & (most.sum(axis=1) == 1)[:, None] & (far > 0))
 
 
-def _other_moved_most(evidence: EditEvidence) -> PerSample:
-    return mean_of_others(evidence, _moved_most(evidence))
-
-
 OTHERS_MOVED_MOST = NullModel(
     "another concept's name",
     "whether another concept moved most, on average over them",
-    expected=_other_moved_most,
+    expected=lambda evidence: mean_of_others(evidence, _moved_most(evidence)),
     random=False,
 )
 
 
-@metric(
+@edit_metric(
     "edit_specificity",
     title="Specificity under edits",
-    version=1,
     question="leak_free",
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=("edited", "direction", "before", "after"),
     nulls=(DEALT_OUT, OTHERS_MOVED_MOST),
-    reliable_from=0.8,
-    cite="abraham2022cebab",
     asked_as="Does an edit of one concept leave the others alone?",
     card=Card(
         asks="Does the concept that was edited move more than every other?",
@@ -172,10 +141,8 @@ class EditSpecificity(SampleMean):
 
     @staticmethod
     def each(evidence: EditEvidence) -> PerSample:
-        """Whether each edit moved its own concept most."""
         own = _moved_most(evidence)[np.arange(len(evidence)), evidence.edited]
-        compared = np.full(len(own), float(len(evidence.concepts) > 1))
-        return PerSample(own.astype(float), compared, np.ones(len(own), bool))
+        return PerSample.from_values(own, np.full(len(own), len(evidence.concepts) > 1))
 
 
 Distance = Annotated[
@@ -194,15 +161,12 @@ def _changes(evidence: EditEvidence) -> tuple[np.ndarray, np.ndarray]:
 
 def _apart(true: np.ndarray, predicted: np.ndarray, distance: Distance) -> PerSample:
     lengths = np.linalg.norm(true, axis=1), np.linalg.norm(predicted, axis=1)
-    everywhere = np.ones(len(true), bool)
     if distance == "l2":
-        return PerSample(np.linalg.norm(true - predicted, axis=1), np.ones(len(true)), everywhere)
+        return PerSample.from_values(np.linalg.norm(true - predicted, axis=1))
     if distance == "norm":
-        return PerSample(np.abs(lengths[0] - lengths[1]), np.ones(len(true)), everywhere)
-    product = lengths[0] * lengths[1]
-    cosine = np.einsum("ij,ij->i", true, predicted) / np.where(product > 0, product, 1.0)
-    apart = np.clip(1.0 - cosine, 0.0, 2.0)
-    return PerSample(np.where(product > 0, apart, 0.0), (product > 0).astype(float), everywhere)
+        return PerSample.from_values(np.abs(lengths[0] - lengths[1]))
+    cosine = ratio(np.einsum("ij,ij->i", true, predicted), lengths[0] * lengths[1])
+    return PerSample.from_values(np.clip(1.0 - cosine, 0.0, 2.0))
 
 
 def _no_change(evidence: EditEvidence, *, distance: Distance) -> PerSample:
@@ -211,7 +175,7 @@ def _no_change(evidence: EditEvidence, *, distance: Distance) -> PerSample:
         return _apart(true, np.zeros_like(true), distance)
     # no direction is as near to the true one as a right angle
     changed = true.any(axis=1).astype(float)
-    return PerSample(changed, changed, np.ones(len(true), bool))
+    return PerSample.from_values(changed, changed)
 
 
 NO_CHANGE = NullModel(
@@ -219,10 +183,9 @@ NO_CHANGE = NullModel(
 )
 
 
-@metric(
+@edit_metric(
     "edit_effect_error",
     title="Error of effects of edits",
-    version=1,
     question="faithful",
     better="lower",
     bounds=(0.0, 2.0),
@@ -230,7 +193,6 @@ NO_CHANGE = NullModel(
     nulls=(EXPLAINED_BY_OTHERS, NO_CHANGE),
     reliable_from=0.5,
     share_from="null",
-    cite="abraham2022cebab",
     paper_names=("ICaCE_error",),
     asked_as="Do the concepts predict what an edit does to the output?",
     card=Card(
@@ -268,5 +230,4 @@ class EditEffectError(SampleMean):
 
     @staticmethod
     def each(evidence: EditEvidence, *, distance: Distance = "cosine") -> PerSample:
-        """How far each predicted change is from the real one."""
         return _apart(*_changes(evidence), distance)

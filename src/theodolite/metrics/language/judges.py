@@ -1,5 +1,6 @@
 """Does a judge who reads the explanation know where the latent is active?"""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -8,40 +9,42 @@ from pydantic import Field
 
 from theodolite.evidence.kinds.judgement import JudgementEvidence
 from theodolite.metrics.base import Card, Pooled, metric
-from theodolite.metrics.language._judge_nulls import (
+from theodolite.metrics.language._judgements import (
     ALWAYS_NO,
     ALWAYS_YES,
     ANY_TEXT,
     DEALT_OUT,
     OTHER_EXPLANATION,
     OTHER_EXPLANATION_OF_MARKS,
-)
-from theodolite.metrics.language._judgements import (
-    USES_IF,
     Over,
     Scores,
     judged_tables,
     mean_answers,
 )
 
-
-@metric(
-    "judge_detection",
-    title="Detection by a judge",
-    version=1,
+judge_metric = partial(
+    metric,
     question="detects",
     better="higher",
     bounds=(0.0, 1.0),
-    uses=("latent", "sequence", "active", "answer"),
-    may_use=("task", "explanation"),
-    uses_if=USES_IF,
-    sweeps=("by",),
-    headline={"by": "balanced"},
+    uses=("latent", "sequence", "active", "answer", "task"),
+    may_use=("explanation",),
+    uses_if={"over": {"judges": ("judge",)}},
     detail=True,
-    nulls=(OTHER_EXPLANATION, DEALT_OUT, ALWAYS_NO, ALWAYS_YES),
     reliable_from=0.5,
     share_from="null",
     cite="paulo2025automatically",
+)
+
+
+@judge_metric(
+    "judge_detection",
+    title="Detection by a judge",
+    uses=("latent", "sequence", "active", "answer"),
+    may_use=("task", "explanation"),
+    sweeps=("by",),
+    headline={"by": "balanced"},
+    nulls=(OTHER_EXPLANATION, DEALT_OUT, ALWAYS_NO, ALWAYS_YES),
     asked_as="Does the explanation tell where the latent is active?",
     card=Card(
         asks="Does a judge who reads the explanation know in which texts the latent is active?",
@@ -88,7 +91,6 @@ class JudgeDetection(Pooled):
         by: Scores = ("balanced", "accuracy", "f1"),
         over: Over = "latents",
     ) -> Float[np.ndarray, "rows by items"]:
-        """The scores of each latent, or each judge."""
         return judged_tables(evidence, weights, "detection", by, over)
 
 
@@ -99,24 +101,13 @@ Form = Annotated[
 TASK = {"within": "fuzzing", "across": "fuzzing across"}
 
 
-@metric(
+@judge_metric(
     "judge_fuzzing",
     title="Detection of marked tokens by a judge",
-    version=1,
-    question="detects",
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=("latent", "sequence", "active", "answer", "task"),
-    may_use=("explanation",),
-    uses_if=USES_IF,
     sweeps=("by",),
     headline={"by": "balanced"},
-    detail=True,
     decides=False,
     nulls=(OTHER_EXPLANATION_OF_MARKS, DEALT_OUT, ALWAYS_NO, ALWAYS_YES),
-    reliable_from=0.5,
-    share_from="null",
-    cite="paulo2025automatically",
     asked_as="Does the explanation tell on which tokens the latent is active?",
     card=Card(
         asks="Does a judge who reads the explanation know whether the right tokens are marked?",
@@ -152,26 +143,14 @@ class JudgeFuzzing(Pooled):
         form: Form = "within",
         over: Over = "latents",
     ) -> Float[np.ndarray, "rows by items"]:
-        """The scores of each latent, or each judge."""
         return judged_tables(evidence, weights, TASK[form], by, over)
 
 
-@metric(
+@judge_metric(
     "judge_intruder",
     title="Intruders named by a judge",
-    version=1,
-    question="detects",
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=("latent", "sequence", "active", "answer", "task"),
-    may_use=("explanation",),
-    uses_if=USES_IF,
-    detail=True,
     decides=False,
     nulls=(ANY_TEXT,),
-    reliable_from=0.5,
-    share_from="null",
-    cite="paulo2025automatically",
     asked_as="Do the texts in which the latent is active have something in common?",
     card=Card(
         asks="Does a judge see which of several texts is the one without the latent?",
@@ -205,5 +184,4 @@ class JudgeIntruder(Pooled):
         *,
         over: Over = "latents",
     ) -> Float[np.ndarray, "rows items"]:
-        """The share of each latent, or each judge."""
         return mean_answers(evidence, weights, "intruder", over)

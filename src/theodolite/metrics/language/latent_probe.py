@@ -1,36 +1,31 @@
 """Does some latent tell a concept, in sequences that it was not chosen on?"""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from theodolite._stats.sampling import (
-    POOLED,
-    another,
-    first_half,
-    pool_of,
-    scattered_clusters,
-)
+from theodolite._stats.sampling import first_half, scattered_clusters
 from theodolite.evidence.axes import Latents
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
 from theodolite.metrics.base import Card, NullModel, Pooled, metric, metric_of
-from theodolite.metrics.language._pooled_codes import (
+from theodolite.metrics.language._probes import (
     BLOCK,
+    FOLDS,
     By,
     PooledCodes,
     Pooling,
     Side,
     aurocs,
+    fitted_probe,
     merits,
     pooled_codes,
     weighted_aurocs,
 )
-from theodolite.metrics.language._sparse_probe import FOLDS, fitted_probe
+from theodolite.metrics.null_model import from_another_sample
 from theodolite.metrics.states import CHOSEN, TRIALS
 
 Over = Literal["concepts"]
@@ -45,21 +40,6 @@ def known_labels(evidence: TokenEvidence) -> np.ndarray:
     """Where it is known whether a concept is there."""
     truth = np.asarray(evidence.truth)
     return np.ones(truth.shape, bool) if evidence.known is None else np.asarray(evidence.known)
-
-
-def _some_labels(evidence: TokenEvidence) -> dict[str, np.ndarray]:
-    arrays = {"truth": np.asarray(evidence.truth), "known": known_labels(evidence)}
-    samples = evidence.samples
-    return pool_of(np.asarray(samples.index), arrays, samples.clusters)
-
-
-def _labels_of_another(
-    evidence: TokenEvidence, seed: int, pool: Mapping[str, np.ndarray]
-) -> TokenEvidence:
-    samples = evidence.samples
-    other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
-    names = ("truth", "known")
-    return with_arrays(evidence, **{name: pool[POOLED + name][other] for name in names})
 
 
 def _tokens_as_latents(evidence: TokenEvidence, seed: int) -> TokenEvidence:
@@ -97,9 +77,9 @@ NULLS = (
         "a single token", "the best token, by whether it occurs in the sequence",
         _tokens_as_latents, random=False, beaten="more than a word",
     ),
-    NullModel(
+    from_another_sample(
         "shuffled labels", "concepts dealt out over the sequences, and the best latent for these",
-        _labels_of_another, sums=_some_labels,
+        "truth", "known",
     ),
 )  # fmt: skip
 
@@ -107,7 +87,6 @@ NULLS = (
 @metric(
     "latent_probe",
     title="Best latent for a concept",
-    version=1,
     question="exists",
     better="higher",
     bounds=(0.0, 1.0),

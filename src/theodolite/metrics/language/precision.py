@@ -90,7 +90,6 @@ ANY_TOKEN = NullModel(
 @metric(
     "activation_precision",
     title="Precision of activity",
-    version=1,
     question="detects",
     better="higher",
     bounds=(0.0, 1.0),
@@ -180,7 +179,6 @@ BASE_RATE = NullModel(
 @metric(
     "label_precision",
     title="Precision of named latents",
-    version=1,
     question="exists",
     better="higher",
     bounds=(0.0, 1.0),

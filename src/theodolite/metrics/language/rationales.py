@@ -1,7 +1,8 @@
 """Are the tokens that are said to matter those that matter, and that people marked?"""
 
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -9,7 +10,7 @@ from pydantic import Field
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
-from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
+from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric, ratio
 
 Form = Annotated[
     Literal["mean", "as_published"],
@@ -26,7 +27,7 @@ def falls(evidence: TokenEvidence, answers: np.ndarray, form: Form) -> PerSample
     if form == "as_published":
         steps = far.shape[2]
         mean = mean * steps / (steps + 1)
-    return PerSample(mean, (n > 0).astype(float), np.ones(len(mean), bool))
+    return PerSample.from_values(mean, n > 0)
 
 
 def random_tokens(chance: str) -> NullModel:
@@ -35,8 +36,7 @@ def random_tokens(chance: str) -> NullModel:
     def expected(evidence: TokenEvidence, *, form: Form) -> PerSample:
         answers = getattr(evidence, chance)
         if answers is None:
-            nothing = np.zeros(len(evidence))
-            return PerSample(nothing, nothing, np.ones(len(evidence), bool))
+            return PerSample.from_values(np.full(len(evidence), np.nan))
         shape = (len(answers), answers.shape[1] * answers.shape[2], answers.shape[3])
         return falls(evidence, answers.reshape(shape), form)
 
@@ -49,18 +49,30 @@ def random_tokens(chance: str) -> NullModel:
     )
 
 
-@metric(
+erasure_metric = partial(
+    metric, question="located", bounds=(-1.0, 1.0), decides=False, cite="deyoung2020eraser"
+)
+
+
+class ErasedTokens(SampleMean):
+    """Mean over sequences of how far the answer falls without some of the tokens."""
+
+    answers: ClassVar[str]
+    """The array with the answers."""
+
+    @classmethod
+    def each(cls, evidence: TokenEvidence, *, form: Form = "mean") -> PerSample:
+        """Measure how far each answer falls."""
+        return falls(evidence, np.asarray(getattr(evidence, cls.answers)), form)
+
+
+@erasure_metric(
     "comprehensiveness",
     title="Comprehensiveness of rationales",
-    version=1,
-    question="located",
     better="higher",
-    bounds=(-1.0, 1.0),
     uses=("clean", "removed"),
     may_use=("chance_removed",),
     nulls=(random_tokens("chance_removed"),),
-    decides=False,
-    cite="deyoung2020eraser",
     asked_as="Does the answer need the tokens that are said to matter?",
     card=Card(
         asks="How far does the probability of the answer fall without the most relevant tokens?",
@@ -71,7 +83,7 @@ def random_tokens(chance: str) -> NullModel:
         cost="one run of the network for each step and way",
     ),
 )
-class Comprehensiveness(SampleMean):
+class Comprehensiveness(ErasedTokens):
     r"""Fall of the answer's probability without the most relevant tokens, mean over steps.
 
     .. math:: \frac{1}{|B|} \sum_{b \in B} p(x) - p(x \setminus r_b)
@@ -89,24 +101,16 @@ class Comprehensiveness(SampleMean):
         0.333333
     """
 
-    @staticmethod
-    def each(evidence: TokenEvidence, *, form: Form = "mean") -> PerSample:
-        """How far each answer falls."""
-        return falls(evidence, np.asarray(evidence.removed), form)
+    answers = "removed"
 
 
-@metric(
+@erasure_metric(
     "sufficiency",
     title="Sufficiency of rationales",
-    version=1,
-    question="located",
     better="lower",
-    bounds=(-1.0, 1.0),
     uses=("clean", "only"),
     may_use=("chance_only",),
     nulls=(random_tokens("chance_only"),),
-    decides=False,
-    cite="deyoung2020eraser",
     asked_as="Do the tokens that are said to matter suffice?",
     card=Card(
         asks="How far does the probability of the answer fall with nothing but the most relevant "
@@ -118,7 +122,7 @@ class Comprehensiveness(SampleMean):
         cost="one run of the network for each step and way",
     ),
 )
-class Sufficiency(SampleMean):
+class Sufficiency(ErasedTokens):
     r"""Fall of the answer's probability with only the most relevant tokens, mean over steps.
 
     .. math:: \frac{1}{|B|} \sum_{b \in B} p(x) - p(r_b)
@@ -133,14 +137,7 @@ class Sufficiency(SampleMean):
         0.15
     """
 
-    @staticmethod
-    def each(evidence: TokenEvidence, *, form: Form = "mean") -> PerSample:
-        """How far each answer falls."""
-        return falls(evidence, np.asarray(evidence.only), form)
-
-
-ASKED_AS = "Are the tokens that are said to matter those that people marked?"
-USES = ("relevance", "rationale")
+    answers = "only"
 
 
 def marked_share(evidence: TokenEvidence) -> tuple[np.ndarray, np.ndarray]:
@@ -148,13 +145,6 @@ def marked_share(evidence: TokenEvidence) -> tuple[np.ndarray, np.ndarray]:
     rationale = rows_of(evidence.rationale)
     marked, n = rationale.sums(), rationale.lengths
     return marked / np.maximum(n, 1), (marked > 0) & (marked < n)
-
-
-def shares(part: np.ndarray, defined: np.ndarray) -> PerSample:
-    """A share for each sequence that some and not all tokens of are marked in."""
-    return PerSample(
-        np.where(defined, part, 0.0), defined.astype(float), np.ones(len(defined), bool)
-    )
 
 
 def by_relevance(relevance: Ragged) -> np.ndarray:
@@ -194,7 +184,7 @@ def _rare_tokens(
 
 
 def _uniform(evidence: TokenEvidence) -> PerSample:
-    return shares(*marked_share(evidence))
+    return PerSample.from_values(*marked_share(evidence))
 
 
 NULLS = (
@@ -208,32 +198,50 @@ NULLS = (
         "all alike", "every token as relevant as every other", expected=_uniform, random=False
     ),
 )  # fmt: skip
-
-
-@metric(
-    "rationale_mass",
-    title="Relevance in the rationale",
-    version=1,
+rationale_metric = partial(
+    metric,
     question="located",
-    asked_as=ASKED_AS,
+    asked_as="Are the tokens that are said to matter those that people marked?",
     better="higher",
     bounds=(0.0, 1.0),
-    uses=USES,
+    uses=("relevance", "rationale"),
     nulls_use=("tokens",),
     reliable_from=0.8,
-    decides=False,
     nulls=NULLS,
     cite="deyoung2020eraser",
-    card=Card(
+)
+rationale_card = partial(
+    Card,
+    misleads="A network may go by other words than people would mark; a faithful relevance "
+    "then lies elsewhere. Rare words are content words, so a map of rarity looks like an "
+    "explanation: beat that first.",
+    cost="one pass over the tokens",
+)
+
+
+class InRationale(SampleMean):
+    """Mean over sequences of a share of marked tokens; undefined where none or all are marked."""
+
+    share: ClassVar[Callable[[Ragged, Ragged], np.ndarray]]
+    """(relevance, rationale) -> the share of each sequence, NaN where undefined"""
+
+    @classmethod
+    def each(cls, evidence: TokenEvidence) -> PerSample:
+        """Measure the share of each sequence."""
+        share = cls.share(rows_of(evidence.relevance), rows_of(evidence.rationale))
+        return PerSample.from_values(np.where(marked_share(evidence)[1], share, np.nan))
+
+
+@rationale_metric(
+    "rationale_mass",
+    title="Relevance in the rationale",
+    decides=False,
+    card=rationale_card(
         asks="How much of the relevance lies on tokens that people marked?",
         read="A share of the relevance. From 0.8 on we would rely on it; a convention.",
-        misleads="A network may go by other words than people would mark; a faithful relevance "
-        "then lies elsewhere. Rare words are content words, so a map of rarity looks like an "
-        "explanation: beat that first.",
-        cost="one pass over the tokens",
     ),
 )
-class RationaleMass(SampleMean):
+class RationaleMass(InRationale):
     r"""Share of the positive relevance that lies on marked tokens, mean over sequences.
 
     .. math:: \frac{\sum_{t \in M} r^+_t}{\sum_t r^+_t}
@@ -248,41 +256,22 @@ class RationaleMass(SampleMean):
     """
 
     @staticmethod
-    def each(evidence: TokenEvidence) -> PerSample:
-        """The share of the relevance of each sequence that lies on marked tokens."""
-        relevance, rationale = rows_of(evidence.relevance), rows_of(evidence.rationale)
+    def share(relevance: Ragged, rationale: Ragged) -> np.ndarray:
         positive = np.maximum(relevance.flat.astype(float), 0.0)
-        whole = relevance.sums(positive)
-        _, defined = marked_share(evidence)
         inside = relevance.sums(positive * rationale.flat)
-        part = np.divide(inside, whole, out=np.zeros(len(whole)), where=whole > 0)
-        return shares(np.minimum(part, 1.0), defined & (whole > 0))
+        return np.asarray(np.minimum(ratio(inside, relevance.sums(positive)), 1.0))
 
 
-@metric(
+@rationale_metric(
     "rationale_peak",
     title="Peak in the rationale",
-    version=1,
-    question="located",
-    asked_as=ASKED_AS,
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=USES,
-    nulls_use=("tokens",),
-    reliable_from=0.8,
     decides=False,
-    nulls=NULLS,
-    cite="deyoung2020eraser",
-    card=Card(
+    card=rationale_card(
         asks="Is the most relevant token among those that people marked?",
         read="A share of the sequences. From 0.8 on we would rely on it; a convention.",
-        misleads="A network may go by other words than people would mark; a faithful relevance "
-        "then lies elsewhere. Rare words are content words, so a map of rarity looks like an "
-        "explanation: beat that first.",
-        cost="one pass over the tokens",
     ),
 )
-class RationalePeak(SampleMean):
+class RationalePeak(InRationale):
     r"""Share of sequences whose most relevant token is marked.
 
     .. math:: \frac1N \sum_s 1[\arg\max_t r_{st} \in M_s]
@@ -297,42 +286,24 @@ class RationalePeak(SampleMean):
     """
 
     @staticmethod
-    def each(evidence: TokenEvidence) -> PerSample:
-        """Whether the most relevant token of each sequence is marked."""
-        relevance, rationale = rows_of(evidence.relevance), rows_of(evidence.rationale)
-        order = by_relevance(relevance)
-        _, defined = marked_share(evidence)
-        part = np.zeros(len(evidence))
-        some = relevance.lengths > 0
-        part[some] = rationale.flat[order[relevance.starts[:-1][some]]]
-        return shares(part, defined)
+    def share(relevance: Ragged, rationale: Ragged) -> np.ndarray:
+        order, some = by_relevance(relevance), relevance.lengths > 0
+        marked = np.full(len(some), np.nan)
+        marked[some] = rationale.flat[order[relevance.starts[:-1][some]]]
+        return marked
 
 
-@metric(
+@rationale_metric(
     "rationale_rank",
     title="Most relevant tokens in the rationale",
-    version=1,
-    question="located",
-    asked_as=ASKED_AS,
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=USES,
-    nulls_use=("tokens",),
-    reliable_from=0.8,
-    nulls=NULLS,
-    cite="deyoung2020eraser",
-    card=Card(
+    card=rationale_card(
         asks="Of as many most relevant tokens as people marked, how many did they mark?",
         read="A share of the marked tokens. From 0.8 on we would rely on it; a convention.",
-        misleads="A network may go by other words than people would mark; a faithful relevance "
-        "then lies elsewhere. Rare words are content words, so a map of rarity looks like an "
-        "explanation: beat that first.",
-        cost="one pass over the tokens",
         says="Of the tokens that are said to matter most, people marked {value} "
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )
-class RationaleRank(SampleMean):
+class RationaleRank(InRationale):
     r"""Share of marked tokens among as many most relevant ones, mean over sequences.
 
     .. math:: \frac{|M \cap \operatorname{top}_{|M|}(r)|}{|M|}
@@ -347,12 +318,8 @@ class RationaleRank(SampleMean):
     """
 
     @staticmethod
-    def each(evidence: TokenEvidence) -> PerSample:
-        """The share of the most relevant tokens of each sequence that are marked."""
-        relevance, rationale = rows_of(evidence.relevance), rows_of(evidence.rationale)
+    def share(relevance: Ragged, rationale: Ragged) -> np.ndarray:
         order, n_marked = by_relevance(relevance), rationale.sums()
         place = np.arange(len(order)) - relevance.starts[:-1][relevance.row]
         first = place < n_marked[relevance.row]
-        _, defined = marked_share(evidence)
-        hits = relevance.sums(first & rationale.flat[order])
-        return shares(hits / np.maximum(n_marked, 1), defined)
+        return ratio(relevance.sums(first & rationale.flat[order]), n_marked)

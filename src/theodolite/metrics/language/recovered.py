@@ -93,7 +93,6 @@ def nulls_of(measure: str) -> tuple[NullModel, NullModel]:
 @metric(
     "loss_recovered",
     title="Loss recovered",
-    version=1,
     question="faithful",
     better="higher",
     bounds=(float("-inf"), float("inf")),
@@ -146,7 +145,6 @@ class LossRecovered(Recovered):
 @metric(
     "divergence_recovered",
     title="Divergence recovered",
-    version=1,
     question="faithful",
     better="higher",
     bounds=(float("-inf"), 1.0),

@@ -77,7 +77,6 @@ NULLS = (
 @metric(
     "simulation_correlation",
     title="Correlation with simulated activations",
-    version=1,
     question="detects",
     better="higher",
     bounds=(-1.0, 1.0),

@@ -8,8 +8,7 @@ from pydantic import Field
 
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.metrics.base import Card, Pooled, metric
-from theodolite.metrics.language._pooled_codes import By, Pooling, Side, pooled_codes
-from theodolite.metrics.language._sparse_probe import fitted_probe
+from theodolite.metrics.language._probes import By, Pooling, Side, fitted_probe, pooled_codes
 from theodolite.metrics.language.latent_probe import (
     RANDOM_DICTIONARY,
     SplitSeed,
@@ -28,7 +27,6 @@ LEAST_GAIN = 0.03
 @metric(
     "splitting",
     title="Splitting",
-    version=1,
     question="leak_free",
     better="lower",
     bounds=(0.0, float("inf")),

@@ -1,20 +1,19 @@
 """Null baselines of the leakage scores."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from theodolite._stats.sampling import POOLED, another, pool_of
 from theodolite._stats.shuffles import deal_rows
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.metrics.base import NullModel
 from theodolite.metrics.blocks import Truths
+from theodolite.metrics.null_model import NullModel, from_another_sample
 
 
 def _other_rows(rows: np.ndarray, samples: Samples, random: np.random.Generator) -> np.ndarray:
@@ -151,24 +150,8 @@ SHUFFLED_TRUTH = NullModel(
 )
 
 
-def _some_predictions(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
-    predicted = {"predicted": np.asarray(evidence.predicted)}
-    return pool_of(np.asarray(evidence.samples.index), predicted, evidence.samples.clusters)
-
-
-def _other_samples_predictions(
-    evidence: ConceptEvidence, seed: int, pool: Mapping[str, np.ndarray]
-) -> ConceptEvidence:
-    samples = evidence.samples
-    other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
-    return replace(evidence, predicted=pool[f"{POOLED}predicted"][other])
-
-
-SHUFFLED_PREDICTIONS = NullModel(
-    "shuffled samples",
-    "each sample with the prediction for another",
-    _other_samples_predictions,
-    sums=_some_predictions,
+SHUFFLED_PREDICTIONS = from_another_sample(
+    "shuffled samples", "each sample with the prediction for another", "predicted"
 )
 
 

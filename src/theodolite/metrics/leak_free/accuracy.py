@@ -18,7 +18,6 @@ from theodolite.metrics.leak_free._terms import auc_terms, weighted_means
 @metric(
     "task_accuracy",
     title="Task accuracy",
-    version=1,
     question="leak_free",
     better="higher",
     bounds=(0.0, 1.0),
@@ -67,7 +66,6 @@ Threshold = Annotated[
 @metric(
     "concept_prediction",
     title="Concept prediction",
-    version=1,
     question="leak_free",
     better="higher",
     bounds=(0.0, 1.0),

@@ -10,10 +10,16 @@ from pydantic import Field
 from theodolite._stats.grouped_weights import RowWeights
 from theodolite._stats.information import BLOCK_BYTES, noisy, plug_in_terms, ross_many, ross_terms
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.metrics.base import Card, metric, ratio
+from theodolite.metrics.base import Card, ratio
 from theodolite.metrics.blocks import AT, COUNT, SUM, VECTORS, BlockContext, Blockwise
-from theodolite.metrics.leak_free._nulls import ALIGNED_AT_RANDOM, CLEAN_VECTORS, SHUFFLED_VECTORS
-from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
+from theodolite.metrics.leak_free._nulls import ALIGNED_AT_RANDOM, SHUFFLED_VECTORS
+from theodolite.metrics.leak_free._terms import (
+    WIDER,
+    share,
+    truth_and_known,
+    vector_leakage_metric,
+    weighted_means,
+)
 from theodolite.metrics.option_types import Neighbours
 
 Which = Literal["vectors", "positive", "negative"]
@@ -52,29 +58,13 @@ def told_apart(evidence: EmbeddingEvidence, which: Which = "vectors") -> np.ndar
     return np.asarray(out)
 
 
-def truth_of(evidence: EmbeddingEvidence) -> tuple[np.ndarray, np.ndarray]:
-    """True concepts, and where they are known."""
-    explained = evidence.explained
-    truth = np.asarray(explained.truth)
-    return truth, np.ones(truth.shape, bool) if explained.known is None else np.asarray(
-        explained.known
-    )
-
-
-@metric(
+@vector_leakage_metric(
     "embedding_task_information",
     title="Information of concept vectors about the label",
-    version=1,
-    question="leak_free",
-    better="lower",
     bounds=(0.0, MOST),
     uses=("vectors", "explained.labels"),
-    may_use=("explained.known",),
     nulls_use=("explained.truth",),
-    detail=True,
     decides=False,
-    nulls=(CLEAN_VECTORS,),
-    cite="parisini2025leakage",
     card=Card(
         asks="How much do the vectors of one concept tell about the answer?",
         read="0 for nothing, about 1 where one concept's vectors alone settle the label. What is "
@@ -118,19 +108,14 @@ class EmbeddingTaskInformation(Blockwise):
         return block.of_concepts(task_information(told_apart(evidence), labels, weights, k=k))
 
 
-@metric(
+@vector_leakage_metric(
     "embedding_self_information",
     title="Information of concept vectors about their concept",
-    version=1,
-    question="leak_free",
     better="higher",
     bounds=(0.0, MOST),
     uses=("vectors", "explained.truth"),
-    may_use=("explained.known",),
-    detail=True,
     decides=False,
     nulls=(SHUFFLED_VECTORS,),
-    cite="parisini2025leakage",
     card=Card(
         asks="How much do the vectors of a concept tell about that concept?",
         read="About 1 where the vectors give the concept. Wanted, and no leakage by itself.",
@@ -167,7 +152,7 @@ class EmbeddingSelfInformation(Blockwise):
         k: Neighbours = 3,
     ) -> Mapping[str, np.ndarray]:
         del over
-        truth, known = truth_of(evidence)
+        truth, known = truth_and_known(evidence.explained)
         vectors = told_apart(evidence)
         learnt = np.full((truth.shape[1], len(truth)), np.nan)
         entropy = learnt.copy()
@@ -186,18 +171,13 @@ Form = Annotated[
 ]
 
 
-@metric(
+@vector_leakage_metric(
     "embedding_interconcept_information",
     title="Information of concept vectors about other concepts",
-    version=1,
-    question="leak_free",
-    better="lower",
+    detail=False,
     bounds=(0.0, MOST),
     uses=("vectors", "explained.truth"),
-    may_use=("explained.known",),
     decides=False,
-    nulls=(CLEAN_VECTORS,),
-    cite="parisini2025leakage",
     card=Card(
         asks="How much do the vectors of one concept tell about the other concepts?",
         read="0 for nothing, about 1 where one concept's vectors give every other concept. What is "
@@ -271,19 +251,13 @@ AlignmentForm = Annotated[
 ]
 
 
-@metric(
+@vector_leakage_metric(
     "embedding_alignment",
     title="Alignment leakage of concept vectors",
-    version=1,
-    question="leak_free",
-    better="lower",
     bounds=(-2.0, 2.0),
     uses=("positive", "negative", "explained.truth", "explained.labels"),
-    may_use=("explained.known",),
-    detail=True,
     decides=False,
     nulls=(ALIGNED_AT_RANDOM,),
-    cite="parisini2025leakage",
     card=Card(
         asks="Do vectors tell more about the answer where they agree with the true concept?",
         read="0 for no difference; above 0, a correction by hand swaps in a vector that knows the "
@@ -331,22 +305,24 @@ class EmbeddingAlignment(Blockwise):
     ) -> Mapping[str, np.ndarray]:
         del over
         labels = np.asarray(evidence.explained.labels)
-        truth, known = truth_of(evidence)
+        truth, known = truth_and_known(evidence.explained)
         positive, negative = told_apart(evidence, "positive"), told_apart(evidence, "negative")
         scores = []
         for j in range(truth.shape[1]):
             active = np.flatnonzero(known[:, j] & truth[:, j])
             inactive = np.flatnonzero(known[:, j] & ~truth[:, j])
             if form == "reference":
-                n = len(inactive) if len(active) > len(inactive) else len(active)
+                n = min(len(active), len(inactive))
                 active, inactive = active[:n], inactive[:n]
-            terms = []
-            for vectors, aligned, other in (
-                (positive, active, inactive),
-                (negative, inactive, active),
-            ):
-                for rows in (aligned, other):
-                    part = vectors[rows, j : j + 1]
-                    terms.append(task_information(part, labels[rows], weights[:, rows], k=k)[:, 0])
-            scores.append(terms[0] - terms[1] + terms[2] - terms[3])
+            sides = (
+                (positive, active),
+                (positive, inactive),
+                (negative, inactive),
+                (negative, active),
+            )
+            terms = [
+                task_information(vectors[rows, j : j + 1], labels[rows], weights[:, rows], k=k)
+                for vectors, rows in sides
+            ]
+            scores.append((terms[0] - terms[1] + terms[2] - terms[3])[:, 0])
         return block.of_concepts(np.clip(np.stack(scores, axis=1), -2.0, 2.0))

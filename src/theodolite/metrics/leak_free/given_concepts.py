@@ -1,46 +1,67 @@
 """Do concepts tell what the true concepts leave open?"""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from theodolite._stats.grouped_weights import RowWeights
 from theodolite._stats.information import plug_in_terms
 from theodolite._stats.neighbours import label_terms, label_vector_terms, one_of_each_cluster
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.metrics.base import Card, metric
+from theodolite.metrics.base import Card
 from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
-from theodolite.metrics.leak_free._nulls import CLEAN, CLEAN_VECTORS
-from theodolite.metrics.leak_free._pairs import pair_terms_given_truth
 from theodolite.metrics.leak_free._terms import (
     WIDER,
-    ConceptTerms,
+    leakage_metric,
     neighbour_inputs,
+    pair_terms_given_truth,
     share,
+    truth_and_known,
+    vector_leakage_metric,
     weighted_means,
 )
-from theodolite.metrics.leak_free.embeddings import truth_of
 from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours
 
 
-@metric(
+def shares_of_open_labels(
+    evidence: ConceptEvidence,
+    weights: RowWeights,
+    clusters: np.ndarray | None,
+    tell: Callable[[np.ndarray, int, np.ndarray], np.ndarray],
+    wider: float = WIDER,
+) -> Float[np.ndarray, "rows concepts"]:
+    """Return I(x; y | c) / H(y | c) of each concept, each cluster counted once.
+
+    ``tell`` gets samples that agree on a concept, its number and the samples' labels, and returns
+    the terms of what the concept's numbers tell about the label.
+    """
+    labels = np.asarray(evidence.labels)
+    truth, known = truth_and_known(evidence)
+
+    def terms(rows: np.ndarray) -> np.ndarray:
+        both = np.full((2, truth.shape[1], len(rows)), np.nan)
+        for j, there in itertools.product(range(truth.shape[1]), (False, True)):
+            at = np.flatnonzero(known[rows, j] & (truth[rows, j] == there))
+            answers = labels[rows[at]]
+            both[0, j, at] = tell(rows[at], j, answers)
+            both[1, j, at] = plug_in_terms(answers, answers)
+        return both
+
+    learnt, left_open = one_of_each_cluster(clusters, len(labels), terms)
+    learnt_mean = weighted_means(learnt, weights, wider=wider)
+    return share(learnt_mean, weighted_means(left_open, weights), least=-1.0)
+
+
+@leakage_metric(
     "task_leakage_given_concept",
     title="Task leakage given the concept (neighbour estimate)",
     version=2,
-    question="leak_free",
-    better="lower",
-    bounds=(-1.0, 1.0),
-    uses=("values", "truth", "labels"),
-    may_use=("known",),
-    detail=True,
-    nulls=(CLEAN,),
     decides=False,
     tolerance=0.05,
-    cite="parisini2025leakage",
     card=Card(
         asks="Of what the true concept leaves open about the answer, how much does its value tell?",
         read="0.1 means that, on average, a concept's value tells a tenth of what the true concept "
@@ -89,54 +110,22 @@ class TaskLeakageGivenConcept(Blockwise):
     ) -> Mapping[str, np.ndarray]:
         del over
         inputs = neighbour_inputs(evidence, block.common)
-        labels = np.asarray(evidence.labels)
 
-        def terms(rows: np.ndarray) -> np.ndarray:
-            return _terms(inputs, labels, rows, k)
-
-        clusters = None if inputs.discrete else evidence.samples.clusters
-        learnt, left_open = one_of_each_cluster(clusters, len(labels), terms)
-        wider = 1.0 if inputs.discrete else WIDER
-        learnt_mean = weighted_means(learnt, weights, wider=wider)
-        return block.of_concepts(share(learnt_mean, weighted_means(left_open, weights), least=-1.0))
-
-
-def _terms(
-    inputs: ConceptTerms,
-    labels: Int[np.ndarray, " samples"],
-    rows: Int[np.ndarray, " some"],
-    k: int,
-) -> Float[np.ndarray, "2 concepts some"]:
-    """What values tell about the label, and what the true concepts leave open, of some samples."""
-    terms = np.full((2, inputs.values.shape[1], len(rows)), np.nan)
-    known = np.ones(len(labels), bool)
-    for j in range(terms.shape[1]):
-        sure = known if inputs.known is None else inputs.known[:, j]
-        for there in (False, True):
-            at = np.flatnonzero(sure[rows] & (inputs.truth[rows, j] == there))
-            values, answers = inputs.values[rows[at], j], labels[rows[at]]
+        def tell(rows: np.ndarray, j: int, answers: np.ndarray) -> np.ndarray:
             if inputs.discrete:
-                terms[0, j, at] = plug_in_terms(values.astype(int), answers)
-            else:
-                terms[0, j, at] = label_terms(values, answers, k=k)
-            terms[1, j, at] = plug_in_terms(answers, answers)
-    return terms
+                return plug_in_terms(inputs.values[rows, j].astype(int), answers)
+            return label_terms(inputs.values[rows, j], answers, k=k)
+
+        clusters, wider = (None, 1.0) if inputs.discrete else (evidence.samples.clusters, WIDER)
+        return block.of_concepts(shares_of_open_labels(evidence, weights, clusters, tell, wider))
 
 
-@metric(
+@vector_leakage_metric(
     "embedding_task_leakage_given_concept",
     title="Task leakage of concept vectors given the concept (neighbour estimate)",
     version=2,
-    question="leak_free",
-    better="lower",
-    bounds=(-1.0, 1.0),
-    uses=("vectors", "explained.truth", "explained.labels"),
-    may_use=("explained.known",),
-    detail=True,
-    nulls=(CLEAN_VECTORS,),
     decides=False,
     tolerance=0.05,
-    cite="parisini2025leakage",
     card=Card(
         asks="Of what the true concept leaves open about the answer, how much do its vectors tell?",
         read="0.1 means that, on average, a concept's vectors tell a tenth of what the true "
@@ -179,37 +168,21 @@ class EmbeddingTaskLeakageGivenConcept(Blockwise):
         k: Neighbours = 3,
     ) -> Mapping[str, np.ndarray]:
         del over
-        labels, vectors = np.asarray(evidence.explained.labels), np.asarray(evidence.vectors)
-        truth, known = truth_of(evidence)
+        vectors, clusters = np.asarray(evidence.vectors), evidence.samples.clusters
 
-        def terms(rows: np.ndarray) -> np.ndarray:
-            both = np.full((2, truth.shape[1], len(rows)), np.nan)
-            for j, there in itertools.product(range(truth.shape[1]), (False, True)):
-                at = np.flatnonzero(known[rows, j] & (truth[rows, j] == there))
-                answers = labels[rows[at]]
-                both[0, j, at] = label_vector_terms(vectors[rows[at], j], answers, k=k)
-                both[1, j, at] = plug_in_terms(answers, answers)
-            return both
+        def tell(rows: np.ndarray, j: int, answers: np.ndarray) -> np.ndarray:
+            return label_vector_terms(vectors[rows, j], answers, k=k)
 
-        learnt, left_open = one_of_each_cluster(evidence.samples.clusters, len(labels), terms)
-        learnt_mean = weighted_means(learnt, weights, wider=WIDER)
-        return block.of_concepts(share(learnt_mean, weighted_means(left_open, weights), least=-1.0))
+        return block.of_concepts(shares_of_open_labels(evidence.explained, weights, clusters, tell))
 
 
-@metric(
+@leakage_metric(
     "interconcept_leakage_given_concepts",
     title="Interconcept leakage given the concepts (neighbour estimate)",
     version=2,
-    question="leak_free",
-    better="lower",
-    bounds=(-1.0, 1.0),
     uses=("values", "truth"),
-    may_use=("known",),
-    detail=True,
     decides=False,
-    nulls=(CLEAN,),
     tolerance=0.05,
-    cite="parisini2025leakage",
     card=Card(
         asks="Beyond what two true concepts say, do their values tell about each other?",
         read="The share of one value's variation that the other explains among samples that agree "

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -11,10 +12,14 @@ from pydantic import Field
 
 from theodolite._stats.grouped_weights import RowWeights
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.base import Card, Pooled
 from theodolite.metrics.blocks import AT, COUNT, SUM, BlockContext, Blockwise
-from theodolite.metrics.leak_free._nulls import CLEAN
-from theodolite.metrics.leak_free._terms import auc_terms, rows_all_known, weighted_means
+from theodolite.metrics.leak_free._terms import (
+    auc_terms,
+    leakage_metric,
+    rows_all_known,
+    weighted_means,
+)
 from theodolite.metrics.option_types import Seed
 
 
@@ -91,6 +96,14 @@ Form = Annotated[
     Literal["joint", "pairwise"],
     Field(description="One network per source for all concepts, or one per pair, as defined."),
 ]
+impurity_metric = partial(
+    leakage_metric,
+    uses=("values", "truth"),
+    detail=False,
+    decides=False,
+    on_request=True,
+    cite="espinosa2023quality",
+)
 JOINT, PAIRWISE = Size((32,), 50, 2048), Size((32,), 25, 512)
 Matrix = Float[np.ndarray, "*rows sources concepts"]
 
@@ -110,20 +123,11 @@ def squared_distance(learnt: Matrix, oracle: Matrix) -> Float[np.ndarray, "*rows
     return np.asarray(((learnt - oracle) ** 2).sum(axis=(-1, -2)))
 
 
-@metric(
+@impurity_metric(
     "oracle_impurity",
     paper_names=("OIS",),
     title="Oracle impurity (OIS)",
-    version=1,
-    question="leak_free",
-    better="lower",
     bounds=(0.0, 2.0),
-    uses=("values", "truth"),
-    may_use=("known",),
-    decides=False,
-    on_request=True,
-    nulls=(CLEAN,),
-    cite="espinosa2023quality",
     card=Card(
         asks="Can a concept's value predict the others better or worse than the true concept can?",
         read="0 if each value predicts every concept exactly as well as the true concept does. "
@@ -175,19 +179,12 @@ class OracleImpurity(Blockwise):
         parts = split(len(rows), seed)
         truth = block.truths.table(range(block.n))[rows]
         counted = weights[:, rows[parts[1]]]
-        learnt, oracle = (
-            np.stack(
-                [
-                    weighted_means(terms, counted)
-                    for terms in _areas(source[rows], truth, parts, form, seed)
-                ],
-                axis=1,
-            )
-            for source in (
-                np.asarray(evidence.values, np.float64),
-                np.asarray(evidence.truth, np.float64),
-            )
-        )
+
+        def areas(source: np.ndarray) -> np.ndarray:
+            terms = _areas(np.asarray(source, np.float64)[rows], truth, parts, form, seed)
+            return np.stack([weighted_means(own, counted) for own in terms], axis=1)
+
+        learnt, oracle = areas(evidence.values), areas(evidence.truth)
         if form == "pairwise":
             oracle[:, np.arange(len(evidence.concepts)), block.item.concepts] = 1.0
         return {AT: at, SUM: squared_distance(learnt, oracle)[:, None], COUNT: n}
@@ -234,20 +231,11 @@ NicheForm = Annotated[
 ]
 
 
-@metric(
+@impurity_metric(
     "niche_impurity",
     paper_names=("NIS",),
     title="Niche impurity (NIS)",
-    version=1,
-    question="leak_free",
-    better="lower",
     bounds=(0.0, 0.95),
-    uses=("values", "truth"),
-    may_use=("known",),
-    decides=False,
-    on_request=True,
-    nulls=(CLEAN,),
-    cite="espinosa2023quality",
     card=Card(
         asks="Can a concept be predicted from the values that are hardly correlated with it?",
         read="0.475 if values outside a concept's niche say nothing about it, 0.95 if all.",

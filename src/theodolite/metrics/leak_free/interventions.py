@@ -79,7 +79,6 @@ Policy = Annotated[int, Field(ge=0, description="Number of the policy in the evi
 @metric(
     "intervention_accuracy",
     title="Accuracy under intervention",
-    version=1,
     question="leak_free",
     better="higher",
     bounds=(0.0, 1.0),

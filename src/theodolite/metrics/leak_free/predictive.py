@@ -1,7 +1,9 @@
 """Do concepts help to predict, in samples that were never seen, what they should not tell?"""
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,6 +11,7 @@ from jaxtyping import Float, Int
 from theodolite._stats.grouped_weights import RowWeights
 from theodolite._stats.predictive import PredictiveTerms, predictive_terms
 from theodolite._stats.predictive_interval import (
+    PredictiveMoments,
     ceiling_of,
     predictive_moments,
     row_weights,
@@ -18,11 +21,19 @@ from theodolite._stats.predictive_pairs import predictive_pair_terms
 from theodolite._stats.predictive_vectors import predictive_vector_terms
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.base import Card, Pooled
 from theodolite.metrics.blocks import BlockContext, Blockwise
-from theodolite.metrics.leak_free._nulls import CLEAN, CLEAN_VECTORS
-from theodolite.metrics.leak_free._terms import share, weighted_means
+from theodolite.metrics.leak_free._terms import (
+    leakage_metric,
+    share,
+    vector_leakage_metric,
+    weighted_means,
+)
 from theodolite.metrics.option_types import ConceptsOrPairs
+
+Rows = Float[np.ndarray, "rows samples"]
+ConceptRows = Float[np.ndarray, "rows concepts"]
+Concepts = Literal["concepts"]
 
 
 def concept_strata(evidence: ConceptEvidence) -> Int[np.ndarray, "concepts samples"]:
@@ -31,33 +42,41 @@ def concept_strata(evidence: ConceptEvidence) -> Int[np.ndarray, "concepts sampl
     return strata if evidence.known is None else np.where(np.asarray(evidence.known).T, strata, -1)
 
 
-def predictive_shares(
-    terms: PredictiveTerms,
-    weights: Float[np.ndarray, "rows samples"],
-    labels: Int[np.ndarray, " samples"],
-    clusters: Int[np.ndarray, " samples"] | None,
-) -> Float[np.ndarray, "rows concepts"]:
-    """What was gained over what there was to gain, rows counted as the interval counts them."""
-    counts = row_weights(labels, clusters)
-    n_clusters = len(labels) if clusters is None else len(np.unique(clusters))
-    gained = weighted_means(terms.out, weights, wider=wider_by(n_clusters), counts=counts)
-    return share(gained, weighted_means(terms.surprise, weights, counts=counts), least=-1.0)
+@dataclass(frozen=True, eq=False)
+class PredictiveGains:
+    """What an explanation's numbers add to predicting the label beyond the true concept."""
+
+    values: Float[np.ndarray, "samples concepts *dimensions"]
+    labels: Int[np.ndarray, " samples"]
+    clusters: Int[np.ndarray, " samples"] | None
+    strata: Int[np.ndarray, "concepts samples"]
+    estimate: Callable[..., PredictiveTerms]
+    """(values, labels, clusters, strata) -> terms"""
+
+    @cached_property
+    def terms(self) -> PredictiveTerms:
+        """Terms of the gains."""
+        return self.estimate(self.values, self.labels, self.clusters, self.strata)
+
+    def shares(self, weights: Rows) -> ConceptRows:
+        """Return gains over what there was to gain, rows counted as the interval counts them."""
+        counts = row_weights(self.labels, self.clusters)
+        keys = self.labels if self.clusters is None else np.unique(self.clusters)
+        gained = weighted_means(self.terms.out, weights, wider=wider_by(len(keys)), counts=counts)
+        surprise = weighted_means(self.terms.surprise, weights, counts=counts)
+        return share(gained, surprise, least=-1.0)
+
+    def moments(self) -> PredictiveMoments:
+        """Return what the interval and the doubts are made from."""
+        own = self.labels, self.clusters, self.strata
+        return predictive_moments(self.terms, *own, ceiling=ceiling_of(*own, self.estimate))
 
 
-@metric(
+@leakage_metric(
     "predictive_task_leakage",
     title="Predictive task leakage",
-    version=1,
-    question="leak_free",
-    better="lower",
-    bounds=(-1.0, 1.0),
-    uses=("values", "truth", "labels"),
-    may_use=("known",),
-    detail=True,
-    nulls=(CLEAN,),
     tolerance=0.05,
     share=True,
-    cite="parisini2025leakage",
     card=Card(
         asks="By how much does a concept's value help to predict the answer for samples that were "
         "never seen, beyond the true concept?",
@@ -97,66 +116,32 @@ class PredictiveTaskLeakage(Pooled):
 
     @staticmethod
     def measure(
-        evidence: ConceptEvidence,
-        weights: Float[np.ndarray, "rows samples"],
-        *,
-        over: Literal["concepts"] = "concepts",
-    ) -> Float[np.ndarray, "rows concepts"]:
+        evidence: ConceptEvidence, weights: Rows, *, over: Concepts = "concepts"
+    ) -> ConceptRows:
         del over
-        return _shares(_terms(evidence), evidence, weights)
+        return _learn(evidence).shares(weights)
 
     @staticmethod
     def measure_with_moments(
-        evidence: ConceptEvidence,
-        weights: Float[np.ndarray, "rows samples"],
-        *,
-        over: Literal["concepts"] = "concepts",
-    ) -> tuple[Float[np.ndarray, "rows concepts"], dict[str, np.ndarray]]:
-        """What ``measure`` gives, and what the interval and the doubts are made from."""
+        evidence: ConceptEvidence, weights: Rows, *, over: Concepts = "concepts"
+    ) -> tuple[ConceptRows, dict[str, np.ndarray]]:
         del over
-        terms = _terms(evidence)
-        return _shares(terms, evidence, weights), _moments(terms, evidence)
-
-    @staticmethod
-    def moments(
-        evidence: ConceptEvidence, *, over: Literal["concepts"] = "concepts"
-    ) -> dict[str, np.ndarray]:
-        """Fields of ``PredictiveMoments`` by name."""
-        del over
-        return _moments(_terms(evidence), evidence)
+        gains = _learn(evidence)
+        return gains.shares(weights), gains.moments().arrays()
 
 
-def _terms(evidence: ConceptEvidence) -> PredictiveTerms:
-    values, labels = np.asarray(evidence.values), np.asarray(evidence.labels)
-    return predictive_terms(values, labels, evidence.samples.clusters, concept_strata(evidence))
-
-
-def _shares(
-    terms: PredictiveTerms, evidence: ConceptEvidence, weights: Float[np.ndarray, "rows samples"]
-) -> Float[np.ndarray, "rows concepts"]:
+def _learn(evidence: ConceptEvidence) -> PredictiveGains:
     labels, clusters = np.asarray(evidence.labels), evidence.samples.clusters
-    return predictive_shares(terms, weights, labels, clusters)
+    return PredictiveGains(
+        np.asarray(evidence.values), labels, clusters, concept_strata(evidence), predictive_terms
+    )
 
 
-def _moments(terms: PredictiveTerms, evidence: ConceptEvidence) -> dict[str, np.ndarray]:
-    own = np.asarray(evidence.labels), evidence.samples.clusters, concept_strata(evidence)
-    return predictive_moments(terms, *own, ceiling=ceiling_of(*own)).arrays()
-
-
-@metric(
+@vector_leakage_metric(
     "predictive_embedding_leakage",
     title="Predictive task leakage of concept vectors",
-    version=1,
-    question="leak_free",
-    better="lower",
-    bounds=(-1.0, 1.0),
-    uses=("vectors", "explained.truth", "explained.labels"),
-    may_use=("explained.known",),
-    detail=True,
-    nulls=(CLEAN_VECTORS,),
     tolerance=0.05,
     share=True,
-    cite="parisini2025leakage",
     card=Card(
         asks="By how much do a concept's vectors help to predict the answer for samples that were "
         "never seen, beyond the true concept?",
@@ -193,79 +178,42 @@ class PredictiveEmbeddingLeakage(Pooled):
 
     @staticmethod
     def measure(
-        evidence: EmbeddingEvidence,
-        weights: Float[np.ndarray, "rows samples"],
-        *,
-        over: Literal["concepts"] = "concepts",
-    ) -> Float[np.ndarray, "rows concepts"]:
+        evidence: EmbeddingEvidence, weights: Rows, *, over: Concepts = "concepts"
+    ) -> ConceptRows:
         del over
-        return _vector_shares(_vector_terms(evidence), evidence, weights)
+        return _learn_from_vectors(evidence).shares(weights)
 
     @staticmethod
     def measure_with_moments(
-        evidence: EmbeddingEvidence,
-        weights: Float[np.ndarray, "rows samples"],
-        *,
-        over: Literal["concepts"] = "concepts",
-    ) -> tuple[Float[np.ndarray, "rows concepts"], dict[str, np.ndarray]]:
-        """What ``measure`` gives, and what the interval and the doubts are made from."""
+        evidence: EmbeddingEvidence, weights: Rows, *, over: Concepts = "concepts"
+    ) -> tuple[ConceptRows, dict[str, np.ndarray]]:
         del over
-        terms = _vector_terms(evidence)
-        return _vector_shares(terms, evidence, weights), _vector_moments(terms, evidence)
-
-    @staticmethod
-    def moments(
-        evidence: EmbeddingEvidence, *, over: Literal["concepts"] = "concepts"
-    ) -> dict[str, np.ndarray]:
-        """Fields of ``PredictiveMoments`` by name."""
-        del over
-        return _vector_moments(_vector_terms(evidence), evidence)
+        gains = _learn_from_vectors(evidence)
+        moments = gains.moments()
+        per_dimension = np.asarray(moments.stratum_clusters / evidence.vectors.shape[2])
+        return gains.shares(weights), moments.arrays() | {"per_dimension": per_dimension}
 
 
-def _vector_terms(evidence: EmbeddingEvidence) -> PredictiveTerms:
-    explained = evidence.explained
+def _learn_from_vectors(evidence: EmbeddingEvidence) -> PredictiveGains:
+    explained, samples = evidence.explained, evidence.samples
+    clusters = np.asarray(samples.index if samples.clusters is None else samples.clusters)
     labels, strata = np.asarray(explained.labels), concept_strata(explained)
-    return predictive_vector_terms(np.asarray(evidence.vectors), labels, _keys(evidence), strata)
+    vectors = np.asarray(evidence.vectors)
+    return PredictiveGains(vectors, labels, clusters, strata, _vector_terms)
 
 
-def _keys(evidence: EmbeddingEvidence) -> Int[np.ndarray, " samples"]:
-    samples = evidence.samples
-    return np.asarray(samples.index if samples.clusters is None else samples.clusters)
+def _vector_terms(values: np.ndarray, *others: Any) -> PredictiveTerms:
+    """Terms of vectors; a single number is a vector of one dimension."""
+    return predictive_vector_terms(values if values.ndim > 2 else values[..., None], *others)
 
 
-def _vector_shares(
-    terms: PredictiveTerms, evidence: EmbeddingEvidence, weights: Float[np.ndarray, "rows samples"]
-) -> Float[np.ndarray, "rows concepts"]:
-    labels = np.asarray(evidence.explained.labels)
-    return predictive_shares(terms, weights, labels, _keys(evidence))
-
-
-def _vector_moments(terms: PredictiveTerms, evidence: EmbeddingEvidence) -> dict[str, np.ndarray]:
-    keys, strata = _keys(evidence), concept_strata(evidence.explained)
-    labels = np.asarray(evidence.explained.labels)
-    best = ceiling_of(
-        labels, keys, strata, lambda v, *own: predictive_vector_terms(v[..., None], *own)
-    )
-    moments = predictive_moments(terms, labels, keys, strata, ceiling=best)
-    per_dimension = moments.stratum_clusters / evidence.vectors.shape[2]
-    return moments.arrays() | {"per_dimension": np.asarray(per_dimension)}
-
-
-@metric(
+@leakage_metric(
     "predictive_interconcept_leakage",
     title="Predictive interconcept leakage",
-    version=1,
-    question="leak_free",
-    better="lower",
-    bounds=(-1.0, 1.0),
-    uses=("values", "truth"),
-    may_use=("known",),
-    detail=True,
-    nulls=(CLEAN,),
     tolerance=0.05,
+    uses=("values", "truth"),
     decides=False,
     on_request=True,
-    cite="parisini2025leakage",
     card=Card(
         asks="Beyond what two true concepts say, do their values help to predict each other in "
         "samples that were never seen?",
@@ -317,10 +265,8 @@ class PredictiveInterconceptLeakage(Blockwise):
         if clusters is not None:
             _, own, sizes = np.unique(clusters, return_inverse=True, return_counts=True)
             counts, n_clusters = 1 / sizes[own], len(sizes)
-        gained = np.full((len(weights), len(pairs)), np.nan)
+        gained, wider = np.full((len(weights), len(pairs)), np.nan), wider_by(n_clusters)
         blocks = predictive_pair_terms(values, pairs, clusters, concept_strata(evidence))
         for some, (out, _) in blocks:
-            gained[:, some] = weighted_means(
-                out, weights, wider=wider_by(n_clusters), counts=counts
-            )
+            gained[:, some] = weighted_means(out, weights, wider=wider, counts=counts)
         return block.of_pairs(np.maximum(1 - np.exp(-2 * gained), -1.0), over)

@@ -9,47 +9,50 @@ from pydantic import Field
 
 from theodolite._stats.grouped_weights import RowWeights
 from theodolite._stats.information import (
+    is_discrete,
     plug_in_entropy,
     plug_in_terms,
     ross_columns,
     self_information,
 )
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.base import Card, metric
-from theodolite.metrics.blocks import BlockContext, Blockwise
-from theodolite.metrics.leak_free._nulls import CLEAN
-from theodolite.metrics.leak_free._pairs import (
-    true_counts,
-    true_pair_terms,
-    value_pair_terms,
-)
+from theodolite.metrics.base import Card
+from theodolite.metrics.blocks import BlockContext, Blockwise, many_whole_numbers
 from theodolite.metrics.leak_free._terms import (
-    AS_CATEGORIES,
     WIDER,
     ConceptTerms,
     estimator_inputs,
+    leakage_metric,
     rows_known,
     share,
+    true_counts,
+    true_pair_terms,
+    value_pair_terms,
     weighted_means,
 )
-from theodolite.metrics.leak_free.warnings import leakage_warnings
 from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours, TieSeed
 
+AS_CATEGORIES = (
+    "Whole numbers are counted as categories, as published; codes of a number (percent, int8, "
+    "uint16) are not: with more than 20 distinct values the score is near its limit whatever the "
+    "model does."
+)
 
-@metric(
+
+def leakage_warnings(evidence: ConceptEvidence) -> list[str]:
+    """Warn if concept values are not what the published scores take them for."""
+    values = np.asarray(evidence.values, np.float64)
+    if not is_discrete(values) or not many_whole_numbers(values):
+        return []
+    return [f"Concept-task and interconcept leakage: {AS_CATEGORIES}"]
+
+
+@leakage_metric(
     "concept_task_leakage",
     paper_names=("CTL",),
     title="Concepts-task leakage (CTL)",
-    version=1,
-    question="leak_free",
-    better="lower",
     bounds=(0.0, 1.0),
-    uses=("values", "truth", "labels"),
-    may_use=("known",),
-    detail=True,
     decides=False,
-    nulls=(CLEAN,),
-    cite="parisini2025leakage",
     warns=leakage_warnings,
     card=Card(
         asks="Does a concept's value tell more about the answer than the true concept does?",
@@ -99,11 +102,7 @@ class ConceptTaskLeakage(Blockwise):
         inputs = estimator_inputs(evidence, block.common, tie_seed)
         labels = np.asarray(evidence.labels)
         shape = (inputs.values.shape[1], len(labels))
-        learnt, true, entropy = (
-            np.full(shape, np.nan),
-            np.full(shape, np.nan),
-            np.full(shape, np.nan),
-        )
+        learnt, true, entropy = np.full((3, *shape), np.nan)
         if not inputs.discrete and inputs.known is None:
             learnt = ross_columns(inputs.values, labels, k=k)
         for j in range(shape[0]):
@@ -126,20 +125,13 @@ Normaliser = Annotated[
 ]
 
 
-@metric(
+@leakage_metric(
     "interconcept_leakage",
     paper_names=("ICL",),
     title="Interconcept leakage (ICL)",
-    version=1,
-    question="leak_free",
-    better="lower",
     bounds=(0.0, 1.0),
     uses=("values", "truth"),
-    may_use=("known",),
-    detail=True,
     decides=False,
-    nulls=(CLEAN,),
-    cite="parisini2025leakage",
     card=Card(
         asks="Do concepts' values tell more about each other than the true concepts do?",
         read="0 means that two concepts' values are no more related than the concepts are; 1 that "
@@ -194,11 +186,9 @@ class InterconceptLeakage(Blockwise):
     ) -> Mapping[str, np.ndarray]:
         inputs = estimator_inputs(evidence, block.common, tie_seed)
         pairs = block.pairs
+        columns = range(inputs.values.shape[1])
         of_truth = np.array(
-            [
-                plug_in_entropy(inputs.truth[rows_known(inputs, j), j])
-                for j in range(inputs.values.shape[1])
-            ]
+            [plug_in_entropy(inputs.truth[rows_known(inputs, j), j]) for j in columns]
         )
         of_values = np.where(of_truth > 0, of_truth, np.nan)
         if normaliser == "reference":

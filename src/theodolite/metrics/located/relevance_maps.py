@@ -1,5 +1,6 @@
 """Does a map mark the object?"""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -7,7 +8,7 @@ from jaxtyping import Float
 from pydantic import Field
 
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
-from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.base import Card, PerSample, SampleMean, metric, ratio
 from theodolite.metrics.shared.map_nulls import (
     FLAT_MAP,
     IMAGE_CENTRE,
@@ -20,9 +21,16 @@ Sign = Annotated[
     Literal["positive", "absolute"],
     Field(description="Relevance that counts: the positive part, or its size whatever the sign."),
 ]
-NULLS = (IMAGE_CENTRE, SHUFFLED_PICTURES, FLAT_MAP)
-NULLS_OF_PEAKS = (IMAGE_CENTRE, SHUFFLED_PICTURES, RANDOM_PLACE)
-ASKED_AS = "Does the map mark the object?"
+map_metric = partial(
+    metric,
+    question="located",
+    asked_as="Does the map mark the object?",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("maps", "objects"),
+    nulls=(IMAGE_CENTRE, SHUFFLED_PICTURES, FLAT_MAP),
+    cite="arras2022clevr",
+)
 
 
 def flattened(maps: np.ndarray) -> np.ndarray:
@@ -41,25 +49,11 @@ def objects(evidence: SaliencyEvidence) -> np.ndarray:
     return flattened(np.asarray(evidence.objects))
 
 
-def shares(part: np.ndarray, defined: np.ndarray) -> PerSample:
-    """A share for each picture that shows the object and whose map says anything."""
-    return PerSample(
-        np.where(defined, part, 0.0), defined.astype(float), np.ones(len(defined), bool)
-    )
-
-
-@metric(
+@map_metric(
     "relevance_mass",
     title="Relevance on the object",
     version=2,
-    question="located",
-    asked_as=ASKED_AS,
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=("maps", "objects"),
     reliable_from=0.8,
-    nulls=NULLS,
-    cite="arras2022clevr",
     card=Card(
         asks="How much of the relevance lies on the object?",
         read="A share of the relevance. From 0.8 on we would rely on it; a convention. The middle "
@@ -80,37 +74,25 @@ class RelevanceMass(SampleMean):
     it. Undefined without an object and for maps of zeros. See :cite:t:`arras2022clevr`.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import relevance_mass
-        >>> marked = np.array([[[3.0, 1.0], [0.0, -2.0]]])
-        >>> relevance_mass(marked, marked > 2)
+        >>> relevance_mass([[[3.0, 1.0], [0.0, -2.0]]], [[[True, False], [False, False]]])
         0.75
     """
 
     @staticmethod
     def each(evidence: SaliencyEvidence, *, sign: Sign = "positive") -> PerSample:
-        """The share on the object, for each picture."""
         marked, there = relevance(evidence, sign), objects(evidence)
-        whole = marked.sum(axis=1)
-        defined = (whole > 0) & there.any(axis=1)
         inside = np.where(there, marked, 0.0).sum(axis=1)
-        part = np.divide(inside, whole, out=np.zeros(len(whole)), where=whole > 0)
-        return shares(np.minimum(part, 1.0), defined)
+        share = np.minimum(ratio(inside, marked.sum(axis=1)), 1.0)
+        return PerSample.from_values(np.where(there.any(axis=1), share, np.nan))
 
 
-@metric(
+@map_metric(
     "relevance_rank",
     title="Highest pixels on the object",
     version=2,
-    question="located",
-    asked_as=ASKED_AS,
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=("maps", "objects"),
     reliable_from=0.8,
     decides=False,
-    nulls=NULLS,
-    cite="arras2022clevr",
     card=Card(
         asks="Are the most relevant pixels those of the object?",
         read="1 if the map ranks every pixel of the object above all others. It does not mind "
@@ -129,16 +111,13 @@ class RelevanceRank(SampleMean):
     without an object and for maps of zeros. See :cite:t:`arras2022clevr`.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import relevance_rank
-        >>> marked = np.array([[[3.0, 1.0], [0.5, 0.0]]])
-        >>> relevance_rank(marked, np.array([[[True, False], [True, False]]]))
+        >>> relevance_rank([[[3.0, 1.0], [0.5, 0.0]]], [[[True, False], [True, False]]])
         0.5
     """
 
     @staticmethod
     def each(evidence: SaliencyEvidence, *, sign: Sign = "positive") -> PerSample:
-        """The share of hits, for each picture."""
         marked, there = relevance(evidence, sign), objects(evidence)
         n = there.sum(axis=1)
         ordered = -np.sort(-marked, axis=1)
@@ -147,21 +126,16 @@ class RelevanceRank(SampleMean):
         left = n - above.sum(axis=1)  # places that are dealt out among the equal ones
         share = (level & there).sum(axis=1) / np.maximum(level.sum(axis=1), 1)
         hits = (above & there).sum(axis=1) + left * share
-        return shares(hits / np.maximum(n, 1), (n > 0) & marked.any(axis=1))
+        return PerSample.from_values(hits / np.maximum(n, 1), (n > 0) & marked.any(axis=1))
 
 
-@metric(
+@map_metric(
     "relevance_peak",
     title="Peak on the object (pointing game)",
     version=2,
-    question="located",
-    asked_as=ASKED_AS,
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=("maps", "objects"),
     reliable_from=0.9,
     decides=False,
-    nulls=NULLS_OF_PEAKS,
+    nulls=(IMAGE_CENTRE, SHUFFLED_PICTURES, RANDOM_PLACE),
     cite="zhang2018excitation",
     card=Card(
         asks="Does the map peak on the object?",
@@ -180,19 +154,17 @@ class RelevancePeak(SampleMean):
     an object and for maps in which all pixels are alike. See :cite:t:`zhang2018excitation`.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import relevance_peak
-        >>> relevance_peak(np.array([[[3.0, 1.0]]]), np.array([[[True, False]]]))
+        >>> relevance_peak([[[3.0, 1.0]]], [[[True, False]]])
         1.0
     """
 
     @staticmethod
     def each(evidence: SaliencyEvidence) -> PerSample:
-        """Whether each map peaks on the object."""
         maps, there = flattened(evidence.maps), objects(evidence)
         highest = maps == maps.max(axis=1, keepdims=True)
         hits = (highest & there).sum(axis=1) / np.maximum(highest.sum(axis=1), 1)
-        return shares(hits, there.any(axis=1) & ~highest.all(axis=1))
+        return PerSample.from_values(hits, there.any(axis=1) & ~highest.all(axis=1))
 
 
 Form = Annotated[
@@ -201,14 +173,9 @@ Form = Annotated[
 ]
 
 
-@metric(
+@map_metric(
     "sparseness",
     title="Sparseness",
-    version=1,
-    question="located",
-    asked_as=ASKED_AS,
-    better="higher",
-    bounds=(0.0, 1.0),
     uses=("maps",),
     decides=False,
     nulls=(NOISE,),
@@ -232,23 +199,19 @@ class Sparseness(SampleMean):
     :cite:t:`chalasani2020concise`.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import sparseness
-        >>> sparseness(np.array([[[1.0, 2.0], [3.0, 4.0]]]))
+        >>> sparseness([[[1.0, 2.0], [3.0, 4.0]]])
         0.25
     """
 
     @staticmethod
     def each(evidence: SaliencyEvidence, *, form: Form = "defined") -> PerSample:
-        """The Gini index of each map."""
         size = np.abs(flattened(evidence.maps).astype(np.float64))
         if form == "reference":
             size += 1e-7
         size.sort(axis=1)
         n = size.shape[1]
         weights = 2.0 * np.arange(1, n + 1) - n - 1
-        whole = n * size.sum(axis=1)
-        defined = whole > 0
-        part = np.divide(size @ weights, whole, out=np.zeros(len(size)), where=defined)
+        index = ratio(size @ weights, n * size.sum(axis=1))
         # rounding may leave what is 0 a little below
-        return PerSample(np.maximum(part, 0.0), defined.astype(float), np.ones(len(size), bool))
+        return PerSample.from_values(np.maximum(index, 0.0))

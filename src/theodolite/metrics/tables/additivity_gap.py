@@ -38,7 +38,6 @@ ALWAYS_THE_MEAN = NullModel(
 @metric(
     "additivity_gap",
     title="Additivity gap",
-    version=1,
     question="faithful",
     asked_as="Does the model use the features that the attribution names?",
     better="lower",

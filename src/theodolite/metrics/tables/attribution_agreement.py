@@ -71,7 +71,6 @@ AT_RANDOM = NullModel(
 @metric(
     "attribution_stability",
     title="Stability of the first five features",
-    version=1,
     question="faithful",
     asked_as="Does the model use the features that the attribution names?",
     better="higher",
@@ -114,7 +113,6 @@ class AttributionStability(SampleMean):
 @metric(
     "method_agreement",
     title="Agreement of two methods on the first five features",
-    version=1,
     question="faithful",
     asked_as="Does the model use the features that the attribution names?",
     better="higher",
@@ -185,7 +183,6 @@ NOTHING_IN_COMMON = NullModel(
 @metric(
     "attribution_randomisation",
     title="Likeness to attributions of a model of shuffled labels",
-    version=1,
     question="faithful",
     asked_as="Does the model use the features that the attribution names?",
     better="lower",

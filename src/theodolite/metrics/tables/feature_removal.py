@@ -108,7 +108,6 @@ def best_order(evidence: AttributionEvidence) -> AttributionEvidence:
 @metric(
     "feature_necessity",
     title="Feature necessity",
-    version=1,
     question="faithful",
     asked_as="Does the model use the features that the attribution names?",
     better="higher",
@@ -166,7 +165,6 @@ class FeatureNecessity(SampleMean):
 @metric(
     "feature_sufficiency",
     title="Feature sufficiency gap",
-    version=1,
     question="faithful",
     asked_as="Does the model use the features that the attribution names?",
     better="lower",

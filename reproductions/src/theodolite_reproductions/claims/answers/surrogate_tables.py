@@ -14,9 +14,9 @@ from theodolite._verdicts.scores_file import ComparedFile, ComparedRecord, numbe
 from theodolite.errors import RefusedInput
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.metrics.faithful.linearisation_error import LinearisationError
 from theodolite.metrics.faithful.surrogates import (
     AttributeAgreement,
+    LinearisationError,
     SurrogateAgreement,
     SurrogateDistance,
     SurrogateError,
