@@ -158,7 +158,7 @@ def test_declare_name_of_another_module() -> None:
     squared_error.__module__ = "another_package"
     try:
         with pytest.raises(
-            ext.EvidenceError, match="got the name of a metric of .*test_declare_metric"
+            ext.EvidenceError, match=r"got the name of a metric of .*test_declare_metric"
         ):
             declare()
     finally:

@@ -5,8 +5,9 @@ from typing import Any
 
 from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.evidence import registry
-from theodolite.evidence.base import Evidence
+from theodolite.evidence.base import Bundle, Evidence
 from theodolite.evidence.checks import Layout
+from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.plugins import is_ours
 
 Kind = type[Evidence]
@@ -20,6 +21,16 @@ def read_array(evidence: Evidence, path: str) -> Any:
     for part in path.split("."):
         member = getattr(member, part)
     return member
+
+
+def replace_array(evidence: Bundle, path: str, values: Any) -> Bundle:
+    """Return the same evidence with another array at a path; nothing is checked again."""
+    inside, _, name = path.rpartition(".")
+    if not inside:
+        return with_arrays(evidence, **{name: values})
+    return with_arrays(
+        evidence, **{inside: with_arrays(getattr(evidence, inside), **{name: values})}
+    )
 
 
 def array_layout(kind: Kind, path: str) -> Layout | None:

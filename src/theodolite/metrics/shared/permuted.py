@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from theodolite._stats.sampling import POOLED, another, pool_of
-from theodolite.evidence.base import Evidence
-from theodolite.evidence.columns import with_arrays
+from theodolite.metrics.array_names import read_array, replace_array
 from theodolite.metrics.null_model import NullModel
 
 
@@ -20,35 +19,20 @@ def permuted(array: str) -> NullModel:
     Args:
         array: An array with one row per sample; ``explained.truth`` for one of the evidence inside.
     """
-    *inside, name = array.split(".")
+    name = array.rpartition(".")[2]
 
     def collect_rows(evidence: Any) -> dict[str, np.ndarray]:
-        samples = evidence.samples
-        rows = np.asarray(getattr(_inner(evidence, inside), name))
+        samples, rows = evidence.samples, np.asarray(read_array(evidence, array))
         return pool_of(np.asarray(samples.index), {name: rows}, samples.clusters)
 
     def permute(evidence: Any, seed: int, pool: Mapping[str, np.ndarray]) -> Any:
-        samples = evidence.samples
+        samples, own = evidence.samples, np.asarray(read_array(evidence, array))
         other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
-        own = np.asarray(getattr(_inner(evidence, inside), name))
         drawn = pool[POOLED + name][other]
         # a sample alone has no other: it keeps its own row
         rows = np.where((other >= 0).reshape(-1, *[1] * (own.ndim - 1)), drawn, own)
-        return _replace(evidence, inside, name, rows.astype(own.dtype))
+        rows.flags.writeable = False
+        return replace_array(evidence, array, rows)
 
-    return NullModel(
-        f"permuted {name}", f"each sample with the {name} of another", permute, sums=collect_rows
-    )
-
-
-def _inner(evidence: Any, inside: list[str]) -> Any:
-    return getattr(evidence, inside[0]) if inside else evidence
-
-
-def _replace(evidence: Evidence, inside: list[str], name: str, rows: np.ndarray) -> Evidence:
-    rows.flags.writeable = False
-    if not inside:
-        return with_arrays(evidence, **{name: rows})
-    return with_arrays(
-        evidence, **{inside[0]: with_arrays(_inner(evidence, inside), **{name: rows})}
-    )
+    says = f"each sample with the {name} of another"
+    return NullModel(f"permuted {name}", says, permute, sums=collect_rows)
