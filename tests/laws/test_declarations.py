@@ -246,15 +246,7 @@ def _read(evidence: Any, path: str) -> Any:
     return getattr(evidence, "names", evidence)
 
 
-@pytest.fixture
-def _forget_metrics() -> Iterator[None]:
-    before = dict(CATALOGUE)
-    yield
-    CATALOGUE.clear()
-    CATALOGUE.update(before)
-
-
-@pytest.mark.usefixtures("_forget_metrics")
+@pytest.mark.usefixtures("restored_catalogue")
 def test_catalogue_metrics_declared_between_scores() -> None:
     usual = find_metric("concept_existence")
     for name, level in {"zz_first": 0.25, "aa_second": 0.75}.items():

@@ -10,7 +10,12 @@ from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, e
 from theodolite._scoring.failures import failure_of, raised, stays_local, without
 from theodolite._verdicts.from_scores import stand_in_verdict, verdicts
 from theodolite._verdicts.missing import OWN_OUTPUTS, MissingEvidence, missing
-from theodolite._verdicts.notes import evidence_warnings, fallbacks, subsample_notes
+from theodolite._verdicts.notes import (
+    evidence_warnings,
+    fallbacks,
+    subsample_notes,
+    validation_notes,
+)
 from theodolite._verdicts.repeats import find_repeats, with_doubt
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
@@ -139,7 +144,7 @@ def answer_shards(
         requests, unanswered = requests_for(some, failures)
         notes += fallbacks(requests)
     runs = [_metric_run(request, seeds) for request in requests]
-    notes += subsample_notes(runs, resampling)
+    notes += [*subsample_notes(runs, resampling), *validation_notes(r.metric for r in requests)]
     groups = evaluate_all(runs, resampling, workers, progress, failures)
     scores = with_doubt([score for group in groups for score in group], repeats.doubt)
     seconds = time.monotonic() - started

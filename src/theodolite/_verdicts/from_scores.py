@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from theodolite._stats.multiple import holm
 from theodolite._verdicts.missing import MissingScoreLike, missing
+from theodolite._verdicts.notes import validation_notes
 from theodolite._verdicts.rules import ALPHA, claim_p, verdict
 from theodolite.evidence.plugins import is_ours
 from theodolite.evidence.subject import Subject
@@ -51,7 +52,8 @@ def verdicts(
             answers.append(Verdict(question, asks, "cannot tell", because, reason="failed"))
             continue
         if not own:
-            because = missing(question, unanswered).because
+            others = [_metric_of(score) for score in scores if score.question == question]
+            because = " ".join([missing(question, unanswered).because, *validation_notes(others)])
             answers.append(Verdict(question, asks, "not asked", because))
             continue
         number = at[question]

@@ -68,6 +68,12 @@ def kinds() -> "dict[str, type[Evidence]]":
     return ours | {name: _registered[name] for name in sorted(set(_registered) - set(ours))}
 
 
+def registered_kinds() -> "list[type[Evidence]]":
+    """Return the kinds of theodolite and those declared so far; loads no other package."""
+    importlib.import_module(OUR_KINDS)
+    return list(_registered.values())
+
+
 def find_kind(name: str) -> "type[Evidence]":
     """One kind by name."""
     kind = kinds().get(name)

@@ -102,6 +102,7 @@ __all__ = [
     "material_from_arrays",
     "metric",
     "number",
+    "permuted",
     "plain_words",
     "pool_of",
     "pool_of_clusters",
@@ -232,14 +233,15 @@ if TYPE_CHECKING:
         SampleMean,
         Weights,
         constant,
-        metric,
         ratio,
         total,
     )
     from theodolite.metrics.catalogue import catalogue, find_metric
     from theodolite.metrics.compute import number, table
+    from theodolite.metrics.declare import metric
     from theodolite.metrics.option_types import Chance, Neighbours, Seed, TieSeed, Top
     from theodolite.metrics.shared.common_nulls import CLEAN, MOST_COMMON, SHUFFLED_TRUTH
+    from theodolite.metrics.shared.permuted import permuted
     from theodolite.metrics.shared.ranking import Order, Population, RankBy
     from theodolite.metrics.validation import get_validation
     from theodolite.results import Detail, Interval, Null
@@ -300,13 +302,15 @@ else:
             "metrics.accepted.correlation_table": "correlation_table",
             "metrics.base": (
                 "Additive Card Metric NullModel PerSample Pooled "
-                "SampleMean Weights constant metric ratio total"
+                "SampleMean Weights constant ratio total"
             ),
+            "metrics.declare": "metric",
             "metrics.catalogue": "catalogue find_metric",
             "metrics.compute": "number table",
             "metrics.option_types": "Chance Neighbours Seed TieSeed Top",
             "metrics.validation": "get_validation",
             "metrics.shared.common_nulls": "CLEAN MOST_COMMON SHUFFLED_TRUTH",
+            "metrics.shared.permuted": "permuted",
             "metrics.shared.ranking": "Order Population RankBy",
             "language.dashboard.nulls": "FeatureNull FeatureScore",
             "language.dashboard.pages": "feature_pages",

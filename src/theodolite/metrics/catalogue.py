@@ -36,12 +36,18 @@ _in_order: dict[str, Metric] = {}
 
 
 @functools.cache
-def _load_packages() -> None:
-    """Import every module with metrics; once in a process."""
+def load_library() -> None:
+    """Import every module of theodolite with metrics; once in a process."""
     for module in pkgutil.walk_packages(theodolite.metrics.__path__, "theodolite.metrics."):
         private = module.name.rpartition(".")[2].startswith("_")
         if not private and not module.name.startswith(GENERATED):
             importlib.import_module(module.name)
+
+
+@functools.cache
+def _load_packages() -> None:
+    """Import every module with metrics; once in a process."""
+    load_library()
     registry.kinds()  # metrics of other packages may need kinds of theirs
     before = set(CATALOGUE)
     for package, name, _ in load_each(GROUP, _unless_it_fails):

@@ -103,17 +103,16 @@ MEASURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def _one_of(by_threshold: np.ndarray, across: Across) -> np.ndarray:
-    """The best over thresholds, or their mean; thresholds without a step are left out."""
-    known = by_threshold[:, ~np.isnan(by_threshold).any(axis=0)]
-    if not known.shape[1]:
+    """The best over thresholds, or their mean; NaN if there is none."""
+    if not by_threshold.shape[1]:
         return np.full(len(by_threshold), np.nan)
-    return np.asarray(known.max(axis=1) if across == "best" else known.mean(axis=1))
+    return np.asarray(by_threshold.max(axis=1) if across == "best" else by_threshold.mean(axis=1))
 
 
 def _mean_changes(
     evidence: SaliencyEvidence, curve: str, thresholds: tuple[float, ...], removal: Removal
 ) -> Float[np.ndarray, "samples thresholds"]:
-    """Mean change of the probability over all steps below each threshold; NaN where there is none.
+    """Mean change of the probability over all steps below each threshold that has some.
 
     Steps are nested: those of a low threshold are the first ones of a higher, so one running sum
     serves them all.
@@ -124,10 +123,8 @@ def _mean_changes(
     running = np.cumsum(moved, axis=1)
     n = np.searchsorted(np.asarray(evidence.percents), np.asarray(thresholds), side="left")
     n = np.unique(n)  # thresholds with the same steps, such as those beyond the last, count once
-    means = np.full((len(moved), len(n)), np.nan)
-    some = n > 0
-    means[:, some] = running[:, n[some] - 1] / n[some]
-    return means
+    n = n[n > 0]
+    return np.asarray(running[:, n - 1] / n)
 
 
 def _position(names: Sequence[str], option: str, choice: str) -> int:
