@@ -1,52 +1,49 @@
-"""The command that lets a run pass, or does not."""
+"""The command that checks a run against thresholds."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
+from xml.etree import ElementTree
 
 import typer
 
-from theodolite.cli.options import Json, OverwriteFile
-
-if TYPE_CHECKING:
-    from theodolite._runs.comparison.drift import AttributionDrift
-    from theodolite._verdicts.gates.judge import GateCheck, Thresholds
-    from theodolite.results import Verdict
+from theodolite._runs.auditing.versions import gate_drift
+from theodolite._runs.comparison.drift import AttributionDrift
+from theodolite._runs.finished import read_finished
+from theodolite._storage.paths import all_or_nothing
+from theodolite._storage.untrusted_text import check_ours
+from theodolite._verdicts.gates.judge import (
+    NOT_MET,
+    GateCheck,
+    Thresholds,
+    fails,
+    judged,
+    read_thresholds,
+)
+from theodolite.cli import options as opt
+from theodolite.cli.options import argument, option
+from theodolite.cli.tables import print_json
+from theodolite.errors import printable
+from theodolite.report.exports.markdown_text import markdown_text
+from theodolite.results import Verdict
 
 JUNIT = "<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"theodolite\""
 """How our files begin."""
 
 
 def gate(
-    run: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
-    thresholds: Annotated[
-        Path, typer.Argument(help="A YAML file that says what is good enough.", show_default=False)
-    ],
-    against: Annotated[
-        Path | None,
-        typer.Option(help="Run of the earlier version, for `drift` in the thresholds."),
-    ] = None,
+    run: opt.Run,
+    thresholds: Annotated[Path, argument("Thresholds (YAML)")],
+    against: Annotated[Path | None, option("Run of the earlier version, for `drift`")] = None,
     floor: Annotated[
-        list[Path] | None,
-        typer.Option(help="Run of that version trained again; three or more, one option each."),
+        list[Path] | None, option("Run of that version retrained; three or more, repeatable")
     ] = None,
-    as_json: Json = False,
-    junit: Annotated[
-        Path | None, typer.Option(help="Also write JUnit XML, as test servers show it.")
-    ] = None,
-    summary: Annotated[
-        Path | None,
-        typer.Option(help="Append a table in Markdown to this file: the summary of a CI job."),
-    ] = None,
-    overwrite: OverwriteFile = False,
+    as_json: opt.Json = False,
+    junit: Annotated[Path | None, option("JUnit XML to write")] = None,
+    summary: Annotated[Path | None, option("Markdown file to append a table to")] = None,
+    overwrite: opt.OverwriteFile = False,
 ) -> None:
-    """Check that a run is good enough; exit code 6 if it is not."""
-    from theodolite._runs.auditing.versions import gate_drift
-    from theodolite._runs.finished import read_finished
-    from theodolite._storage.untrusted_text import check_ours
-    from theodolite._verdicts.gates.judge import NOT_MET, fails, judged, read_thresholds
-
+    """Check that a run meets your thresholds; exit code 6 if it does not."""
     if junit is not None and not overwrite:
         check_ours(junit, JUNIT)
     criteria = read_thresholds(thresholds)
@@ -66,15 +63,12 @@ def gate(
 
 
 def _print(
-    checks: "Sequence[GateCheck]",
-    criteria: "Thresholds",
-    drift: "AttributionDrift | str | None",
+    checks: Sequence[GateCheck],
+    criteria: Thresholds,
+    drift: AttributionDrift | str | None,
     *,
     as_json: bool,
 ) -> None:
-    from theodolite._verdicts.gates.judge import fails
-    from theodolite.errors import printable
-
     if as_json:
         rows = [{**vars(check), "passes": not fails(check, criteria)} for check in checks]
         content: dict[str, object] = {
@@ -82,7 +76,7 @@ def _print(
         }  # fmt: skip
         if drift is not None and not isinstance(drift, str):
             content["drift"] = drift.to_json()
-        typer.echo(json.dumps(content, indent=1, ensure_ascii=False))
+        print_json(content, ensure_ascii=False)
         return
     for check in checks:
         let = " (let pass)" if check.outcome == "cannot tell" and not fails(check, criteria) else ""
@@ -92,13 +86,10 @@ def _print(
 def _append_summary(
     path: Path,
     run: Path,
-    verdicts: "Sequence[Verdict]",
-    checks: "Sequence[GateCheck]",
-    criteria: "Thresholds",
+    verdicts: Sequence[Verdict],
+    checks: Sequence[GateCheck],
+    criteria: Thresholds,
 ) -> None:
-    from theodolite._verdicts.gates.judge import fails
-    from theodolite.report.exports.markdown_text import markdown_text
-
     stops = any(fails(check, criteria) for check in checks)
     lines = [f"## Explanations: {'stop' if stops else 'may pass'}", "", markdown_text(run.name), ""]
     lines += ["| question | answer | because |", "|---|---|---|"]
@@ -113,13 +104,7 @@ def _append_summary(
         stream.write("\n".join([*lines, "", ""]))
 
 
-def _write_junit(path: Path, checks: "Sequence[GateCheck]", criteria: "Thresholds") -> None:
-    from xml.etree import ElementTree
-
-    from theodolite._storage.paths import all_or_nothing
-    from theodolite._verdicts.gates.judge import fails
-    from theodolite.errors import printable
-
+def _write_junit(path: Path, checks: Sequence[GateCheck], criteria: Thresholds) -> None:
     failed = [check for check in checks if fails(check, criteria)]
     suite = ElementTree.Element(
         "testsuite", name="theodolite", tests=str(len(checks)), failures=str(len(failed))
