@@ -61,7 +61,7 @@ class LazyGroup(TyperGroup):
                 formatter.write_dl([(name.ljust(width), text) for name, text in rows.items()])
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command of ours: where its function is, and what the help says of it."""
 
     place: str
@@ -79,7 +79,7 @@ class Entry(NamedTuple):
 class SubGroup(NamedTuple):
     """A group of our commands, such as ``theodolite data``."""
 
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, CommandEntry]
     summary: str
     default: str = ""
 
@@ -90,7 +90,7 @@ class SubGroup(NamedTuple):
         return LazyGroup.of(app, loaders, {"Commands": summaries(self.entries)}, self.default)
 
 
-def summaries(entries: Mapping[str, Entry | SubGroup]) -> dict[str, str]:
+def summaries(entries: Mapping[str, CommandEntry | SubGroup]) -> dict[str, str]:
     """Return what a help page says of each command."""
     return {name: entry.summary for name, entry in entries.items()}
 

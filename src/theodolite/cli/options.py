@@ -76,14 +76,14 @@ def engine_options(*names: str) -> Callable[[Callable[..., None]], Callable[...,
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
-        def with_engine(*arguments: Any, **given: Any) -> None:
-            chosen = {p.name: given.pop(p.name, p.default) for p in added}
-            command(*arguments, engine=_engine(**chosen), **given)
+        def with_engine(*arguments: Any, **values: Any) -> None:
+            chosen = {p.name: values.pop(p.name, p.default) for p in added}
+            command(*arguments, engine=_engine(**chosen), **values)
 
         own = inspect.signature(command).parameters
-        kept = [parameter for name, parameter in own.items() if name != "engine"]
-        with_engine.__signature__ = inspect.Signature([*kept, *added])  # type: ignore[attr-defined]
-        with_engine.__annotations__ = {p.name: p.annotation for p in (*kept, *added)}
+        every = [*(p for name, p in own.items() if name != "engine"), *added]
+        with_engine.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+        with_engine.__annotations__ = {p.name: p.annotation for p in every}
         return with_engine
 
     return decorate

@@ -60,7 +60,7 @@ class _Settings:
 
 
 @dataclass(frozen=True)
-class _Job:
+class _AuditRun:
     """A run of sharded evidence or of a model: both are done in tasks, and can be resumed."""
 
     spec: RunSpec
@@ -147,7 +147,7 @@ def _model_job(
     model: tuple[str | None, Path | None, str | None],
     images: tuple[Path | None, str, Path | None],
     settings: _Settings,
-) -> _Job | None:
+) -> _AuditRun | None:
     """Return the run of a concept bottleneck, if a model was named."""
     (name, weights, layer), (data, dataset, cache) = model, images
     if name is None:
@@ -180,15 +180,15 @@ def _model_job(
             },
         }
     )  # fmt: skip
-    return _Job(spec, root, cache or default_cache())
+    return _AuditRun(spec, root, cache or default_cache())
 
 
-def _patterns(columns: dict[str, str | None], job: _Job | None) -> dict[str, str]:
+def _patterns(columns: dict[str, str | None], job: _AuditRun | None) -> dict[str, str]:
     """Return the columns that were named; a model has none."""
-    given = {name: pattern for name, pattern in columns.items() if pattern is not None}
-    if given and job is not None:
-        raise EvidenceError(f"--{next(iter(given))}", "--model as well", "a .csv or .parquet file")
-    return given
+    chosen = {name: pattern for name, pattern in columns.items() if pattern is not None}
+    if chosen and job is not None:
+        raise EvidenceError(f"--{next(iter(chosen))}", "--model as well", "a .csv or .parquet file")
+    return chosen
 
 
 def _read(evidence: list[str], settings: _Settings, patterns: dict[str, str]) -> EvidenceSource:
@@ -202,11 +202,11 @@ def _read(evidence: list[str], settings: _Settings, patterns: dict[str, str]) ->
     return with_claim(together(read_sources(evidence, patterns)), settings.claim)
 
 
-def _sharded_job(source: EvidenceSource, settings: _Settings) -> _Job:
+def _sharded_job(source: EvidenceSource, settings: _Settings) -> _AuditRun:
     spec = spec_of(source, settings.resampling)
     kinds = by_kind(spec, source.stored)
     nothing_scored(source.name, {kind: shards.first() for kind, shards in kinds.items()})
-    return _Job(spec, source.root)
+    return _AuditRun(spec, source.root)
 
 
 def _audit_in_memory(
@@ -223,7 +223,7 @@ def _audit_in_memory(
     return answers
 
 
-def _run(job: _Job, settings: _Settings, progress: Progress) -> AuditAnswers:
+def _run(job: _AuditRun, settings: _Settings, progress: Progress) -> AuditAnswers:
     announce = None if settings.quiet else print_price
     with _places(job, settings.out) as at:
         overwrite = None if settings.out is None else settings.overwrite
@@ -233,7 +233,7 @@ def _run(job: _Job, settings: _Settings, progress: Progress) -> AuditAnswers:
         )  # fmt: skip
 
 
-def _rehearse(job: _Job, settings: _Settings) -> RunPrice | None:
+def _rehearse(job: _AuditRun, settings: _Settings) -> RunPrice | None:
     with _places(job, settings.out) as at:
         overwrite = None if settings.out is None else settings.overwrite
         return rehearse(
@@ -242,7 +242,7 @@ def _rehearse(job: _Job, settings: _Settings) -> RunPrice | None:
 
 
 @contextmanager
-def _places(job: _Job, out: Path | None) -> Iterator[Places]:
+def _places(job: _AuditRun, out: Path | None) -> Iterator[Places]:
     """Say where a run reads and writes; without a run folder, only the scores are kept."""
     if out is not None:
         yield Places(job.root, out, job.cache or out)
