@@ -1,6 +1,8 @@
 """Help pages of all commands: nothing is cut at 80 columns, and every text is short."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -58,3 +60,39 @@ def test_top_level_help_describes_ten_commands() -> None:
     assert not [
         name for name in program().list_commands(None) if name not in theodolite("--help").stdout
     ]
+
+
+WITHOUT_EXTRAS = """
+import importlib.abc, sys
+from theodolite._storage.optional import NOT_FOR_USERS, extras, module_of
+
+missing = {module_of(p) for name, ps in extras().items() if name not in NOT_FOR_USERS for p in ps}
+assert {"torch", "numba", "matplotlib"} <= missing
+missing -= {"numpy", "scipy", "pyarrow", "typer", "jinja2", "theodolite_study"}
+
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+from theodolite.cli.package_commands import INSTALL
+from theodolite.cli.program import program
+
+def load(group):
+    for name in group.list_commands(None):
+        if name not in INSTALL:
+            command = group.get_command(None, name)
+            load(command) if hasattr(command, "list_commands") else command.params
+
+load(program())
+print(*sorted({"torch", "ray", "matplotlib", "zarr", "numba"} & set(sys.modules)))
+"""
+
+
+def test_every_command_loads_without_optional_packages() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert not result.stdout.strip()
