@@ -37,7 +37,7 @@ def test_a_missing_library_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None
     def needs(*_: object, **__: object) -> None:
         raise ModuleNotFoundError("No module named 'optuna'", name="optuna")
 
-    monkeypatch.setattr(doctor, "checkup", needs)
+    monkeypatch.setattr(doctor, "_broken", needs)
     result = theodolite("doctor")
     assert result.returncode == 2
     assert "pip install 'theodolite[tune]'" in result.stderr

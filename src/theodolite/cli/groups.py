@@ -29,7 +29,8 @@ class LazyGroup(TyperGroup):
         """Make the group of a program that has no commands yet."""
         group = typer.main.get_group(app)
         assert isinstance(group, cls)  # noqa: S101  as `new_program` makes it
-        group.commands = dict.fromkeys(loaders)  # type: ignore[assignment]  names, to suggest one
+        names: dict[str, Any] = dict.fromkeys(loaders)
+        group.commands = names  # each is loaded on use; until then, a name to suggest
         group.loaders, group.sections, group.default = loaders, sections, default
         return group
 
@@ -61,7 +62,7 @@ class LazyGroup(TyperGroup):
                 formatter.write_dl([(name.ljust(width), text) for name, text in rows.items()])
 
 
-class CommandEntry(NamedTuple):
+class Command(NamedTuple):
     """A command of ours: where its function is, and what the help says of it."""
 
     place: str
@@ -79,7 +80,7 @@ class CommandEntry(NamedTuple):
 class SubGroup(NamedTuple):
     """A group of our commands, such as ``theodolite data``."""
 
-    entries: Mapping[str, CommandEntry]
+    entries: "Commands"
     summary: str
     default: str = ""
 
@@ -90,7 +91,10 @@ class SubGroup(NamedTuple):
         return LazyGroup.of(app, loaders, {"Commands": summaries(self.entries)}, self.default)
 
 
-def summaries(entries: Mapping[str, CommandEntry | SubGroup]) -> dict[str, str]:
+Commands = dict[str, Command | SubGroup]
+
+
+def summaries(entries: Commands) -> dict[str, str]:
     """Return what a help page says of each command."""
     return {name: entry.summary for name, entry in entries.items()}
 

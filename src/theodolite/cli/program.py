@@ -5,90 +5,72 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.groups import CommandEntry, LazyGroup, SubGroup, new_program, summaries
+from theodolite.cli.groups import Command, Commands, LazyGroup, SubGroup, new_program, summaries
 from theodolite.cli.package_commands import package_commands
 
-START = {
-    "demo": CommandEntry("demo:demo", "Audit a small digit classifier and write its report"),
-    "audit": CommandEntry(
-        "audit:audit", "Audit an explanation: concepts, attributions, maps, ratings"
-    ),
-    "report": CommandEntry("folders:report", "Build the HTML report of a run again"),
-    "doctor": CommandEntry("doctor:doctor", "Show which optional packages are installed"),
+START: Commands = {
+    "demo": Command("demo:demo", "Audit a small digit classifier and write its report"),
+    "audit": Command("audit:audit", "Audit an explanation: concepts, attributions, maps, ratings"),
+    "report": Command("folders:report", "Build the HTML report of a run again"),
+    "doctor": Command("doctor:doctor", "Show which optional packages are installed"),
 }
-DECIDE = {
-    "compare": CommandEntry("compare:compare", "Test whether one run is better than another"),
-    "gate": CommandEntry("gate:gate", "Fail (exit code 6) if a run is below your thresholds"),
-    "leaderboard": CommandEntry(
-        "compare:leaderboard", "Rank runs on the same samples in one table"
-    ),
-    "plan": CommandEntry("plan:plan", "Compute how many samples detect a difference"),
+DECIDE: Commands = {
+    "compare": Command("compare:compare", "Test whether one run is better than another"),
+    "gate": Command("gate:gate", "Fail (exit code 6) if a run is below your thresholds"),
+    "leaderboard": Command("compare:leaderboard", "Rank runs on the same samples in one table"),
+    "plan": Command("plan:plan", "Compute how many samples detect a difference"),
 }
-SHARE = {"export": CommandEntry("export:export", "Write a dossier, model card, LaTeX or JSON")}
-EXPLAIN = {
-    "explain": CommandEntry("explain:explain", "Write saliency maps of images"),
-    "dissect": CommandEntry("run:dissect", "Find the concepts that the units of a layer detect"),
+SHARE: Commands = {"export": Command("export:export", "Write a dossier, model card, LaTeX or JSON")}
+EXPLAIN: Commands = {
+    "explain": Command("explain:explain", "Write saliency maps of images"),
+    "dissect": Command("run:dissect", "Find the concepts that the units of a layer detect"),
     "sae": SubGroup(
         {
-            "audit": CommandEntry(
+            "audit": Command(
                 "sae_audit:sae_audit", "Audit a sparse autoencoder of a language model"
             ),
-            "dissect": CommandEntry(
-                "sae_dissect:sae_dissect", "Find the concepts that latents detect"
-            ),
-            "dashboard": CommandEntry(
-                "sae_dashboard:sae_dashboard", "Write pages of an SAE's latents"
-            ),
+            "dissect": Command("sae_dissect:sae_dissect", "Find the concepts that latents detect"),
+            "dashboard": Command("sae_dashboard:sae_dashboard", "Write pages of an SAE's latents"),
         },
         "Audit, dissect and show sparse autoencoders (SAEs)",
     ),
 }
-PIPELINES = {
-    "run": CommandEntry("run:run", "Run a spec: compute evidence, score it, write a report"),
-    "protocols": CommandEntry(
-        "protocols:protocols", "List the protocols that run takes, or print one"
-    ),
+PIPELINES: Commands = {
+    "run": Command("run:run", "Run a spec: compute evidence, score it, write a report"),
+    "protocols": Command("protocols:protocols", "List the protocols that run takes, or print one"),
     "data": SubGroup(
         {
-            "list": CommandEntry("data:data_list", "List the data sets that specs can name"),
-            "check": CommandEntry("data:data_check", "Read a data set and show what it holds"),
-            "example": CommandEntry("data:data_example", "Write a small data set of drawn shapes"),
-            "store": CommandEntry(
-                "data:data_store", "Store evidence in shards, for audits of any size"
-            ),
-            "commit": CommandEntry("data:data_commit", "Commit all finished parts as one bundle"),
-            "clean": CommandEntry("data:data_clean", "List or remove files that no manifest names"),
-            "adopt": CommandEntry(
-                "data:data_adopt", "Use existing Zarr arrays as evidence in place"
-            ),
+            "list": Command("data:data_list", "List the data sets that specs can name"),
+            "check": Command("data:data_check", "Read a data set and show what it holds"),
+            "example": Command("data:data_example", "Write a small data set of drawn shapes"),
+            "store": Command("data:data_store", "Store evidence in shards, for audits of any size"),
+            "commit": Command("data:data_commit", "Commit all finished parts as one bundle"),
+            "clean": Command("data:data_clean", "List or remove files that no manifest names"),
+            "adopt": Command("data:data_adopt", "Use existing Zarr arrays as evidence in place"),
         },
         "List and check data sets, and store evidence",
     ),
 }
-TRUST = {
-    "verify": CommandEntry("folders:verify", "Check that a run folder or dossier is unchanged"),
-    "sign": CommandEntry("folders:sign", "Sign a dossier with your SSH key"),
+TRUST: Commands = {
+    "verify": Command("folders:verify", "Check that a run folder or dossier is unchanged"),
+    "sign": Command("folders:sign", "Sign a dossier with your SSH key"),
     "keys": SubGroup(
-        {"new": CommandEntry("keys:keys_new", "Write a new key for signed checksums of tasks")},
+        {"new": Command("keys:keys_new", "Write a new key for signed checksums of tasks")},
         "Make keys for buckets that others can write to",
     ),
 }
-REFERENCE = {
+REFERENCE: Commands = {
     "metrics": SubGroup(
         {
-            "show": CommandEntry(
-                "metrics:metrics_show", "List the metrics, or show the card of one"
-            ),
-            "validate": CommandEntry(
+            "show": Command("metrics:metrics_show", "List the metrics, or show the card of one"),
+            "validate": Command(
                 "validate:metrics_validate", "Test a metric on data with a planted effect"
             ),
         },
         "List, show and validate metrics",
         default="show",
     ),
-    "evidence": CommandEntry(
-        "evidence:evidence", "List the kinds of evidence, or the arrays of one"
-    ),
+    "evidence": Command("evidence:evidence", "List the kinds of evidence, or the arrays of one"),
 }
 MORE = {"Explain": EXPLAIN, "Pipelines": PIPELINES, "Trust": TRUST, "Reference": REFERENCE}
 OTHERS = {"sweep": "Pipelines", "findings": "Trust", "accept": "Reference"}

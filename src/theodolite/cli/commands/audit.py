@@ -26,7 +26,8 @@ from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.atomic import default_cache
 from theodolite._storage.stores import Store
 from theodolite._verdicts.answers import AuditAnswers, stand_in_line
-from theodolite._verdicts.gates.judge import NOT_MET, Thresholds, fails, judged, read_thresholds
+from theodolite._verdicts.gates.judge import NOT_MET, Thresholds, read_thresholds
+from theodolite._verdicts.gates.outcome import check_gate
 from theodolite._verdicts.scores_file import scores_file
 from theodolite.cli import options as opt
 from theodolite.cli.interrupts import PARTIAL, goes_on
@@ -290,13 +291,9 @@ def _end(
         except typer.Exit as partial:  # thresholds are looked at all the same
             code = partial.exit_code
     if criteria is not None:
-        checks = judged(
-            criteria, answers.scores, answers.verdicts, failed_pieces=answers.failed_pieces,
-            failed=answers.failed,
-        )  # fmt: skip
-        failing = [check for check in checks if fails(check, criteria)]
-        for check in failing:
+        gate = check_gate(criteria, answers)
+        for check in gate.failures:
             typer.echo(printable(f"{check.outcome}: {check.sentence}", 1000), err=True)
-        code = NOT_MET if failing else code
+        code = code if gate.passed else NOT_MET
     if code:
         raise typer.Exit(code)

@@ -3,9 +3,7 @@
 import importlib
 import os
 import platform
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -26,79 +24,50 @@ COMPILED = (
 """Packages with compiled parts, where a broken installation is most likely."""
 
 
-@dataclass(frozen=True)
-class ExtraState:
-    """An extra, and what of it is not installed."""
-
-    name: str
-    missing: tuple[str, ...]
-
-    @property
-    def missing_text(self) -> str:
-        """The first few."""
-        more = f" and {len(self.missing) - 4} more" if len(self.missing) > 4 else ""
-        return ", ".join(self.missing[:4]) + more
-
-
-@dataclass(frozen=True)
-class Checkup:
-    """What `theodolite doctor` prints."""
-
-    facts: tuple[tuple[str, str], ...]
-    extras: tuple[ExtraState, ...]
-    broken: tuple[tuple[str, str], ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """The same for programs."""
-        missing = {extra.name: list(extra.missing) for extra in self.extras}
-        return {"facts": dict(self.facts), "missing": missing, "broken": dict(self.broken)}
-
-
 def doctor(as_json: Json = False) -> None:
-    """Show which optional packages are installed.
+    """Show which optional packages are installed. Nothing is downloaded.
 
     Exit code 2: an installed package is broken.
     """
-    result = checkup()
+    facts, missing, broken = [*_versions(), *_machine()], _missing(), _broken()
     if as_json:
-        print_json(result.to_json())
+        print_json({"facts": dict(facts), "missing": missing, "broken": broken})
     else:
-        print_table(("", ""), result.facts)
+        print_table(("", ""), facts)
         typer.echo()
-        rows = [
-            (extra.name, "yes" if not extra.missing else "no", extra.missing_text)
-            for extra in result.extras
-        ]
+        rows = [(name, "no" if lacks else "yes", _few(lacks)) for name, lacks in missing.items()]
         print_table(("extra", "complete", "missing"), rows)
         typer.echo("\nTo add one: pip install 'theodolite[NAME]'")
-        for package, why in result.broken:
+        for package, why in broken.items():
             typer.echo(f"broken: {package}: {why}")
-    if result.broken:
+    if broken:
         raise typer.Exit(2)
 
 
-def checkup() -> Checkup:
-    """Look at everything once. Nothing is fetched, and no environment variable is told."""
-    states = tuple(
-        ExtraState(name, tuple(p for p in brings if installed(p) is None))
-        for name, brings in extras().items()
+def _missing() -> dict[str, list[str]]:
+    """Return packages that are not installed, by extra."""
+    return {
+        name: [package for package in packages if installed(package) is None]
+        for name, packages in extras().items()
         if name not in (*NOT_FOR_USERS, "all")
-    )
-    broken = tuple(_broken([*BASE, *(p for brings in extras().values() for p in brings)]))
-    return Checkup((*_versions(), *_machine()), states, broken)
+    }
 
 
-def _broken(distributions: list[str]) -> list[tuple[str, str]]:
-    """Packages that are installed and cannot be imported: torch and its kin take a while."""
-    why = []
-    for name in dict.fromkeys(distributions):
-        if installed(name) is None or name not in COMPILED:
-            continue
-        try:
-            importlib.import_module(module_of(name))
-        except Exception as error:  # noqa: BLE001  whatever a broken package raises
-            why.append((name, printable(f"{type(error).__name__}: {error}", 200)))
-    return why
+def _few(packages: list[str]) -> str:
+    more = f" and {len(packages) - 4} more" if len(packages) > 4 else ""
+    return ", ".join(packages[:4]) + more
+
+
+def _broken() -> dict[str, str]:
+    """Import what is installed and return the errors; torch and its kin take a while."""
+    errors = {}
+    for name in COMPILED:
+        if installed(name) is not None:
+            try:
+                importlib.import_module(module_of(name))
+            except Exception as error:  # noqa: BLE001  whatever a broken package raises
+                errors[name] = printable(f"{type(error).__name__}: {error}", 200)
+    return errors
 
 
 def _versions() -> list[tuple[str, str]]:

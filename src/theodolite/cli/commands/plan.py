@@ -46,8 +46,13 @@ def plan(
     pilots = _from_numbers(run, *numbers) or _from_runs(run, against, quiet=quiet)
     tables = [(pilot, list(sizes(pilot, points / 100, power))) for pilot in pilots]
     if as_json:
-        content = [_pilot_json(pilot, needed, points, power) for pilot, needed in tables]
-        print_json(content)
+        shared = {"points": points, "power": power}
+        print_json(
+            [
+                {"question": pilot.asks, "why": pilot.why, **shared, "needed": [*map(vars, needed)]}
+                for pilot, needed in tables
+            ]
+        )
         return
     typer.echo(f"To see {points:g} points in {100 * power:g} of 100 comparisons:")
     _print(tables)
@@ -104,15 +109,3 @@ def _print(tables: Sequence[tuple[Pilot, Sequence[SizeNeeded]]]) -> None:
 
 def _number(n: int | None) -> str:
     return "no number would do" if n is None else f"{n:,}"
-
-
-def _pilot_json(
-    pilot: Pilot, needed: Sequence[SizeNeeded], points: float, power: float
-) -> dict[str, Any]:
-    return {
-        "question": pilot.asks,
-        "why": pilot.why,
-        "points": points,
-        "power": power,
-        "needed": [vars(size) for size in needed],
-    }
