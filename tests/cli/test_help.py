@@ -28,12 +28,14 @@ def pages(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 PAGES = dict(pages(program()))
 
 
-@pytest.mark.parametrize("words", PAGES, ids=" ".join)
+@pytest.mark.parametrize("words", [*PAGES, *((name,) for name in INSTALL)], ids=" ".join)
 def test_help_not_cut_at_80_columns(
     words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     result = theodolite(*words, "--help")
+    if words[:1] and words[0] in INSTALL and result.returncode == 2:
+        pytest.skip(result.stderr)
     assert result.returncode == 0
     usage, *lines = result.stdout.splitlines()
     assert usage.startswith("Usage: theodolite")
