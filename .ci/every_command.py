@@ -27,8 +27,6 @@ TRIED = {
     "accept train": "spec.yaml --out out",
     "accept tune": "picture.png --model model --backbone resnet18 --space space.yaml",
     "audit": "said.npz --quiet",
-    "certify": "concept_existence --draws 20 --workers 1 --out certificate",
-    "codes": "codes --out out",
     "compare": "RUN RUN",
     "data adopt": "said.npz --as concept",
     "data check": "folder mydata",
@@ -43,7 +41,6 @@ TRIED = {
     "evidence": "",
     "explain": "picture.png --backbone resnet18 --method grad_cam --out maps",
     "export": "RUN --latex tables.tex",
-    "features": "said.npz --out out",
     "findings list": "",
     "findings pages": "RUN",
     "findings power": "alignment_monumai",
@@ -52,15 +49,17 @@ TRIED = {
     "findings status": "",
     "findings tables": "",
     "gate": "RUN thresholds.yaml",
-    "latents": "model --module m --texts texts.txt --out out",
     "leaderboard": "RUN",
-    "metrics": "",
+    "keys new": "secret",
+    "metrics show": "",
+    "metrics validate": "concept_existence --draws 20 --workers 1 --out certificate",
     "plan": "RUN",
     "protocols": "",
-    "protocols show": "alignment_monumai",
     "report": "RUN",
     "run": "leakage_tabulartoy --short --out out",
-    "seal new": "secret",
+    "sae audit": "model --module m --texts texts.txt --out out",
+    "sae dashboard": "said.npz --out out",
+    "sae dissect": "codes --out out",
     "sign": "RUN --key secret",
     "study": "demo",
     "sweep": "leakage_tabulartoy --out out",
@@ -74,13 +73,13 @@ DOCUMENTED = (0, 2, 3, 4, 5, 6)
 
 
 def commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[str]:
-    """All commands below a group; one that does something by itself is a command as well."""
-    for name, command in group.commands.items():
-        inside = dict(getattr(command, "commands", {}))
-        if not inside or getattr(command, "invoke_without_command", False):
-            yield " ".join((*words, name))
-        if inside:
+    """All commands below a group."""
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if hasattr(command, "list_commands"):
             yield from commands(command, (*words, name))
+        else:
+            yield " ".join((*words, name))
 
 
 def bring(folder: Path) -> None:

@@ -45,10 +45,10 @@ def served(database_url: str, tmp_path: Path) -> Path:
 
 
 def test_a_plan_in_words() -> None:
-    said = told("plan", "--instances", 24, "--votes", 5, "--panel", 8, "--quota", 20)
+    said = told("plan", "--instances", 24, "--ratings", 5, "--panel", 8, "--quota", 20)
     assert "120 votes" in said and "40 more could be given" in said
     with pytest.raises(EvidenceError, match="votes"):
-        told("plan", "--instances", 100, "--votes", 5, "--panel", 8)
+        told("plan", "--instances", 100, "--ratings", 5, "--panel", 8)
 
 
 def test_a_plan_for_a_wanted_interval() -> None:
@@ -64,7 +64,7 @@ def test_material_becomes_a_study(tmp_path: Path) -> None:
     (made / "study.yaml").unlink()
     (made / "keys.json").unlink()
     title = 'Cats: "what" #1 do you see?'
-    said = told("init", made, "--out", made, "--title", title, "--votes", 3)
+    said = told("init", made, "--out", made, "--title", title, "--ratings", 3)
     assert "4 explanations × 3 votes" in said and f"study serve {made}" in said
     protocol = read_protocol(made)
     assert protocol.title == title and protocol.slug == "cats-what-1-do-you-see"

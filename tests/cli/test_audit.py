@@ -144,7 +144,7 @@ def test_two_runs_do_not_write_into_one_folder(data: Path, tmp_path: Path, begun
     ("where", "says"),
     [
         ((), "begins anew"),
-        (("--pieces",), "what is done is kept: the same command goes on"),
+        (("--checkpoint-dir",), "what is done is kept: the same command goes on"),
         (("--out",), "what is done is kept: the same command goes on"),
     ],
 )

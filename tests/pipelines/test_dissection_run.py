@@ -90,7 +90,6 @@ def test_the_command(shapes: Path, tmp_path: Path, more: tuple[str, ...]) -> Non
         (("--layer", "nowhere"), "the name of a module"),
         (("--quantile", "2"), "between 0 and 1"),
         (("--search", "exact", "--length", "5"), "3 if exact"),
-        (("--exact", "--length", "5"), "3 if exact"),
         (("--resolution", "240"), "such as 240x320"),
         (("--resolution", "0x9"), "1 to 1024"),
         (("--void", "255"), "label maps, listed in labels.csv"),

@@ -139,7 +139,7 @@ def test_names_are_imported() -> None:
 
 def test_the_command_takes_a_function(tmp_path: Path) -> None:
     ended = theodolite(
-        "certify", f"{__name__}:mean_accuracy", "--question", "leak_free", "--better", "higher",
+        "metrics", "validate", f"{__name__}:mean_accuracy", "--question", "leak_free", "--better", "higher",
         "--arrays", "predicted,labels", "--planted", "predictions", "--null", "predicted",
         "--draws", 20, "--out", tmp_path, "--workers", 1, "--quiet", "--date", "2026-01-31",
     )  # fmt: skip

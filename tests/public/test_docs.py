@@ -101,10 +101,16 @@ def options_of(arguments: list[str]) -> tuple[str, set[str], list[str]]:
     """The command that is meant, its options, and those that were given."""
     command, path = program(), []
     rest = list(arguments)
-    while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
+    while hasattr(command, "list_commands"):
+        if getattr(command, "default", "") and (
+            not rest or command.get_command(None, rest[0]) is None
+        ):
+            rest.insert(0, command.default)
+        if not rest or rest[0].startswith("-"):
+            break
         path.append(rest.pop(0))
-        assert path[-1] in command.commands, f"there is no command {' '.join(path)!r}"
-        command = command.commands[path[-1]]
+        command = command.get_command(None, path[-1])
+        assert command is not None, f"there is no command {' '.join(path)!r}"
     known = {
         o for parameter in command.params for o in (*parameter.opts, *parameter.secondary_opts)
     }

@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def begin(folder: Path, out: Path, workers: int) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [PROGRAM, "codes", folder, "--out", out, "--quiet", "--quantile", "0.01", "--workers",
+        [PROGRAM, "sae", "dissect", folder, "--out", out, "--quiet", "--quantile", "0.01", "--workers",
          f"{workers}"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

@@ -25,7 +25,7 @@ def test_all_are_listed_with_what_they_read() -> None:
 
 
 def test_show_prints_the_file() -> None:
-    shown = theodolite("protocols", "show", "leakage_tabulartoy").stdout
+    shown = theodolite("protocols", "leakage_tabulartoy").stdout
     assert shown == (PROTOCOLS / "leakage_tabulartoy.yaml").read_text()
 
 

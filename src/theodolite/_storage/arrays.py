@@ -88,7 +88,7 @@ def streamed_instead(name: str) -> str:
     """What to do about evidence that is too large to be unpacked."""
     return (
         f"Write it in pieces, which takes little memory: `theodolite data store {name} NEW`, then "
-        "audit NEW; or allow more with --most-memory."
+        "audit NEW; or allow more with --max-memory."
     )
 
 

@@ -31,11 +31,6 @@ def numbers(data: Any, name: str) -> np.ndarray:
     return values
 
 
-def numbers_or_none(data: Any, name: str) -> np.ndarray | None:
-    """The same for what need not be given."""
-    return None if data is None else numbers(data, name)
-
-
 def flags(data: Any, name: str) -> np.ndarray:
     """Zeros and ones, or true and false, as true and false."""
     values = numbers(data, name)

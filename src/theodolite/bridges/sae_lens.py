@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from theodolite.bridges._tensors import numbers, numbers_or_none, whole
+from theodolite.bridges._tensors import numbers, whole
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
@@ -127,7 +127,7 @@ def surrogate_evidence(
         )  # fmt: skip
     seen = np.asarray(numbers(embeddings, "embeddings"), np.float64)
     weights = np.asarray(numbers(head, "head"), np.float64)
-    added = numbers_or_none(bias, "bias")
+    added = None if bias is None else numbers(bias, "bias")
     codes = dictionary.encode(seen)
     nothing: Shaped[np.ndarray, " dimensions"] = dictionary.decode(np.zeros((1, codes.shape[1])))[0]
     return SurrogateEvidence(

@@ -24,7 +24,7 @@ def main() -> NoReturn:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            program()()
+            program()(prog_name="theodolite")
     except EvidenceError as error:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:

@@ -9,12 +9,10 @@ from theodolite._runs.folder.run_file import RunRecord, read_produced, read_subj
 from theodolite._runs.folder.seal import seal
 from theodolite._storage.records import read_record
 from theodolite._verdicts.scores_file import read_failed, read_scores
+from theodolite.cli.interrupts import PARTIAL
 from theodolite.cli.tables import print_verdicts
 from theodolite.errors import printable
 from theodolite.report.html import write_report
-
-PARTIAL = 4
-"""Exit code of a run that is usable, but not whole."""
 
 
 def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None:

@@ -1,8 +1,11 @@
 """What commands print: plain tables that fit a terminal and a pipe."""
 
+import json
 import sys
 from collections.abc import Sequence
+from typing import Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +18,11 @@ from theodolite.results import Score, Verdict
 def console() -> Console:
     """Standard output; never narrower than a table needs when it is a pipe."""
     return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 160)
+
+
+def print_json(content: Any, **settings: Any) -> None:
+    """Write JSON to standard output."""
+    typer.echo(json.dumps(content, indent=1, **settings))
 
 
 def print_table(

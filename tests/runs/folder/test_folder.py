@@ -243,9 +243,9 @@ def test_pieces_that_are_a_link_are_refused(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (out / "pieces").symlink_to(tmp_path / "shared")
     for overwrite in (None, False, True):
-        with pytest.raises(EvidenceError, match="use --pieces"):
+        with pytest.raises(EvidenceError, match="use --checkpoint-dir"):
             run(spec(), Places(tmp_path, out, out), overwrite=overwrite)
-    with pytest.raises(EvidenceError, match="use --pieces"):
+    with pytest.raises(EvidenceError, match="use --checkpoint-dir"):
         prepare_folder(out, overwrite=True)
 
 

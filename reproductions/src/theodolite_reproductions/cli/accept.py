@@ -41,7 +41,7 @@ def accept_train(
     cache: Cache = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a score from votes: arrays and a card with how well it does on what it has not seen."""
+    """Train a model of ratings, with a card of its accuracy."""
     from theodolite._runs.content import score_bundles as answer_made
     from theodolite._runs.folder.folder import new_folder
     from theodolite._runs.folder.protocols import protocol_file
@@ -114,7 +114,7 @@ def accept_score(
 
 
 def accept_tune(
-    pictures: Annotated[list[Path], typer.Argument(help="Pictures to explain.")],
+    images: Annotated[list[Path], typer.Argument(help="Images to explain")],
     model: Model,
     backbone: Annotated[str, typer.Option(help="The network that is explained, of timm.")],
     space: Annotated[
@@ -135,7 +135,7 @@ def accept_tune(
     class_names: ClassNames = None,
     as_json: Json = False,
 ) -> None:
-    """Seek the settings of an explainer whose maps a learned score rates highest."""
+    """Find the explainer settings with the highest rating."""
     from theodolite.cli.tables import print_table
     from theodolite.errors import EvidenceError
     from theodolite.pipelines.embedding import StandsIn
@@ -149,7 +149,7 @@ def accept_tune(
     if embedder is None:
         raise EvidenceError("--model", "a score of words alone", "one that takes pictures")
     explain, score = explained_and_rated(
-        pictures, (backbone, backbone_weights), (method, seed), learned, embedder
+        images, (backbone, backbone_weights), (method, seed), learned, embedder
     )
     tuning = tune(explain, space_from(space), score, trials=trials, seed=seed)
     if as_json:

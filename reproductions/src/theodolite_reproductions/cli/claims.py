@@ -29,7 +29,7 @@ def findings_list(
     results: Results = None,
     as_json: Json = False,
 ) -> None:
-    """List what five papers define, print and claim, with verdicts."""
+    """List the claims of five papers, with verdicts."""
     from theodolite.cli.tables import print_table
     from theodolite_reproductions.claims.status import STATES
     from theodolite_reproductions.claims.verdict import Word
@@ -57,7 +57,7 @@ def findings_show(
     results: Results = None,
     as_json: Json = False,
 ) -> None:
-    """Show an entry: its place, the paper's figures and ours, every cell, what decides it."""
+    """Show an entry: the paper's figures, ours, the verdict."""
     from theodolite.cli.tables import print_table
     from theodolite_reproductions.claims import words
     from theodolite_reproductions.claims.ledger import ledger
@@ -151,7 +151,7 @@ def findings_run(
     cache: Cache = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run a whole protocol and keep what it says of the entries of its paper."""
+    """Run a protocol and keep its results for the paper."""
     from theodolite._runs.folder.protocols import protocol_file
     from theodolite._runs.folder.seal import MANIFEST
     from theodolite_reproductions.claims.extraction import SWEEP, result_of
@@ -177,7 +177,7 @@ def findings_tables(
         "findings"
     ),
 ) -> None:
-    """Decide claims from the tables that their paper prints itself; needs no data."""
+    """Decide claims from a paper's own tables, without data."""
     from theodolite_reproductions.claims.printed import printed_result
 
     _keep(printed_result(), keep)
@@ -186,7 +186,7 @@ def findings_tables(
 def findings_pages(
     folder: Annotated[Path, typer.Argument(help="The folder with the pages of fidelity.")],
 ) -> None:
-    """Write the tables of the ledger into the pages of the documentation."""
+    """Write the tables of claims into the documentation."""
     from theodolite_reproductions.claims.pages import write_pages
 
     for path in write_pages(folder):

@@ -92,7 +92,7 @@ def no_linked_pieces(out: Path) -> None:
     if (out / PIECES).is_symlink():
         raise EvidenceError(
             f"{PIECES!r} in {_folder_text(out)}", "a link", "a folder of the run's own",
-            "Remove the link and use --pieces to keep pieces elsewhere.",
+            "Remove the link and use --checkpoint-dir to keep pieces elsewhere.",
         )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ MOST_ABOUT = 1 << 24
 GOES_ON = b"\xff\xff\xff\xff"
 _SCHEMA, _DICTIONARY, _BATCH = 1, 2, 3
 _FAULTS = (struct.error, IndexError, ValueError)
-SMALLER = "Write it with smaller record batches, or set --most-memory."
+SMALLER = "Write it with smaller record batches, or set --max-memory."
 
 
 def plain_schema(message: bytes, what: str) -> Any:

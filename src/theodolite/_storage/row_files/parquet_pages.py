@@ -18,7 +18,7 @@ DELTA_BYTE_ARRAY = 7
 _STRUCT, _STOP = 12, 0
 _NUMBERS = (4, 5, 6)
 _DEEPEST = 8
-SMALLER_GROUPS = "Write it with smaller row groups, or set --most-memory."
+SMALLER_GROUPS = "Write it with smaller row groups, or set --max-memory."
 
 
 class ThriftReader:

@@ -11,7 +11,7 @@ from theodolite._runs.finished import Run
 from theodolite._runs.folder.run_file import MadeRecord
 from theodolite._storage.records import Record
 from theodolite._verdicts.gates.file import Thresholds
-from theodolite._verdicts.gates.judge import fails, judged
+from theodolite._verdicts.gates.outcome import check_gate
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.citations import references
 from theodolite.report.dossier.crosswalk import COMPARED, CROSSWALK, DISCLAIMER, CrosswalkRow
@@ -217,18 +217,15 @@ def _finite(value: float) -> float | None:
 
 
 def _gate(source: DossierSource) -> list[GateRow]:
-    run, thresholds = source.run, source.thresholds
-    if thresholds is None:
+    if source.thresholds is None:
         return []
-    checks = judged(
-        thresholds, run.scores, run.verdicts, failed_pieces=run.failed_pieces, failed=run.failed
-    )
+    gate = check_gate(source.thresholds, source.run)
     return [
         GateRow(
             of=check.of, threshold=check.asked, result=check.found, outcome=check.outcome,
-            passes=not fails(check, thresholds),
+            passes=check not in gate.failures,
         )
-        for check in checks
+        for check in gate.checks
     ]  # fmt: skip
 
 

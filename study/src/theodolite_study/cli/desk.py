@@ -38,7 +38,10 @@ def study_desk(
         bool, typer.Option("--behind-proxy", help="A proxy with limits of time is in front.")
     ] = False,
 ) -> None:
-    """Serve the desk: make studies, watch them, pay people, export, close. A process of its own."""
+    """Serve the admin console of all studies.
+
+    It is a process of its own: make studies, watch them, pay participants, export, close.
+    """
     from theodolite_study.desk.run import serve_desk
     from theodolite_study.serve.settings import Settings
 
@@ -63,7 +66,7 @@ def study_staff(
     ] = False,
     disable: Annotated[bool, typer.Option("--disable", help="Close the account.")] = False,
 ) -> None:
-    """A link with which somebody sets up an account at the desk, once.
+    """Make a link to set up an account, once.
 
     Accounts own the studies that they make; the owner of the folder's study is whoever comes first.
     """

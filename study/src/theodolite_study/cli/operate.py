@@ -15,7 +15,7 @@ def study_backup(
     out: Annotated[Path, typer.Option(help="A new folder, which only you can read.")],
     database: StudyDatabase = None,
 ) -> None:
-    """One moment of the database as a dump, and the list of pictures with their digests."""
+    """Dump the database and list the images with digests."""
     from theodolite_study.operate.backup import backup
 
     with in_words(), database_of(folder, database) as url:
@@ -25,7 +25,10 @@ def study_backup(
 def study_rehearse_restore(
     folder: Folder, backup: Backup, database: StudyDatabase = None
 ) -> None:  # fmt: skip
-    """Bring a backup back into a scratch database, compare and verify it, and drop it again."""
+    """Restore a backup into a scratch database and check it.
+
+    The scratch database is dropped again.
+    """
     from theodolite.errors import VerificationFailed
     from theodolite_study.operate.restore import rehearse_restore
 
@@ -44,7 +47,10 @@ def study_upgrade(
     ] = None,
     database: StudyDatabase = None,
 ) -> None:
-    """Bring the tables to the form of this release; with --check, try it on a copy first."""
+    """Upgrade the tables to the format of this release.
+
+    With --check, try it on a copy first.
+    """
     from theodolite.errors import VerificationFailed
     from theodolite_study.operate.revision import newest_revision
     from theodolite_study.operate.upgrade import check_upgrade, upgrade

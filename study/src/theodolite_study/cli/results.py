@@ -18,7 +18,7 @@ LONGEST = 1000
 
 def study_plan(
     instances: Annotated[int, typer.Option(help="Explanations in all.", min=1)],
-    votes: Annotated[int, typer.Option(help="For each.", min=1, max=50)] = 5,
+    ratings: Annotated[int, typer.Option(help="Ratings per explanation", min=1, max=50)] = 5,
     quota: Annotated[int, typer.Option(help="Explanations for each person.", min=1)] = 20,
     techniques: Annotated[int, typer.Option(help="On the same pictures.", min=1)] = 1,
     leave: Annotated[float, typer.Option(help="Share of people who leave.", min=0, max=0.9)] = 0.1,
@@ -29,19 +29,24 @@ def study_plan(
         float | None, typer.Option(help="How well a technique's mean rating is to be known: 0.2.")
     ] = None,
 ) -> None:
-    """How many people a study needs, and how well its answers will be known."""
+    """Compute how many participants a study needs.
+
+    It also prints how precise the answers will be.
+    """
     from theodolite.ext.studies import votes_needed
     from theodolite_study.planning.sample_text import plan_text, wanted_text
 
     if panel is not None:
-        typer.echo(f"{votes_needed(instances, votes, panel, quota)}.")
+        typer.echo(f"{votes_needed(instances, ratings, panel, quota)}.")
     typer.echo(
         plan_text(
-            instances=instances, votes=votes, quota=quota, techniques=techniques, dropout=leave
+            instances=instances, votes=ratings, quota=quota, techniques=techniques, dropout=leave
         )
     )
     if half_width is not None:
-        typer.echo(wanted_text(half_width, instances=instances, votes=votes, techniques=techniques))
+        typer.echo(
+            wanted_text(half_width, instances=instances, votes=ratings, techniques=techniques)
+        )
 
 
 def study_export(
@@ -57,7 +62,10 @@ def study_export(
         typer.Option("--reviewed", help="Somebody read all texts: nothing in them is personal."),
     ] = False,
 ) -> None:
-    """Votes, own answers, agreement and the proof of order and count, as plain tables."""
+    """Write ratings, answers and agreement as plain tables.
+
+    The export includes the proof of order and count.
+    """
     from theodolite_study.export.study_export import export_study
 
     with in_words(), studied(folder, database) as study:
@@ -74,7 +82,7 @@ def study_verify(
     folder: Annotated[Path, typer.Argument(help="An export, or a study folder.")],
     database: StudyDatabase = None,
 ) -> None:
-    """Prove order and count: of an export from its files alone, of a study from its tables."""
+    """Verify the order and count of an export or a study."""
     from theodolite.errors import VerificationFailed
 
     if (folder / "manifest.json").is_file():
@@ -115,7 +123,7 @@ def study_convert(
         typer.Option("--from", help="What people said there: a JSON export, or Potato's folder."),
     ] = None,
 ) -> None:
-    """The same study in another tool, or votes from there as our tables.
+    """Convert a study to another tool, or its ratings back.
 
     Neither tool holds the explanation back or gives exactly n votes.
     """

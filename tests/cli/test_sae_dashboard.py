@@ -30,21 +30,21 @@ def test_pages_of_stored_evidence(tmp_path: Path) -> None:
     folder = stored_texts(tmp_path)
     own, out = str(folder / "own"), tmp_path / "out"
     beside = f"random directions={folder / 'random'}"
-    result = theodolite("features", own, "--out", str(out), "--beside", beside)
+    result = theodolite("sae", "dashboard", own, "--out", str(out), "--beside", beside)
     assert result.returncode == 0, result.stderr
     assert f"page: {out / 'index.html'}" in result.stdout and "MB" in result.stdout
     assert "beat random directions" in bottom_line(out / "index.html")
     assert "block-features-0000" in (out / "index.html").read_text("utf-8")
-    again = theodolite("features", own, "--out", str(out))
+    again = theodolite("sae", "dashboard", own, "--out", str(out))
     assert again.returncode == 2 and "index.html in it" in again.stderr
-    assert theodolite("features", own, "--out", str(out), "--overwrite").returncode == 0
+    assert theodolite("sae", "dashboard", own, "--out", str(out), "--overwrite").returncode == 0
     assert "No random directions were given" in bottom_line(out / "index.html")
 
 
 def test_evidence_in_pieces_is_described_without_formulas(tmp_path: Path) -> None:
     folder = stored_texts(tmp_path)
     result = theodolite(
-        "features", str(folder / "pieces"), "--vocabulary", str(folder / "own"), "--out",
+        "sae", "dashboard", str(folder / "pieces"), "--vocabulary", str(folder / "own"), "--out",
         str(tmp_path / "out"),
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
@@ -61,7 +61,7 @@ def test_wrong_calls_end_in_one_line(tmp_path: Path) -> None:
         ([str(folder / "random"), "--out", out], 3, "vocabulary"),
         ([own, "--out", out, "--judgements", own], 2, "answers of judges"),
     ):
-        result = theodolite("features", *arguments)
+        result = theodolite("sae", "dashboard", *arguments)
         assert result.returncode == code, result.stderr
         assert says in result.stderr and "Traceback" not in result.stderr
     assert not (tmp_path / "out").exists()
@@ -77,7 +77,15 @@ def test_a_run_folder_brings_what_it_compared(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text(json.dumps(words))
     out = tmp_path / "out"
     result = theodolite(
-        "features", str(run), "--tokenizer", str(tmp_path), "--out", str(out), "--width", "8"
+        "sae",
+        "dashboard",
+        str(run),
+        "--tokenizer",
+        str(tmp_path),
+        "--out",
+        str(out),
+        "--width",
+        "8",
     )
     assert result.returncode == 0, result.stderr
     assert "beat random directions" in bottom_line(out / "index.html")

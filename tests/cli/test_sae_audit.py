@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from support.networks.tiny_language import save_dictionary, save_model, save_texts
 from theodolite._storage.text import read_json
-from theodolite.cli.commands.latents import latents as command
+from theodolite.cli.commands.sae_audit import sae_audit as command
 from theodolite.errors import EvidenceError
 
 pytest.importorskip("torch")
@@ -60,7 +60,7 @@ def refused(*arguments: Any, **options: object) -> str:
 
 def test_a_model_and_a_dictionary_of_ones_own(at: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    result = audited(at, out, "llama", "model.layers.0", dictionary=at / "sae")
+    result = audited(at, out, "llama", "model.layers.0", sae=at / "sae")
     assert result.exit_code == 0, result.exception
     scores = {score["metric"] for score in read_json(out / "scores.json")["scores"]}
     assert {"latent_probe", "divergence_recovered", "loss_recovered"} <= scores
@@ -88,12 +88,12 @@ def test_what_does_not_fit_is_said_in_a_line(at: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     first = "model.layers.0"
     assert "Did you mean 'model.layers.0'?" in refused(at, out, "llama", "model.layer.0")
-    said_of = refused(at, out, "llama", first, dictionary=at / "wide")
+    said_of = refused(at, out, "llama", first, sae=at / "wide")
     assert "20 dimensions; needed 16" in said_of
     assert "nothing there" in refused(at, out, "meta-llama/Llama", first)
     assert "neither" in refused(at, out, "sae", first)
     assert "no column 'dog'" in refused(at, out, "llama", first, concepts="dog")
-    assert "at most 64" in refused(at, out, "llama", first, texts=_long(tmp_path), most_tokens=99)
+    assert "at most 64" in refused(at, out, "llama", first, texts=_long(tmp_path), max_tokens=99)
     plain = tmp_path / "plain.csv"
     plain.write_text("text\nthe cat\na dog\n")
     assert "no next token" in refused(at, out, "bert", "encoder.layer.0", texts=plain)
@@ -117,7 +117,7 @@ def test_texts_are_data(at: Path, tmp_path: Path) -> None:
     path = tmp_path / "odd.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
     out = tmp_path / "run"
-    result = audited(at, out, "llama", "model.layers.0", texts=path, most_tokens=60)
+    result = audited(at, out, "llama", "model.layers.0", texts=path, max_tokens=60)
     assert result.exit_code == 0, result.exception
     page = (out / "report.html").read_text()
     assert "<script>alert" not in page and "<b>cat" not in page
