@@ -13,11 +13,11 @@ from theodolite._planted.certification.certificate import (
     write_certificate,
 )
 from theodolite._planted.certification.certify import Certified, certify, subjects_of
-from theodolite._planted.conditions import Condition
 from theodolite._planted.certification.foreign import dealt_out, foreign_named
 from theodolite._planted.certification.renewal import certificates_of
 from theodolite._planted.certification.renewal import renew as renew_certificate
 from theodolite._planted.certification.subjects import CatalogueSubject, CertifiedSubject
+from theodolite._planted.conditions import Condition
 from theodolite._runs.engine.base import Engine, worker_pool
 from theodolite._verdicts.gates.judge import NOT_MET
 from theodolite.cli import options as opt
