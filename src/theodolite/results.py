@@ -47,7 +47,7 @@ class Interval:
     method: str
     n: int
     """How many resamples, seeds or shuffles."""
-    of: Scope = "these"
+    scope: Scope = "these"
     """What it is about: these concepts, classes, units, raters or trained models on new samples, or
     the population that they were drawn from."""
     error: float | None = None
@@ -71,11 +71,11 @@ class Null:
     draws: tuple[float, ...] = ()
     """The score of each of its draws, where these travel in the evidence: a claim must exceed
     all of them."""
-    shown: str = ""
+    label: str = ""
     """What readers see in place of ``name``, which files keep."""
 
     def __post_init__(self) -> None:
-        if not self.shown:
+        if not self.label:
             object.__setattr__(self, "shown", reader_words(self.name))
 
 
@@ -86,11 +86,11 @@ class FaultTest:
     low: float
     high: float
     """Between which the fault lies, at the level of the quoted interval."""
-    p_free: float
+    p_below_tolerance: float
     """Of a fault as large as is accepted, or larger."""
-    p_some: float
+    p_nonzero: float
     """Of no fault."""
-    p_too_much: float
+    p_above_tolerance: float
     """Of a fault as large as is accepted, or smaller."""
     error: float
     """Standard error of a fault of the size that is accepted."""
@@ -102,7 +102,7 @@ class Doubt:
     """Why some answers cannot be read from a score, whatever its value."""
 
     reason: Reason
-    because: str
+    summary: str
     answers: tuple[Answer, ...] = ("yes", "partly", "no")
     """The answers that it stands against."""
 
@@ -154,7 +154,7 @@ class Score:
     """The best that any explanation could score on this evidence."""
     n: int
     n_undefined: int
-    n_of: str
+    n_unit: str
     """What was counted: samples, concepts, classes, units."""
     options: dict[str, Any] = field(default_factory=dict)
     intervals: tuple[Interval, ...] = ()
@@ -168,9 +168,9 @@ class Score:
     """How many samples it was computed from, whatever ``n`` counts."""
     n_clusters: int | None = None
     """How many clusters the samples come in; none where each is its own."""
-    fault: FaultTest | None = None
+    defect: FaultTest | None = None
     """Of a score that looks for a fault."""
-    doubt: Doubt | None = None
+    caveat: Doubt | None = None
     sweep: tuple["Score", ...] = field(default=(), repr=False, compare=False)
     """Of ``theodolite.score``: the scores with the other values of options that take several."""
 
@@ -194,8 +194,8 @@ class Score:
             low_high = f" [{number_text(self.interval.low)}, {number_text(self.interval.high)}]"
         parts = [f"{self.metric} {number_text(self.value)}{low_high}"]
         if self.null is not None:
-            parts.append(f"null {number_text(self.null.value)} {printable(self.null.shown, 40)!r}")
-        parts += [f"{self.better} is better", f"{self.n:,} {self.n_of}"]
+            parts.append(f"null {number_text(self.null.value)} {printable(self.null.label, 40)!r}")
+        parts += [f"{self.better} is better", f"{self.n:,} {self.n_unit}"]
         parts += [f"{name}={value}" for name, value in self.options.items()]
         return f"Score({printable(', '.join(parts), LONGEST_SCORE - len('Score()'))})"
 
@@ -231,22 +231,22 @@ class Verdict:
     """The answer to one question."""
 
     question: Question
-    asks: str
+    question_text: str
     answer: Answer
-    because: str
+    summary: str
     score: Score | None = None
     reason: Reason = ""
     """Why it cannot be told, or was asked of a stand-in only."""
     p: float | None = None
     """Of the claim, corrected for the other questions (Holm)."""
-    detectable: float | None = None
+    min_detectable_effect: float | None = None
     """The smallest effect that would be seen in four of five such samples."""
-    needed: int | None = None
+    n_required: int | None = None
     """Samples that an effect of use would need."""
 
     def __repr__(self) -> str:
         metric = "" if self.score is None else f"{self.score.metric} "
-        text = f"{self.question}: {self.answer}, {metric}{self.because}"
+        text = f"{self.question}: {self.answer}, {metric}{self.summary}"
         return f"Verdict({printable(text, LONGEST_VERDICT - len('Verdict()'))})"
 
     def _repr_html_(self) -> str:

@@ -46,7 +46,7 @@ def test_what_there_is(made: tuple[Path, Material]) -> None:
 def test_answers_of_the_twins(made: tuple[Path, Material]) -> None:
     for one in made[1].of("real"):
         assert one.shown.predicted == one.same.predicted != one.different.predicted
-        assert len({one.shown.picture, one.same.picture, one.different.picture}) == 3
+        assert len({one.shown.picture, one.same.image, one.different.image}) == 3
 
 
 def test_checks_have_pictures_of_their_own_and_facts(made: tuple[Path, Material]) -> None:

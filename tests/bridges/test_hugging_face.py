@@ -192,7 +192,7 @@ def test_the_hub_reads_our_eval_results(run: Path, tmp_path: Path) -> None:
     score = verdicts["exists"].score
     assert score is not None and entries[0].value == score.value
     assert "95 % interval" in entries[0].notes and "higher is better" in entries[0].notes
-    assert score.null is not None and score.null.shown in entries[0].notes
+    assert score.null is not None and score.null.label in entries[0].notes
 
 
 def test_eval_results_of_changed_numbers_are_refused(run: Path, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_eval_results_leave_out_what_is_not_finite(
     )
     monkeypatch.setattr(hugging_face, "read_finished", lambda _: replace(whole, verdicts=broken))
     (entry,) = eval_result_entries(run, "me/birds")
-    assert entry.task_id == "explanation_exists" and null.shown not in entry.notes
+    assert entry.task_id == "explanation_exists" and null.label not in entry.notes
 
 
 def test_eval_results_need_the_library(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

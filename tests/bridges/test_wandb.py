@@ -41,9 +41,9 @@ def test_numbers_are_those_of_the_scores(run: Path) -> None:
 
 def test_a_partial_run_is_called_so(run: Path, tmp_path: Path) -> None:
     assert "theodolite.partial" not in logged(run).words
-    assert read_finished(run).failed_pieces == 0
+    assert read_finished(run).failed_tasks == 0
     partial = partial_run(run, tmp_path / "run")
-    assert read_finished(partial).failed_pieces == 3
+    assert read_finished(partial).failed_tasks == 3
     assert logged(partial).words["theodolite.partial"].startswith("3 pieces")
 
 

@@ -250,7 +250,7 @@ def same(first: Evidence, second: Evidence) -> None:
 
 
 def written(result: AuditResult) -> str:
-    return scores_file(result.scores, result.verdicts, result.unanswered).model_dump_json()
+    return scores_file(result.scores, result.verdicts, result.not_computed).model_dump_json()
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)

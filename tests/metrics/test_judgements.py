@@ -164,7 +164,7 @@ def test_intervals_are_over_sequences_and_over_latents() -> None:
     assert single.value == pytest.approx(0.8, abs=0.03)
     assert [interval.over for interval in single.intervals] == ["clusters", "latents"]
     assert single.n_clusters == 60
-    assert single.n_of == "latents"
+    assert single.n_unit == "latents"
     # another latent is active elsewhere: its explanation tells nothing
     assert nulls(single)["another latent's explanation"] == pytest.approx(0.5, abs=0.04)
     assert nulls(single)["answers dealt out"] == pytest.approx(0.5, abs=0.04)

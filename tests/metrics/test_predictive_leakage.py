@@ -126,4 +126,4 @@ class TestVectors:
         )
         because = doubt(PredictiveMoments.of(arrays))
         assert because is not None
-        assert "dimension" in because.because
+        assert "dimension" in because.summary

@@ -179,15 +179,15 @@ def as_good_in_general(bundle: AttributionEvidence, seed: int = 0) -> Attributio
 
 def test_yes_partly_and_no() -> None:
     yes = verdict(scored(planted(1.0)), certified=False)
-    assert yes.answer == "yes" and "better than one order for all" in yes.because
+    assert yes.answer == "yes" and "better than one order for all" in yes.summary
     partly = verdict(scored(as_good_in_general(planted(1.0))), certified=False)
-    assert partly.answer == "partly" and partly.because.endswith(IN_GENERAL)
-    assert "better than random features" in partly.because
-    assert "but not surely than one order for all" in partly.because
+    assert partly.answer == "partly" and partly.summary.endswith(IN_GENERAL)
+    assert "better than random features" in partly.summary
+    assert "but not surely than one order for all" in partly.summary
     little = verdict(scored(planted(0.5)), certified=False)
-    assert little.answer == "partly" and "not surely at least" in little.because
+    assert little.answer == "partly" and "not surely at least" in little.summary
     no = verdict(scored(planted(0.0)), certified=False)
-    assert no.answer == "no" and IN_GENERAL not in no.because
+    assert no.answer == "no" and IN_GENERAL not in no.summary
 
 
 def test_zones_of_the_strip_are_those_answers() -> None:
@@ -223,4 +223,4 @@ def test_a_linear_model_on_like_scales_is_partly() -> None:
         base=np.zeros(120), respond=lambda rows: rows @ weights,
     )  # fmt: skip
     answer = verdict(scored(evidence), certified=False)
-    assert answer.answer == "partly" and answer.because.endswith(IN_GENERAL)
+    assert answer.answer == "partly" and answer.summary.endswith(IN_GENERAL)

@@ -180,7 +180,7 @@ def test_twins_are_changed_and_their_answers_fit(made: tuple[Path, Material]) ->
     assert all(one.same for one in real) and any(one.different for one in real)
     for key in {one.picture_key for one in real}:  # all techniques are asked about the same twins
         of = [one for one in real if one.picture_key == key]
-        assert len({one.same.picture for one in of}) == 1
+        assert len({one.same.image for one in of}) == 1
 
 
 def test_checks_are_facts_and_have_pictures_of_their_own(

@@ -173,7 +173,7 @@ class Fickle(CatalogueSubject):
 def test_answers_that_turn_into_their_opposite_are_counted() -> None:
     lines = {line.name: line for line in flips(Fickle("predictive_task_leakage"), 8, clusters=20)}
     bad = lines.pop("the same answer for uint16")
-    assert not bad.holds and bad.because == "8 of 8 answers changed, 8 into the opposite"
+    assert not bad.holds and bad.summary == "8 of 8 answers changed, 8 into the opposite"
     assert all(line.holds for line in lines.values()) and len(lines) == 5
 
 

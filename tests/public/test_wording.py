@@ -122,7 +122,7 @@ def test_pages_call_nulls_by_readers_words(tmp_path: Path) -> None:
         labels=truth[:, 0].astype(int),
     )  # fmt: skip
     result = theodolite.audit(evidence, seed=0)
-    names = {null.name: null.shown for score in result.scores for null in score.nulls}
+    names = {null.name: null.label for score in result.scores for null in score.nulls}
     assert names["the most common concepts"] == "always the commonest"
     assert names["nothing but the concept"] == "no leakage"
     page = result.report(tmp_path / "report.html").read_text("utf-8")

@@ -98,8 +98,8 @@ def test_comparison_says_first_who_is_better(pairs: list[Comparison], page: Path
 def test_changed_answers_come_first(pairs: list[Comparison], tmp_path: Path) -> None:
     pair = pairs[0]
     (question,) = pair.questions
-    same = replace(question, asks="Unchanged?", question="located", before="yes", after="yes")
-    changed = replace(question, asks="Changed?", before="no", after="yes")
+    same = replace(question, question_text="Unchanged?", question="located", before="yes", after="yes")
+    changed = replace(question, question_text="Changed?", before="no", after="yes")
     both = replace(pair, questions=(same, changed))
     text = write_comparison(tmp_path / "c.html", [both]).read_text()
     assert text.index("<h2>Changed?</h2>") < text.index("<h2>Unchanged?</h2>")

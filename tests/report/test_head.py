@@ -93,10 +93,10 @@ def deciding() -> list[str]:
 @pytest.mark.parametrize("name", deciding())
 def test_every_score_that_decides_has_a_sentence(name: str) -> None:
     entry = catalogue()[name]
-    says = entry.card.says
+    says = entry.card.template
     for field in ("{value}", "{low}", "{high}", "{null}"):
         assert field in says, field
-    if entry.reliable_from is not None or entry.looks_for_a_fault:
+    if entry.threshold is not None or entry.is_defect_metric:
         assert "{enough}" in says
     assert name not in says and entry.title not in says, "no names of metrics"
     score = score_of(name, 0.5, 0.2, (0.2, 0.4))

@@ -77,7 +77,7 @@ def test_each_piece_stands_alone(pieces: dict[str, str]) -> None:
 
 def test_the_head_of_the_report_is_shown(result: AuditResult, pieces: dict[str, str]) -> None:
     for verdict in result.verdicts:
-        assert verdict.asks in pieces["audit"]
+        assert verdict.question_text in pieces["audit"]
         if verdict.answer != "not asked":
             assert f">{verdict.answer.capitalize()}</p>" in pieces["audit"]
     assert f"<b>{reliance(result.verdicts)[1]}</b>" in pieces["audit"]

@@ -58,16 +58,16 @@ def planted(name: str, share: float, null: float = 0.4, error: float = ERROR) ->
         Null(n.name, at(null), away, draws=(at(null),) * ENOUGH if n.draws_in else ())
         for n in metric.nulls
     )
-    fault = _fault(metric, difference, width) if metric.looks_for_a_fault else None
+    fault = _fault(metric, difference, width) if metric.is_defect_metric else None
     return Score(
         name, metric.version, metric.question, value, metric.better, metric.bounds, best, 500, 0,
-        "samples", dict(metric.headline), (interval,), nulls, n_samples=500, fault=fault,
+        "samples", dict(metric.headline), (interval,), nulls, n_samples=500, defect=fault,
     )  # fmt: skip
 
 
 def way_of(metric: Metric) -> tuple[float, float]:
     low, high = metric.bounds
-    if metric.share or metric.looks_for_a_fault:
+    if metric.is_percentage or metric.is_defect_metric:
         low = max(low, 0.0)
     low = low if math.isfinite(low) else (high - 1.0 if math.isfinite(high) else -0.5)
     high = high if math.isfinite(high) else low + 1.0
@@ -94,14 +94,14 @@ def tip(svg: object, number: int = 0) -> float:
 
 @pytest.mark.parametrize("name", METRICS)
 def test_the_zone_of_a_whole_interval_is_the_verdict(name: str) -> None:
-    zones, null = set(), 0.97 if catalogue()[name].looks_for_a_fault else 0.4
+    zones, null = set(), 0.97 if catalogue()[name].is_defect_metric else 0.4
     for share in np.linspace(0.02, 0.98, 97):
         score = planted(name, float(share), null)
         answered = verdict(score, certified=False)
         zone = strip_marks(score).interval_zone()
         if zone is not None:
             zones.add(zone)
-            assert answered.answer == zone, (share, answered.because)
+            assert answered.answer == zone, (share, answered.summary)
     assert "no" in zones and len(zones) > 1, "both sides of a border were planted"
 
 

@@ -240,7 +240,7 @@ def test_a_partial_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = spec(metrics=[{"name": "concept_existence"}])
     out = tmp_path / "out"
     found = run(given, Places(tmp_path, out, out))
-    assert found.failed_pieces == 1
+    assert found.failed_tasks == 1
     assert {score.n for score in found.scores} == {640 - 64}
     made = json.loads((out / "produced.json").read_text())
     assert made["failed_pieces"] == 1 and made["notes"][0].startswith("Partial: 1 pieces")
@@ -253,7 +253,7 @@ def test_a_partial_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {path.name for path in (out / "pieces").iterdir()}
     prepare_folder(out, overwrite=False)  # the same again: what failed is tried
     again = run(given, Places(tmp_path, out, out))
-    assert again.failed_pieces == 0 and {score.n for score in again.scores} == {640}
+    assert again.failed_tasks == 0 and {score.n for score in again.scores} == {640}
     assert before & {path.name for path in (out / "pieces").iterdir()}, "pieces are used again"
     assert not (out / "failed.parquet").exists()
 
@@ -331,7 +331,7 @@ def test_evidence_in_a_bucket(tmp_path: Path, s3: str) -> None:
     metrics = [{"name": "concept_existence"}]
     here = done(spec(metrics=metrics), tmp_path, tmp_path / "here")
     there = tmp_path / "there"
-    engine = Engine("local", 2, pieces=f"{s3}/pieces")
+    engine = Engine("local", 2, checkpoint_dir=f"{s3}/pieces")
     run(spec(f"{s3}/evidence", metrics=metrics), Places(tmp_path, there, there), engine=engine)
     contents = [json.loads((folder / "scores.json").read_text()) for folder in (here, there)]
     names = [content.pop("subject")["explanation"] for content in contents]

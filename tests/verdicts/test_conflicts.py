@@ -248,7 +248,7 @@ def test_lower_is_better_where_the_score_says_so() -> None:
     assert line_of(there) == (pytest.approx(0.2 + 0.7 * (1 - 0.2)), "enough")
     found = conflicts_between([said(leaks), said(there)], [leaks, there], {}, {}, FAST)
     by = {(one.good, one.bad): one for one in found.conflicts}
-    assert by["exists", "leak_free"].of == "concepts"
+    assert by["exists", "leak_free"].level == "concepts"
     assert (by["exists", "leak_free"].n, by["exists", "leak_free"].n_conflicts) == (2, 1)
     assert by["exists", "leak_free"].n_undefined == 1
     assert [one.name for one in by["exists", "leak_free"].examples] == ["b"]
@@ -291,8 +291,8 @@ def test_explanations_and_concepts_are_looked_at_together() -> None:
     table = columns_of({"exists": named(twice.tolist()), "located": named((1 - twice).tolist())})
     alone = conflicts_between(asked, [], {}, {}, FAST).conflicts
     both = conflicts_between(asked, [], table, {}, FAST).conflicts
-    assert [one.of for one in alone] == ["concepts"] * 2
-    assert [one.of for one in both] == ["explanations"] * 2 + ["concepts"] * 2
+    assert [one.level for one in alone] == ["concepts"] * 2
+    assert [one.level for one in both] == ["explanations"] * 2 + ["concepts"] * 2
     assert [one.p for one in alone] == pytest.approx([2 / 252] * 2)
     assert [one.p for one in both] == pytest.approx(
         [2 * 2 / 184756, 2 * 2 / 184756, 2 / 252, 2 / 252]

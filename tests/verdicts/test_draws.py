@@ -57,12 +57,12 @@ def test_a_claim_exceeds_every_draw(name: str) -> None:
     # the losses of this evidence do not vary, so that no line is surely reached
     claim = "partly" if name.endswith("recovered") else "yes"
     assert verdict(score, certified=False).answer == claim
-    assert "above 20 of 20 draws" in verdict(score, certified=False).because
+    assert "above 20 of 20 draws" in verdict(score, certified=False).summary
     best = replace(null, draws=(*null.draws[:-1], score.value))
     others = tuple(best if n.name == RANDOM else n for n in score.nulls)
     beaten = verdict(replace(score, nulls=others), certified=False)
     assert beaten.answer == "cannot tell"
-    assert "above 19 of 20 draws" in beaten.because
+    assert "above 19 of 20 draws" in beaten.summary
 
 
 @pytest.mark.parametrize("name", OF_LANGUAGE)
@@ -71,7 +71,7 @@ def test_fewer_draws_claim_nothing_and_say_why(name: str) -> None:
     assert len(of_random(score).draws) == 3
     answered = verdict(score, certified=False)
     assert answered.answer == "cannot tell"
-    assert "3 draws of a random dictionary cannot show more; 20 are needed" in answered.because
+    assert "3 draws of a random dictionary cannot show more; 20 are needed" in answered.summary
     assert math.isnan(claim_p(score))
 
 
@@ -80,7 +80,7 @@ def test_without_draws_it_is_no_finding() -> None:
     score = scored("latent_probe", with_arrays(whole, chance_pooled=None))
     answered = verdict(score, certified=False)
     assert (answered.answer, answered.reason) == ("cannot tell", "undefined")
-    assert "no finding about the network" in answered.because
+    assert "no finding about the network" in answered.summary
 
 
 def test_draws_that_were_not_tried_are_left_out() -> None:
@@ -101,7 +101,7 @@ def test_every_concept_has_an_answer_and_its_rank() -> None:
     assert (draws.n == 20).all()
     assert (draws.low < score.detail.values - draws.mean).all()
     assert (score.detail.values - draws.mean < draws.high).all()
-    because = verdict(score, certified=False).because
+    because = verdict(score, certified=False).summary
     assert "concepts one by one: 3 yes" in because
     assert "more than a word (a single token: " in because
     written = ScoreRecord.model_validate(json.loads(score_record(score).model_dump_json()))

@@ -169,7 +169,7 @@ def test_every_score_that_fits_must_hold(tmp_path: Path) -> None:
 def test_nulls(tmp_path: Path, score: Score, outcome: str) -> None:
     one = judged(thresholds(tmp_path, line("beats_null: true")), [score], [])[0]
     assert one.outcome == outcome
-    assert verdict(score).because.rstrip(".") in one.sentence
+    assert verdict(score).summary.rstrip(".") in one.sentence
 
 
 @pytest.mark.parametrize(
@@ -184,12 +184,12 @@ def test_a_null_that_is_not_surely_beaten_cannot_be_told(tmp_path: Path, null: N
 
 
 def test_the_best_possible_is_said_where_it_is_less_than_all() -> None:
-    assert verdict(SCORE).because == (
+    assert verdict(SCORE).summary == (
         "65.0 % [55.0, 75.0], better than shuffled concepts (30.0 %), but not surely at least 80.0 %."
     )
-    short = verdict(replace(SCORE, best=0.68)).because
+    short = verdict(replace(SCORE, best=0.68)).summary
     assert short.startswith("65.0 % [55.0, 75.0] of at most 68.0 %, better than shuffled")
-    assert "of at most" not in verdict(replace(SCORE, best=math.nan)).because
+    assert "of at most" not in verdict(replace(SCORE, best=math.nan)).summary
 
 
 @pytest.mark.parametrize(
@@ -209,14 +209,14 @@ def test_no_needs_power(low: float, high: float, answer: str) -> None:
     assert (found.reason == "underpowered") == (answer == "cannot tell")
     if answer == "cannot tell":
         error = (high - low) / 2 / 1.959964
-        assert found.detectable == pytest.approx((1.959964 + 0.841621) * error, rel=1e-4)
-        needed = 40 * (found.detectable / 0.125) ** 2
+        assert found.min_detectable_effect == pytest.approx((1.959964 + 0.841621) * error, rel=1e-4)
+        needed = 40 * (found.min_detectable_effect / 0.125) ** 2
         assert (
-            found.needed == pytest.approx(needed, abs=1)
-            and f"{found.needed:,} sam" in found.because
+            found.n_required == pytest.approx(needed, abs=1)
+            and f"{found.n_required:,} sam" in found.summary
         )
     if answer == "no" and high > 0:
-        assert "would have been seen" in found.because
+        assert "would have been seen" in found.summary
 
 
 def test_of_two_demands_the_worse_outcome_counts(tmp_path: Path) -> None:

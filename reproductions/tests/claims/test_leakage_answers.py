@@ -39,7 +39,7 @@ def accuracy(values: np.ndarray) -> ScoreRecord:
     )
     return ScoreRecord(
         metric="task_accuracy", version=1, question="leak_free", value=value, better="higher",
-        bounds=(0, 1), best=1.0, n=10, n_undefined=0, n_of="samples", options={}, null=None,
+        bounds=(0, 1), best=1.0, n=10, n_undefined=0, n_unit="samples", options={}, null=None,
         interval=interval, intervals=[interval], nulls=[], detail=None, per_seed=values.tolist(),
         n_samples=1000,
     )  # fmt: skip

@@ -98,7 +98,7 @@ def score(metric: str, values: list[float], **options: str) -> ScoreRecord:
                               method="planted", n=100)  # fmt: skip
     return ScoreRecord(
         metric=metric, version=1, question="accepted", value=value, better="higher",
-        bounds=(-1, 1), best=1.0, n=1000, n_undefined=0, n_of="explanations", options=dict(options),
+        bounds=(-1, 1), best=1.0, n=1000, n_undefined=0, n_unit="explanations", options=dict(options),
         interval=interval, null=None, intervals=[interval], nulls=[], detail=None, per_seed=values,
     )  # fmt: skip
 
@@ -127,7 +127,7 @@ def planted_scores(folder: Path) -> None:
     models.append(ComparedRecord(name="votes-2", about=votes, scores=raters(0.3, 0.35)))
     first = [score(own, (0.5 + steps).tolist()), score("predicted_rating_correlation", [0.4]),
              score("rater_agreement", [0.7], own="left out", ties="lowest")]  # fmt: skip
-    write_record(folder / "scores.json", ScoresFile(scores=first, unanswered=[]))
+    write_record(folder / "scores.json", ScoresFile(scores=first, not_computed=[]))
     write_record(folder / "compared.json", ComparedFile(models=models))
     rows = [
         VoteCorrelationRow(measure="rouge_1", votes=f"explanations beside {whose}", n=2500, r=0.2,

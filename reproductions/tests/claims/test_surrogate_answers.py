@@ -45,7 +45,7 @@ def words(answers: list[EntryAnswer], entry: str) -> list[tuple[dict[str, str], 
 def score(metric: str, values: list[float], surrogate: str) -> ScoreRecord:
     return ScoreRecord(
         metric=metric, version=1, question="faithful", value=float(np.mean(values)),
-        better="lower", bounds=(0, 1), best=0.0, n=10, n_undefined=0, n_of="samples",
+        better="lower", bounds=(0, 1), best=0.0, n=10, n_undefined=0, n_unit="samples",
         options={"surrogate": surrogate}, interval=None, null=None, intervals=[], nulls=[],
         detail=None, per_seed=values,
     )  # fmt: skip

@@ -54,7 +54,7 @@ def words(answers: list[EntryAnswer]) -> dict[str, str]:
 def score(metric: str, values: np.ndarray, **options: str) -> ScoreRecord:
     return ScoreRecord(
         metric=metric, version=1, question="leak_free", value=float(values.mean()), better="lower",
-        bounds=(0, 1), best=0.0, n=10, n_undefined=0, n_of="samples", options=options,
+        bounds=(0, 1), best=0.0, n=10, n_undefined=0, n_unit="samples", options=options,
         interval=None, null=None, intervals=[], nulls=[], detail=None, per_seed=values.tolist(),
     )  # fmt: skip
 

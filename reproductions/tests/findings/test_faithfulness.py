@@ -21,7 +21,7 @@ SANITY = SanitySpec(kind="sanity", title="check", classes=3, dimensions=8)
 def score(metric: str, seeds: list[float], **options: Any) -> ScoreRecord:
     return ScoreRecord(
         metric=metric, version=1, question="faithful", value=float(np.mean(seeds)), better="lower",
-        bounds=(0.0, None), best=0.0, n=9, n_undefined=0, n_of="samples", options=options,
+        bounds=(0.0, None), best=0.0, n=9, n_undefined=0, n_unit="samples", options=options,
         interval=None, null=None, intervals=[], nulls=[], detail=None,
         per_seed=seeds if len(seeds) > 1 else [],
     )  # fmt: skip
@@ -76,7 +76,7 @@ def test_two_seeds_that_disagree_leave_it_open() -> None:
     power = row.order[0].decision
     assert power is not None and power.repeats == 2
     assert power.effect == pytest.approx(0.05 * 2.1), "a share of the largest value"
-    assert power.detectable == pytest.approx((12.706205 + 1.376382) * 0.5, abs=1e-5)
+    assert power.min_detectable_effect == pytest.approx((12.706205 + 1.376382) * 0.5, abs=1e-5)
 
 
 def test_many_seeds_show_that_a_measure_sees_no_difference() -> None:

@@ -52,7 +52,7 @@ def test_of_few_pictures_nothing_is_sure() -> None:
     pair = score_correlations("t", named, models).pairs[0]
     assert pair.r is not None and pair.p is None and pair.low is None
     assert (pair.decision.answer, pair.decision.repeats) == ("too few repeats", 5)
-    assert pair.decision.detectable is None
+    assert pair.decision.min_detectable_effect is None
 
 
 def votes(explanations: int, clusters: int | None = None) -> RatingEvidence:

@@ -146,7 +146,7 @@ def score_produced(
             ConceptCardRecord.model_validate(asdict(card)) for card in produced.concept_cards
         ],
         seconds_scoring=round(time.monotonic() - started, 1),
-        failed_pieces=failed,
+        failed_tasks=failed,
     )
     images = {example.file: content for example, content in (*examples, *conflict_examples)}
     images |= _checked_images(produced.pictures)
@@ -215,7 +215,7 @@ def example_images(produced: Produced, spec: RunSpec) -> list[Image]:
 
 def shown_conflicts(conflicts: ConflictsFile) -> list[ConflictRecord]:
     """Return the strongest conflicts between explanations."""
-    strongest = [conflict for conflict in conflicts.strongest if conflict.of == "explanations"]
+    strongest = [conflict for conflict in conflicts.strongest if conflict.level == "explanations"]
     return strongest[:SHOWN_CONFLICTS]
 
 

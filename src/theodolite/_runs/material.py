@@ -66,7 +66,7 @@ class RunMaterial(ABC):
 
     @property
     @abstractmethod
-    def failed(self) -> tuple[Failed, ...]:
+    def errors(self) -> tuple[Failed, ...]:
         """Scores that could not be computed."""
 
     @property
@@ -94,7 +94,7 @@ class RunMaterial(ABC):
         """What each sample gave to each score; empty where that was not stored."""
 
     @abstractmethod
-    def picture(self, file: str) -> Image.Image:
+    def image(self, file: str) -> Image.Image:
         """A picture by the name of its file."""
 
     @abstractmethod
@@ -132,7 +132,7 @@ class FolderMaterial(RunMaterial):
         return read_scores(self.folder / "scores.json")
 
     @cached_property
-    def failed(self) -> tuple[Failed, ...]:
+    def errors(self) -> tuple[Failed, ...]:
         """As ``scores.json`` says."""
         return read_failed(self.folder / "scores.json")
 
@@ -163,7 +163,7 @@ class FolderMaterial(RunMaterial):
         path = self.folder / PER_SAMPLE
         return read_coded(path) if path.is_file() else {}
 
-    def picture(self, file: str) -> Image.Image:
+    def image(self, file: str) -> Image.Image:
         """A picture that lies in the folder, never elsewhere."""
         return read_picture(confined(self.folder, file))
 
@@ -194,7 +194,7 @@ class MemoryMaterial(RunMaterial):
     samples: Columns = field(default_factory=dict)
     """What each sample gave."""
     tables: Mapping[str, Columns] = field(default_factory=dict)
-    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    images: Mapping[str, bytes] = field(default_factory=dict)
     carried: FolderMaterial | None = None
     """The run that was audited again: its tables and pictures come with it."""
     alone: bool = True
@@ -213,12 +213,12 @@ class MemoryMaterial(RunMaterial):
     def scored(self) -> tuple[list[Score], list[UnansweredRecord]]:
         """As they would be read from ``scores.json``."""
         content = as_written(self.scores_file)
-        return [score_of(record) for record in content.scores], list(content.unanswered)
+        return [score_of(record) for record in content.scores], list(content.not_computed)
 
     @cached_property
-    def failed(self) -> tuple[Failed, ...]:
+    def errors(self) -> tuple[Failed, ...]:
         """As they would be read from ``scores.json``."""
-        return tuple(Failed(**record.model_dump()) for record in self.scores_file.failed)
+        return tuple(Failed(**record.model_dump()) for record in self.scores_file.errors)
 
     @cached_property
     def subject(self) -> Subject:
@@ -249,11 +249,11 @@ class MemoryMaterial(RunMaterial):
         """Coded as from a file."""
         return read_coded_from(parquet_bytes(self.samples), PER_SAMPLE) if self.samples else {}
 
-    def picture(self, file: str) -> Image.Image:
+    def image(self, file: str) -> Image.Image:
         """A picture of the run that was audited, or one made for this audit."""
         if self.carried is not None:
-            return self.carried.picture(file)
-        return picture_from(self.pictures[file], file)
+            return self.carried.image(file)
+        return picture_from(self.images[file], file)
 
     def conflicts(self) -> ConflictsFile:
         """As they would be read from ``conflicts.json``."""

@@ -64,7 +64,7 @@ def recompute(
     made_record = read_produced(folder)
     named = [
         address
-        for address in (*made_record.stored, made_record.pieces)
+        for address in (*made_record.stored, made_record.checkpoints)
         if address.startswith(BUCKETS)
     ]
     if named and not buckets:
@@ -125,10 +125,10 @@ def _stored_again(
     try:
         answers = answer_stored(spec, made_record.stored, checking, progress)
     except VerificationFailed as error:
-        if not made_record.pieces or checking.ledger.done():
+        if not made_record.checkpoints or checking.ledger.done():
             raise
         raise RefusedInput(
-            f"pieces {made_record.pieces!r}", "nothing there", "the pieces of the run",
+            f"pieces {made_record.checkpoints!r}", "nothing there", "the pieces of the run",
             "They must be where the run had them.",
         ) from error  # fmt: skip
     return _same_bytes(folder / "scores.json", scores_file_of(spec, answers))

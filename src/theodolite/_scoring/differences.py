@@ -59,18 +59,18 @@ def compared_null(
         value = float(np.nanmean(rows.head)) if (~np.isnan(rows.head)).any() else math.nan
         away = shuffle_interval(rows.head, score.value, level)
         p = shuffle_p(rows.head, score.value)
-        return Null(null.name, value, _with_error(away, rows.head), seeds, p, shown=null.shown)
+        return Null(null.name, value, _with_error(away, rows.head), seeds, p, label=null.label)
     value = float(rows.head[0])
     estimate = _difference(null, rows, score, plan, counts, metric)
     draws = () if rows.stored is None else _defined(rows.stored)
     if estimate is None:
-        return Null(null.name, value, None, seeds, None, draws, null.shown)
+        return Null(null.name, value, None, seeds, None, draws, null.label)
     if estimate.variance <= NOTHING:
         away, p = _nothing_varied(estimate, counts, metric, level)
     else:
         away = with_method(student_interval(estimate, level), counts)
         p = two_sided_p(estimate.value, estimate.error, estimate.df)
-    return Null(null.name, value, away, seeds, p, draws, null.shown)
+    return Null(null.name, value, away, seeds, p, draws, null.label)
 
 
 def _defined(draws: np.ndarray) -> tuple[float, ...]:

@@ -29,7 +29,7 @@ class Estimate:
     over: Source
     n: int
     """How many resamples the variance is from, or values."""
-    of: Scope = "these"
+    scope: Scope = "these"
 
     @property
     def error(self) -> float:
@@ -163,4 +163,4 @@ def detectable(error: float, df: float, level: float = 0.95) -> float:
 
 def _interval(estimate: Estimate, low: float, high: float, level: float, method: str) -> Interval:
     interval = Interval(low, high, level, estimate.over, method, estimate.n)
-    return replace(interval, of=estimate.of, error=estimate.error, df=float(estimate.df))
+    return replace(interval, scope=estimate.scope, error=estimate.error, df=float(estimate.df))

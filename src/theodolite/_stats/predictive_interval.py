@@ -279,9 +279,9 @@ def fault_interval(moments: PredictiveMoments, tolerance: float, level: float) -
     return FaultTest(
         low=moments.value - quantile(df, level) * error,
         high=high,
-        p_free=p_free,
-        p_some=_one_side(moments.value, error, df),
-        p_too_much=_one_side(moments.value - tolerance, error, df),
+        p_below_tolerance=p_free,
+        p_nonzero=_one_side(moments.value, error, df),
+        p_above_tolerance=_one_side(moments.value - tolerance, error, df),
         error=accepted,
         df=df,
     )

@@ -90,7 +90,7 @@ def current(content: Any, path: Path) -> Any:
         raise RefusedInput(
             f"record {path.name!r}, written by a newer theodolite (format {version}); this one "
             f"reads up to {FORMAT_VERSION}",
-            do=_who_reads(path),
+            hint=_who_reads(path),
         )
     return content
 

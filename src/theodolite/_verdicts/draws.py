@@ -55,16 +55,16 @@ def rank_text(score: Score, null: Null) -> str:
     Such as "above 20 of 20 draws of a random dictionary (67.2 % on average)".
     """
     side = "above" if score.better == "higher" else "below"
-    of = f"{beaten(score, null)} of {len(null.draws)} draws of {null.shown}"
+    of = f"{beaten(score, null)} of {len(null.draws)} draws of {null.label}"
     return f"{side} {of} ({percent(null.value, score)} on average)"
 
 
 def too_few_text(null: Null) -> str:
     """Why draws are not enough for a claim."""
     if not null.draws:
-        return f"{null.shown} was not given, and {NOT_A_FINDING}"
+        return f"{null.label} was not given, and {NOT_A_FINDING}"
     draws = "draw" if len(null.draws) == 1 else "draws"
-    return f"{len(null.draws)} {draws} of {null.shown} cannot show more; {ENOUGH} are needed"
+    return f"{len(null.draws)} {draws} of {null.label} cannot show more; {ENOUGH} are needed"
 
 
 def items_text(score: Score) -> str:

@@ -65,7 +65,7 @@ def _why_missing(metric: str, unanswered: Sequence[MissingScore]) -> str:
     for missing in unanswered:
         if missing.metric == metric:
             return f"{metric} was not scored: it needs {', '.join(missing.needs)}"
-    on_request = metric in catalogue() and catalogue()[metric].on_request
+    on_request = metric in catalogue() and catalogue()[metric].opt_in
     return f"{metric} was not asked for" + ("; it is scored on request only" if on_request else "")
 
 

@@ -45,7 +45,7 @@ class MissingEvidence:
     """Whom it was not asked of, where something else answered."""
 
     @property
-    def because(self) -> str:
+    def summary(self) -> str:
         """The same as a sentence."""
         if self.needs in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS):
             return f"{self.needs[0].upper()}{self.needs[1:]}."

@@ -33,7 +33,7 @@ class RepeatedRows:
 
     seeds: Seeds
     notes: tuple[str, ...] = ()
-    doubt: Doubt | None = None
+    caveat: Doubt | None = None
 
 
 def find_repeats(seeds: Seeds) -> RepeatedRows:
@@ -59,7 +59,7 @@ def find_repeats(seeds: Seeds) -> RepeatedRows:
         note = f"{n:,} of {len(clusters):,} rows repeat others; they are counted once."
         return RepeatedRows([_declared(kinds, evidence, clusters) for kinds in seeds], (note,))
     if near_copy_share(rows) > MOST_NEAR_COPIES:
-        return RepeatedRows(seeds, (f"{NEAR_COPIES.because.capitalize()}.",), NEAR_COPIES)
+        return RepeatedRows(seeds, (f"{NEAR_COPIES.summary.capitalize()}.",), NEAR_COPIES)
     return RepeatedRows(seeds)
 
 
@@ -88,8 +88,8 @@ def with_doubt(scores: Sequence[Score], doubt: Doubt | None) -> tuple[Score, ...
     if doubt is None:
         return tuple(scores)
     return tuple(
-        replace(score, doubt=score.doubt or doubt)
-        if score.question == "leak_free" and find_metric(score.metric).looks_for_a_fault
+        replace(score, caveat=score.caveat or doubt)
+        if score.question == "leak_free" and find_metric(score.metric).is_defect_metric
         else score
         for score in scores
     )

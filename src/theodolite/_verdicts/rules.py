@@ -63,10 +63,10 @@ def verdict(
     )
     known = None if math.isnan(p) else p
     answered = replace(answered, p=known)
-    doubt = score.doubt or (_certificate_doubt(score) if certified else None)
+    doubt = score.caveat or (_certificate_doubt(score) if certified else None)
     if doubt is not None and answered.answer in doubt.answers:
-        because = f"{answered.because.rstrip('.')}; but {doubt.because}."
-        return replace(answered, answer="cannot tell", because=because, reason=doubt.reason)
+        because = f"{answered.summary.rstrip('.')}; but {doubt.summary}."
+        return replace(answered, answer="cannot tell", summary=because, reason=doubt.reason)
     return answered
 
 
@@ -84,7 +84,7 @@ def _certificate_doubt(score: Score) -> Doubt | None:
 
 def score_looks_for_fault(score: Score) -> bool:
     """Whether it must not exceed a clean null."""
-    return find_metric(score.metric).looks_for_a_fault
+    return find_metric(score.metric).is_defect_metric
 
 
 def claim_p(score: Score) -> float:
@@ -92,8 +92,8 @@ def claim_p(score: Score) -> float:
     if math.isnan(score.value) or score.null is None:
         return math.nan
     if score_looks_for_fault(score):
-        test = score.fault
-        return math.nan if test is None else min(test.p_free, test.p_too_much)
+        test = score.defect
+        return math.nan if test is None else min(test.p_below_tolerance, test.p_above_tolerance)
     distances = _for_any_claim(score, _distances(score))
     chance = null_of_draws(score)
     if not distances or (chance is not None and not is_enough(chance)):
@@ -159,7 +159,7 @@ def _undefined(score: Score) -> Verdict | None:
     """Where nothing was counted, or too few were drawn to know how they vary."""
     null = score.null
     if math.isnan(score.value) or null is None or math.isnan(null.value):
-        counted = f"{score.n_undefined} {score.n_of} undefined"
+        counted = f"{score.n_undefined} {score.n_unit} undefined"
         because = f"Nothing could be counted ({counted})."
         return _answer(score, "cannot tell", because, "undefined")
     few, of = _number_of_draws(score)
@@ -167,7 +167,7 @@ def _undefined(score: Score) -> Verdict | None:
         because = f"{_value_text(score)}, from {few} {of}: too few to know how they vary."
         return _answer(score, "cannot tell", because, "underpowered")
     if score.n < 2:
-        because = f"{_value_text(score)}, from a single one of the {score.n_of}."
+        because = f"{_value_text(score)}, from a single one of the {score.n_unit}."
         return _answer(score, "cannot tell", because, "underpowered")
     return None
 
@@ -178,7 +178,7 @@ def _number_of_draws(score: Score) -> tuple[int | None, str]:
         return score.n_clusters, "clusters"
     if score.n_samples is not None:
         return score.n_samples, "samples"
-    return (score.n if score.n_of == "samples" else None), score.n_of
+    return (score.n if score.n_unit == "samples" else None), score.n_unit
 
 
 def _value_text(score: Score) -> str:
@@ -186,7 +186,7 @@ def _value_text(score: Score) -> str:
 
 
 def _null_text(score: Score, null: Null) -> str:
-    return f"{after_than(null.shown)} ({percent(null.value, score)})"
+    return f"{after_than(null.label)} ({percent(null.value, score)})"
 
 
 def _better(score: Score, alpha: float) -> Verdict:
@@ -210,7 +210,7 @@ def _better(score: Score, alpha: float) -> Verdict:
     if lost:
         answered = _not_better(score, min(lost, key=lambda d: d.gain), text, alpha)
         more = f"{_besides_text(score)}{items_text(score)}" if ranked else ""
-        return replace(answered, because=f"{answered.because.rstrip('.')}{more}.")
+        return replace(answered, summary=f"{answered.summary.rstrip('.')}{more}.")
     hardest = min(distances, key=lambda d: d.gain)
     because = f"{text}, better than {_null_text(score, hardest.null)}"
     if chance is not None:
@@ -269,7 +269,7 @@ def _besides_text(score: Score) -> str:
         model, distance = model_of(score, null), distance_of(score, null)
         if model is not None and model.beaten and distance is not None:
             sure = "" if distance.gain > 0 and distance.p <= ALPHA else "not surely "
-            against = f"{null.shown}: {percent(null.value, score)}"
+            against = f"{null.label}: {percent(null.value, score)}"
             parts.append(f", {sure}{model.beaten} ({against})")
     return "".join(parts)
 
@@ -349,7 +349,7 @@ def _against_clean(score: Score, alpha: float) -> Verdict:
     undefined = _undefined(score)
     if undefined is not None:
         return undefined
-    test, text = score.fault, _value_text(score)
+    test, text = score.defect, _value_text(score)
     accepted = find_metric(score.metric).tolerance or 0.0
     allowed = f"up to {percent(accepted, score)} is accepted"
     assert score.null is not None  # noqa: S101  else it is undefined
@@ -358,16 +358,16 @@ def _against_clean(score: Score, alpha: float) -> Verdict:
         because = f"{text}; how far that is from {clean} could not be told."
         return _answer(score, "cannot tell", because, "undefined")
     least_seen = detectable(test.error, test.df, 1 - alpha)
-    if test.p_too_much <= alpha:
+    if test.p_above_tolerance <= alpha:
         return _answer(score, "no", f"{text}, more than {clean}; {allowed}.")
-    if test.p_free <= alpha:
+    if test.p_below_tolerance <= alpha:
         because = f"{text}, about as much as {clean}; {allowed}."
         return _answer(score, "yes", because, detectable=least_seen)
-    if test.p_some <= alpha and test.low > -1e-12:
+    if test.p_nonzero <= alpha and test.low > -1e-12:
         because = f"{text}, more than {clean}, but perhaps not too much; {allowed}."
         return _answer(score, "partly", because, detectable=least_seen)
     because = (
-        f"{text}, too uncertain to be told from {score.null.shown} "
+        f"{text}, too uncertain to be told from {score.null.label} "
         f"({percent(score.null.value, score)}); {allowed}, and one below "
         f"{percent(least_seen, score)} would be missed."
     )
@@ -377,9 +377,9 @@ def _against_clean(score: Score, alpha: float) -> Verdict:
 def enough_line(score: Score) -> float | None:
     """From where on we would rely on it: a share of the way to the best possible."""
     metric = find_metric(score.metric)
-    if metric.reliable_from is None:
+    if metric.threshold is None:
         return None
     start = score.bounds[0] if score.better == "higher" else score.bounds[1]
-    if metric.share_from == "null" and score.null is not None:
+    if metric.threshold_from == "null" and score.null is not None:
         start = score.null.value
-    return start + metric.reliable_from * (score.best - start)
+    return start + metric.threshold * (score.best - start)

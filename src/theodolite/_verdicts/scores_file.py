@@ -56,7 +56,7 @@ class IntervalRecord(Record):
     over: Source
     method: str
     n: int
-    of: Scope = "these"
+    scope: Scope = "these"
     error: float | None = None
     df: float | None = None
 
@@ -70,7 +70,7 @@ class NullRecord(Record):
     per_seed: list[float | None] = Field(default_factory=list)
     p: float | None = None
     draws: list[float] = Field(default_factory=list)
-    shown: str = ""
+    label: str = ""
     """What readers see in place of the name; files of 0.1.0 do not have it."""
 
     @model_validator(mode="before")
@@ -86,9 +86,9 @@ class FaultRecord(Record):
 
     low: float
     high: float
-    p_free: float
-    p_some: float
-    p_too_much: float
+    p_below_tolerance: float
+    p_nonzero: float
+    p_above_tolerance: float
     error: float
     df: float
 
@@ -97,7 +97,7 @@ class DoubtRecord(Record):
     """Why some answers cannot be read from a score."""
 
     reason: Reason
-    because: str
+    summary: str
     answers: tuple[Answer, ...]
 
 
@@ -115,7 +115,7 @@ class ScoreRecord(Record):
     """The best that any explanation could score on this evidence."""
     n: int
     n_undefined: int
-    n_of: str
+    n_unit: str
     options: dict[str, Any]
     interval: IntervalRecord | None
     """The interval to quote: the first of ``intervals``."""
@@ -127,8 +127,8 @@ class ScoreRecord(Record):
     per_seed: list[float | None] = Field(default_factory=list)
     n_samples: int | None = None
     n_clusters: int | None = None
-    fault: FaultRecord | None = None
-    doubt: DoubtRecord | None = None
+    defect: FaultRecord | None = None
+    caveat: DoubtRecord | None = None
 
 
 class UnansweredRecord(Record):
@@ -153,14 +153,14 @@ class VerdictRecord(Record):
     question: Literal["exists", "located", "leak_free", "faithful", "detects", "accepted"]
     answer: Answer
     """``not asked`` only where something else answered in the network's place."""
-    because: str
+    summary: str
     metric: str
     """Empty where the question was not asked."""
     options: dict[str, Any]
     reason: Reason = ""
     p: float | None = None
-    detectable: float | None = None
-    needed: int | None = None
+    min_detectable_effect: float | None = None
+    n_required: int | None = None
 
 
 class ScoresFile(Record):
@@ -170,8 +170,8 @@ class ScoresFile(Record):
     format_version: Literal[2] = 2
     verdicts: list[VerdictRecord] = Field(default_factory=list)
     scores: list[ScoreRecord]
-    unanswered: list[UnansweredRecord] = Field(default_factory=list)
-    failed: list[FailedRecord] = Field(default_factory=list)
+    not_computed: list[UnansweredRecord] = Field(default_factory=list)
+    errors: list[FailedRecord] = Field(default_factory=list)
     subject: Subject | None = None
     """Which explanation was audited, and whose outputs it is held against."""
 
@@ -217,7 +217,7 @@ def _null_record(null: Null) -> NullRecord:
         per_seed=listed(np.array(null.per_seed)),
         p=null.p,
         draws=list(null.draws),
-        shown=null.shown,
+        label=null.label,
     )
 
 
@@ -234,7 +234,7 @@ def score_record(score: Score) -> ScoreRecord:
         best=written(score.best),
         n=score.n,
         n_undefined=score.n_undefined,
-        n_of=score.n_of,
+        n_unit=score.n_unit,
         value=written(score.value),
         options=_plain_options(score.options),
         interval=intervals[0] if intervals else None,
@@ -244,8 +244,8 @@ def score_record(score: Score) -> ScoreRecord:
         per_seed=listed(np.array(score.per_seed)),
         n_samples=score.n_samples,
         n_clusters=score.n_clusters,
-        fault=None if score.fault is None else FaultRecord(**vars(score.fault)),
-        doubt=None if score.doubt is None else DoubtRecord(**vars(score.doubt)),
+        defect=None if score.defect is None else FaultRecord(**vars(score.defect)),
+        caveat=None if score.caveat is None else DoubtRecord(**vars(score.caveat)),
         detail=None if score.detail is None else detail_record(score.detail),
     )
 
@@ -272,7 +272,7 @@ def _null_of(null: NullRecord) -> Null:
     seeds = tuple(map(_number, null.per_seed))
     away = _interval_of(null.difference)
     draws = tuple(null.draws)
-    return Null(null.name, _number(null.value), away, seeds, null.p, draws, null.shown)
+    return Null(null.name, _number(null.value), away, seeds, null.p, draws, null.label)
 
 
 def score_of(record: ScoreRecord) -> Score:
@@ -287,15 +287,15 @@ def score_of(record: ScoreRecord) -> Score:
         best=_number(record.best),
         n=record.n,
         n_undefined=record.n_undefined,
-        n_of=record.n_of,
+        n_unit=record.n_unit,
         options=record.options,
         intervals=tuple(Interval(**i.model_dump()) for i in record.intervals),
         nulls=tuple(map(_null_of, record.nulls)),
         per_seed=tuple(map(_number, record.per_seed)),
         n_samples=record.n_samples,
         n_clusters=record.n_clusters,
-        fault=None if record.fault is None else FaultTest(**record.fault.model_dump()),
-        doubt=None if record.doubt is None else Doubt(**record.doubt.model_dump()),
+        defect=None if record.defect is None else FaultTest(**record.defect.model_dump()),
+        caveat=None if record.caveat is None else Doubt(**record.caveat.model_dump()),
         detail=None if record.detail is None else detail_of(record.detail),
     )
 
@@ -313,20 +313,20 @@ def scores_file(
             VerdictRecord(
                 question=v.question,
                 answer=v.answer,
-                because=v.because,
+                summary=v.summary,
                 metric="" if v.score is None else v.score.metric,
                 options={} if v.score is None else _plain_options(v.score.options),
                 reason=v.reason,
                 p=v.p,
-                detectable=v.detectable,
-                needed=v.needed,
+                min_detectable_effect=v.min_detectable_effect,
+                n_required=v.n_required,
             )
             for v in verdicts
             if (v.score is not None and v.answer != "not asked") or v.reason == "stand-in"
         ],
         scores=[score_record(s) for s in scores],
-        unanswered=[UnansweredRecord(metric=u.metric, needs=list(u.needs)) for u in unanswered],
-        failed=[
+        not_computed=[UnansweredRecord(metric=u.metric, needs=list(u.needs)) for u in unanswered],
+        errors=[
             FailedRecord(
                 metric=f.metric, options=_plain_options(f.options), stage=f.stage, error=f.error
             )
@@ -348,12 +348,12 @@ def _plain_options(options: dict[str, Any]) -> dict[str, Any]:
 def read_scores(path: Path) -> tuple[list[Score], list[UnansweredRecord]]:
     """Read ``scores.json``."""
     content = read_record(path, ScoresFile)
-    return [score_of(record) for record in content.scores], content.unanswered
+    return [score_of(record) for record in content.scores], content.not_computed
 
 
 def read_failed(path: Path) -> tuple[Failed, ...]:
     """The scores that ``scores.json`` says could not be computed."""
-    return tuple(Failed(**record.model_dump()) for record in read_record(path, ScoresFile).failed)
+    return tuple(Failed(**record.model_dump()) for record in read_record(path, ScoresFile).errors)
 
 
 def matches(model: ComparedRecord, conditions: Filter) -> bool:

@@ -57,7 +57,7 @@ def select_metrics(
         return None
     of_questions = None if questions is None else _checked_questions(questions)
     if metrics is None:
-        some = [m for m in catalogue().values() if not m.on_request]
+        some = [m for m in catalogue().values() if not m.opt_in]
         options: dict[str, list[dict[str, Any]]] = {
             metric.name: [{}] for metric in some if metric.question in (of_questions or ())
         }

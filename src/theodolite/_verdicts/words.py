@@ -9,7 +9,7 @@ from theodolite.results import Better, Null, Score
 def is_share(score: Score) -> bool:
     """Whether it is read as a percentage."""
     metric = catalogue().get(score.metric)
-    return score.bounds == (0.0, 1.0) or (metric is not None and metric.share)
+    return score.bounds == (0.0, 1.0) or (metric is not None and metric.is_percentage)
 
 
 def percent(value: float, score: Score) -> str:

@@ -225,5 +225,5 @@ def _notes(score: Score) -> str:
         ends = interval_words(interval, score)
         parts.append(f"{100 * interval.level:g} % interval {ends}")
     if score.null is not None and math.isfinite(score.null.value):
-        parts.append(f"{score.null.shown} {value_text(score.null.value, score)}")
+        parts.append(f"{score.null.label} {value_text(score.null.value, score)}")
     return "; ".join([*parts, f"{score.better} is better"])

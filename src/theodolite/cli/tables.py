@@ -37,7 +37,7 @@ def print_scores(scores: Sequence[Score], *, of_stand_in: bool = False) -> None:
         telling = {k: v for k, v in varied.items() if k in _TELLING and v != "units"}
         short = ", ".join(f"{k}={v}" for k, v in telling.items())
         null = score.null
-        beside = "" if null is None else f"{percent(null.value, score)} ({null.shown})"
+        beside = "" if null is None else f"{percent(null.value, score)} ({null.label})"
         rows.append(
             (_question(score, of_stand_in=of_stand_in), score.metric, short,
              percent(score.value, score), interval_text(score).strip(),
@@ -66,5 +66,5 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
         console().print("No question could be answered.")
         return
     print_table(
-        ("question", "answer", "because"), [(v.asks, v.answer, v.because) for v in asked_verdicts]
+        ("question", "answer", "because"), [(v.question_text, v.answer, v.summary) for v in asked_verdicts]
     )

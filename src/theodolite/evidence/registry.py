@@ -33,7 +33,7 @@ class MissingPackage(RefusedInput):
         self.sentence = f"{kind} evidence: needs {package}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.what.removesuffix(" evidence"), self.needed)
+        return type(self), (self.what.removesuffix(" evidence"), self.expected)
 
 
 def register(kind: "type[Evidence]") -> None:

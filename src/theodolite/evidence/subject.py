@@ -75,10 +75,10 @@ class Subject:
 
     explanation: str
     """Such as "post-hoc concept bottleneck (48 concepts)"."""
-    network: str | None = None
+    model: str | None = None
     """Such as "resnet18, layer4"; None where nothing but arrays is at hand."""
     outputs: Outputs = "given"
-    stand_in: str = ""
+    linear_probe: str = ""
     """Such as "a linear layer trained on its features by theodolite"."""
     data: str = ""
 
@@ -99,23 +99,23 @@ class Subject:
         return self.outputs not in ("stand-in", "none")
 
     @property
-    def of(self) -> str:
+    def description(self) -> str:
         """The explanation and what it explains, to follow "Audited:"."""
-        network = f" of {self.network}" if self.network else ""
+        network = f" of {self.model}" if self.model else ""
         data = f", on {self.data}" if self.data else ""
         return f"{self.explanation}{network}{data}"
 
     @property
-    def standing_in(self) -> str:
+    def probe_label(self) -> str:
         """The stand-in with what it is, in brackets."""
-        return f"the stand-in ({self.stand_in})" if self.stand_in else "the stand-in"
+        return f"the stand-in ({self.linear_probe})" if self.linear_probe else "the stand-in"
 
     @property
-    def not_asked(self) -> str:
+    def not_evaluated(self) -> str:
         """Why *faithful* was not asked, where scores of it do not decide."""
         if self.outputs == "stand-in":
             return (
-                f"Not asked of your network, whose own outputs were not read: {self.standing_in} "
+                f"Not asked of your network, whose own outputs were not read: {self.probe_label} "
                 "answered in its place. That result stands apart, under “Faithful to the "
                 "stand-in”."
             )
@@ -132,7 +132,7 @@ class Subject:
             "network": "The reference is the network's own output.",
             "model itself": "The reference is the model's own output.",
             "given": "The reference is the outputs you gave.",
-            "stand-in": f"The reference is {self.stand_in or 'a stand-in'}, not the network's own "
+            "stand-in": f"The reference is {self.linear_probe or 'a stand-in'}, not the network's own "
             "output.",
             "none": "",
             "unknown": "Whose outputs the reference is, is not known.",
@@ -142,12 +142,12 @@ class Subject:
     def sentence(self) -> str:
         """For the head of a report: what was audited, and what stood in for what."""
         if self.outputs == "unknown":
-            return f"Audited: {self.of}. It is not known whose outputs it was compared with."
+            return f"Audited: {self.description}. It is not known whose outputs it was compared with."
         if self.outputs != "stand-in":
-            return f"Audited: {self.of}."
-        place = (self.network or "your network").partition(",")[0]
+            return f"Audited: {self.description}."
+        place = (self.model or "your network").partition(",")[0]
         return (
-            f"Audited: {self.of}. The own outputs of {place} were not read; {self.standing_in} "
+            f"Audited: {self.description}. The own outputs of {place} were not read; {self.probe_label} "
             "answered in their place, and decides nothing."
         )
 

@@ -71,7 +71,7 @@ def stand_in_chapter(
         return None
     apart = {
         "title": "Faithful to the stand-in" if subject.outputs == "stand-in" else "Scores apart",
-        "who": subject.not_asked.partition(" That result")[0],
+        "who": subject.not_evaluated.partition(" That result")[0],
         "word": "",
     }
     result = stand_in_verdict(scores, headlines, subject)
@@ -172,7 +172,7 @@ def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
             f"{interval_words(i, score)} over {source_words(i, spec)}" for i in score.intervals
         ],
         "better": "↑ higher" if score.better == "higher" else "↓ lower",
-        "null": "" if null is None else f"{null.shown} {value_text(null.value, score)}",
+        "null": "" if null is None else f"{null.label} {value_text(null.value, score)}",
         "against": against,
         "against_css": css,
         "best": "" if score.best in score.bounds else percent(score.best, score),

@@ -143,7 +143,7 @@ def _example(material: RunMaterial, evidence: Any, i: int, file: str) -> Example
     names, classes = explained.concepts.names, explained.classes.names
     label = "" if explained.labels is None else classes[explained.labels[i]]
     predicted = "" if explained.predicted is None else classes[explained.predicted[i]]
-    picture = EmbeddedPicture.of(material.picture(file), f"picture-{i}") if file else None
+    picture = EmbeddedPicture.of(material.image(file), f"picture-{i}") if file else None
     sample = evidence.samples.name(i)
     annotated = _annotated_names(explained, i)
     texts = [

@@ -62,7 +62,7 @@ def head(
     chosen = chosen_questions(record)
     return {
         "title": f"“{claim}”" if claim else title,
-        "tab": f"{rely.rstrip('.')}: {title if subject.outputs == 'unknown' else subject.of}",
+        "tab": f"{rely.rstrip('.')}: {title if subject.outputs == 'unknown' else subject.description}",
         "subtitle": _described(record, made_record, subject),
         "bottom": {
             "css": css.replace(" ", "-"),
@@ -140,9 +140,9 @@ def _silence(n: int) -> str:
 
 def partial(made_record: MadeRecord) -> str:
     """What comes before any verdict, if pieces of work were left out."""
-    if not made_record.failed_pieces:
+    if not made_record.failed_tasks:
         return ""
-    return f"Partial: {made_record.failed_pieces} pieces of the evidence failed and were left out."
+    return f"Partial: {made_record.failed_tasks} pieces of the evidence failed and were left out."
 
 
 def card(verdict: Verdict, subject: Subject, noun: str = CONCEPTS) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def card(verdict: Verdict, subject: Subject, noun: str = CONCEPTS) -> dict[str, 
     return {
         "question": verdict.question,
         "css": verdict.answer.replace(" ", "-"),
-        "asks": with_noun(verdict.asks, noun),
+        "asks": with_noun(verdict.question_text, noun),
         "word": WORDS[verdict.answer],
         "says": sentence(verdict, noun),
         "reference": reference(verdict, subject),
@@ -173,19 +173,19 @@ def _not_asked(
 ) -> dict[str, Any]:
     """A question that was not asked, and in a few words why not."""
     if verdict.reason == "stand-in":
-        instead = f"its own outputs were not read, {subject.standing_in} answered instead"
+        instead = f"its own outputs were not read, {subject.probe_label} answered instead"
         why = f"not asked of your network: {instead}"
     elif chosen is not None and verdict.question not in chosen:
         why = "this protocol asks for no such score"
-    elif verdict.because.startswith("Needs"):
+    elif verdict.summary.startswith("Needs"):
         why = f"needs {with_noun(NEEDS[verdict.question], noun)}"
     else:
-        why = verdict.because[:1].lower() + verdict.because[1:].rstrip(".")
+        why = verdict.summary[:1].lower() + verdict.summary[1:].rstrip(".")
     return {
         "question": verdict.question,
-        "asks": with_noun(verdict.asks, noun),
+        "asks": with_noun(verdict.question_text, noun),
         "why": with_code(why.rstrip(".")),
-        "because": with_code(verdict.because),
+        "because": with_code(verdict.summary),
     }
 
 

@@ -46,13 +46,13 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
     scores = [score for score in every_score if score.metric in catalogue()]
     strange = {score.metric for score in every_score if score.metric not in catalogue()}
     models, subject = material.compared(), material.subject
-    verdicts = verdicts_of(spec, scores, subject, unanswered, material.failed)
+    verdicts = verdicts_of(spec, scores, subject, unanswered, material.errors)
     example_cards = examples(material, made_record.examples, spec.seeds[0])
     explorer = explorer_chapter(material, scores, example_cards)
     content: dict[str, Any] = head(record, made_record, verdicts, subject)
     noun = content["noun"]
     content |= {
-        **_subject_words(subject, material.failed),
+        **_subject_words(subject, material.errors),
         **_chapters_of(material, scores, models),
         "examples": examples_part(example_cards),
         "explained_rows": attribution_rows(material, spec.seeds[0]),

@@ -50,7 +50,7 @@ def _compared_with(answered: Sequence[Verdict], subject: Subject) -> list[Limit]
         apart = "" if faithful else " It decides nothing here."
         return [("Faithful to what?", f"{subject.reference}{apart}")]
     names = dict.fromkeys(
-        v.score.null.shown
+        v.score.null.label
         for v in answered
         if v.score is not None and v.score.null is not None and not math.isnan(v.score.null.value)
     )
@@ -61,7 +61,7 @@ def _compared_with(answered: Sequence[Verdict], subject: Subject) -> list[Limit]
 
 
 def _partial(made_record: MadeRecord) -> list[Limit]:
-    n = made_record.failed_pieces
+    n = made_record.failed_tasks
     text = f"{n:,} pieces of the evidence failed; every score is that of the rest."
     return [("This run is partial.", text)] if n else []
 
@@ -69,7 +69,7 @@ def _partial(made_record: MadeRecord) -> list[Limit]:
 def _misleads(score: Score, noun: str) -> Limit:
     """When the score behind an answer misleads, in one sentence."""
     metric = catalogue().get(score.metric)
-    text = "" if metric is None else metric.card.misleads
+    text = "" if metric is None else metric.card.limitations
     first = text.partition(". ")[0].rstrip(".")
     link = Markup('<a href="#{}">{}</a>').format(anchor(score.metric), f"{title(score)}.")
     return link, escape(with_noun(f"{first}.", noun))
@@ -92,7 +92,7 @@ def _not_asked(verdicts: Sequence[Verdict], noun: str) -> list[Limit]:
     if not silent:
         return []
     each = Markup(" · ").join(
-        Markup("<b>{}</b> {}").format(with_noun(v.asks, noun), with_code(v.because)) for v in silent
+        Markup("<b>{}</b> {}").format(with_noun(v.question_text, noun), with_code(v.summary)) for v in silent
     )
     return [("Not asked.", each)]
 
@@ -108,11 +108,11 @@ def doubts(
     known = {name: score for name, score in deciding.items() if name in catalogue()}
     return {
         "misleads": [
-            (title(score), catalogue()[name].card.misleads, anchor(name))
+            (title(score), catalogue()[name].card.limitations, anchor(name))
             for name, score in known.items()
         ],
         "undefined": [
-            (title(score), f"{score.n_undefined:,} of {score.n + score.n_undefined:,} {score.n_of}")
+            (title(score), f"{score.n_undefined:,} of {score.n + score.n_undefined:,} {score.n_unit}")
             for score in deciding.values()
             if score.n_undefined
         ],

@@ -45,7 +45,7 @@ def audit_html(
         bottom={"css": css, "rely": rely, "counts": counts},
         failed_pieces=failed_pieces,
         cards=[card(verdict, subject) for verdict in answers],
-        silent=[(v.asks, with_code(v.because)) for v in verdicts if v.answer == "not asked"],
+        silent=[(v.question_text, with_code(v.summary)) for v in verdicts if v.answer == "not asked"],
         key=strip_key(_interval_key(deciding)),
         notes=[with_code(note) for note in notes[:MOST_NOTES]],
         n_notes=len(notes),
@@ -70,7 +70,7 @@ def score_html(score: Score) -> str:
     return fragment(
         "notebook_score.html.j2",
         title=full_title(score),
-        asks="" if metric is None else with_code(metric.card.asks),
+        asks="" if metric is None else with_code(metric.card.question),
         value=percent(score.value, score),
         interval=interval_text(score).strip(),
         strip=score_strip(score),
@@ -80,10 +80,10 @@ def score_html(score: Score) -> str:
 
 def _facts(score: Score) -> list[tuple[str, str]]:
     """What to hold the number against."""
-    facts = [(f"null: {null.shown}", percent(null.value, score)) for null in score.nulls]
+    facts = [(f"null: {null.label}", percent(null.value, score)) for null in score.nulls]
     if score.best not in score.bounds:
         facts.append(("best possible here", percent(score.best, score)))
-    facts.append((f"{score.better} is better; counted", f"{score.n:,} {score.n_of}"))
+    facts.append((f"{score.better} is better; counted", f"{score.n:,} {score.n_unit}"))
     if score.n_undefined:
         facts.append(("left out as undefined", f"{score.n_undefined:,}"))
     return facts
@@ -96,8 +96,8 @@ def description(score: Score) -> str:
     metric = catalogue().get(score.metric)
     if metric is None:
         return f"{value} {facts}"
-    reading = [value, facts, f"How to read it: {metric.card.read}"]
-    return "\n".join([*reading, f"When it misleads: {metric.card.misleads}"])
+    reading = [value, facts, f"How to read it: {metric.card.interpretation}"]
+    return "\n".join([*reading, f"When it misleads: {metric.card.limitations}"])
 
 
 @functools.cache

@@ -202,7 +202,7 @@ def interval_words(interval: Interval, score: Score) -> str:
 
 def source_words(interval: Interval, spec: RunSpec) -> str:
     """What was drawn anew, in the reader's words; for a population, what it is of."""
-    if interval.of == "population":
+    if interval.scope == "population":
         return POPULATIONS.get(interval.over, f"{interval.over} like these")
     if interval.over != "clusters":
         return interval.over

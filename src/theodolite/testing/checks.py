@@ -53,11 +53,11 @@ def check_law(
 
 def check_card(entry: Metric) -> None:
     """What a reader must know is written down, and a score that decides has a line."""
-    for text in (entry.card.asks, entry.card.read, entry.card.misleads, entry.card.cost):
+    for text in (entry.card.question, entry.card.interpretation, entry.card.limitations, entry.card.cost):
         hold(len(text) > 10, f"the card of {entry.name} says {text!r}")
-    hold(entry.card.asks.endswith("?"), f"{entry.name} asks {entry.card.asks!r}, no question")
+    hold(entry.card.question.endswith("?"), f"{entry.name} asks {entry.card.question!r}, no question")
     hold(entry.cite and entry.title and entry.version >= 1, f"{entry.name}: cite, title, version")
-    line = entry.reliable_from is not None or entry.tolerance is not None
+    line = entry.threshold is not None or entry.tolerance is not None
     line = line or any(null.draws_in for null in entry.nulls)
     hold(line or not entry.decides, f"{entry.name} decides, and has no line to decide by")
 
@@ -84,7 +84,7 @@ def check_kind(
         saved_and_loaded(bundle)
 
     survives()
-    if any(metric.needs is kind and not metric.on_request for metric in catalogue().values()):
+    if any(metric.needs is kind and not metric.opt_in for metric in catalogue().values()):
         audited_and_kept(plant_example(kind, 0))
 
 

@@ -44,7 +44,7 @@ def test_only_what_was_chosen_is_asked(
 def test_questions_that_were_not_chosen_say_so(some: theodolite.AuditResult) -> None:
     answers = {v.question: v for v in some.verdicts}
     assert answers["exists"].answer != "not asked"
-    assert answers["faithful"].because == "Not among `metrics`."
+    assert answers["faithful"].summary == "Not among `metrics`."
     assert "located: not asked: not among `metrics`" in str(some)
     other = theodolite.audit(EVIDENCE, resamples=50, questions=["leak_free"])
     assert {s.question for s in other.scores} == {"leak_free"}
@@ -90,7 +90,7 @@ def test_what_was_chosen_is_kept(folder: Path, some: theodolite.AuditResult) -> 
     assert isinstance(run, theodolite.Run)
     assert [m.name for m in run.record.spec.metrics] == ["concept_existence", "concept_prediction"]
     assert [s.value for s in run.scores] == [s.value for s in some.scores]
-    assert {v.because for v in run.verdicts if v.question == "located"} == {"Not among `metrics`."}
+    assert {v.summary for v in run.verdicts if v.question == "located"} == {"Not among `metrics`."}
     assert "not among `metrics`" not in (folder / "report.html").read_text().lower().replace(
         "not among `metrics`.", ""
     )

@@ -50,7 +50,7 @@ def test_arrays_files_and_evidence_are_the_same(
     ):
         assert [s.value for s in found.scores] == pytest.approx([s.value for s in expected.scores])
         assert [v.answer for v in found.verdicts] == [v.answer for v in expected.verdicts]
-        assert found.unanswered == expected.unanswered
+        assert found.unanswered == expected.not_computed
 
 
 def test_six_verdicts_always_and_what_the_others_need(concepts: theodolite.ConceptEvidence) -> None:

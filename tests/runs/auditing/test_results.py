@@ -183,7 +183,7 @@ def test_short_forms_of_whatever_names() -> None:
 def test_a_score_describes_itself(result: AuditResult) -> None:
     text = result["concept_task_leakage"].describe()
     metric = find_metric("concept_task_leakage")
-    assert metric.card.read in text and metric.card.misleads in text and metric.title in text
+    assert metric.card.interpretation in text and metric.card.limitations in text and metric.title in text
 
 
 def test_agreement_is_a_score_like_any_other() -> None:

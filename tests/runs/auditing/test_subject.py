@@ -39,7 +39,7 @@ FITTED = "a linear layer trained on its features by theodolite"
 STAND_IN = Subject(
     "post-hoc concept bottleneck (8 concepts)", "resnet18, layer4", "stand-in", FITTED
 )
-NETWORK = replace(STAND_IN, outputs="network", stand_in="")
+NETWORK = replace(STAND_IN, outputs="network", linear_probe="")
 BARE = re.compile(r"\bthe (network|model)\b", re.IGNORECASE)
 GATE = Thresholds.model_validate(
     {
@@ -94,8 +94,8 @@ def test_a_stand_in_decides_nothing(stood_in: AuditResult, own: AuditResult) -> 
     assert verdict.because.startswith("Not asked of your network") and FITTED in verdict.because
     assert verdict_on(own).answer == "yes"
     assert repr(stood_in.scores) == repr(own.scores), "numbers are what they were"
-    assert stood_in.stand_in is not None and stood_in.stand_in.answer == "yes"
-    assert own.stand_in is None
+    assert stood_in.linear_probe is not None and stood_in.linear_probe.answer == "yes"
+    assert own.linear_probe is None
     text = str(stood_in)
     assert "faithful: not asked of your network; needs its own outputs" in text
     assert f"faithful to the stand-in ({FITTED}): yes." in text

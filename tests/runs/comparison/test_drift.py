@@ -139,7 +139,7 @@ def test_an_interval_across_the_line_is_partly() -> None:
     first = theodolite.attribution_drift(old, new, resampling=DRAWS)
     drift = theodolite.attribution_drift(old, new, at_most=first.value, resampling=DRAWS)
     assert drift.answer == "partly"
-    assert f"{100 * first.value:.1f} % is accepted" in drift.because
+    assert f"{100 * first.value:.1f} % is accepted" in drift.summary
 
 
 def test_each_seed_is_held_against_the_one_at_its_place_and_seeds_are_the_floor() -> None:

@@ -203,7 +203,7 @@ def test_concepts_that_both_have_are_paired(tmp_path: Path) -> None:
     found = line_of(pair, "concept_global_importance").difference
     assert found is not None and found.items is not None and found.interval is not None
     assert_allclose(found.items.differences.mean(), found.value)
-    assert [(one.over, one.of) for one in found.intervals] == [
+    assert [(one.over, one.scope) for one in found.intervals] == [
         ("samples", "these"), ("concepts", "population"),
     ]  # fmt: skip
     assert (found.items.low <= found.items.differences).all()

@@ -71,7 +71,7 @@ def test_these_concepts_are_quoted_and_others_are_a_further_interval() -> None:
     rows = second.rows.values.mean(axis=1)[1:]
     wanted = paired_interval(rows, found.value, ResamplingSource("samples", 30, 0.95, 20.0))
     assert wanted is not None
-    assert [(one.over, one.of) for one in found.intervals] == [
+    assert [(one.over, one.scope) for one in found.intervals] == [
         ("samples", "these"), ("concepts", "population"),
     ]  # fmt: skip
     assert_allclose(found.p, wanted.p)

@@ -165,7 +165,7 @@ def test_what_is_read_must_lie_outside(finished: Path, tmp_path: Path) -> None:
     made: Any = {"dataset": {"name": "folder"}, "pipeline": {"name": "dissection", "backbone": "x"}}
     made = RunSpec.model_validate({"name": "a"} | made)
     inside, cache = finished / "evidence", finished / "cache"
-    pieces = Engine(workers=1, pieces=str(finished / "pieces"))
+    pieces = Engine(workers=1, checkpoint_dir=str(finished / "pieces"))
     before = content(finished)
     for given, at, engine in (
         (spec("out/evidence/seed-0/concept"), Places(tmp_path, finished, tmp_path), None),
@@ -276,7 +276,7 @@ def test_pieces_elsewhere_are_found_again(tmp_path: Path, monkeypatch: pytest.Mo
     store(tmp_path / "evidence")
     out = tmp_path / "out"
     monkeypatch.chdir(tmp_path)
-    engine = Engine(workers=1, pieces="shared/pieces")
+    engine = Engine(workers=1, checkpoint_dir="shared/pieces")
     run(spec(), Places(tmp_path, out, out), engine=engine, overwrite=False)
     made = json.loads((out / "produced.json").read_text())
     assert made["pieces"] == str(tmp_path / "shared" / "pieces")

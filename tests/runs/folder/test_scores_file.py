@@ -17,13 +17,13 @@ from theodolite.errors import RefusedInput, VerificationFailed
 def test_scores_come_back(tmp_path: Path) -> None:
     asked = audit(planted_concepts(alignment=0.7), Resampling(resamples=50))
     found = list(asked.scores)
-    write_scores(tmp_path / "s.json", scores_file(found, asked.verdicts, asked.unanswered))
+    write_scores(tmp_path / "s.json", scores_file(found, asked.verdicts, asked.not_computed))
     again, _ = read_scores(tmp_path / "s.json")
     for a, b in zip(found, again, strict=True):
         assert (a.value, a.intervals, a.nulls, a.n) == (b.value, b.intervals, b.nulls, b.n)
         if a.detail is not None and b.detail is not None:
             np.testing.assert_array_equal(a.detail.values, b.detail.values)
-    write_scores(tmp_path / "t.json", scores_file(again, asked.verdicts, asked.unanswered))
+    write_scores(tmp_path / "t.json", scores_file(again, asked.verdicts, asked.not_computed))
     assert (tmp_path / "s.json").read_bytes() == (tmp_path / "t.json").read_bytes()
 
 

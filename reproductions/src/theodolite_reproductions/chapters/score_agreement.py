@@ -72,7 +72,7 @@ def _agreement_sentence(pairs: Sequence[ScorePairRecord]) -> str:
 
 def _seen_text(pairs: Sequence[ScorePairRecord]) -> str:
     """From which correlation on the pairs would have been sure; of the best and the worst."""
-    known = [p.decision.detectable for p in pairs if p.decision and p.decision.detectable]
+    known = [p.decision.min_detectable_effect for p in pairs if p.decision and p.decision.min_detectable_effect]
     if not known:
         return ""
     fewest = min(p.decision.repeats for p in pairs if p.decision)

@@ -122,7 +122,7 @@ def _cells(known: Sequence[EntryStatus]) -> list[str]:
     several = [status for status in known if len(status.verdicts) > 1]
     rows = [
         [status.entry.id, words.settings(answer), words.interval(answer), str(answer.n or ""),
-         words.optional(answer.detectable), str(verdict)]
+         words.optional(answer.min_detectable_effect), str(verdict)]
         for status in several
         if len(status.verdicts) <= MOST_CELLS
         for answer, verdict in status.verdicts

@@ -43,7 +43,7 @@ class EntryAnswer(PaperPart):
     unit: str | None = None
     n: int | None = None
     """Units that were resampled."""
-    detectable: float | None = None
+    min_detectable_effect: float | None = None
     """The effect that four of five such runs find."""
     ours: dict[str, Figure] = Field(default_factory=dict)
     """Our figures, beside the printed ones."""

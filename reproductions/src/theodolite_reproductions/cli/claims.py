@@ -125,7 +125,7 @@ def findings_power(
     if as_json:
         rows = [
             {"entry": plan.entry.id, "test": plan.entry.test.type, "unit": plan.entry.test.unit,
-             "units": plan.units, "detectable": plan.detectable, "needed": plan.needed,
+             "units": plan.units, "detectable": plan.min_detectable_effect, "needed": plan.n_required,
              "enough": plan.enough} for plan in plans
         ]  # fmt: skip
         typer.echo(json.dumps(rows, indent=1))
@@ -134,7 +134,7 @@ def findings_power(
     cells = [
         [plan.entry.id, plan.entry.test.type, plan.entry.test.unit or "",
          words.optional(plan.entry.effect or plan.entry.test.margin), words.optional(plan.units),
-         words.optional(plan.detectable), words.optional(plan.needed), known[plan.enough]]
+         words.optional(plan.min_detectable_effect), words.optional(plan.n_required), known[plan.enough]]
         for plan in plans
     ]  # fmt: skip
     heads = ("entry", "test", "unit", "smallest", "units", "found in 4 of 5", "needed", "enough")

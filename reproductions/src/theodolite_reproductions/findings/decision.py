@@ -29,13 +29,13 @@ class FindingDecision:
     low: float
     high: float
     p: float
-    detectable: float
+    min_detectable_effect: float
     """What would be seen in four of five such studies; NaN where there is no error."""
     effect: float
     """The smallest effect that the claim is about."""
     repeats: int
     """Seeds, folds, models or explanations: how many say so."""
-    needed: int | None = None
+    n_required: int | None = None
     """About how many would do, where there are too few."""
 
     @property
@@ -52,9 +52,9 @@ class DecisionRecord(Record):
     repeats: int
     effect: float
     """The smallest effect that the claim is about."""
-    detectable: float | None
+    min_detectable_effect: float | None
     """What would be seen in four of five such studies."""
-    needed: int | None = None
+    n_required: int | None = None
     """About how many repeats would do, where there are too few."""
     smaller: bool = False
     """Surely there, and surely smaller than the effect of the claim."""
@@ -167,15 +167,15 @@ def decide_correlation(  # noqa: PLR0913  an estimate and a claim
     """
     on_z = math.atanh(effect)
     decision = decide(z, error, df, on_z, sign, level=level, repeats=repeats)
-    needed = decision.needed and _needed(error, df, on_z, level, repeats, spent=3)
+    needed = decision.n_required and _needed(error, df, on_z, level, repeats, spent=3)
     return replace(
         decision,
         value=math.tanh(decision.value),
         low=math.tanh(decision.low),
         high=math.tanh(decision.high),
-        detectable=math.tanh(decision.detectable),
+        min_detectable_effect=math.tanh(decision.min_detectable_effect),
         effect=effect,
-        needed=needed,
+        n_required=needed,
     )
 
 
@@ -185,7 +185,7 @@ def decision_record(decision: FindingDecision) -> DecisionRecord:
         answer=decision.answer,
         repeats=decision.repeats,
         effect=decision.effect,
-        detectable=written(decision.detectable),
-        needed=decision.needed,
+        min_detectable_effect=written(decision.min_detectable_effect),
+        n_required=decision.n_required,
         smaller=decision.smaller,
     )

@@ -22,7 +22,7 @@ class Line:
 
     name: str
     holds: bool
-    because: str
+    summary: str
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def _with_subject(source: EvidenceSource, subject: object) -> EvidenceSource:
     known = source.subject
     if known is not None and known.outputs not in ("given", "unknown"):
         raise EvidenceError(
-            "subject", "one for evidence that has its own", "none", f"It is of: {known.of}."
+            "subject", "one for evidence that has its own", "none", f"It is of: {known.description}."
         )
     return replace(source, subject=subject)
 
@@ -221,9 +221,9 @@ def _pieces(
         spec = spec_of(source, resampling, requests)
     answers = answer_stored(spec, source.stored, SerialWorkers(), progress, on_error=on_error)
     if unanswered is None:
-        unanswered = answers.unanswered
+        unanswered = answers.not_computed
     return AuditResult(
-        answers.scores, tuple(unanswered), answers.requests, answers.notes, answers.failed_pieces,
-        answers.seconds, answers.failed, answers.subject, source=source, resampling=resampling,
+        answers.scores, tuple(unanswered), answers.requests, answers.notes, answers.failed_tasks,
+        answers.seconds, answers.errors, answers.subject, source=source, resampling=resampling,
         selected=selection is not None,
     )  # fmt: skip

@@ -60,7 +60,7 @@ class AuditResult(AuditAnswers):
 
     def __getitem__(self, key: Key) -> Score:
         quoted = [v.score for v in self.verdicts if v.score is not None]
-        return find_score(self.scores, self.unanswered, key, quoted)
+        return find_score(self.scores, self.not_computed, key, quoted)
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, str | tuple):
@@ -96,9 +96,9 @@ class AuditResult(AuditAnswers):
         return import_late("report.figures.score_plot").plot_scores(self.scores, by)
 
     def _repr_html_(self) -> str:
-        notes = (*(f"failed: {failure}" for failure in self.failed), *self.notes)
+        notes = (*(f"failed: {failure}" for failure in self.errors), *self.notes)
         html: str = import_late("report.notebook").audit_html(
-            self.verdicts, self.scores, self.subject, notes, self.failed_pieces
+            self.verdicts, self.scores, self.subject, notes, self.failed_tasks
         )
         return html
 
@@ -154,12 +154,12 @@ def answer_source(
         requests, unanswered = selection.requests(by_kind(source.first))
         answers = answer(source.evidence, requests, resampling, progress, on_error=on_error)
         notes = (*fallbacks(selection.without_options(requests)), *answers.notes)
-        answers = replace(answers, unanswered=tuple(unanswered), notes=notes)
+        answers = replace(answers, not_computed=tuple(unanswered), notes=notes)
     notes = (
         *source.notes, *conversions(source.first), *one_class(source.first), *answers.notes
     )  # fmt: skip
     return AuditResult(
-        answers.scores, answers.unanswered, answers.requests, notes, seconds=answers.seconds,
-        failed=answers.failed, source=source, resampling=resampling,
+        answers.scores, answers.not_computed, answers.requests, notes, seconds=answers.seconds,
+        errors=answers.errors, source=source, resampling=resampling,
         subject=source.stated_subject, selected=selection is not None,
     )  # fmt: skip

@@ -24,7 +24,7 @@ class VerdictPair:
     """A question, what both runs answered, and the score behind it: a headline."""
 
     question: Question
-    asks: str
+    question_text: str
     before: str
     after: str
     line: ComparisonRow

@@ -101,7 +101,7 @@ class AttributionDrift:
         return "no" if interval.low > line else "partly"
 
     @property
-    def because(self) -> str:
+    def summary(self) -> str:
         """The answer's reason, in a sentence without its stop."""
         text = f"{_percent(self.value)} of the attribution moved to other {self.drift.over}"
         if self.drift.interval is None:
@@ -117,14 +117,14 @@ class AttributionDrift:
         """All of it as plain data; undefined numbers are null."""
         floor = self.floor and {"trainings": self.floor.trainings, "pairs": list(self.floor.pairs)}
         return {
-            "answer": self.answer, "because": self.because, "over": self.over, "n": self.n,
+            "answer": self.answer, "because": self.summary, "over": self.over, "n": self.n,
             "at_most": self.at_most, "floor": floor, "line": self.line,
             "features": _json_of(self.features),
             "groups": self.groups and _json_of(self.groups),
         }  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"AttributionDrift({printable(f'{self.answer}: {self.because}', 280)})"
+        return f"AttributionDrift({printable(f'{self.answer}: {self.summary}', 280)})"
 
     def _limit(self) -> str:
         floor = self.floor

@@ -37,7 +37,7 @@ class Engine:
     """How many processes; as many as there are cores if not given."""
     ray_address: str | None = None
     """A Ray cluster that runs already. Without it nothing is ever attached to."""
-    pieces: str | None = None
+    checkpoint_dir: str | None = None
     """Where finished pieces are kept, if not in the run folder: machines of a cluster must all
     reach it."""
     inference: Inference = "auto"
@@ -74,7 +74,7 @@ def worker_pool(
 
     On this machine they are not more than memory allows, if it is known how large a piece is.
     """
-    store = Store.at(engine.pieces) if engine.pieces else Store.at(out.resolve() / PIECES)
+    store = Store.at(engine.checkpoint_dir) if engine.checkpoint_dir else Store.at(out.resolve() / PIECES)
     seal_key()  # one that cannot be used is said before anything is started
     fitting, note = fitting_workers(engine, piece_bytes, available_memory())
     pool, instead = _pool(replace(engine, workers=fitting), out.name)

@@ -78,7 +78,7 @@ class Identity:
     packages: Pairs
     arithmetic: str
     """A digest of the bits of a few computations; empty: any will do."""
-    seal: str = ""
+    checksum: str = ""
     """The id of the key that entries are sealed with."""
 
     def unlike(self, other: "Identity") -> tuple[UnlikePart, ...]:
@@ -90,8 +90,8 @@ class Identity:
         if self.arithmetic and other.arithmetic != self.arithmetic:
             ours = self.arithmetic[:16]
             differences.append(UnlikePart("arithmetic", other.arithmetic[:16], ours))
-        if other.seal != self.seal:
-            theirs, ours = other.seal or ABSENT, self.seal or ABSENT
+        if other.checksum != self.checksum:
+            theirs, ours = other.checksum or ABSENT, self.checksum or ABSENT
             differences.append(UnlikePart("seal key", theirs, ours))
         return tuple(differences)
 

@@ -111,7 +111,7 @@ def opened(file: bytes, key: str, secret: bytes | None) -> tuple[dict[str, Any],
     try:
         arrays, metadata = unpacked_with(file, f"{key}.safetensors")
     except RefusedInput as error:
-        raise VerificationFailed(what, error.came, error.needed) from error
+        raise VerificationFailed(what, error.got, error.expected) from error
     if set(metadata) != FIELDS or not all(isinstance(text, str) for text in metadata.values()):
         raise VerificationFailed(what, "no seal, or another format", FORMAT)
     if metadata["key"] != key:

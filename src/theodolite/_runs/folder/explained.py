@@ -42,7 +42,7 @@ def explained_record(
     return ExplainedRecord(
         claim=spec.claim or claim.text,
         method=subject.explanation,
-        model=subject.network or "",
+        model=subject.model or "",
         data=subject.data,
         n=n,
         counts=_counts(claim, bundles, n, len(spec.seeds)),

@@ -31,9 +31,9 @@ def resampling_of(spec: RunSpec) -> Resampling:
 
 def scores_file_of(spec: RunSpec, answers: AuditAnswers) -> ScoresFile:
     """Scores, verdicts and what could not be asked."""
-    answered = verdicts_of(spec, answers.scores, answers.subject, failed=answers.failed)
+    answered = verdicts_of(spec, answers.scores, answers.subject, failed=answers.errors)
     return scores_file(
-        answers.scores, answered, answers.unanswered, answers.failed, answers.subject
+        answers.scores, answered, answers.not_computed, answers.errors, answers.subject
     )
 
 

@@ -37,9 +37,9 @@ def read_entries(folder: Path) -> list[SealedEntry]:
 def ledger_of(folder: Path) -> Ledger:
     """The ledger that a run used, as it was sealed then."""
     record = read_record(folder / "run.json", RunRecord)
-    place = read_produced(folder).pieces
+    place = read_produced(folder).checkpoints
     store = Store.at(place or folder.resolve() / PIECES)
-    seal = record.identity.seal
+    seal = record.identity.checksum
     if seal and seal != key_id():
         raise EvidenceError(
             f"run {folder.name!r}", f"pieces sealed with the key {seal}", "that key",
@@ -54,7 +54,7 @@ def check_pieces(folder: Path, *, buckets: bool = False) -> tuple[int, str]:
     entries = read_entries(folder)
     if not entries:
         return 0, ""
-    place = read_produced(folder).pieces
+    place = read_produced(folder).checkpoints
     local = Store.at(place).local if place else folder
     if not buckets if local is None else not local.is_dir():
         return 0, place

@@ -32,7 +32,7 @@ class IdentityRecord(Record):
 
     packages: dict[str, str]
     arithmetic: str
-    seal: str = ""
+    checksum: str = ""
     """The id of the key that pieces were sealed with."""
 
 
@@ -122,9 +122,9 @@ class MadeRecord(Record):
     seconds_scoring: float
     stored: list[str] = []
     """Where the evidence lies, if it was not copied into the run folder."""
-    pieces: str = ""
+    checkpoints: str = ""
     """Where finished pieces of work are, if not in the run folder."""
-    failed_pieces: int = 0
+    failed_tasks: int = 0
     """Pieces of work that were given up: the run is partial."""
 
 
@@ -164,7 +164,7 @@ def run_record(
         packages=_packages(),
         code=code_version(),
         identity=IdentityRecord(
-            packages=dict(packages_in_use()), arithmetic=arithmetic(), seal=key_id()
+            packages=dict(packages_in_use()), arithmetic=arithmetic(), checksum=key_id()
         ),
         cores=cores(),
         kernels=kernels_version(),

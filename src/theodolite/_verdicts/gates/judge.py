@@ -45,7 +45,7 @@ class DriftAnswer(Protocol):
         """Whether it is within what is accepted."""
 
     @property
-    def because(self) -> str:
+    def summary(self) -> str:
         """Why, in a sentence without its stop."""
 
 
@@ -136,11 +136,11 @@ def judged(
 def _drift(threshold: DriftThreshold, drift: DriftAnswer | str | None) -> GateCheck:
     if drift is None or isinstance(drift, str):
         text = drift or "no version to hold it against"
-        return GateCheck("drift", threshold.asks, text, "cannot tell", may_pass=False)
+        return GateCheck("drift", threshold.requirement, text, "cannot tell", may_pass=False)
     outcome: Outcome = "met" if drift.answer in ENOUGH[threshold.least] else "not met"
     if drift.answer == "cannot tell":
         outcome = "cannot tell"
-    return GateCheck("drift", threshold.asks, f"{drift.answer!r} ({drift.because})", outcome)
+    return GateCheck("drift", threshold.requirement, f"{drift.answer!r} ({drift.summary})", outcome)
 
 
 def _without_failed(check: GateCheck, answer: Verdict, failed: Sequence[Failed]) -> GateCheck:
@@ -163,7 +163,7 @@ def _without_failed(check: GateCheck, answer: Verdict, failed: Sequence[Failed])
 def _failed(threshold: ScoreThreshold, failure: Failed, options: dict[str, Any]) -> GateCheck:
     text = f"failed at {failure.stage}: {failure.error}"
     label = _label(threshold.metric, options or failure.options)
-    return GateCheck(label, threshold.asks, text, "cannot tell", may_pass=False)
+    return GateCheck(label, threshold.requirement, text, "cannot tell", may_pass=False)
 
 
 def _may_be(failure: Failed, options: dict[str, Any]) -> bool:
@@ -194,7 +194,7 @@ def _answer(question: Question, least: Least, answer: Verdict | None) -> GateChe
     if answer.answer == "cannot tell":
         outcome = "cannot tell"
     return GateCheck(
-        question, requirement, f"{answer.answer!r} ({answer.because.rstrip('.')})", outcome
+        question, requirement, f"{answer.answer!r} ({answer.summary.rstrip('.')})", outcome
     )
 
 
@@ -202,29 +202,29 @@ def _score(threshold: ScoreThreshold, score: Score, options: dict[str, Any]) -> 
     telling = {name: v for name, v in score.options.items() if name in options} or score.options
     label = _label(threshold.metric, telling)
     if other := _other_version(score):
-        return GateCheck(label, threshold.asks, other, "cannot tell", may_pass=False)
-    outcomes = [_reached(threshold, score)] if threshold.line is not None else []
+        return GateCheck(label, threshold.requirement, other, "cannot tell", may_pass=False)
+    outcomes = [_reached(threshold, score)] if threshold.threshold is not None else []
     text = f"{percent(score.value, score)}{interval_text(score)}"
-    if score.interval is None and threshold.line is not None and threshold.by == "surely":
+    if score.interval is None and threshold.threshold is not None and threshold.by == "surely":
         text += " without an interval"
     if threshold.beats_null:
         against = verdict(score)
-        text = against.because.rstrip(".")
+        text = against.summary.rstrip(".")
         beaten = AGAINST_NULLS[against.answer]
-        unsure = [n.shown for n in score.nulls if n.difference is None or math.isnan(n.value)]
+        unsure = [n.label for n in score.nulls if n.difference is None or math.isnan(n.value)]
         if beaten == "met" and unsure and threshold.by == "surely":
             beaten = "cannot tell"
             text += f", but whether better than {after_than(unsure[0])} cannot be told"
         outcomes.append(beaten)
     # the worst counts: what is missed for sure before what cannot be told
     outcome = min(outcomes, key=("not met", "cannot tell", "met").index)
-    return GateCheck(label, threshold.asks, text, outcome)
+    return GateCheck(label, threshold.requirement, text, outcome)
 
 
 def _of_a_stand_in(threshold: ScoreThreshold, score: Score, options: dict[str, Any]) -> GateCheck:
     """A score against something that answered in the network's place says nothing of that."""
     telling = {name: v for name, v in score.options.items() if name in options} or score.options
-    return GateCheck(_label(threshold.metric, telling), threshold.asks, NOT_OF_YOURS, "cannot tell")
+    return GateCheck(_label(threshold.metric, telling), threshold.requirement, NOT_OF_YOURS, "cannot tell")
 
 
 def _other_version(score: Score) -> str:
@@ -255,7 +255,7 @@ def _missing(
         known = [f"{name}={s.options.get(name)}" for s in others for name in options]
         text = f"not asked so, but with {', '.join(dict.fromkeys(known))}"
     return GateCheck(
-        _label(threshold.metric, options), threshold.asks, text, "cannot tell", may_pass=False
+        _label(threshold.metric, options), threshold.requirement, text, "cannot tell", may_pass=False
     )
 
 

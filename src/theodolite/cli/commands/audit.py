@@ -216,7 +216,7 @@ def _print(answers: "AuditAnswers", *, as_json: bool) -> None:
 
     if as_json:
         content = scores_file(
-            answers.scores, answers.verdicts, answers.unanswered, answers.failed, answers.subject
+            answers.scores, answers.verdicts, answers.not_computed, answers.errors, answers.subject
         )
         typer.echo(content.model_dump_json(indent=1))
         return
@@ -225,15 +225,15 @@ def _print(answers: "AuditAnswers", *, as_json: bool) -> None:
     print_verdicts(answers.verdicts)
     for missing_evidence in answers.missing:
         typer.echo(str(missing_evidence))
-    if answers.stand_in is not None:
-        typer.echo(stand_in_line(answers.subject, answers.stand_in))
+    if answers.linear_probe is not None:
+        typer.echo(stand_in_line(answers.subject, answers.linear_probe))
     needing: dict[str, list[str]] = {}
-    for lacking in answers.unanswered:
+    for lacking in answers.not_computed:
         if not lacking.needs[0].endswith(" evidence"):  # of a kind that came
             needing.setdefault(", ".join(lacking.needs), []).append(lacking.metric)
     for needs, metrics in needing.items():
         typer.echo(f"not scored, for lack of {needs}: {', '.join(metrics)}")
-    for failure in answers.failed:
+    for failure in answers.errors:
         typer.echo(printable(f"failed: {failure}", 1000))
     for note in answers.notes:
         typer.echo(f"note: {note}")
@@ -247,7 +247,7 @@ def _end(
     from theodolite.cli.finish import PARTIAL, finish
     from theodolite.errors import printable
 
-    code = PARTIAL if answers.failed_pieces or answers.failed else 0
+    code = PARTIAL if answers.failed_tasks or answers.errors else 0
     if out is not None:
         try:
             finish(out, verdicts_too=False, quiet=quiet)
@@ -255,8 +255,8 @@ def _end(
             code = partial.exit_code
     if criteria is not None:
         checks = judged(
-            criteria, answers.scores, answers.verdicts, failed_pieces=answers.failed_pieces,
-            failed=answers.failed,
+            criteria, answers.scores, answers.verdicts, failed_pieces=answers.failed_tasks,
+            failed=answers.errors,
         )  # fmt: skip
         failing = [check for check in checks if fails(check, criteria)]
         for check in failing:

@@ -53,8 +53,8 @@ def gate(
     finished = read_finished(run)
     drift = gate_drift(finished, criteria, against, floor or ())
     checks = judged(
-        criteria, finished.scores, finished.verdicts, failed_pieces=finished.failed_pieces,
-        failed=finished.failed, drift=drift,
+        criteria, finished.scores, finished.verdicts, failed_pieces=finished.failed_tasks,
+        failed=finished.errors, drift=drift,
     )  # fmt: skip
     _print(checks, criteria, drift, as_json=as_json)
     if junit is not None:
@@ -102,7 +102,7 @@ def _append_summary(
     stops = any(fails(check, criteria) for check in checks)
     lines = [f"## Explanations: {'stop' if stops else 'may pass'}", "", markdown_text(run.name), ""]
     lines += ["| question | answer | because |", "|---|---|---|"]
-    rows = [(v.asks, v.answer, v.because) for v in verdicts if v.answer != "not asked"]
+    rows = [(v.question_text, v.answer, v.summary) for v in verdicts if v.answer != "not asked"]
     lines += [f"| {' | '.join(map(markdown_text, row))} |" for row in rows]
     lines += ["", "| threshold | outcome | |", "|---|---|---|"]
     for check in checks:

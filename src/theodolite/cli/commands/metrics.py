@@ -31,7 +31,7 @@ def metrics(
         print_table(("", ""), rows)
         return
     listed = [
-        (e.question, e.name, e.better, f"{e.bounds[0]:g} to {e.bounds[1]:g}", e.card.asks)
+        (e.question, e.name, e.better, f"{e.bounds[0]:g} to {e.bounds[1]:g}", e.card.question)
         for e in chosen
     ]
     print_table(("question", "score", "better", "range", "asks"), listed)

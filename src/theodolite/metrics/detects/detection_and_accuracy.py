@@ -42,10 +42,10 @@ Meeting = Annotated[
     headline={"which": "intersection", "by": "detection_accuracy"},
     cite="makinwa2022detection",
     card=Card(
-        asks="Is the model right more often where a well-explained unit is at work?",
-        read="Above 0, units with a better score work where the model is right. It says something "
+        question="Is the model right more often where a well-explained unit is at work?",
+        interpretation="Above 0, units with a better score work where the model is right. It says something "
         "about the score, not about any one unit.",
-        misleads="Frequent concepts have large sets of pictures, whose accuracies all lie near the "
+        limitations="Frequent concepts have large sets of pictures, whose accuracies all lie near the "
         "model's own: little is left to correlate with.",
         cost="counts of pictures per unit",
     ),

@@ -69,15 +69,15 @@ Over = Literal["units"]
     share_from="null",
     cite="bau2017network",
     card=Card(
-        asks="Do the unit and what it is named after mark the same places (pixels or tokens)?",
-        read="1 is the same mask. Units mark half a per cent of all pixels, so that large or "
+        question="Do the unit and what it is named after mark the same places (pixels or tokens)?",
+        interpretation="1 is the same mask. Units mark half a per cent of all pixels, so that large or "
         "frequent concepts cannot reach 1; 0.04 is Network Dissection's customary line. Compare "
         "with what the best formula scores by chance: from half of the way from there to 1 on we "
         "would rely on the name, which is a convention.",
-        misleads="It grows with the length of the formula, whatever the formula says: it is what "
+        limitations="It grows with the length of the formula, whatever the formula says: it is what "
         "the search maximises. Read it beside detection accuracy.",
         cost="three sums of pixel counts",
-        says="Units and what they are named after overlap to {value} ({low}–{high}{best}). "
+        template="Units and what they are named after overlap to {value} ({low}–{high}{best}). "
         "{null}{enough}.",
     ),
 )
@@ -131,13 +131,13 @@ class UnitIoU(SampleMean):
     share_from="null",
     cite="larosa2023towards",
     card=Card(
-        asks="How much of the formula's places (pixels or tokens) does the unit mark?",
-        read="A unit marks half a per cent of all pixels, so that only small concepts can be "
+        question="How much of the formula's places (pixels or tokens) does the unit mark?",
+        interpretation="A unit marks half a per cent of all pixels, so that only small concepts can be "
         "covered; compare units of one layer with each other. From half of the way from chance to "
         "1 on we would rely on the name, which is a convention.",
-        misleads="A large concept has a low recall however well it is found.",
+        limitations="A large concept has a low recall however well it is found.",
         cost="two sums of pixel counts",
-        says="Units mark {value} of the places of what they are named after "
+        template="Units mark {value} of the places of what they are named after "
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -182,13 +182,13 @@ class PixelRecall(SampleMean):
     reliable_from=0.8,
     cite="makinwa2022detection",
     card=Card(
-        asks="Where the formula is in the picture, does the unit notice it?",
-        read="0.8 means that the unit marks some of it in four of five pictures that show it. From "
+        question="Where the formula is in the picture, does the unit notice it?",
+        interpretation="0.8 means that the unit marks some of it in four of five pictures that show it. From "
         "0.8 on we would rely on the name; that line is a convention.",
-        misleads="One shared place (pixel, token) is enough, so that a unit that fires everywhere "
+        limitations="One shared place (pixel, token) is enough, so that a unit that fires everywhere "
         "detects everything: compare with chance, and read it beside the overlap.",
         cost="two counts of pictures",
-        says="In {value} of the pictures that show what a unit is named after, the unit marks "
+        template="In {value} of the pictures that show what a unit is named after, the unit marks "
         "some of it ({low}–{high}{best}). {null}{enough}.",
     ),
 )

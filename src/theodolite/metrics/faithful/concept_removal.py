@@ -89,10 +89,10 @@ def _projected(
     nulls=(RANDOM_IMPORTANCES,),
     cite="fel2023craft",
     card=Card(
-        asks="Does the answer go when its most important concepts are taken away?",
-        read="Low means that the concepts named first carry the answer. Compare with "
+        question="Does the answer go when its most important concepts are taken away?",
+        interpretation="Low means that the concepts named first carry the answer. Compare with "
         "random importances: only what lies below that is owed to their order.",
-        misleads="Embeddings with concepts missing may be like nothing that the network has "
+        limitations="Embeddings with concepts missing may be like nothing that the network has "
         "ever seen, and what it makes of them proves little. It looks at the order of importances "
         "only, and at one class.",
         cost="one product per step and class",
@@ -147,10 +147,10 @@ class ConceptDeletion(SampleMean):
     nulls=(RANDOM_IMPORTANCES,),
     cite="fel2023craft",
     card=Card(
-        asks="Does the answer come when its most important concepts are put in?",
-        read="High means that the concepts named first are enough for the answer. Compare with "
+        question="Does the answer come when its most important concepts are put in?",
+        interpretation="High means that the concepts named first are enough for the answer. Compare with "
         "random importances: only what lies above that is owed to their order.",
-        misleads="Embeddings with concepts left out may be like nothing that the network has "
+        limitations="Embeddings with concepts left out may be like nothing that the network has "
         "ever seen, and what it makes of them proves little. It looks at the order of importances "
         "only, and at one class.",
         cost="one product per step and class",

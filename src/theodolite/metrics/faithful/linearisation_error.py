@@ -22,10 +22,10 @@ from theodolite.metrics.faithful.surrogates import absolute_error
     nulls=(OTHER_SAMPLES,),
     cite="kumar2026unfaithfulness",
     card=Card(
-        asks="Does the slope of the network tell what it does at the embedding that concepts make?",
-        read="In units of the outputs. Scores by the slope mean something as long as this is "
+        question="Does the slope of the network tell what it does at the embedding that concepts make?",
+        interpretation="In units of the outputs. Scores by the slope mean something as long as this is "
         "small beside them; where it is as large as the surrogate's error, do not use them.",
-        misleads="Small errors at a layer from which little follows prove nothing about others.",
+        limitations="Small errors at a layer from which little follows prove nothing about others.",
         cost="counts; one Jacobian-vector product a sample comes before",
     ),
 )

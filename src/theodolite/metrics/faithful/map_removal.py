@@ -127,16 +127,16 @@ def ideal(evidence: SaliencyEvidence) -> SaliencyEvidence:
     nulls=CHANCES,
     cite="kazmierczak2024benchmarking",
     card=Card(
-        asks="Does the answer change without the marked pixels, and only without them?",
-        read="0.77 is the most there can be; what a map without fault reaches on these pictures "
+        question="Does the answer change without the marked pixels, and only without them?",
+        interpretation="0.77 is the most there can be; what a map without fault reaches on these pictures "
         "is marked. From half of that on we would rely on it; a convention.",
-        misleads="Pictures with pixels removed are unlike any that the network knows: it may "
+        limitations="Pictures with pixels removed are unlike any that the network knows: it may "
         "change its mind for that alone, which is why maps that know nothing stand beside it: "
         "noise, which filling in all but undoes, broad hills, and the middle of the picture. "
         "Sufficiency is near 1 for any map, as a few irrelevant pixels change nothing; so the "
         "number is nearly a matter of necessity.",
         cost="one forward for each step, way and direction; all thresholds share them",
-        says="Removing what the map marks first changes the answer by {value} more than removing "
+        template="Removing what the map marks first changes the answer by {value} more than removing "
         "it last ({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -192,10 +192,10 @@ class RemovalFaithfulness(SampleMean):
     nulls=CHANCES,
     cite="kazmierczak2024benchmarking",
     card=Card(
-        asks="Does the answer change without the pixels that are said to matter?",
-        read="0.63 if all confidence is lost at once, 0 if nothing changes. Compare it with the "
+        question="Does the answer change without the pixels that are said to matter?",
+        interpretation="0.63 if all confidence is lost at once, 0 if nothing changes. Compare it with the "
         "random map: large parts of any picture, removed anyhow, change the answer.",
-        misleads="Pictures with pixels removed are unlike any that the network knows, and it may "
+        limitations="Pictures with pixels removed are unlike any that the network knows, and it may "
         "change its mind for that alone.",
         cost="one forward for each step and way; all thresholds share them",
     ),
@@ -247,10 +247,10 @@ LEAST = math.exp(-1)
     nulls=CHANCES,
     cite="kazmierczak2024benchmarking",
     card=Card(
-        asks="Does the answer stay without the pixels that are said not to matter?",
-        read="1 if nothing changes, 0.37 if all confidence is lost at once. Compare it with the "
+        question="Does the answer stay without the pixels that are said not to matter?",
+        interpretation="1 if nothing changes, 0.37 if all confidence is lost at once. Compare it with the "
         "random map: the best over thresholds is near 1 for almost any map.",
-        misleads="The smallest threshold decides: few irrelevant pixels hardly ever change "
+        limitations="The smallest threshold decides: few irrelevant pixels hardly ever change "
         "an answer. Take across=mean to see the whole curve.",
         cost="one forward for each step and way; all thresholds share them",
     ),

@@ -37,10 +37,10 @@ Noise = Annotated[
     nulls=(ANOTHER_MAP,),
     cite="yeh2019infidelity",
     card=Card(
-        asks="Does the map stay what it is when the picture gets a little noise?",
-        read="0 if it does not move; 1 if it moves by its own length. Above what another "
+        question="Does the map stay what it is when the picture gets a little noise?",
+        interpretation="0 if it does not move; 1 if it moves by its own length. Above what another "
         "picture's map is away, the noise decides the map more than the picture.",
-        misleads="It is the worst of so many draws, and rises with their number: compare methods "
+        limitations="It is the worst of so many draws, and rises with their number: compare methods "
         "under the same number only. A map that is always the same is perfectly stable.",
         cost="one explanation for each draw",
     ),
@@ -101,10 +101,10 @@ def _kind(evidence: SaliencyEvidence, noise: Noise) -> int:
     nulls=(NOTHING_IN_COMMON,),
     cite="adebayo2018sanity",
     card=Card(
-        asks="Does the map look the same when the network's weights are random?",
-        read="0 if the map becomes another one altogether, 1 if it stays: then it shows the "
+        question="Does the map look the same when the network's weights are random?",
+        interpretation="0 if the map becomes another one altogether, 1 if it stays: then it shows the "
         "picture or nothing, but not what the network learnt. Up to 0.3 is accepted; a convention.",
-        misleads="Maps of the same picture share its edges, and all maps of a method its habits, "
+        limitations="Maps of the same picture share its edges, and all maps of a method its habits, "
         "such as the middle: some likeness is no proof of blindness, much of it is.",
         cost="one explanation of a network with random weights",
     ),

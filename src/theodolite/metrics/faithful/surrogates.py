@@ -107,15 +107,15 @@ def _centred_ranks(outputs: Outputs) -> Outputs:
     share_from="null",
     cite="kumar2026unfaithfulness",
     card=Card(
-        asks="How far is the sum of concepts times importances from the output?",
-        read="In units of the outputs; 0 is the layer itself. Compare with always answering "
+        question="How far is the sum of concepts times importances from the output?",
+        interpretation="In units of the outputs; 0 is the layer itself. Compare with always answering "
         "the average: an explanation that does not beat it says less than no explanation. From a "
         "tenth of the best null on down we would rely on it, which is a convention.",
-        misleads="Outputs have no common scale, so two networks cannot be compared by it. All "
+        limitations="Outputs have no common scale, so two networks cannot be compared by it. All "
         "classes count alike: a network with a thousand classes can be explained well for "
         "all but the one that matters.",
         cost="one product of embeddings and summed concept vectors",
-        says="The sum of {noun} times importances is off by {value} from the reference's output, "
+        template="The sum of {noun} times importances is off by {value} from the reference's output, "
         "in its own units ({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -169,15 +169,15 @@ class SurrogateError(SampleMean):
     cite="kumar2026unfaithfulness",
     warns=surrogate_warnings,
     card=Card(
-        asks="How much of the probability does the explanation put on other classes than the "
+        question="How much of the probability does the explanation put on other classes than the "
         "network?",
-        read="0.1 means that a tenth of the probability lies on other classes, on average. Up "
+        interpretation="0.1 means that a tenth of the probability lies on other classes, on average. Up "
         "to 0.1 we would rely on the explanation; that line is a convention.",
-        misleads="Softmax makes it depend on the scale of the outputs: a sure network punishes "
+        limitations="Softmax makes it depend on the scale of the outputs: a sure network punishes "
         "small errors, one that says nothing punishes none. Read it beside the error of "
         "the outputs.",
         cost="one product of embeddings and summed concept vectors",
-        says="{value} of the probability lands on other classes than the reference's "
+        template="{value} of the probability lands on other classes than the reference's "
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -230,9 +230,9 @@ class SurrogateDistance(SampleMean):
     ideal_options={"surrogate": "learned", "projection": "given"},
     cite="zhang2021invertible",
     card=Card(
-        asks="Does the explanation lead to the network's answer?",
-        read="0.9 means the same answer for nine of ten samples.",
-        misleads="Blind to all outputs but the highest, and nearly blind to importances: with "
+        question="Does the explanation lead to the network's answer?",
+        interpretation="0.9 means the same answer for nine of ten samples.",
+        limitations="Blind to all outputs but the highest, and nearly blind to importances: with "
         "random ones it is often as high. High agreement does not make an explanation "
         "faithful.",
         cost="one product of embeddings and summed concept vectors",
@@ -285,9 +285,9 @@ class SurrogateAgreement(SampleMean):
     nulls=ALL,
     cite="kumar2026unfaithfulness",
     card=Card(
-        asks="Does the explanation order the classes as the network does?",
-        read="1 is the same order, 0 is unrelated, below 0 the opposite.",
-        misleads="All ranks count alike: the order among hundreds of classes that are out of the "
+        question="Does the explanation order the classes as the network does?",
+        interpretation="1 is the same order, 0 is unrelated, below 0 the opposite.",
+        limitations="All ranks count alike: the order among hundreds of classes that are out of the "
         "question weighs as much as the order of the first two.",
         cost="one product of embeddings and summed concept vectors",
     ),
@@ -338,9 +338,9 @@ class SurrogateRankCorrelation(SampleMean):
     nulls=ALL,
     cite="kumar2026unfaithfulness",
     card=Card(
-        asks="Do explanation and network say that the same attributes are there?",
-        read="0.9 means that nine of ten attributes come out alike.",
-        misleads="Attributes that are hardly ever there agree without any explanation: compare "
+        question="Do explanation and network say that the same attributes are there?",
+        interpretation="0.9 means that nine of ten attributes come out alike.",
+        limitations="Attributes that are hardly ever there agree without any explanation: compare "
         "with always answering the average. Means nothing for classes of which one must "
         "be chosen.",
         cost="one product of embeddings and summed concept vectors",

@@ -103,10 +103,10 @@ ANY_TOKEN = NullModel(
     cite="bricken2023monosemanticity",
     asked_as="Is the latent active where its explanation holds?",
     card=Card(
-        asks="How much of a latent's activity is at tokens of which its explanation holds?",
-        read="A share of the activity, or of the active tokens. Without a random dictionary "
+        question="How much of a latent's activity is at tokens of which its explanation holds?",
+        interpretation="A share of the activity, or of the active tokens. Without a random dictionary "
         "beside it, it is no finding about the network: any direction is active at some word.",
-        misleads="Explanations written from the strongest activations describe these, and by value "
+        limitations="Explanations written from the strongest activations describe these, and by value "
         "they weigh most: look at `weight='token'` too. A predicate that always holds gets 1.",
         cost="one pass over the codes",
     ),
@@ -193,11 +193,11 @@ BASE_RATE = NullModel(
     cite="bricken2023monosemanticity",
     asked_as="Is the concept there where its latent is active?",
     card=Card(
-        asks="In how many of the sequences where a latent is active is the concept it is named "
+        question="In how many of the sequences where a latent is active is the concept it is named "
         "after?",
-        read="A share of sequences, to be read beside the base rate: how often the concept is "
+        interpretation="A share of sequences, to be read beside the base rate: how often the concept is "
         "there at all.",
-        misleads="It says nothing of the sequences with the concept in which the latent is "
+        limitations="It says nothing of the sequences with the concept in which the latent is "
         "silent. A latent that is active in every sequence gets the base rate.",
         cost="one pass over the codes",
     ),

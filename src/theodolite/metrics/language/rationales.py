@@ -63,10 +63,10 @@ def random_tokens(chance: str) -> NullModel:
     cite="deyoung2020eraser",
     asked_as="Does the answer need the tokens that are said to matter?",
     card=Card(
-        asks="How far does the probability of the answer fall without the most relevant tokens?",
-        read="A difference of probabilities: 0.5 is a fall from 0.9 to 0.4. Compare with as many "
+        question="How far does the probability of the answer fall without the most relevant tokens?",
+        interpretation="A difference of probabilities: 0.5 is a fall from 0.9 to 0.4. Compare with as many "
         "tokens at random.",
-        misleads="Deleting tokens makes texts that nobody would write; the fall may be due to "
+        limitations="Deleting tokens makes texts that nobody would write; the fall may be due to "
         "that. Give both ways, deleting and masking.",
         cost="one run of the network for each step and way",
     ),
@@ -109,11 +109,11 @@ class Comprehensiveness(SampleMean):
     cite="deyoung2020eraser",
     asked_as="Do the tokens that are said to matter suffice?",
     card=Card(
-        asks="How far does the probability of the answer fall with nothing but the most relevant "
+        question="How far does the probability of the answer fall with nothing but the most relevant "
         "tokens?",
-        read="A difference of probabilities; 0 means that these tokens alone do. Compare with as "
+        interpretation="A difference of probabilities; 0 means that these tokens alone do. Compare with as "
         "many tokens at random.",
-        misleads="A few words alone are no text that the network has learnt from. Below 0, the "
+        limitations="A few words alone are no text that the network has learnt from. Below 0, the "
         "rest of the text spoke against the answer.",
         cost="one run of the network for each step and way",
     ),
@@ -225,9 +225,9 @@ NULLS = (
     nulls=NULLS,
     cite="deyoung2020eraser",
     card=Card(
-        asks="How much of the relevance lies on tokens that people marked?",
-        read="A share of the relevance. From 0.8 on we would rely on it; a convention.",
-        misleads="A network may go by other words than people would mark; a faithful relevance "
+        question="How much of the relevance lies on tokens that people marked?",
+        interpretation="A share of the relevance. From 0.8 on we would rely on it; a convention.",
+        limitations="A network may go by other words than people would mark; a faithful relevance "
         "then lies elsewhere. Rare words are content words, so a map of rarity looks like an "
         "explanation: beat that first.",
         cost="one pass over the tokens",
@@ -274,9 +274,9 @@ class RationaleMass(SampleMean):
     nulls=NULLS,
     cite="deyoung2020eraser",
     card=Card(
-        asks="Is the most relevant token among those that people marked?",
-        read="A share of the sequences. From 0.8 on we would rely on it; a convention.",
-        misleads="A network may go by other words than people would mark; a faithful relevance "
+        question="Is the most relevant token among those that people marked?",
+        interpretation="A share of the sequences. From 0.8 on we would rely on it; a convention.",
+        limitations="A network may go by other words than people would mark; a faithful relevance "
         "then lies elsewhere. Rare words are content words, so a map of rarity looks like an "
         "explanation: beat that first.",
         cost="one pass over the tokens",
@@ -322,13 +322,13 @@ class RationalePeak(SampleMean):
     nulls=NULLS,
     cite="deyoung2020eraser",
     card=Card(
-        asks="Of as many most relevant tokens as people marked, how many did they mark?",
-        read="A share of the marked tokens. From 0.8 on we would rely on it; a convention.",
-        misleads="A network may go by other words than people would mark; a faithful relevance "
+        question="Of as many most relevant tokens as people marked, how many did they mark?",
+        interpretation="A share of the marked tokens. From 0.8 on we would rely on it; a convention.",
+        limitations="A network may go by other words than people would mark; a faithful relevance "
         "then lies elsewhere. Rare words are content words, so a map of rarity looks like an "
         "explanation: beat that first.",
         cost="one pass over the tokens",
-        says="Of the tokens that are said to matter most, people marked {value} "
+        template="Of the tokens that are said to matter most, people marked {value} "
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )

@@ -92,11 +92,11 @@ NULLS = (
     cite="bills2023language",
     asked_as="Can a simulator predict the latent from its explanation?",
     card=Card(
-        asks="Does a simulator that knows the explanation alone predict how active the latent is "
+        question="Does a simulator that knows the explanation alone predict how active the latent is "
         "at each token?",
-        read="1 is the same activity up to a factor, 0 no relation. On sequences drawn at random, "
+        interpretation="1 is the same activity up to a factor, 0 no relation. On sequences drawn at random, "
         "unless said otherwise. From 0.8 on we would rely on it, a convention.",
-        misleads="Over sequences in which the latent is most active the same simulator gets "
+        limitations="Over sequences in which the latent is most active the same simulator gets "
         "another number, mostly a higher one: only numbers of one choice of `sequences` compare. "
         "A latent that fires at one word is predicted by a word list: see the token alone.",
         cost="a simulation of every token, then sums over tokens",

@@ -69,7 +69,7 @@ CLEAN = NullModel(
     "estimation error",
     _nothing_but_the_concept,
     of_columns=_nothing_but_some_concepts,
-    clean=True,
+    is_reference=True,
 )
 
 
@@ -91,7 +91,7 @@ CLEAN_VECTORS = NullModel(
     "estimation error",
     _vectors_of_the_concept,
     of_columns=_vectors_of_some_concepts,
-    clean=True,
+    is_reference=True,
 )
 
 
@@ -132,7 +132,7 @@ ALIGNED_AT_RANDOM = NullModel(
     "which samples have the concept is drawn anew, so that aligned vectors are like the others",
     _aligned_at_random,
     of_columns=_some_aligned_at_random,
-    clean=True,
+    is_reference=True,
 )
 
 
@@ -187,7 +187,7 @@ HONEST_HEAD = NullModel(
     "the same kind of head, trained on the true concepts",
     _head_of_the_truth,
     random=False,
-    clean=True,
+    is_reference=True,
 )
 
 

@@ -76,10 +76,10 @@ def truth_of(evidence: EmbeddingEvidence) -> tuple[np.ndarray, np.ndarray]:
     nulls=(CLEAN_VECTORS,),
     cite="parisini2025leakage",
     card=Card(
-        asks="How much do the vectors of one concept tell about the answer?",
-        read="0 for nothing, about 1 where one concept's vectors alone settle the label. What is "
+        question="How much do the vectors of one concept tell about the answer?",
+        interpretation="0 for nothing, about 1 where one concept's vectors alone settle the label. What is "
         "above the score without leakage is leakage.",
-        misleads="In many dimensions nearest neighbours are far and estimates biased: compare "
+        limitations="In many dimensions nearest neighbours are far and estimates biased: compare "
         "models of one dimension only, at one number of samples. There is no comparison with the "
         "true concept in the definition; the null beside it gives one.",
         cost="all distances between samples, per concept",
@@ -132,9 +132,9 @@ class EmbeddingTaskInformation(Blockwise):
     nulls=(SHUFFLED_VECTORS,),
     cite="parisini2025leakage",
     card=Card(
-        asks="How much do the vectors of a concept tell about that concept?",
-        read="About 1 where the vectors give the concept. Wanted, and no leakage by itself.",
-        misleads="Estimates exceed 1 by a few per cent where the vectors separate the concept.",
+        question="How much do the vectors of a concept tell about that concept?",
+        interpretation="About 1 where the vectors give the concept. Wanted, and no leakage by itself.",
+        limitations="Estimates exceed 1 by a few per cent where the vectors separate the concept.",
         cost="all distances between samples, per concept",
     ),
 )
@@ -199,10 +199,10 @@ Form = Annotated[
     nulls=(CLEAN_VECTORS,),
     cite="parisini2025leakage",
     card=Card(
-        asks="How much do the vectors of one concept tell about the other concepts?",
-        read="0 for nothing, about 1 where one concept's vectors give every other concept. What is "
+        question="How much do the vectors of one concept tell about the other concepts?",
+        interpretation="0 for nothing, about 1 where one concept's vectors give every other concept. What is "
         "above the score without leakage is leakage.",
-        misleads="Related true concepts raise it without any leakage. The formula of the paper "
+        limitations="Related true concepts raise it without any leakage. The formula of the paper "
         "takes half of the ordered pairs and changes with the order of the concepts (0.1709 "
         "against 0.0854 in the worked example).",
         cost="all distances between samples, per concept",
@@ -285,10 +285,10 @@ AlignmentForm = Annotated[
     nulls=(ALIGNED_AT_RANDOM,),
     cite="parisini2025leakage",
     card=Card(
-        asks="Do vectors tell more about the answer where they agree with the true concept?",
-        read="0 for no difference; above 0, a correction by hand swaps in a vector that knows the "
+        question="Do vectors tell more about the answer where they agree with the true concept?",
+        interpretation="0 for no difference; above 0, a correction by hand swaps in a vector that knows the "
         "answer better, so that intervention looks better than it is.",
-        misleads="Sides with few samples give noisy estimates whose biases do not cancel. The "
+        limitations="Sides with few samples give noisy estimates whose biases do not cancel. The "
         "published code cuts the larger side to the first samples in order of the data.",
         cost="all distances between samples, four times per concept",
     ),

@@ -42,11 +42,11 @@ from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours
     tolerance=0.05,
     cite="parisini2025leakage",
     card=Card(
-        asks="Of what the true concept leaves open about the answer, how much does its value tell?",
-        read="0.1 means that, on average, a concept's value tells a tenth of what the true concept "
+        question="Of what the true concept leaves open about the answer, how much does its value tell?",
+        interpretation="0.1 means that, on average, a concept's value tells a tenth of what the true concept "
         "leaves open about the label. Compare with the score without leakage; up to 0.05 above "
         "it we would accept, which is a convention.",
-        misleads="Whatever the value grades beyond yes and no counts, if it has to do with the "
+        limitations="Whatever the value grades beyond yes and no counts, if it has to do with the "
         "label: a long horn told from a short one is not smuggling, but looks like it. Where "
         "inputs are graded and concepts related, an honest model scores above 0 too: compare with "
         "a model whose concepts were trained without the labels. Too high with few samples: 0.28 "
@@ -138,12 +138,12 @@ def _terms(
     tolerance=0.05,
     cite="parisini2025leakage",
     card=Card(
-        asks="Of what the true concept leaves open about the answer, how much do its vectors tell?",
-        read="0.1 means that, on average, a concept's vectors tell a tenth of what the true "
+        question="Of what the true concept leaves open about the answer, how much do its vectors tell?",
+        interpretation="0.1 means that, on average, a concept's vectors tell a tenth of what the true "
         "concept leaves open about the label. "
         "Up to 0.05 above the score without leakage we would accept, "
         "which is a convention.",
-        misleads="As for single values: gradings that have to do with the label count too. In many "
+        limitations="As for single values: gradings that have to do with the label count too. In many "
         "dimensions estimates are too low rather than too high. Rows that repeat others must be "
         "declared as clusters, or they are each other's neighbours.",
         cost="all distances between samples, per concept",
@@ -211,13 +211,13 @@ class EmbeddingTaskLeakageGivenConcept(Blockwise):
     tolerance=0.05,
     cite="parisini2025leakage",
     card=Card(
-        asks="Beyond what two true concepts say, do their values tell about each other?",
-        read="The share of one value's variation that the other explains among samples that agree "
+        question="Beyond what two true concepts say, do their values tell about each other?",
+        interpretation="The share of one value's variation that the other explains among samples that agree "
         "on both concepts: 0 for none, 1 where one gives the other. Comparable over numbers of "
         "samples from about 25 per combination of two concepts on; below that it is too low. Up to "
         "0.05 above the score without leakage we would accept, which is a convention. Whole "
         "numbers (two values) cannot score above 0.75 by this scale.",
-        misleads="Anything that both values share and the concepts do not say counts: a blurred "
+        limitations="Anything that both values share and the concepts do not say counts: a blurred "
         "picture that makes all values timid, or graded inputs that are related, looks like "
         "leakage. It says that values are not only concepts; compare with a model whose concepts "
         "were trained apart before calling it smuggling. Rows that repeat others must be declared "

@@ -125,10 +125,10 @@ def squared_distance(learnt: Matrix, oracle: Matrix) -> Float[np.ndarray, "*rows
     nulls=(CLEAN,),
     cite="espinosa2023quality",
     card=Card(
-        asks="Can a concept's value predict the others better or worse than the true concept can?",
-        read="0 if each value predicts every concept exactly as well as the true concept does. "
+        question="Can a concept's value predict the others better or worse than the true concept can?",
+        interpretation="0 if each value predicts every concept exactly as well as the true concept does. "
         "Compare with the score without leakage, not with 0.",
-        misleads="Badly learnt concepts raise it (the diagonal enters), so do networks that were "
+        limitations="Badly learnt concepts raise it (the diagonal enters), so do networks that were "
         "trained on few samples: with 50 passes in batches of 2,048 a set of a thousand samples "
         "gives 50 steps. It knows nothing about the label. A hard bottleneck without leakage "
         "scores well above 0. Another seed gives another value.",
@@ -249,9 +249,9 @@ NicheForm = Annotated[
     nulls=(CLEAN,),
     cite="espinosa2023quality",
     card=Card(
-        asks="Can a concept be predicted from the values that are hardly correlated with it?",
-        read="0.475 if values outside a concept's niche say nothing about it, 0.95 if all.",
-        misleads="The published code integrates the area inside the niche (form as_published): it "
+        question="Can a concept be predicted from the values that are hardly correlated with it?",
+        interpretation="0.475 if values outside a concept's niche say nothing about it, 0.95 if all.",
+        limitations="The published code integrates the area inside the niche (form as_published): it "
         "is then high for every good model, hard ones included, and says nothing about leakage; "
         "four independent hard concepts score 0.95 so, and 0.47 as defined. A network that was "
         "trained with all values is asked with some at 0, which it never saw.",

@@ -59,16 +59,16 @@ def predictive_shares(
     share=True,
     cite="parisini2025leakage",
     card=Card(
-        asks="By how much does a concept's value help to predict the answer for samples that were "
+        question="By how much does a concept's value help to predict the answer for samples that were "
         "never seen, beyond the true concept?",
-        read="0.1 means that, on average, a concept's value takes away a tenth of the surprise "
+        interpretation="0.1 means that, on average, a concept's value takes away a tenth of the surprise "
         "that the true concept leaves about the label. 0 or a little less: nothing.",
-        misleads="A lower bound: what hides in the last digits, or in less than 1/128 of the "
+        limitations="A lower bound: what hides in the last digits, or in less than 1/128 of the "
         "ranks, is not seen, and with fewer than 100 clusters or with many labels much of a leak "
         "is missed. Rows that repeat each other must be declared as clusters. Whatever the value "
         "grades beyond yes and no counts, if it has to do with the label.",
         cost="a sort and 23 small models per concept",
-        says="The values of {noun} give away {value} of what the true {noun} leave open about "
+        template="The values of {noun} give away {value} of what the true {noun} leave open about "
         "the label ({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -158,16 +158,16 @@ def _moments(terms: PredictiveTerms, evidence: ConceptEvidence) -> dict[str, np.
     share=True,
     cite="parisini2025leakage",
     card=Card(
-        asks="By how much do a concept's vectors help to predict the answer for samples that were "
+        question="By how much do a concept's vectors help to predict the answer for samples that were "
         "never seen, beyond the true concept?",
-        read="0.1 means that, on average, a concept's vectors take away a tenth of the surprise "
+        interpretation="0.1 means that, on average, a concept's vectors take away a tenth of the surprise "
         "that the true concept leaves about the label. 0 or a little less: nothing.",
-        misleads="A lower bound: what no linear discriminant finds is not seen, and with few "
+        limitations="A lower bound: what no linear discriminant finds is not seen, and with few "
         "clusters for each dimension much of a leak is missed; with fewer than three it cannot be "
         "told. Rows that repeat each other must be declared as clusters. Whatever vectors grade "
         "beyond yes and no counts, if it has to do with the label.",
         cost="20 small eigenvalue problems per concept",
-        says="The vectors of {noun} give away {value} of what the true {noun} leave open about "
+        template="The vectors of {noun} give away {value} of what the true {noun} leave open about "
         "the label ({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -267,11 +267,11 @@ def _vector_moments(terms: PredictiveTerms, evidence: EmbeddingEvidence) -> dict
     on_request=True,
     cite="parisini2025leakage",
     card=Card(
-        asks="Beyond what two true concepts say, do their values help to predict each other in "
+        question="Beyond what two true concepts say, do their values help to predict each other in "
         "samples that were never seen?",
-        read="The share of one value's variation that the other explains among samples that agree "
+        interpretation="The share of one value's variation that the other explains among samples that agree "
         "on both concepts: 0 or a little less for none, 1 where one gives the other.",
-        misleads="A lower bound. What two values share is seen late if it does not rise or fall "
+        limitations="A lower bound. What two values share is seen late if it does not rise or fall "
         "together: of values that follow each other's square, a fifth is seen with 500 samples, "
         "where neighbour estimates see three quarters. Whatever both values share and the concepts "
         "do not say counts: a blurred picture that makes all values timid looks like leakage. Rows "

@@ -52,11 +52,11 @@ from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours, TieSeed
     cite="parisini2025leakage",
     warns=leakage_warnings,
     card=Card(
-        asks="Does a concept's value tell more about the answer than the true concept does?",
-        read="0.1 means that, on average, a concept's value tells a tenth of what there is to know "
+        question="Does a concept's value tell more about the answer than the true concept does?",
+        interpretation="0.1 means that, on average, a concept's value tells a tenth of what there is to know "
         "about the label more than the true concept. Compare with the score without leakage: "
         "what is above that is leakage.",
-        misleads=f"{AS_CATEGORIES} "
+        limitations=f"{AS_CATEGORIES} "
         "Blind to leakage into a concept that is learnt badly: what the value fails to "
         "say about the label through the concept hides what it says beside it (a dial of planted "
         "leakage that starts at 0 and stays there is in docs/leakage.md). The estimate can exceed "
@@ -141,11 +141,11 @@ Normaliser = Annotated[
     nulls=(CLEAN,),
     cite="parisini2025leakage",
     card=Card(
-        asks="Do concepts' values tell more about each other than the true concepts do?",
-        read="0 means that two concepts' values are no more related than the concepts are; 1 that "
+        question="Do concepts' values tell more about each other than the true concepts do?",
+        interpretation="0 means that two concepts' values are no more related than the concepts are; 1 that "
         "one gives the other. Compare only at equal numbers of samples, and soft values only with "
         "soft ones.",
-        misleads=f"{AS_CATEGORIES} "
+        limitations=f"{AS_CATEGORIES} "
         "The published normaliser is no entropy but psi(N) - psi(4): the score falls with "
         "the number of samples, and a bit shared by values counts a tenth of a bit shared by the "
         "true concepts. Where true concepts are related the score therefore goes to 0 however much "

@@ -187,14 +187,14 @@ Regions = Annotated[int, Field(ge=1, description="Parts that the picture is divi
     reliable_from=0.8,
     cite="aysel2025concept",
     card=Card(
-        asks="Is the concept's point inside the region where the model sees that concept?",
-        read="With alpha = 1 the region is a twelfth of the picture, with 6 a half: chance is "
+        question="Is the concept's point inside the region where the model sees that concept?",
+        interpretation="With alpha = 1 the region is a twelfth of the picture, with 6 a half: chance is "
         "alpha / 12. Compare with always the middle: photographers put things there. From 0.8 on "
         "we would rely on it; that line is a convention.",
-        misleads="A map that covers the whole animal holds all its parts when alpha is large. The "
+        limitations="A map that covers the whole animal holds all its parts when alpha is large. The "
         "concept need not exist in the picture: read it beside concept existence.",
         cost="one pass over the pixels of l maps per picture; maps are never upsampled in memory",
-        says="For {value} of the named {noun} the annotated place lies in the {alpha}/12 of the "
+        template="For {value} of the named {noun} the annotated place lies in the {alpha}/12 of the "
         "picture that the map marks ({low}–{high}{best}). {null}{enough}.",
     ),
 )

@@ -152,13 +152,13 @@ Tolerance = Annotated[
     reliable_from=0.8,
     cite="zhang2018top",
     card=Card(
-        asks="Does the map of each present concept peak where that concept is?",
-        read="0.6 means that six of ten maps peak at their concept. Pointing at the middle of each "
+        question="Does the map of each present concept peak where that concept is?",
+        interpretation="0.6 means that six of ten maps peak at their concept. Pointing at the middle of each "
         "picture is the baseline to beat. From 0.8 on we would rely on it; a convention.",
-        misleads="Coarse maps peak in the middle of a cell, up to half a cell from the true one; a "
+        limitations="Coarse maps peak in the middle of a cell, up to half a cell from the true one; a "
         "tolerance near half the picture is passed by the centre alone.",
         cost="one maximum per map",
-        says="For {value} of the {noun} that are there, the map peaks where they are "
+        template="For {value} of the {noun} that are there, the map peaks where they are "
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )

@@ -61,14 +61,14 @@ def shares(part: np.ndarray, defined: np.ndarray) -> PerSample:
     nulls=NULLS,
     cite="arras2022clevr",
     card=Card(
-        asks="How much of the relevance lies on the object?",
-        read="A share of the relevance. From 0.8 on we would rely on it; a convention. The middle "
+        question="How much of the relevance lies on the object?",
+        interpretation="A share of the relevance. From 0.8 on we would rely on it; a convention. The middle "
         "of the picture is often the object: it must be beaten first.",
-        misleads="A network may use the background, and a faithful map then marks it: a low share "
+        limitations="A network may use the background, and a faithful map then marks it: a low share "
         "can be the network's fault. Large objects make any map look good, and a map that adds "
         "the same to every pixel, as RISE does, a poor one: its order is read by the rank.",
         cost="one sum over each map",
-        says="{value} of the relevance lies on the object ({low}–{high}{best}). {null}{enough}.",
+        template="{value} of the relevance lies on the object ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class RelevanceMass(SampleMean):
@@ -112,10 +112,10 @@ class RelevanceMass(SampleMean):
     nulls=NULLS,
     cite="arras2022clevr",
     card=Card(
-        asks="Are the most relevant pixels those of the object?",
-        read="1 if the map ranks every pixel of the object above all others. It does not mind "
+        question="Are the most relevant pixels those of the object?",
+        interpretation="1 if the map ranks every pixel of the object above all others. It does not mind "
         "how large the numbers are, only their order.",
-        misleads="Maps with many zeros are ranked by chance from there on, which is counted as "
+        limitations="Maps with many zeros are ranked by chance from there on, which is counted as "
         "the mean over all orders. Large objects make any map look good.",
         cost="one sort of each map",
     ),
@@ -164,10 +164,10 @@ class RelevanceRank(SampleMean):
     nulls=NULLS_OF_PEAKS,
     cite="zhang2018excitation",
     card=Card(
-        asks="Does the map peak on the object?",
-        read="A share of the pictures; one pixel of each map decides. The middle of the picture "
+        question="Does the map peak on the object?",
+        interpretation="A share of the pictures; one pixel of each map decides. The middle of the picture "
         "is often the object: it must be beaten first.",
-        misleads="Maps that mark everything pass as well, if they mark the object a little more.",
+        limitations="Maps that mark everything pass as well, if they mark the object a little more.",
         cost="one maximum per map",
     ),
 )
@@ -214,9 +214,9 @@ Form = Annotated[
     nulls=(NOISE,),
     cite="chalasani2020concise",
     card=Card(
-        asks="Does the map point at few pixels?",
-        read="0 if all pixels matter alike, near 1 if a single one does; noise has a third.",
-        misleads="Few is not right: a map of one wrong pixel is as sparse as can be. It depends "
+        question="Does the map point at few pixels?",
+        interpretation="0 if all pixels matter alike, near 1 if a single one does; noise has a third.",
+        limitations="Few is not right: a map of one wrong pixel is as sparse as can be. It depends "
         "on the number of pixels and on whether negative relevance was cut off.",
         cost="one sort of each map",
     ),

@@ -69,7 +69,7 @@ NOTHING_IN_COMMON = NullModel(
     "a map that is another one altogether when the network has learnt nothing",
     _nothing_in_common,
     random=False,
-    clean=True,
+    is_reference=True,
 )
 
 

@@ -82,11 +82,11 @@ AT_RANDOM = NullModel(
     nulls=(another_sample("repeat_values"),),
     cite="krishna2024disagreement",
     card=Card(
-        asks="Does the explanation name the same features when it is made again?",
-        read="1 if another seed, background or sampling names the same five features first. "
+        question="Does the explanation name the same features when it is made again?",
+        interpretation="1 if another seed, background or sampling names the same five features first. "
         "Compare with another sample's: if that overlaps as much, it is the same features "
         "everywhere that are stable, not the explanation of the single case.",
-        misleads="An explanation that is always the same is perfectly stable. With few features "
+        limitations="An explanation that is always the same is perfectly stable. With few features "
         "any two explanations overlap; with five or fewer it is undefined.",
         cost="the explanations made twice",
     ),
@@ -125,11 +125,11 @@ class AttributionStability(SampleMean):
     nulls=(another_sample("other_method_values"), AT_RANDOM),
     cite="krishna2024disagreement",
     card=Card(
-        asks="Do two methods name the same features for the same sample?",
-        read="1 if both name the same five features first. Compare with another sample's: where "
+        question="Do two methods name the same features for the same sample?",
+        interpretation="1 if both name the same five features first. Compare with another sample's: where "
         "that agrees as much, the methods agree on what the model uses in general and on nothing "
         "about the single case.",
-        misleads="Agreement is no truth: two methods may share a fault. It decides nothing. With "
+        limitations="Agreement is no truth: two methods may share a fault. It decides nothing. With "
         "few features any two explanations overlap; with five or fewer it is undefined.",
         cost="the explanations of a second method",
     ),
@@ -178,7 +178,7 @@ NOTHING_IN_COMMON = NullModel(
     "attributions that are others altogether when the model has learnt nothing",
     expected=_nothing_in_common,
     random=False,
-    clean=True,
+    is_reference=True,
 )
 
 
@@ -197,11 +197,11 @@ NOTHING_IN_COMMON = NullModel(
     nulls=(NOTHING_IN_COMMON,),
     cite="adebayo2018sanity",
     card=Card(
-        asks="Are attributions the same when the model was trained on shuffled labels?",
-        read="0 if they become others altogether, 1 if the order of features stays: then it "
+        question="Are attributions the same when the model was trained on shuffled labels?",
+        interpretation="0 if they become others altogether, 1 if the order of features stays: then it "
         "shows the data or the method, but not what the model learnt. Up to 0.3 is accepted; a "
         "convention.",
-        misleads="Features of large spread, or with many values, may get more from any model: "
+        limitations="Features of large spread, or with many values, may get more from any model: "
         "some likeness is no proof of blindness, much of it is.",
         cost="one more model, trained on shuffled labels, and its explanations",
     ),

@@ -124,18 +124,18 @@ def best_order(evidence: AttributionEvidence) -> AttributionEvidence:
     nulls=null_orders("chance_removed"),
     cite="covert2021explaining",
     card=Card(
-        asks="How far does the output move when the features named first are removed?",
-        read="In units of the output: 0.3 is 30 points of probability. Compare with one order for "
+        question="How far does the output move when the features named first are removed?",
+        interpretation="In units of the output: 0.3 is 30 points of probability. Compare with one order for "
         "all samples: what lies above it is what attributions say about the single case. At "
         "random, features hardly matter, so that beating them shows little. From 0.8 of the best "
         "order that a search found we would rely on it; a convention.",
-        misleads="Values from background rows break correlations: rows appear that no data set "
+        limitations="Values from background rows break correlations: rows appear that no data set "
         "has, and the model may answer them at its whim. Compare with removal='conditional', which "
         "takes rows like the sample in the features that remain. Where two features say the same, "
         "removing one changes little, however much it is used. The best order is the best that a "
         "greedy search found, and no upper bound.",
         cost="samples x draws x orders x steps answers of the model, and a search of about as many",
-        says="Without the features named first, the output moves by {value} ({low}–{high}{best}). "
+        template="Without the features named first, the output moves by {value} ({low}–{high}{best}). "
         "{null}{enough}.",
     ),
 )
@@ -181,10 +181,10 @@ class FeatureNecessity(SampleMean):
     nulls=null_orders("chance_only"),
     cite="covert2021explaining",
     card=Card(
-        asks="How far is the output from itself when only the features named first remain?",
-        read="In units of the output; 0 if the named features alone give the same answer. Compare "
+        question="How far is the output from itself when only the features named first remain?",
+        interpretation="In units of the output; 0 if the named features alone give the same answer. Compare "
         "with one order for all samples.",
-        misleads="With nearly all features from background rows, samples are unlike any that the "
+        limitations="With nearly all features from background rows, samples are unlike any that the "
         "model knows. A model that needs many features at once scores badly whatever is named.",
         cost="samples x draws x orders x steps answers of the model",
     ),

@@ -81,7 +81,7 @@ class PosthocPipeline:
         assert produced.subject is not None  # noqa: S101  made below
         layer = self.layer or backbone.layer
         network = f"{backbone.name}, {layer}" if layer else backbone.name
-        return replace(produced, subject=replace(produced.subject, network=network))
+        return replace(produced, subject=replace(produced.subject, model=network))
 
     def _produce(
         self,

@@ -12,7 +12,7 @@ from theodolite.results import Score
 def looks_for_a_fault(score: Score) -> bool:
     """Whether the score's null stands for a clean model."""
     metric = catalogue().get(score.metric)
-    return metric is not None and metric.looks_for_a_fault
+    return metric is not None and metric.is_defect_metric
 
 
 def loses_to_null(score: Score) -> bool:

@@ -79,10 +79,10 @@ def conflicts_chapter(
 
 
 def _level(conflicts_file: ConflictsFile, level: Level, subject: Subject) -> dict[str, Any] | None:
-    conflicts = [conflict for conflict in conflicts_file.conflicts if conflict.of == level]
+    conflicts = [conflict for conflict in conflicts_file.conflicts if conflict.level == level]
     if not any(conflict.n for conflict in conflicts):
         return None
-    judgements = [judgement for judgement in conflicts_file.judged if judgement.of == level]
+    judgements = [judgement for judgement in conflicts_file.judged if judgement.level == level]
     questions = [judgement.question for judgement in judgements]
     return {
         "title": TITLES[level],
@@ -98,7 +98,7 @@ def _level(conflicts_file: ConflictsFile, level: Level, subject: Subject) -> dic
         "statements": [
             _statement(conflict, subject)
             for conflict in conflicts_file.strongest
-            if conflict.of == level
+            if conflict.level == level
         ],
     }
 
@@ -123,8 +123,8 @@ def _line(judgement: JudgedRecord) -> dict[str, str]:
     return {
         "question": QUESTIONS[judgement.question],
         "score": _title(judgement.metric),
-        "line": f"good: {side} {metric_text(judgement.line, judgement.metric)} "
-        f"({LINES[judgement.line_is]})",
+        "line": f"good: {side} {metric_text(judgement.threshold, judgement.metric)} "
+        f"({LINES[judgement.threshold_kind]})",
         "n": f"{judgement.n_good:,} of {judgement.n:,} good"
         + (f", {judgement.n_undefined:,} undefined" if judgement.n_undefined else ""),
     }
@@ -146,7 +146,7 @@ def _agreement(conflict: ConflictRecord) -> dict[str, str]:
 
 
 def _statement(conflict: ConflictRecord, subject: Subject) -> dict[str, Any]:
-    names = [example.name for example in conflict.examples] if conflict.of == "concepts" else []
+    names = [example.name for example in conflict.examples] if conflict.level == "concepts" else []
     return {
         "says": unbroken(conflict.statement(subject)),
         "means": conflict.cause(subject),
@@ -163,10 +163,10 @@ def _example_cards(
     subject: Subject,
 ) -> dict[str, Any]:
     """Examples of one conflict; those whose pictures were kept come first."""
-    metrics = {j.question: j.metric for j in conflicts_file.judged if j.of == conflict.of}
+    metrics = {j.question: j.metric for j in conflicts_file.judged if j.level == conflict.level}
     order = sorted(conflict.examples, key=lambda example: example.name not in files)
     return {
-        "title": f"{conflict.of.capitalize()} that {conflict.claim(subject)}",
+        "title": f"{conflict.level.capitalize()} that {conflict.claim(subject)}",
         "cards": [
             {
                 "name": example.name,
@@ -190,7 +190,7 @@ def _title(name: str) -> str:
 
 def _picture(material: RunMaterial, file: str | None) -> str:
     """Small: it stands beside two lines of text."""
-    return "" if file is None else data_address(material.picture(file), QUALITY, PICTURE_SIZE)
+    return "" if file is None else data_address(material.image(file), QUALITY, PICTURE_SIZE)
 
 
 def _first(conflict: ConflictRecord) -> bool:

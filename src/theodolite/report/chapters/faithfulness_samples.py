@@ -169,7 +169,7 @@ def concept_cards(
                 "importance": _signed(card.importance).removeprefix("+"),
                 "adds": _signed(card.adds),
                 "bar": added(card.adds, low, high),
-                "patches": [data_address(material.picture(file)) for file in card.files[:PATCHES]],
+                "patches": [data_address(material.image(file)) for file in card.files[:PATCHES]],
             }
             for card in own
         ]

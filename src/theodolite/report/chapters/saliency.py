@@ -160,7 +160,7 @@ def _maps(
     rows = [int(Path(file).stem.rpartition("-")[2]) for file in files]
     if not files:
         return None
-    pictures = [material.picture(file) for file in files]
+    pictures = [material.image(file) for file in files]
     method_rows, first_evidence = [], None
     for model in models:
         name = "" if model.name == main.name else model.name

@@ -77,7 +77,7 @@ def _card(material: RunMaterial, card: UnitCardRecord, scores: Sequence[Score]) 
         "literals": [
             (name, _percent(iou), _percent(detected)) for name, iou, detected in card.literals
         ],
-        "pictures": [data_address(material.picture(file)) for file in card.files],
+        "pictures": [data_address(material.image(file)) for file in card.files],
     }
 
 

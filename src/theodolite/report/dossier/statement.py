@@ -44,7 +44,7 @@ def statement_bytes(dossier: "DossierFile", files: Mapping[str, bytes]) -> bytes
                 "system": facts.system.model_dump(),
                 "responsible": [person.model_dump() for person in facts.responsible],
                 "date": facts.date,
-                "notAsked": [answer.question for answer in dossier.not_asked],
+                "notAsked": [answer.question for answer in dossier.not_evaluated],
             },
         },
     }

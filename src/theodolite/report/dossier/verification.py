@@ -182,7 +182,7 @@ def _check_file(folder: Path, name: str, digest: str, by: str) -> None:
 def _check_answers(folder: Path, run: Path) -> None:
     """The answers in the dossier are those that the run's scores lead to."""
     dossier = read_dossier(folder)
-    stated = {row.question: row.answer for row in (*dossier.answers, *dossier.not_asked)}
+    stated = {row.question: row.answer for row in (*dossier.answers, *dossier.not_evaluated)}
     answers = {verdict.question: verdict.answer for verdict in read_finished(run).verdicts}
     for question, answer in answers.items():
         if stated.get(question) != answer:

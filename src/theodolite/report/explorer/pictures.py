@@ -83,7 +83,7 @@ def _judgement_text(concept: NamedConcept) -> str:
 
 def _from_concept_card(material: RunMaterial, items: Items, card: ConceptCardRecord) -> None:
     for number, file in enumerate(card.files[:MOST]):
-        address = data_address(material.picture(file))
+        address = data_address(material.image(file))
         items["concepts", card.concept].add(address, f"patch {number + 1}")
         if number == 0:
             items["classes", card.of].add(address, f"shows {card.concept}")
@@ -97,5 +97,5 @@ def _from_unit_card(material: RunMaterial, items: Items, card: UnitCardRecord) -
         f"Stopped by detection: {card.stopped}.",
     ]
     for number, file in enumerate(card.files[:MOST]):
-        address = data_address(material.picture(file))
+        address = data_address(material.image(file))
         unit.add(address, f"among the pictures on which it is most active, {number + 1}")

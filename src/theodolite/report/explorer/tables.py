@@ -99,7 +99,7 @@ def _column(
         bounds=score.bounds,
         better=score.better,
         whole=whole,
-        null=None if score.null is None else (score.null.shown, score.null.value),
+        null=None if score.null is None else (score.null.label, score.null.value),
     )
 
 

@@ -188,7 +188,7 @@ def _null(score: Score) -> str:
     null = score.null
     if null is None or math.isnan(null.value):
         return NOTHING
-    return f"{value_latex(null.value)} ({latex_text(null.shown)})"
+    return f"{value_latex(null.value)} ({latex_text(null.label)})"
 
 
 def _null_head(scores: Sequence[Score]) -> str:

@@ -125,9 +125,9 @@ def _counts(score: Score, null: Null) -> bool:
 def _null_mark(score: Score, null: Null) -> NullMark:
     model = model_of(score, null) if score.metric in catalogue() else None
     if model is None or not model.draws_in or not null.draws:
-        return NullMark(null.shown, null.value)
+        return NullMark(null.label, null.value)
     best = (max if score.better == "higher" else min)(null.draws)
-    return NullMark(f"{null.shown}, best of {len(null.draws)}", best)
+    return NullMark(f"{null.label}, best of {len(null.draws)}", best)
 
 
 def zones_on(score: Score, axis: StripAxis) -> tuple[Zone, ...]:
@@ -177,7 +177,7 @@ def strip_axis(scores: Sequence[Score], marks: Sequence[float] | None = None) ->
     )
     best = min(max(best, low), high)
     metric = catalogue().get(scores[0].metric)
-    fault = metric is not None and metric.looks_for_a_fault
+    fault = metric is not None and metric.is_defect_metric
     start = max(best, 0.0) if fault else best  # less than no fault is no better
     away = max((sign * (start - min(max(mark, low), high)) for mark in marks), default=math.inf)
     if away <= NEAR_BEST * abs(start - worst):
@@ -217,9 +217,9 @@ def _range(scores: Sequence[Score], marks: Sequence[float]) -> tuple[float, floa
     if metric is None or low >= 0:
         return low, high
     below = max(-min(marks, default=0.0), 0.0)
-    if metric.share or (metric.looks_for_a_fault and not below):
+    if metric.is_percentage or (metric.is_defect_metric and not below):
         return 0.0, high
-    if metric.looks_for_a_fault:
+    if metric.is_defect_metric:
         low = max(low, -next((cut * high for cut in CUTS if cut * high >= below), high))
     return low, high
 

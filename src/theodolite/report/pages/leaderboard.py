@@ -156,7 +156,7 @@ def _row(row: LeaderboardRow, board: Board) -> dict[str, Any]:
         "sealed": run.sealed,
         "started": run.record.started.partition("T")[0],
         "version": run.record.packages.get("theodolite", ""),
-        "partial": run.made_record.failed_pieces,
+        "partial": run.made_record.failed_tasks,
     }
 
 
@@ -191,7 +191,7 @@ def _null(score: Score) -> str:
     null = score.null
     if null is None:
         return ""
-    return unbroken(f"{null.shown} {percent(null.value, score)}")
+    return unbroken(f"{null.label} {percent(null.value, score)}")
 
 
 def _why(score: Score, answer: str, *, comparable: bool) -> str:

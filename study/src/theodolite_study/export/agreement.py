@@ -226,7 +226,7 @@ def scored(rated: RatedVotes, name: str, *, null: bool = True) -> dict[str, Any]
         estimate = _estimate(rows - chance, rated.pictures, between)
         away = None if estimate is None else student_interval(estimate, LEVEL)
         result["null"] = {
-            "name": baseline.name, "says": baseline.says, "value": _round(chance[0]),
+            "name": baseline.name, "says": baseline.description, "value": _round(chance[0]),
             "difference": _ends(away),
         }  # fmt: skip
     return result

@@ -123,8 +123,8 @@ def from_address(
             keys, time.time(),
         )  # fmt: skip
     except KeysUnavailable as error:
-        raise Refused(503, f"Prolific gives no answer now. {error.do}", 60) from error
+        raise Refused(503, f"Prolific gives no answer now. {error.hint}", 60) from error
     except RefusedInput as error:
-        raise Refused(400, f"This link cannot be used: {error.came}. {error.do}".strip()) from error
+        raise Refused(400, f"This link cannot be used: {error.got}. {error.hint}".strip()) from error
     # remembered as long as the cookie lasts: a copy that comes later is known
     return Arrival(signed.identity, signed.token_digest, max(until, signed.expires.timestamp()))

@@ -130,7 +130,7 @@ def _own_words(folder: Path) -> Iterator[EntryAnswer]:
         yield EntryAnswer(
             entry="P004-F0-09", nearest=nearest, effect=row.r, low=row.low, high=row.high, p=row.p,
             unit="explanations, questions as clusters", n=row.n,
-            detectable=detectable_correlation(row.n), ours={"r": row.r},
+            min_detectable_effect=detectable_correlation(row.n), ours={"r": row.r},
             settings={"votes": VOTES, "measure": row.measure, "coefficient": row.method},
         )  # fmt: skip
 

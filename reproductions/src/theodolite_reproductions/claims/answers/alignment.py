@@ -108,6 +108,6 @@ def _answer(
     ours = {"score": contrast.score, "taken off": contrast.taken_off}
     return EntryAnswer(
         entry=entry.id, settings=dict(choices), nearest=nearest, effect=value, low=low, high=high,
-        p=p, unit=UNITS[unit], n=round(contrast.draws), detectable=detectable_effect(error),
+        p=p, unit=UNITS[unit], n=round(contrast.draws), min_detectable_effect=detectable_effect(error),
         ours={name: scale * number for name, number in ours.items() if number is not None},
     )  # fmt: skip

@@ -197,7 +197,7 @@ def _examples(table: Columns) -> EntryAnswer:
     return EntryAnswer(
         entry="P000-F0-15", nearest=True, effect=value, low=value - half, high=value + half,
         p=float(2 * stdtr(n - 1, -abs(value) / error)), unit="seeds", n=n,
-        detectable=detectable_effect(error), ours=dict(ours),
+        min_detectable_effect=detectable_effect(error), ours=dict(ours),
     )  # fmt: skip
 
 

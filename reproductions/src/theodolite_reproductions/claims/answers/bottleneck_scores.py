@@ -133,7 +133,7 @@ def folds_answer(
     n = len(values)
     return EntryAnswer(
         entry=entry, settings=dict(cell), nearest=nearest, effect=value, low=low, high=high,
-        p=two_sided_p(value, error, n - 1), unit="folds", n=n, detectable=detectable_effect(error),
+        p=two_sided_p(value, error, n - 1), unit="folds", n=n, min_detectable_effect=detectable_effect(error),
         ours=dict(ours),
     )  # fmt: skip
 

@@ -222,7 +222,7 @@ def _pooled(
     return EntryAnswer(
         entry=entry, settings=dict(cell), effect=pooled.r, low=pooled.low, high=pooled.high,
         p=pooled.p, unit="model classes", n=len(own), nearest=nearest,
-        detectable=detectable_correlation(len(own)), ours={"r": pooled.r},
+        min_detectable_effect=detectable_correlation(len(own)), ours={"r": pooled.r},
     )  # fmt: skip
 
 

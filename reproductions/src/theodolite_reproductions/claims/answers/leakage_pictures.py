@@ -89,7 +89,7 @@ def table_2(entry: str, models: Models, where: Filter, inputs: str) -> Iterator[
             entry=entry, settings={"inputs": inputs, "score": label}, effect=pooled.r,
             low=pooled.low,
             high=pooled.high, p=pooled.p, unit="model classes", n=len(chosen),
-            nearest=label == "CTL", detectable=detectable_correlation(len(chosen)),
+            nearest=label == "CTL", min_detectable_effect=detectable_correlation(len(chosen)),
             ours={"r": pooled.r, "concept accuracy": learnt},
         )  # fmt: skip
 

@@ -130,7 +130,7 @@ def _against_printed(
     return EntryAnswer(
         entry=entry, settings=dict(cell), nearest=nearest, effect=value, low=low, high=high,
         unit="test samples", n=score.n_samples or score.n,
-        detectable=detectable_effect((high - low) / (2 * NORMAL)),
+        min_detectable_effect=detectable_effect((high - low) / (2 * NORMAL)),
         ours={"ours": score.value, "printed": printed},
     )  # fmt: skip
 

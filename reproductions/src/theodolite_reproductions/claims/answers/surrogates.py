@@ -129,7 +129,7 @@ def seeds_answer(
     p = two_sided_p(value, error, n - 1) if error > 0 else float(abs(value) <= 1e-12)
     return EntryAnswer(
         entry=entry, settings=dict(cell), nearest=nearest, effect=value, low=value - half,
-        high=value + half, p=p, unit="seeds", n=n, detectable=detectable_effect(error),
+        high=value + half, p=p, unit="seeds", n=n, min_detectable_effect=detectable_effect(error),
         ours=dict(ours),
     )  # fmt: skip
 
@@ -245,7 +245,7 @@ def _share(
     return EntryAnswer(
         entry=entry, settings={"data": run.data}, nearest=run.nearest, effect=share - line,
         low=float(ends.low) - line, high=float(ends.high) - line, p=float(test.pvalue),
-        unit="methods", n=n, detectable=detectable_effect(error), ours=dict(ours),
+        unit="methods", n=n, min_detectable_effect=detectable_effect(error), ours=dict(ours),
     )  # fmt: skip
 
 
