@@ -8,25 +8,24 @@ from typing import Any, Literal, SupportsIndex, overload
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.errors import NoSuchResult, printable
-from theodolite.null_words import reader_words
+from theodolite.errors import ResultNotFoundError, printable
 from theodolite.questions import QUESTIONS, Question
 
 LONGEST_SCORE = 160
 LONGEST_VERDICT = 120
 """Characters of a ``repr``: a list of results is read line by line."""
-Answer = Literal["yes", "partly", "no", "cannot tell", "not asked"]
+Answer = Literal["yes", "partly", "no", "inconclusive", "not_evaluated"]
 Better = Literal["higher", "lower"]
-Scope = Literal["these", "population"]
+Scope = Literal["fixed", "population"]
 Reason = Literal[
     "",
     "underpowered",
-    "empty",
+    "no_headroom",
     "undefined",
-    "outside the certificate",
-    "evidence in doubt",
-    "failed",
-    "stand-in",
+    "outside_validated_range",
+    "data_quality",
+    "metric_error",
+    "probe_only",
 ]
 """Why a question cannot be answered, or was not asked of the network; empty where it can."""
 Items = str
@@ -47,7 +46,7 @@ class Interval:
     method: str
     n: int
     """How many resamples, seeds or shuffles."""
-    scope: Scope = "these"
+    scope: Scope = "fixed"
     """What it is about: these concepts, classes, units, raters or trained models on new samples, or
     the population that they were drawn from."""
     error: float | None = None
@@ -72,15 +71,15 @@ class Null:
     """The score of each of its draws, where these travel in the evidence: a claim must exceed
     all of them."""
     label: str = ""
-    """What readers see in place of ``name``, which files keep."""
+    """Display text; the name with spaces if not given."""
 
     def __post_init__(self) -> None:
         if not self.label:
-            object.__setattr__(self, "shown", reader_words(self.name))
+            object.__setattr__(self, "label", self.name.replace("_", " "))
 
 
 @dataclass(frozen=True)
-class FaultTest:
+class DefectTest:
     """What a score that looks for a fault shows: p-values, each doubled for its two sides."""
 
     low: float
@@ -98,7 +97,7 @@ class FaultTest:
 
 
 @dataclass(frozen=True)
-class Doubt:
+class Caveat:
     """Why some answers cannot be read from a score, whatever its value."""
 
     reason: Reason
@@ -168,9 +167,9 @@ class Score:
     """How many samples it was computed from, whatever ``n`` counts."""
     n_clusters: int | None = None
     """How many clusters the samples come in; none where each is its own."""
-    defect: FaultTest | None = None
+    defect: DefectTest | None = None
     """Of a score that looks for a fault."""
-    caveat: Doubt | None = None
+    caveat: Caveat | None = None
     sweep: tuple["Score", ...] = field(default=(), repr=False, compare=False)
     """Of ``theodolite.score``: the scores with the other values of options that take several."""
 
@@ -269,7 +268,7 @@ class Verdicts(tuple[Verdict, ...]):
             if verdict.question == key:
                 return verdict
         message = f"{key!r} is none of the questions {', '.join(QUESTIONS)}"
-        raise NoSuchResult(message)
+        raise ResultNotFoundError(message)
 
 
 def number_text(value: float) -> str:

@@ -92,7 +92,7 @@ def test_a_spec_that_cannot_be_leaves_the_old_run(data: Path, tmp_path: Path) ->
         return theodolite("run", tmp_path / "spec.yaml", *out, "--quiet")
 
     assert ran("evidence: [stored]").returncode == 0
-    for text in ("evidence: [none]", "evidence: [stored]\nmetrics: [{name: concept_exist}]", "colour: red",
+    for text in ("evidence: [none]", "evidence: [stored]\nmetrics: [{name: concept_exist}]", "color: red",
                  f"evidence: ['file://{data}/stored']"):  # fmt: skip
         refused(ran(text), 3 if "none" in text or "file" in text else 2)
         assert theodolite("verify", tmp_path / "run").returncode == 0

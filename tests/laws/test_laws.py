@@ -12,7 +12,7 @@ from theodolite._planted.concepts import (
     planted_units,
 )
 from theodolite._planted.edits import planted_edits
-from theodolite._planted.judgements import planted_judgements
+from theodolite._planted.judgments import planted_judgments
 from theodolite._planted.leakage import (
     planted_embeddings,
     planted_interventions,
@@ -28,7 +28,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -51,7 +51,7 @@ PERFECT = {
     RatingEvidence: planted_ratings(),
     SaliencyEvidence: planted_saliency(),
     EditEvidence: planted_edits(),
-    JudgementEvidence: planted_judgements(),
+    JudgmentEvidence: planted_judgments(),
     TokenEvidence: planted_tokens(),
     AttributionEvidence: planted_attributions(),
 }

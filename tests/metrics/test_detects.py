@@ -94,7 +94,7 @@ def test_every_unit_has_an_interval_and_the_null_is_the_one_given() -> None:
     assert score.detail.low is not None and score.detail.high is not None
     assert (score.detail.low <= score.detail.values).all()
     assert [(i.over, i.scope) for i in score.intervals] == [
-        ("samples", "these"),
+        ("samples", "fixed"),
         ("units", "population"),
     ]
     chance = evidence.chance_shared_pixels > 0
@@ -122,7 +122,7 @@ def test_a_correlation_alone_is_no_answer() -> None:
                    chance_shared_pixels=None)  # fmt: skip
     found = audit(bare, FEW)
     assert {s.metric for s in found.scores} == {"detection_and_accuracy"}
-    assert {v.answer for v in found.verdicts} == {"not asked"}
+    assert {v.answer for v in found.verdicts} == {"not_evaluated"}
     assert {u.metric for u in found.not_computed} >= {"detection_accuracy", "unit_iou"}
 
 

@@ -103,7 +103,7 @@ def test_against_loops(evidence: AttributionEvidence) -> None:
     assert value_of("feature_sufficiency", evidence)[0] == pytest.approx(
         loop(evidence, evidence.only)
     )
-    for null in ("one order for all", "another sample's attribution", "random features"):
+    for null in ("global_ranking", "another_sample", "random_features"):
         at = [i for i, name in enumerate(evidence.chances.names) if name.startswith(null)]
         means = [loop(evidence, evidence.chance_removed[:, i]) for i in at]
         assert null_of("feature_necessity", null, evidence) == pytest.approx(np.mean(means))
@@ -117,12 +117,12 @@ def test_against_loops(evidence: AttributionEvidence) -> None:
         # ranks of equals are shared; where one side has no order at all it is undefined
         orders = [
             spearmanr(np.abs(a), np.abs(b)).statistic
-            for a, b in zip(evidence.values, evidence.randomised_values, strict=True)
+            for a, b in zip(evidence.values, evidence.randomized_values, strict=True)
             if np.ptp(np.abs(a)) > 0 and np.ptp(np.abs(b)) > 0
         ]
         expected = np.mean(orders) if orders else np.nan
         np.testing.assert_allclose(
-            value_of("attribution_randomisation", evidence), expected, atol=1e-12
+            value_of("attribution_randomization", evidence), expected, atol=1e-12
         )
     missed = np.abs(evidence.base + evidence.values.sum(axis=1) - evidence.output).mean()
     spread = evidence.output.std()
@@ -140,9 +140,9 @@ def test_another_samples_attribution_is_the_mean_over_all_others() -> None:
         for j, b in enumerate(evidence.other_method_values)
         if i != j
     ]
-    null = null_of("method_agreement", "another sample's attribution", evidence)
+    null = null_of("method_agreement", "another_sample", evidence)
     assert null == pytest.approx(np.mean(shares))
-    assert null_of("method_agreement", "random features", evidence) == pytest.approx(5 / 13)
+    assert null_of("method_agreement", "random_features", evidence) == pytest.approx(5 / 13)
 
 
 def test_conditional_removal_is_asked_where_it_is_there() -> None:
@@ -198,8 +198,8 @@ def test_zones_of_the_strip_are_those_answers() -> None:
     general = scored(as_good_in_general(planted(1.0)))
     borders = dict(zone_borders(general))
     nulls = {null.name: null.value for null in general.nulls}
-    assert borders["no"] == nulls["random features"]
-    assert borders["partly"] == nulls["one order for all"] > 0.8 * general.best
+    assert borders["no"] == nulls["random_features"]
+    assert borders["partly"] == nulls["global_ranking"] > 0.8 * general.best
 
 
 def test_a_general_order_is_rarely_called_local() -> None:

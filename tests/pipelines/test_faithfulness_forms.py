@@ -31,7 +31,7 @@ from theodolite.pipelines.faithfulness.explanations import (
     explain_layer,
 )
 from theodolite.pipelines.faithfulness.importances import contrast_importance
-from theodolite.pipelines.faithfulness.parts_of_pictures import segment_numbers, segment_pictures
+from theodolite.pipelines.faithfulness.parts_of_images import segment_images, segment_numbers
 from theodolite.pipelines.faithfulness.pipeline import FaithfulnessPipeline
 from theodolite.pipelines.faithfulness.recipes import RECIPES
 from theodolite_reproductions.claims.answers.surrogates import BENCHMARK
@@ -83,14 +83,14 @@ def test_methods_of_the_benchmark_give_five_concepts_a_class(method: str) -> Non
         assert (~np.isnan(table)).sum(axis=0).tolist() == [5, 5]
 
 
-def test_centred_subspaces_lose_the_mean_of_a_class() -> None:
+def test_centered_subspaces_lose_the_mean_of_a_class() -> None:
     layer = layer_of_parts()
     own, errors = layer.labels == 0, {}
-    for name in ("mcd_lasso", "mcd_lasso_uncentred"):
+    for name in ("mcd_lasso", "mcd_lasso_uncentered"):
         evidence = evidence_of(explained(layer, name, 1), layer, 0, TRAINING, full=True)
         gap = surrogate_outputs(evidence)[own, 0] - outputs_of(evidence)[own, 0]
         errors[name] = float(np.abs(gap).mean())
-    assert errors["mcd_lasso_uncentred"] < 0.1 * errors["mcd_lasso"]
+    assert errors["mcd_lasso_uncentered"] < 0.1 * errors["mcd_lasso"]
 
 
 def test_the_lasso_meets_its_conditions() -> None:
@@ -129,7 +129,7 @@ def test_cdisco_weighs_by_how_much_more_a_direction_matters_to_the_class() -> No
     np.testing.assert_allclose(contrast_importance(layer, np.eye(2), 0), wanted, atol=1e-12)
 
 
-def test_codes_of_places_add_up_to_those_of_the_pooled_picture() -> None:
+def test_codes_of_places_add_up_to_those_of_the_pooled_image() -> None:
     layer = layer_of_parts()
     part = explained(layer, "sae_places").parts[0]
     maps = np.moveaxis(layer.places[1][3], 0, -1).reshape(-1, DIMENSIONS)
@@ -138,14 +138,14 @@ def test_codes_of_places_add_up_to_those_of_the_pooled_picture() -> None:
         explained(replace(layer, places=None), "sae_places")
 
 
-def test_a_decoder_learnt_anew_tells_more_from_what_is_left() -> None:
+def test_a_decoder_learned_anew_tells_more_from_what_is_left() -> None:
     layer = layer_of_parts()
     shap = ConceptShap(layer.head, layer.bias, layer.train_labels, n_concepts=4, epochs=2)
     fitted = shap.fit(layer.train, seed=0)
     codes = fitted.encode(layer.train) * np.array([1, 0, 0, 0])
-    same = fitted.relearnt(codes, epochs=0, seed=0)
+    same = fitted.relearned(codes, epochs=0, seed=0)
     np.testing.assert_allclose(same.decode(codes), fitted.decode(codes), rtol=1e-4, atol=1e-5)
-    own = fitted.relearnt(codes, epochs=20, seed=0)
+    own = fitted.relearned(codes, epochs=20, seed=0)
 
     def loss(outputs: np.ndarray) -> float:
         shares = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
@@ -154,13 +154,13 @@ def test_a_decoder_learnt_anew_tells_more_from_what_is_left() -> None:
     assert loss(layer.outputs(own.decode(codes))) < 0.8 * loss(layer.outputs(fitted.decode(codes)))
 
 
-def test_segments_cover_the_picture_once() -> None:
+def test_segments_cover_the_image_once() -> None:
     pixels = np.zeros((30, 32, 3), np.uint8)
     pixels[:, 16:] = 255
     cuts = ["grid"] + (["slic"] if find_spec("skimage") else [])
     for cut in cuts:
         numbers = segment_numbers(pixels, cut)
-        parts = [np.asarray(part) for part in segment_pictures(Image.fromarray(pixels), cut)]
+        parts = [np.asarray(part) for part in segment_images(Image.fromarray(pixels), cut)]
         assert len(parts) == len(np.unique(numbers)) > 1
         visible = sum((part != 128).all(axis=2).astype(int) for part in parts)
         assert (visible == 1).all()
@@ -174,7 +174,7 @@ def planted_attributes(folder: Path) -> tuple[ConceptData, Path]:
     presence = np.stack([features[:, 0] > 0.5, features[:, 1] > 0.8, np.zeros(200, bool)], axis=1)
     write_npy(folder / "pooled.npy", features)
     data = ConceptData(
-        name="planted", folder=folder, pictures=tuple(f"{n}.png" for n in range(200)),
+        name="planted", folder=folder, images=tuple(f"{n}.png" for n in range(200)),
         labels=np.arange(200) % 10, is_test=np.arange(200) % 2 == 1, presence=presence,
         class_truth=np.zeros((3, 10)), classes=Classes(tuple("abcdefghij")),
         concepts=Concepts(("one", "two", "none")), part_of=np.full(3, -1),
@@ -182,11 +182,11 @@ def planted_attributes(folder: Path) -> tuple[ConceptData, Path]:
     return data, folder / "pooled.npy"
 
 
-def test_attributes_are_explained_on_positive_and_on_all_pictures(tmp_path: Path) -> None:
+def test_attributes_are_explained_on_positive_and_on_all_images(tmp_path: Path) -> None:
     data, pooled = planted_attributes(tmp_path)
     pipeline = FaithfulnessPipeline(
         backbone="none", pooled=pooled, head="probe", methods=["pca", "random"], concepts=2,
-        sanity=False, repeats=1, pictures=90,
+        sanity=False, repeats=1, images=90,
     )  # fmt: skip
     produced = pipeline.make(data, WorkContext((0,), tmp_path))
     names = [produced.about["name"], *(model.name for model in produced.compared)]
@@ -208,7 +208,7 @@ def test_the_area_of_a_concept_is_one_output(
     for n in range(40):
         (tmp_path / f"{n}.png").write_bytes(b"")
     data = MaskData(
-        name="planted", folder=tmp_path, pictures=tuple(f"{n}.png" for n in range(40)),
+        name="planted", folder=tmp_path, images=tuple(f"{n}.png" for n in range(40)),
         concepts=("head",), categories=("part",), scenes=((),) * 40,
         read_layers=lambda row, grid: layers_of_masks(
             [(0, box_mask((0.0, 0.0, sides[row], sides[row]), grid))], grid

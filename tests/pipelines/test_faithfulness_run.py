@@ -1,4 +1,4 @@
-"""From pictures and a network to explanations, scores, the check of measures, and a report."""
+"""From images and a network to explanations, scores, the check of measures, and a report."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
 from theodolite._runs.run import run
-from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.files import load
@@ -41,7 +41,7 @@ from theodolite.pipelines.faithfulness.explanations import (
     explain_layer,
 )
 from theodolite.pipelines.faithfulness.importances import _some_of_each
-from theodolite.pipelines.faithfulness.middle_layers import MiddlePictures, middle_evidence
+from theodolite.pipelines.faithfulness.middle_layers import MiddleImages, middle_evidence
 from theodolite.pipelines.faithfulness.pipeline import FaithfulnessPipeline
 from theodolite.pipelines.faithfulness.recipes import FORMS
 from theodolite.pipelines.posthoc.concept_cards import strongest
@@ -56,13 +56,13 @@ NO_NETWORK = Backbone("none", torch.nn.Identity(), Preprocessing(), "")
 
 
 def short(name: str, seeds: list[int], dataset: dict[str, Any], **changes: Any) -> RunSpec:
-    """A protocol with few epochs, pictures and resamples."""
+    """A protocol with few epochs, images and resamples."""
     content = yaml.safe_load((PROTOCOLS / name).read_text())
     content["dataset"] |= dataset
     content["pipeline"] |= {"epochs": EPOCHS, "numbers": [1, 2], **changes}
     content["seeds"] = seeds
     content["resampling"]["resamples"] = 20
-    kept = ("surrogate_distance", "surrogate_error", "linearisation_error", "concept_deletion")
+    kept = ("surrogate_distance", "surrogate_error", "linearization_error", "concept_deletion")
     content["compared_metrics"] = [m for m in content["compared_metrics"] if m["name"] in kept]
     without = {"svd", "kmeans", *FORMS} | (set() if find_spec("overcomplete") else {"sae"})
     methods = [m for m in content["pipeline"]["methods"] if m not in without]
@@ -187,7 +187,7 @@ def test_layers_in_the_middle_take_methods_that_fit() -> None:
 
 def test_a_fitted_layer_has_a_row_for_each_of_two_classes() -> None:
     layer = planted_layer()
-    data = LabelledPictures(
+    data = LabeledImages(
         name="two", classes=("a", "b"), ids=tuple(f"{i}" for i in range(160)),
         labels=layer.train_labels[layer.train_labels < 2], is_test=np.zeros(160, bool),
         at_hand=np.ones(160, bool), row_in_table=np.arange(160), read=lambda name: None, files=(),
@@ -196,12 +196,12 @@ def test_a_fitted_layer_has_a_row_for_each_of_two_classes() -> None:
     head, bias = _head(embeddings, data, "probe", NO_NETWORK)
     assert head.shape == (2, 12) and bias.shape == (2,)
     assert ((embeddings @ head.T + bias).argmax(axis=1) == data.labels).mean() > 0.9
-    with pytest.raises(EvidenceError, match="no training pictures of 'c'"):
+    with pytest.raises(EvidenceError, match="no training images of 'c'"):
         _head(embeddings, replace(data, classes=("a", "b", "c")), "probe", NO_NETWORK)
 
 
 class TestMiddle:
-    """A class that no training picture is predicted as."""
+    """A class that no training image is predicted as."""
 
     def test_is_explained_by_its_bias_alone(self) -> None:
         network = torch.nn.Sequential(
@@ -211,18 +211,18 @@ class TestMiddle:
         with torch.no_grad():
             network[4].bias[2] = -100.0
         random = np.random.default_rng(0)
-        pictures = MiddlePictures(
+        images = MiddleImages(
             random.normal(size=(30, 3, 4, 4)).astype(np.float32),
             random.normal(size=(8, 3, 4, 4)).astype(np.float32), np.zeros(8, int),
             Classes(("a", "b", "c")), Samples.numbered(8),
         )  # fmt: skip
         rest = RestOfNetwork(network, "1")
-        found = middle_evidence(pictures, rest, "pca", 2, 0)
-        mean = rest.outputs(pictures.train)[:, 2].mean()
-        for surrogate in ("linear", "rebuilt", "linearised"):
+        found = middle_evidence(images, rest, "pca", 2, 0)
+        mean = rest.outputs(images.train)[:, 2].mean()
+        for surrogate in ("linear", "rebuilt", "linearized"):
             np.testing.assert_allclose(surrogate_outputs(found, surrogate)[:, 2], mean, rtol=1e-5)
         with pytest.raises(EvidenceError, match="before the pooling"):
-            middle_evidence(pictures, RestOfNetwork(network, "3"), "pca", 2, 0)
+            middle_evidence(images, RestOfNetwork(network, "3"), "pca", 2, 0)
 
 
 def test_no_class_with_samples_is_said() -> None:
@@ -240,14 +240,14 @@ def test_wrong_settings_are_said() -> None:
         FaithfulnessPipeline(backbone="x", epochs={"svm": 3})._check()
 
 
-def test_strongest_patches_are_of_different_pictures() -> None:
+def test_strongest_patches_are_of_different_images() -> None:
     strength = np.array([1.0, 9.0, 8.0, 0.0, 2.0, -1.0])
-    picture = np.array([0, 1, 1, 2, 3, 4])
-    assert strongest(strength, picture).tolist() == [1, 4, 0]
+    image = np.array([0, 1, 1, 2, 3, 4])
+    assert strongest(strength, image).tolist() == [1, 4, 0]
 
 
 def some_of_cifar(shared_data: Path, root: Path, each: int) -> Path:
-    """The weights, and the first pictures of every class."""
+    """The weights, and the first images of every class."""
     whole, some = shared_data / "cifar10_resnet20", root / "cifar10_resnet20"
     some.mkdir(parents=True)
     shutil.copy(whole / "resnet20_cifar10.safetensors", some)
@@ -262,8 +262,8 @@ def some_of_cifar(shared_data: Path, root: Path, each: int) -> Path:
 def test_cifar(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(middle_layers, "SLOPES", 4)
     spec = short(
-        "faithfulness_cifar.yaml", [0, 1], {}, layers=["layer2", "layer3"], layer_pictures=4,
-        layer_methods=["nmf"], methods=["nmf", "pca", "random"], patch_pictures=1, card_classes=1,
+        "faithfulness_cifar.yaml", [0, 1], {}, layers=["layer2", "layer3"], layer_images=4,
+        layer_methods=["nmf"], methods=["nmf", "pca", "random"], patch_images=1, card_classes=1,
         curve_methods=["nmf", "pca"], repeats=2,
     )  # fmt: skip
     out = tmp_path / "out"
@@ -276,7 +276,7 @@ def test_cifar(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert {"nmf-5", "nmf-1", "pca-2", "layer2-nmf", "setting-perfect"} <= set(models)
     # the rest of the network after layer3 is linear but for the pooling: the slope is exact
     missed = {
-        name: score(models[name], "linearisation_error") for name in models if "layer" in name
+        name: score(models[name], "linearization_error") for name in models if "layer" in name
     }
     assert missed["layer3-nmf"] < 1e-3 < missed["layer2-nmf"]
     studies = {s["kind"]: s for s in json.loads((out / "findings.json").read_text())["findings"]}
@@ -302,7 +302,7 @@ def score(model: dict[str, Any], metric: str) -> float:
 
 def test_cub(shared_data: Path, tmp_path: Path) -> None:
     spec = short(
-        "faithfulness_cub.yaml", [0], {"n_classes": 6}, patch_pictures=1, card_classes=1,
+        "faithfulness_cub.yaml", [0], {"n_classes": 6}, patch_images=1, card_classes=1,
         curve_methods=["pca"],
     )  # fmt: skip
     out = tmp_path / "out"
@@ -315,4 +315,4 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
     accuracy = dict(made["facts"])["test accuracy of the reference layer"]
     assert accuracy > 0.7
     page = write_report(out).read_text()
-    assert "<h2>Faithful to the stand-in</h2>" in page and "Not asked of your network" in page
+    assert "<h2>Faithful to the stand-in</h2>" in page and "Not evaluated of your network" in page

@@ -43,7 +43,7 @@ def test_every_score_has_every_null_hardest_first() -> None:
     assert {n.name for n in score.nulls} == {b.name for b in find_metric("concept_existence").nulls}
     values = [n.value for n in score.nulls]
     assert values == sorted(values, reverse=True)
-    shuffled = next(n for n in score.nulls if n.name == "shuffled concepts")
+    shuffled = next(n for n in score.nulls if n.name == "permuted_concepts")
     assert_allclose(shuffled.value, 0.5, atol=0.04)
     assert shuffled.difference is not None
     assert shuffled.difference.low < 0.6 - 0.5 < shuffled.difference.high
@@ -137,7 +137,7 @@ def test_undefined_is_nan_and_counted() -> None:
     (score,) = evaluate(request, [evidence], FEW)
     assert np.isnan(score.value) and score.n == 0 and score.n_undefined == 3
     assert score.intervals == ()
-    assert verdict(score).answer == "cannot tell"
+    assert verdict(score).answer == "inconclusive"
 
 
 def test_missing_arrays_and_unknown_options_are_said() -> None:
@@ -189,7 +189,7 @@ def test_audit_asks_what_it_can_and_says_what_it_could_not() -> None:
     assert missing["concept_global_importance"] == ("class_truth", "weights", "labels", "predicted")
     assert missing["concept_location"] == ("location evidence",)
     assert missing["task_leakage_given_concept"] == ("labels",)
-    assert {v.question: v.answer for v in found.verdicts}["leak_free"] == "not asked"
+    assert {v.question: v.answer for v in found.verdicts}["leak_free"] == "not_evaluated"
 
 
 def test_location_evidence_answers_both_questions() -> None:
@@ -218,9 +218,9 @@ def test_where_nothing_can_be_told_nothing_is_said() -> None:
         values=np.random.default_rng(0).random((9, 6)), truth=np.ones((9, 6))
     )
     (exists, *_) = audit(everything, FEW).verdicts
-    assert exists.answer == "cannot tell" and "already scores the best possible" in exists.summary
+    assert exists.answer == "inconclusive" and "already scores the best possible" in exists.summary
     (one, *_) = audit(planted_concepts(1), FEW).verdicts
-    assert one.answer == "cannot tell"
+    assert one.answer == "inconclusive"
 
 
 def test_lower_can_be_better() -> None:
@@ -283,7 +283,7 @@ def test_an_annotation_at_random_is_rarely_called_better_than_chance(
         for form, score in enumerate(scores):
             differences = {n.name: n.difference for n in score.nulls}
             assert {d.over for d in differences.values() if d} == {"shuffles"}
-            for number, name in enumerate(("shuffled classes", "shuffled concepts")):
+            for number, name in enumerate(("permuted_classes", "permuted_concepts")):
                 difference = differences[name]
                 beaten[trial, form, number] = difference is not None and difference.low > 0
     assert (beaten.mean(axis=0) <= 0.1).all(), beaten.mean(axis=0)  # 0.025 expected
@@ -299,7 +299,7 @@ def test_nulls_are_averaged_over_seeds_as_the_score_is() -> None:
         )
     request = MetricRequest(find_metric("concept_existence"), {"top": (1,), "rank_by": "value"})
     (score,) = evaluate(request, seeds, FEW)
-    shuffled = next(n for n in score.nulls if n.name == "shuffled concepts")
+    shuffled = next(n for n in score.nulls if n.name == "permuted_concepts")
     assert_allclose(shuffled.value, 0.5, atol=0.03)
     assert shuffled.difference is not None
     assert shuffled.difference.low < 0 < shuffled.difference.high
@@ -321,7 +321,7 @@ def test_whole_classes_are_not_resampled_where_samples_enter_as_means_of_classes
     request = MetricRequest(find_metric("concept_global_importance"), {"form": (2,)})
     (score,) = evaluate(request, [by_class], FEW)
     assert [(i.over, i.scope) for i in score.intervals] == [
-        ("samples", "these"),
+        ("samples", "fixed"),
         ("concepts", "population"),
     ]
     (score,) = evaluate(request, [by_pairs], FEW)

@@ -159,7 +159,7 @@ class TestRowWeights:
         labels = np.arange(len(clusters)) % 2
         assert row_weights(labels, clusters) == pytest.approx(1)
         assert row_weights(labels, None) is None
-        assert row_weights(labels[:80], np.repeat(np.arange(20), 4)) is None, "all alike"
+        assert row_weights(labels[:80], np.repeat(np.arange(20), 4)) is None, "uniform_relevance"
 
     @given(seed=st.integers(0, 1 << 20), times=st.integers(2, 4))
     @settings(max_examples=20, deadline=None)
@@ -204,7 +204,13 @@ def test_three_clusters_are_no_error() -> None:
     assert math.isnan(moments.value)
     assert moments.undefined == 1
     test = fault_interval(moments, 0.05, 0.95)
-    assert (test.low, test.high, test.p_below_tolerance, test.p_nonzero, test.p_above_tolerance) == (-1, 1, 1, 1, 1)
+    assert (
+        test.low,
+        test.high,
+        test.p_below_tolerance,
+        test.p_nonzero,
+        test.p_above_tolerance,
+    ) == (-1, 1, 1, 1, 1)
     because = doubt(moments)
     assert because is not None
     assert because.reason == "undefined"

@@ -20,7 +20,7 @@ from theodolite.evidence.ragged import Ragged
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Score
 
-RANDOM = "a random dictionary"
+RANDOM = "random_sae"
 OF_LANGUAGE = ("latent_probe", "activation_precision", "loss_recovered", "divergence_recovered")
 
 
@@ -61,7 +61,7 @@ def test_a_claim_exceeds_every_draw(name: str) -> None:
     best = replace(null, draws=(*null.draws[:-1], score.value))
     others = tuple(best if n.name == RANDOM else n for n in score.nulls)
     beaten = verdict(replace(score, nulls=others), certified=False)
-    assert beaten.answer == "cannot tell"
+    assert beaten.answer == "inconclusive"
     assert "above 19 of 20 draws" in beaten.summary
 
 
@@ -70,7 +70,7 @@ def test_fewer_draws_claim_nothing_and_say_why(name: str) -> None:
     score = scored(name, fewer(planted_tokens(120), 3))
     assert len(of_random(score).draws) == 3
     answered = verdict(score, certified=False)
-    assert answered.answer == "cannot tell"
+    assert answered.answer == "inconclusive"
     assert "3 draws of a random dictionary cannot show more; 20 are needed" in answered.summary
     assert math.isnan(claim_p(score))
 
@@ -79,7 +79,7 @@ def test_without_draws_it_is_no_finding() -> None:
     whole = planted_tokens(120)
     score = scored("latent_probe", with_arrays(whole, chance_pooled=None))
     answered = verdict(score, certified=False)
-    assert (answered.answer, answered.reason) == ("cannot tell", "undefined")
+    assert (answered.answer, answered.reason) == ("inconclusive", "undefined")
     assert "no finding about the network" in answered.summary
 
 
@@ -116,13 +116,13 @@ def test_every_concept_has_an_answer_and_its_rank() -> None:
     ("low", "high", "beaten", "n", "answer"),
     [
         (0.01, 0.30, 20, 20, "yes"),
-        (0.01, 0.30, 19, 20, "cannot tell"),
+        (0.01, 0.30, 19, 20, "inconclusive"),
         (0.01, 0.05, 19, 20, "no"),
-        (-0.01, 0.30, 20, 20, "cannot tell"),
+        (-0.01, 0.30, 20, 20, "inconclusive"),
         (-0.20, 0.099, 3, 20, "no"),
-        (-0.20, 0.101, 3, 20, "cannot tell"),
-        (0.2, 0.3, 19, 19, "cannot tell"),
-        (math.nan, math.nan, 20, 20, "cannot tell"),
+        (-0.20, 0.101, 3, 20, "inconclusive"),
+        (0.2, 0.3, 19, 19, "inconclusive"),
+        (math.nan, math.nan, 20, 20, "inconclusive"),
     ],
 )
 def test_the_rule(low: float, high: float, beaten: float, n: float, answer: str) -> None:

@@ -88,7 +88,7 @@ def test_near_copies_cannot_accuse_until_clusters_are_declared() -> None:
     undeclared = replace(base, samples=Samples())
     answers = audit([undeclared], QUICK)
     (answer,) = [v for v in answers.verdicts if v.question == "leak_free"]
-    assert (answer.answer, answer.reason) == ("cannot tell", "evidence in doubt")
+    assert (answer.answer, answer.reason) == ("inconclusive", "data_quality")
     assert any("near-identical" in note for note in answers.notes)
     independent = replace(base, samples=Samples(clusters=np.arange(len(base))))
     assert leaks(independent).answer == leaks(base).answer == "no"
@@ -96,9 +96,9 @@ def test_near_copies_cannot_accuse_until_clusters_are_declared() -> None:
 
 def test_too_few_cannot_be_told_and_say_how_many_would_do() -> None:
     few = leaks(planted_evidence(replace(CLEAN, clusters=30), seed=0))
-    assert (few.answer, few.reason) == ("cannot tell", "underpowered")
+    assert (few.answer, few.reason) == ("inconclusive", "underpowered")
     assert few.min_detectable_effect is not None and few.min_detectable_effect > 0.05
-    assert leaks(planted_evidence(replace(CLEAN, clusters=8), seed=0)).answer == "cannot tell"
+    assert leaks(planted_evidence(replace(CLEAN, clusters=8), seed=0)).answer == "inconclusive"
 
 
 def test_the_questions_of_a_report_are_corrected_for_one_another() -> None:
@@ -120,7 +120,7 @@ def test_no_effect_is_named_that_cannot_be(few: bool) -> None:
     request = MetricRequest(find_metric("concept_existence"), {"rank_by": "value", "top": (1,)})
     (score,) = evaluate(request, [evidence], Resampling(resamples=100))
     answer = verdict(score)
-    assert answer.answer == "cannot tell"
+    assert answer.answer == "inconclusive"
     assert answer.min_detectable_effect is not None
     assert score.null is not None
     possible = 1.0 - score.null.value

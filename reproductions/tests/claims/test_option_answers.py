@@ -39,7 +39,7 @@ def planted_units(folder: Path) -> None:
             noise = 0.0 if name == "network" else 1.0
             columns = {
                 "unit": [f"unit {u}" for u in range(UNITS)], "formulas": [way] * UNITS,
-                "alternative": [name] * UNITS, "pictures": [9] * UNITS,
+                "alternative": [name] * UNITS, "images": [9] * UNITS,
                 "iou": (base + 0.1 * (way == "as scored")).tolist(),
                 "detection_accuracy": (base - 0.1 * (way == "as scored")).tolist(),
                 "accuracy_either": (base + noise * right).tolist(),
@@ -53,19 +53,19 @@ def planted_units(folder: Path) -> None:
     tolerances = {key: [table[key][row] for row in some] for key in table}
     tolerances["tolerance"] = [0.05] * UNITS
     examples = {
-        "kind": ["specialised"], "of": [7], "unit": ["unit 3"], "alone": ["cat"],
+        "kind": ["specialized"], "of": [7], "unit": ["unit 3"], "alone": ["cat"],
         "alone_detection_accuracy": [0.5], "three": ["cat OR dog"],
         "three_detection_accuracy": [0.25],
     }  # fmt: skip
-    units = {"unit": table["unit"][:UNITS], "specialised": [True] * UNITS}
+    units = {"unit": table["unit"][:UNITS], "specialized": [True] * UNITS}
     (folder / "tables").mkdir()
     scored = {key: column for key, column in table.items() if key != "alternative"}
     ways = (*LENGTHS, "chosen by detection", "stopped by detection")
     rows = [row for row, way in enumerate(table["formulas"][: 4 * UNITS]) if way == "as scored"]
     scores = {key: [column[row] for _ in ways for row in rows] for key, column in scored.items()}
     scores["formulas"] = [way for way in ways for _ in rows]
-    scores["pictures"] = random.integers(5, 500, len(scores["unit"])).tolist()
-    named = {"formula_scores": scores, "alternatives": table, "tolerances": tolerances, "specialised": examples,
+    scores["images"] = random.integers(5, 500, len(scores["unit"])).tolist()
+    named = {"formula_scores": scores, "alternatives": table, "tolerances": tolerances, "specialized": examples,
              "units": units}  # fmt: skip
     for name, content in named.items():
         write_parquet(folder / "tables" / f"{name}.parquet", content)
@@ -88,7 +88,7 @@ def test_moves_of_a_dissection(tmp_path: Path) -> None:
     assert tolerance.entry == "P003-F0-16" and tolerance.ours["mean length"] == 2
     assert tolerance.ours["one concept"] == 50
     assert kinds.ours == {
-        "specialised": 7, "such as unit 3": "cat (0.50), of three: cat OR dog (0.25)",
+        "specialized": 7, "such as unit 3": "cat (0.50), of three: cat OR dog (0.25)",
     }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def planted_attributions(
     return AttributionEvidence(
         values=values, inputs=inputs, background=background, respond=_sum_of_read,
         base=np.zeros(n_samples), scale=AttributionScale(("raw",)),
-        randomised_values=np.where(blind, values, other), repeat_values=values,
+        randomized_values=np.where(blind, values, other), repeat_values=values,
         other_method_values=values,
     )  # fmt: skip
 

@@ -53,9 +53,9 @@ def planted_locations(
     size: tuple[int, int] = (48, 36),
     seed: int = 0,
 ) -> LocationEvidence:
-    """Maps that peak at their concept in a share ``alignment`` of the pictures.
+    """Maps that peak at their concept in a share ``alignment`` of the images.
 
-    Every concept has a place of its own in every picture. In the other pictures its map peaks as
+    Every concept has a place of its own in every image. In the other images its map peaks as
     far away from there as it can, and is lowest at the place itself.
     """
     random = np.random.default_rng(seed)
@@ -78,9 +78,9 @@ def planted_locations(
 def planted_units(
     n_samples: int = 200, n_units: int = 12, *, alignment: float = 1.0, seed: int = 0
 ) -> UnitEvidence:
-    """Units that mark their concept exactly, in some of the pictures that show it.
+    """Units that mark their concept exactly, in some of the images that show it.
 
-    Every picture shows one unit's concept. Unit j of n marks it in a share ``alignment`` times
+    Every image shows one unit's concept. Unit j of n marks it in a share ``alignment`` times
     0.6 to 1.0, rising with j, and elsewhere as many pixels beside it. The model is right the more
     often the more reliable the unit is.
     """

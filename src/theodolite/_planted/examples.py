@@ -21,7 +21,7 @@ from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
+from theodolite.evidence.kinds.judgment import TASKS, JudgmentEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -237,7 +237,7 @@ def _planted_rationales(random: np.random.Generator, tokens: Ragged) -> dict[str
     }  # fmt: skip
 
 
-def judgement_example(seed: int) -> JudgementEvidence:
+def judgment_example(seed: int) -> JudgmentEvidence:
     """A judge who is mostly right, asked everything of every latent, and some of it of others."""
     random = np.random.default_rng(seed)
     n, latents = 4 * SAMPLES, 3
@@ -248,7 +248,7 @@ def judgement_example(seed: int) -> JudgementEvidence:
     other = (random.random(n) < 0.25) & (task != TASKS.index("intruder"))
     guess = random.random(n) < 0.5
     answer = np.where(task == TASKS.index("intruder"), right, np.where(right, active, ~active))
-    return JudgementEvidence(
+    return JudgmentEvidence(
         latent=latent, active=active, answer=np.where(other, guess, answer).astype(float),
         sequence=random.integers(0, SAMPLES, n), task=task, tasks=Tasks(TASKS),
         judge=random.integers(0, 2, n), explanation=(latent + other) % latents,
@@ -294,7 +294,7 @@ def surrogate_example(seed: int) -> SurrogateEvidence:
         vectors=vectors,
         rebuilt=near[0],
         learned=near[1],
-        linearised=near[2],
+        linearized=near[2],
         labels=outputs.argmax(axis=1),
     )
 
@@ -324,10 +324,10 @@ def saliency_example(seed: int) -> SaliencyEvidence:
         norms=1 + random.random(SAMPLES),
         changes=0.2 * random.random((SAMPLES, 2, 3)),
         chance_changes=0.5 + random.random(SAMPLES),
-        randomised_similarity=random.uniform(-0.2, 0.4, SAMPLES),
+        randomized_similarity=random.uniform(-0.2, 0.4, SAMPLES),
         predicted=random.integers(0, CLASSES, SAMPLES),
         removals=Removals(WAYS),
-        chances=Chances(("random", "smooth", "centre")),
+        chances=Chances(("random", "smooth", "center")),
         noises=Noises(("uniform", "gaussian")),
     )
 
@@ -366,7 +366,7 @@ def attribution_example(seed: int) -> AttributionEvidence:
         values=values, inputs=inputs, background=background, base=np.zeros(SAMPLES),
         respond=respond,
         labels=(respond(inputs) > 0).astype(int), scale=AttributionScale(("raw",)),
-        randomised_values=noise[0], repeat_values=values + noise[1],
+        randomized_values=noise[0], repeat_values=values + noise[1],
         other_method_values=values + noise[2],
     )  # fmt: skip
 
@@ -377,7 +377,7 @@ EXAMPLES: dict[type[Evidence], Callable[[int], Evidence]] = {
     EmbeddingEvidence: embedding_example,
     EditEvidence: edit_example,
     TokenEvidence: token_example,
-    JudgementEvidence: judgement_example,
+    JudgmentEvidence: judgment_example,
     UnitEvidence: unit_example,
     SurrogateEvidence: surrogate_example,
     SaliencyEvidence: saliency_example,

@@ -11,9 +11,9 @@ SIDE, BLOCK = 16, 4
 def planted_saliency(
     n_samples: int = 80, *, alignment: float = 1.0, blindness: float = 0.0, seed: int = 0
 ) -> SaliencyEvidence:
-    """Maps that mark their object in a share ``alignment`` of the pictures.
+    """Maps that mark their object in a share ``alignment`` of the images.
 
-    The object decides the answer: without its pixels nothing is left of it. On the other pictures
+    The object decides the answer: without its pixels nothing is left of it. On the other images
     a map marks a place of the same size elsewhere. ``blindness`` is the likeness of the maps to
     those of a network with random weights.
 
@@ -45,13 +45,13 @@ def planted_saliency(
         least_first=_ways(clean[:, None] * (1 - kept_lost)),
         chance_most_first=_chances(chance),
         chance_least_first=_chances(chance),
-        chances=Chances(("random", "smooth", "centre")),
+        chances=Chances(("random", "smooth", "center")),
         removals=Removals(("road", "black", "uniform", "gaussian")),
         norms=norms,
         changes=random.uniform(0.05, 0.2, (n_samples, 2, 3)) * norms[:, None, None],
         chance_changes=1.4 * norms,
         noises=Noises(("uniform", "gaussian")),
-        randomised_similarity=np.clip(similar + blindness, -1, 1),
+        randomized_similarity=np.clip(similar + blindness, -1, 1),
     )
 
 

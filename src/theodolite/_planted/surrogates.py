@@ -44,6 +44,6 @@ def planted_surrogates(
         importances=importances,
         labels=labels,
         learned=outputs,
-        linearised=outputs,
+        linearized=outputs,
         rebuilt=outputs,
     )

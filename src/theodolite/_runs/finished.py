@@ -50,8 +50,8 @@ def read_finished(folder: Path) -> Run:
 
 
 def _no_longer_decided(verdict: Verdict, stored: VerdictRecord | None) -> Verdict:
-    """A question that the run did ask, by a score that decides no more: not "not asked"."""
-    if stored is None or verdict.answer != "not asked" or verdict.reason == "stand-in":
+    """A question that the run did ask, by a score that decides no more: not "not_evaluated"."""
+    if stored is None or verdict.answer != "not_evaluated" or verdict.reason == "probe_only":
         return verdict
     because = f"it was {stored.answer!r} by {stored.metric}, which decides no more: score it again"
-    return replace(verdict, answer="cannot tell", summary=because)
+    return replace(verdict, answer="inconclusive", summary=because)

@@ -68,7 +68,9 @@ def run(  # noqa: PLR0913  each is a choice of the caller
             if make is None:
                 if announce is not None:
                     _tell_price(spec, addresses, workers, announce)
-                content = score_stored(spec, addresses, workers, progress, engine.checkpoint_dir or "")
+                content = score_stored(
+                    spec, addresses, workers, progress, engine.checkpoint_dir or ""
+                )
             else:
                 produced = make(workers)
                 produced = replace(produced, notes=[*notes_of(workers), *produced.notes])

@@ -25,7 +25,7 @@ from theodolite._stats.intervals import (
 )
 from theodolite._stats.resampling import shuffle_interval
 from theodolite.metrics.base import Metric, NullModel
-from theodolite.results import FaultTest, Interval, Null, Score, Source
+from theodolite.results import DefectTest, Interval, Null, Score, Source
 
 SHUFFLES = "shuffles"
 NOTHING_VARIED = "exact, nothing varied"
@@ -147,7 +147,7 @@ def _nothing_varied(
     return interval, min(2 * (1 - share) ** counts.draws, 1.0)
 
 
-def fault_test(score: Score, tolerance: float, level: float) -> FaultTest | None:
+def fault_test(score: Score, tolerance: float, level: float) -> DefectTest | None:
     """Of a score that must not exceed its clean null: what is more is the fault."""
     null = score.null
     if null is None or null.difference is None or null.difference.error is None:
@@ -159,6 +159,6 @@ def fault_test(score: Score, tolerance: float, level: float) -> FaultTest | None
     def p(distance: float) -> float:
         return float(min(2 * stdtr(df, -distance / error), 1.0))
 
-    return FaultTest(
+    return DefectTest(
         fault - half, fault + half, p(tolerance - fault), p(fault), p(fault - tolerance), error, df
     )

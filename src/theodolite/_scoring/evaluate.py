@@ -241,7 +241,7 @@ def _bare_score(
         over: Items = options["over"]
         chosen = estimates.seeds[0].moments.get(CHOSEN)
         detail = Detail(over, _names(estimates.evidence, over), rows.items[0], None, None, chosen)
-    n, n_undefined, n_of = _counts(estimates, cell, detail)
+    n, n_undefined, n_unit = _counts(estimates, cell, detail)
     return Score(
         metric=metric.name,
         version=metric.version,
@@ -252,7 +252,7 @@ def _bare_score(
         best=float(estimates.best[cell]),
         n=n,
         n_undefined=n_undefined,
-        n_unit=n_of,
+        n_unit=n_unit,
         options=options,
         detail=detail,
         per_seed=tuple(float(v) for v in rows.per_seed) if len(rows.per_seed) > 1 else (),

@@ -10,7 +10,7 @@ from theodolite._scoring.values import mean_of_defined
 from theodolite._stats.intervals import Components, Estimate, student_interval
 from theodolite._stats.predictive_interval import PredictiveMoments, doubt, fault_interval
 from theodolite.metrics.base import Metric
-from theodolite.results import Doubt, Interval, Score
+from theodolite.results import Caveat, Interval, Score
 
 METHOD = "Student t and score interval of predictive terms"
 MOST_CLEAN = 0.02
@@ -69,11 +69,11 @@ def _population(score: Score, moments: PredictiveMoments, level: float) -> Inter
     return replace(interval, low=float(low), high=float(high))
 
 
-def _clean_doubt(score: Score) -> Doubt | None:
+def _clean_doubt(score: Score) -> Caveat | None:
     if score.null is None or not score.null.value > MOST_CLEAN:
         return None
-    return Doubt(
-        "evidence in doubt",
+    return Caveat(
+        "data_quality",
         f"{score.null.label} already scores {100 * score.null.value:.1f} %, where it can hold "
         "nothing: rows may belong together",
     )

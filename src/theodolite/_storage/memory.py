@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 MOST_BY_DEFAULT = 1 << 32
 VARIABLE = "THEODOLITE_MOST_MEMORY"
@@ -48,7 +48,7 @@ def check_memory(size: int, what: str, do: str = "") -> None:
     """Refuse what would take more than may be taken."""
     limit = most_memory()
     if size > limit:
-        raise RefusedInput(
+        raise UnsafeInputError(
             what, f"{size:,} bytes unpacked", f"at most {limit:,} (--most-memory)",
             do or f"Where the machine has more, set --most-memory or {VARIABLE}.",
         )  # fmt: skip

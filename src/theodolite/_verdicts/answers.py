@@ -80,14 +80,14 @@ class AuditAnswers:
     def missing(self) -> tuple[MissingEvidence, ...]:
         """For each question that was not asked, the nearest way to ask it."""
         return tuple(
-            missing(v.question, self.not_computed) if v.reason != "stand-in" else OWN_OUTPUTS
+            missing(v.question, self.not_computed) if v.reason != "probe_only" else OWN_OUTPUTS
             for v in self.verdicts
-            if v.answer == "not asked"
+            if v.answer == "not_evaluated"
         )
 
     def __str__(self) -> str:
         """The answers, then what was not asked and what that would need."""
-        answers = [v for v in self.verdicts if v.answer != "not asked"]
+        answers = [v for v in self.verdicts if v.answer != "not_evaluated"]
         lines = [f"{v.question}: {v.answer}. {v.question_text} {v.summary}" for v in answers]
         lines += [str(missing_evidence) for missing_evidence in self.missing]
         lines += [f"failed: {failure}" for failure in self.errors]
@@ -132,11 +132,11 @@ def answer_shards(
     repeats = find_repeats(seeds)
     seeds = repeats.seeds
     some = {kind: _at_hand(shards) for kind, shards in seeds[0].items()}
-    unanswered: list[MissingScore] = []
+    not_computed: list[MissingScore] = []
     notes = [*repeats.notes, *evidence_warnings(some)]
     failures: list[Failed] | None = [] if on_error == "note" else None
     if requests is None:
-        requests, unanswered = requests_for(some, failures)
+        requests, not_computed = requests_for(some, failures)
         notes += fallbacks(requests)
     runs = [_metric_run(request, seeds) for request in requests]
     notes += subsample_notes(runs, resampling)
@@ -145,8 +145,8 @@ def answer_shards(
     seconds = time.monotonic() - started
     failed = tuple(failures or ())
     return AuditAnswers(
-        scores, tuple(unanswered), tuple(without(requests, failed)), tuple(notes), seconds=seconds,
-        errors=failed,
+        scores, tuple(not_computed), tuple(without(requests, failed)), tuple(notes),
+        seconds=seconds, errors=failed,
     )  # fmt: skip
 
 
@@ -189,7 +189,7 @@ def requests_for(
     A metric that cannot tell which suit the evidence is put into ``failures``, if these are given.
     """
     requests: list[MetricRequest] = []
-    unanswered: list[MissingScore] = []
+    not_computed: list[MissingScore] = []
     for metric in catalogue().values():
         evidence = by_kind.get(metric.needs)
         if metric.opt_in or (evidence is None and not is_ours(metric.state)):
@@ -202,10 +202,10 @@ def requests_for(
             failures.append(failure_of(MetricRequest(metric), "options", raised(error)))
             continue
         if isinstance(own, MissingScore):
-            unanswered.append(own)
+            not_computed.append(own)
         else:
             requests += own
-    return requests, unanswered
+    return requests, not_computed
 
 
 def metric_requests(

@@ -72,5 +72,5 @@ def items_text(score: Score) -> str:
     if score.detail is None or score.detail.draws is None or len(score.detail.names) < 2:
         return ""
     counts = Counter(score.detail.draws.answers)
-    parts = [f"{counts[word]} {word}" for word in ("yes", "no", "cannot tell") if counts[word]]
+    parts = [f"{counts[word]} {word}" for word in ("yes", "no", "inconclusive") if counts[word]]
     return f"; {score.detail.over} one by one: {', '.join(parts)}"

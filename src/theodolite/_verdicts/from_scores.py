@@ -18,7 +18,7 @@ from theodolite.results import Failed, Reason, Score, Verdict
 def verdicts(
     scores: Sequence[Score],
     headlines: Sequence[Score] = (),
-    unanswered: Sequence[MissingScoreLike] = (),
+    not_computed: Sequence[MissingScoreLike] = (),
     failed: Sequence[Failed] = (),
     subject: Subject | None = None,
 ) -> tuple[Verdict, ...]:
@@ -43,16 +43,18 @@ def verdicts(
         own = chosen[question]
         failure = next((f for f in failed if not own and _would_decide(f, question)), None)
         if question == "faithful" and subject is not None and apart:
-            reason: Reason = "stand-in" if subject.outputs == "stand-in" else ""
-            answers.append(Verdict(question, asks, "not asked", subject.not_evaluated, reason=reason))
+            reason: Reason = "probe_only" if subject.outputs == "probe_only" else ""
+            answers.append(
+                Verdict(question, asks, "not_evaluated", subject.not_evaluated, reason=reason)
+            )
             continue
         if failure is not None:
             because = f"{failure}."
-            answers.append(Verdict(question, asks, "cannot tell", because, reason="failed"))
+            answers.append(Verdict(question, asks, "inconclusive", because, reason="metric_error"))
             continue
         if not own:
-            because = missing(question, unanswered).summary
-            answers.append(Verdict(question, asks, "not asked", because))
+            because = missing(question, not_computed).summary
+            answers.append(Verdict(question, asks, "not_evaluated", because))
             continue
         number = at[question]
         answer = _worst(own, float(steps.level[number]), float(steps.p[number]))
@@ -64,7 +66,7 @@ def stand_in_verdict(
     scores: Sequence[Score], headlines: Sequence[Score], subject: Subject
 ) -> Verdict | None:
     """What *faithful* comes to against the stand-in, by itself; it is no verdict of the audit."""
-    if subject.outputs != "stand-in":
+    if subject.outputs != "probe_only":
         return None
     own = _deciding("faithful", scores, headlines)
     return _worst(own, ALPHA, _claim_p(own)) if own else None
@@ -146,7 +148,7 @@ def _unless_silent(candidate: Verdict, scores: Sequence[Score]) -> Verdict:
         f"{candidate.summary.rstrip('.')}; but the values do not surely tell more about the "
         "concepts than chance, so there may be nothing that could leak."
     )
-    return replace(candidate, answer="cannot tell", summary=because, reason="empty")
+    return replace(candidate, answer="inconclusive", summary=because, reason="no_headroom")
 
 
 def _surely_tells(score: Score) -> bool:

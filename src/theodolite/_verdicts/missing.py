@@ -69,7 +69,7 @@ OWN_OUTPUTS = MissingEvidence(
 """Where a stand-in answered."""
 
 
-def missing(question: Question, unanswered: Sequence[MissingScoreLike] = ()) -> MissingEvidence:
+def missing(question: Question, not_computed: Sequence[MissingScoreLike] = ()) -> MissingEvidence:
     """Of the scores that could answer, the one that lacks least.
 
     >>> print(missing("accepted"))
@@ -79,7 +79,7 @@ exported study: RatingEvidence, see `theodolite evidence rating`
     known = catalogue()
     able = [
         (metric, score)
-        for score in unanswered
+        for score in not_computed
         if (metric := known.get(score.metric)) is not None
         and metric.question == question
         and metric.decides
@@ -91,7 +91,7 @@ exported study: RatingEvidence, see `theodolite evidence rating`
         for metric, score in able
     ]
     if not near:
-        for score in filter(is_left_out, unanswered):
+        for score in filter(is_left_out, not_computed):
             if catalogue()[score.metric].question == question:
                 return MissingEvidence(question, "", (), score.needs[0])
         return _whole(question, order[0])

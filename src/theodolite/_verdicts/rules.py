@@ -28,9 +28,8 @@ from theodolite._verdicts.words import (
 )
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.validation import get_validation
-from theodolite.null_words import after_than
 from theodolite.questions import QUESTIONS
-from theodolite.results import Answer, Doubt, Null, Reason, Score, Verdict
+from theodolite.results import Answer, Caveat, Null, Reason, Score, Verdict
 
 ALPHA = 0.05
 NORMAL = 1e6
@@ -66,20 +65,20 @@ def verdict(
     doubt = score.caveat or (_certificate_doubt(score) if certified else None)
     if doubt is not None and answered.answer in doubt.answers:
         because = f"{answered.summary.rstrip('.')}; but {doubt.summary}."
-        return replace(answered, answer="cannot tell", summary=because, reason=doubt.reason)
+        return replace(answered, answer="inconclusive", summary=because, reason=doubt.reason)
     return answered
 
 
-def _certificate_doubt(score: Score) -> Doubt | None:
+def _certificate_doubt(score: Score) -> Caveat | None:
     """A word needs a certificate of this very version, and evidence within what it was tried on."""
     if score.version != find_metric(score.metric).version:  # read from an older file
         return None
     certificate = get_validation(score.metric, score.version)
     if certificate is None:
-        return Doubt("outside the certificate", f"{score.metric} has no certificate")
+        return Caveat("outside_validated_range", f"{score.metric} has no certificate")
     n, _ = _number_of_draws(score)
     outside = "" if n is None else certificate.outside(score.n_samples or n, score.n_clusters)
-    return Doubt("outside the certificate", outside) if outside else None
+    return Caveat("outside_validated_range", outside) if outside else None
 
 
 def score_looks_for_fault(score: Score) -> bool:
@@ -161,14 +160,14 @@ def _undefined(score: Score) -> Verdict | None:
     if math.isnan(score.value) or null is None or math.isnan(null.value):
         counted = f"{score.n_undefined} {score.n_unit} undefined"
         because = f"Nothing could be counted ({counted})."
-        return _answer(score, "cannot tell", because, "undefined")
+        return _answer(score, "inconclusive", because, "undefined")
     few, of = _number_of_draws(score)
     if few is not None and few < FEWEST_CLUSTERS:
         because = f"{_value_text(score)}, from {few} {of}: too few to know how they vary."
-        return _answer(score, "cannot tell", because, "underpowered")
+        return _answer(score, "inconclusive", because, "underpowered")
     if score.n < 2:
         because = f"{_value_text(score)}, from a single one of the {score.n_unit}."
-        return _answer(score, "cannot tell", because, "underpowered")
+        return _answer(score, "inconclusive", because, "underpowered")
     return None
 
 
@@ -186,7 +185,7 @@ def _value_text(score: Score) -> str:
 
 
 def _null_text(score: Score, null: Null) -> str:
-    return f"{after_than(null.label)} ({percent(null.value, score)})"
+    return f"{null.label} ({percent(null.value, score)})"
 
 
 def _better(score: Score, alpha: float) -> Verdict:
@@ -248,7 +247,7 @@ def _too_few_draws(score: Score, chance: Null | None) -> Verdict:
     """Nothing is claimed against fewer draws than can show it."""
     text = "" if chance is None else too_few_text(chance)
     reason: Reason = "underpowered" if chance is not None and chance.draws else "undefined"
-    return _answer(score, "cannot tell", f"{_value_text(score)}; {text}.", reason)
+    return _answer(score, "inconclusive", f"{_value_text(score)}; {text}.", reason)
 
 
 def _not_above_draws(score: Score, chance: Null, because: str, alpha: float) -> Verdict:
@@ -259,7 +258,7 @@ def _not_above_draws(score: Score, chance: Null, because: str, alpha: float) -> 
         text = f"{because}; at most {more} more than these on average"
         of_use = difference_text(OF_USE_OVER_DRAWS, score)
         return _answer(score, "no", f"{text}, where {of_use} would be of use.")
-    return _answer(score, "cannot tell", f"{because}; a claim must exceed all.", "underpowered")
+    return _answer(score, "inconclusive", f"{because}; a claim must exceed all.", "underpowered")
 
 
 def _besides_text(score: Score) -> str:
@@ -282,7 +281,7 @@ def _empty(score: Score, hardest: Distance) -> Verdict | None:
     because = f"{_value_text(score)}: {against} scores the same, whatever is explained."
     if abs(score.best - hardest.null.value) <= EMPTY:
         because = f"{_value_text(score)}, but {against} already scores the best possible."
-    return _answer(score, "cannot tell", because, "empty")
+    return _answer(score, "inconclusive", because, "no_headroom")
 
 
 def _is_empty(score: Score, hardest: Distance) -> bool:
@@ -319,7 +318,7 @@ def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdic
         f"{would_do}."
     )
     return _answer(
-        score, "cannot tell", because, "underpowered", detectable=least_seen, needed=needed
+        score, "inconclusive", because, "underpowered", detectable=least_seen, needed=needed
     )
 
 
@@ -356,7 +355,7 @@ def _against_clean(score: Score, alpha: float) -> Verdict:
     clean = _null_text(score, score.null)
     if test is None:
         because = f"{text}; how far that is from {clean} could not be told."
-        return _answer(score, "cannot tell", because, "undefined")
+        return _answer(score, "inconclusive", because, "undefined")
     least_seen = detectable(test.error, test.df, 1 - alpha)
     if test.p_above_tolerance <= alpha:
         return _answer(score, "no", f"{text}, more than {clean}; {allowed}.")
@@ -371,7 +370,7 @@ def _against_clean(score: Score, alpha: float) -> Verdict:
         f"({percent(score.null.value, score)}); {allowed}, and one below "
         f"{percent(least_seen, score)} would be missed."
     )
-    return _answer(score, "cannot tell", because, "underpowered", detectable=least_seen)
+    return _answer(score, "inconclusive", because, "underpowered", detectable=least_seen)
 
 
 def enough_line(score: Score) -> float | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from theodolite._storage.records import Record, read_record, write_record
 from theodolite._verdicts.answers import MissingScore
@@ -19,12 +19,11 @@ from theodolite._verdicts.detail_records import (
     written,
 )
 from theodolite.evidence.subject import Subject
-from theodolite.null_words import reader_words
 from theodolite.results import (
     Answer,
-    Doubt,
+    Caveat,
+    DefectTest,
     Failed,
-    FaultTest,
     Interval,
     Null,
     Reason,
@@ -35,10 +34,29 @@ from theodolite.results import (
 )
 
 __all__ = [
-    "ComparedFile", "ComparedRecord", "DetailRecord", "DoubtRecord", "FailedRecord", "FaultRecord",
-    "Filter", "IntervalRecord", "NullRecord", "ScoreRecord", "ScoresFile", "UnansweredRecord",
-    "VerdictRecord", "matches", "numbers", "read_failed", "read_scores", "score_named", "score_of",
-    "score_record", "scores_file", "write_scores", "written",
+    "CaveatRecord",
+    "ComparedFile",
+    "ComparedRecord",
+    "DefectRecord",
+    "DetailRecord",
+    "Filter",
+    "IntervalRecord",
+    "MetricErrorRecord",
+    "NotComputedRecord",
+    "NullRecord",
+    "ScoreRecord",
+    "ScoresFile",
+    "VerdictRecord",
+    "matches",
+    "numbers",
+    "read_failed",
+    "read_scores",
+    "score_named",
+    "score_of",
+    "score_record",
+    "scores_file",
+    "write_scores",
+    "written",
 ]  # fmt: skip
 
 
@@ -56,7 +74,7 @@ class IntervalRecord(Record):
     over: Source
     method: str
     n: int
-    scope: Scope = "these"
+    scope: Scope = "fixed"
     error: float | None = None
     df: float | None = None
 
@@ -70,18 +88,11 @@ class NullRecord(Record):
     per_seed: list[float | None] = Field(default_factory=list)
     p: float | None = None
     draws: list[float] = Field(default_factory=list)
-    label: str = ""
-    """What readers see in place of the name; files of 0.1.0 do not have it."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_words(cls, content: Any) -> Any:
-        if isinstance(content, dict) and isinstance(content.get("name"), str):
-            return {"shown": reader_words(content["name"])} | content
-        return content
+    label: str
+    """Display text."""
 
 
-class FaultRecord(Record):
+class DefectRecord(Record):
     """What a score that looks for a fault shows."""
 
     low: float
@@ -93,7 +104,7 @@ class FaultRecord(Record):
     df: float
 
 
-class DoubtRecord(Record):
+class CaveatRecord(Record):
     """Why some answers cannot be read from a score."""
 
     reason: Reason
@@ -127,18 +138,18 @@ class ScoreRecord(Record):
     per_seed: list[float | None] = Field(default_factory=list)
     n_samples: int | None = None
     n_clusters: int | None = None
-    defect: FaultRecord | None = None
-    caveat: DoubtRecord | None = None
+    defect: DefectRecord | None = None
+    caveat: CaveatRecord | None = None
 
 
-class UnansweredRecord(Record):
+class NotComputedRecord(Record):
     """A score that could not be had."""
 
     metric: str
     needs: list[str]
 
 
-class FailedRecord(Record):
+class MetricErrorRecord(Record):
     """A score that could not be computed, because its metric raised an error."""
 
     metric: str
@@ -170,8 +181,8 @@ class ScoresFile(Record):
     format_version: Literal[2] = 2
     verdicts: list[VerdictRecord] = Field(default_factory=list)
     scores: list[ScoreRecord]
-    not_computed: list[UnansweredRecord] = Field(default_factory=list)
-    errors: list[FailedRecord] = Field(default_factory=list)
+    not_computed: list[NotComputedRecord] = Field(default_factory=list)
+    errors: list[MetricErrorRecord] = Field(default_factory=list)
     subject: Subject | None = None
     """Which explanation was audited, and whose outputs it is held against."""
 
@@ -244,8 +255,8 @@ def score_record(score: Score) -> ScoreRecord:
         per_seed=listed(np.array(score.per_seed)),
         n_samples=score.n_samples,
         n_clusters=score.n_clusters,
-        defect=None if score.defect is None else FaultRecord(**vars(score.defect)),
-        caveat=None if score.caveat is None else DoubtRecord(**vars(score.caveat)),
+        defect=None if score.defect is None else DefectRecord(**vars(score.defect)),
+        caveat=None if score.caveat is None else CaveatRecord(**vars(score.caveat)),
         detail=None if score.detail is None else detail_record(score.detail),
     )
 
@@ -294,8 +305,8 @@ def score_of(record: ScoreRecord) -> Score:
         per_seed=tuple(map(_number, record.per_seed)),
         n_samples=record.n_samples,
         n_clusters=record.n_clusters,
-        defect=None if record.defect is None else FaultTest(**record.defect.model_dump()),
-        caveat=None if record.caveat is None else Doubt(**record.caveat.model_dump()),
+        defect=None if record.defect is None else DefectTest(**record.defect.model_dump()),
+        caveat=None if record.caveat is None else Caveat(**record.caveat.model_dump()),
         detail=None if record.detail is None else detail_of(record.detail),
     )
 
@@ -303,7 +314,7 @@ def score_of(record: ScoreRecord) -> Score:
 def scores_file(
     scores: Sequence[Score],
     verdicts: Sequence[Verdict],
-    unanswered: Sequence[MissingScore],
+    not_computed: Sequence[MissingScore],
     failed: Sequence[Failed] = (),
     subject: Subject | None = None,
 ) -> ScoresFile:
@@ -322,12 +333,14 @@ def scores_file(
                 n_required=v.n_required,
             )
             for v in verdicts
-            if (v.score is not None and v.answer != "not asked") or v.reason == "stand-in"
+            if (v.score is not None and v.answer != "not_evaluated") or v.reason == "probe_only"
         ],
         scores=[score_record(s) for s in scores],
-        not_computed=[UnansweredRecord(metric=u.metric, needs=list(u.needs)) for u in unanswered],
+        not_computed=[
+            NotComputedRecord(metric=u.metric, needs=list(u.needs)) for u in not_computed
+        ],
         errors=[
-            FailedRecord(
+            MetricErrorRecord(
                 metric=f.metric, options=_plain_options(f.options), stage=f.stage, error=f.error
             )
             for f in failed
@@ -345,7 +358,7 @@ def _plain_options(options: dict[str, Any]) -> dict[str, Any]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in options.items()}
 
 
-def read_scores(path: Path) -> tuple[list[Score], list[UnansweredRecord]]:
+def read_scores(path: Path) -> tuple[list[Score], list[NotComputedRecord]]:
     """Read ``scores.json``."""
     content = read_record(path, ScoresFile)
     return [score_of(record) for record in content.scores], content.not_computed

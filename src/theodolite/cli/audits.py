@@ -42,7 +42,7 @@ class AuditArguments:
 
 @dataclass(frozen=True)
 class NetworkArguments:
-    """A network by name, and pictures with concepts."""
+    """A network by name, and images with concepts."""
 
     model: str
     weights: Path | None
@@ -92,7 +92,7 @@ def audit_files(
 def audit_network(
     network: NetworkArguments, arguments: AuditArguments, engine: Engine, progress: Progress
 ) -> AuditAnswers:
-    """Make evidence from pictures and a network, and put every question to it."""
+    """Make evidence from images and a network, and put every question to it."""
     from theodolite._runs.auditing.network import SEEDS, concept_data
 
     concept_data(network.data, network.dataset)  # a wrong folder must not cost a network first

@@ -101,7 +101,7 @@ def _machine() -> list[tuple[str, str]]:
         ("memory available", _memory()),
         ("compiled loops of scores", kernels_version()),
         ("threads", str(threads())),
-        ("cache", f"{cache}: {'can be written' if _writable(cache) else 'CANNOT be written'}"),
+        ("cache", f"{cache}: {'can be written' if _writeable(cache) else 'CANNOT be written'}"),
     ]
     if installed("torch") is not None:
         import torch
@@ -116,7 +116,7 @@ def _memory() -> str:
     return "not known" if free is None else f"{free / 1e9:.1f} GB"
 
 
-def _writable(folder: Path) -> bool:
+def _writeable(folder: Path) -> bool:
     while not folder.exists():
         folder = folder.parent
     return os.access(folder, os.W_OK)

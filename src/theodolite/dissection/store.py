@@ -8,7 +8,7 @@ import numpy as np
 from theodolite._storage.arrays import read_npy, write_npy
 from theodolite._storage.text import read_json, write_json
 from theodolite.dissection.atoms import Atoms
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 FORMAT, FORMAT_VERSION = "theodolite-masks", 1
 ARRAYS = {"start": "i", "weight": "i", "label_start": "i", "label": "i", "number": "u"}
@@ -54,10 +54,10 @@ def load_masks(folder: Path | str) -> Atoms:
 def _header(folder: Path) -> dict[str, Any]:
     header = read_json(folder / "header.json", "header of masks")
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise RefusedInput(f"header of {folder.name!r}", "another format", f"format {FORMAT!r}")
+        raise UnsafeInputError(f"header of {folder.name!r}", "another format", f"format {FORMAT!r}")
     if header.get("format_version") != FORMAT_VERSION:
         got = f"format version {header.get('format_version')}"
-        raise RefusedInput(f"header of {folder.name!r}", got, f"{FORMAT_VERSION}")
+        raise UnsafeInputError(f"header of {folder.name!r}", got, f"{FORMAT_VERSION}")
     names, kinds, grid = (header.get(key) for key in ("concepts", "categories", "grid"))
     words = isinstance(names, list) and isinstance(kinds, list)
     _need(words and all(isinstance(w, str) for w in [*names, *kinds]), folder, "concepts")  # type: ignore[misc]
@@ -79,4 +79,6 @@ def _rises(starts: np.ndarray, total: int) -> bool:
 
 def _need(holds: object, folder: Path, what: str) -> None:
     if not holds:
-        raise RefusedInput(f"masks {folder.name!r}", f"{what} that does not fit", "packed masks")
+        raise UnsafeInputError(
+            f"masks {folder.name!r}", f"{what} that does not fit", "packed masks"
+        )

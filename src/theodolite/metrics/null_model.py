@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 
 from theodolite.metrics.states import PerSample
-from theodolite.null_words import reader_words
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,10 @@ class NullModel:
     ``make`` gives of these concepts: for states that are measured some concepts at a time
     (``metrics.blocks``)."""
     label: str = ""
-    """What readers see in place of ``name``."""
+    """Display text; the name with spaces if not given."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shown", self.label or reader_words(self.name))
+        object.__setattr__(self, "label", self.label or self.name.replace("_", " "))
         if (self.make is None) == (self.expected is None):
             message = f"the null {self.name!r} needs either `make` or `expected`"
             raise ValueError(message)

@@ -12,7 +12,7 @@ from theodolite._verdicts.words import percent
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
-from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.figures.bars import bars, histogram
 from theodolite.report.figures.scales import round_scale
 from theodolite.report.head import WORDS
@@ -70,7 +70,7 @@ def stand_in_chapter(
     if subject.decides:
         return None
     apart = {
-        "title": "Faithful to the stand-in" if subject.outputs == "stand-in" else "Scores apart",
+        "title": "Faithful to the stand-in" if subject.outputs == "probe_only" else "Scores apart",
         "who": subject.not_evaluated.partition(" That result")[0],
         "word": "",
     }
@@ -116,7 +116,7 @@ def _spread(score: Score) -> bool:
     if score.question not in ("leak_free", "faithful"):
         return True
     many = score.detail is not None and len(score.detail.names) > MANY
-    return many and (score.question == "faithful" or looks_for_a_fault(score))
+    return many and (score.question == "faithful" or is_defect_metric(score))
 
 
 def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
                 caption += f", {score.n_undefined} undefined"
             bounds = score.bounds
             unlimited = not np.isfinite(bounds).all()
-            if (unlimited or looks_for_a_fault(score)) and not paper:  # else mostly empty
+            if (unlimited or is_defect_metric(score)) and not paper:  # else mostly empty
                 scale = round_scale(score.detail.values, score.bounds)
                 bounds = (scale.low, scale.high)
             svg = histogram(score.detail, bounds, caption, paper)
@@ -187,7 +187,7 @@ def _against(score: Score) -> tuple[str, str]:
     away = None if null is None else better_by(score, null)
     if away is None:
         return "", ""
-    if looks_for_a_fault(score):
+    if is_defect_metric(score):
         accepted = catalogue()[score.metric].tolerance or 0.0
         too_much, little = -away[1] > accepted, -away[0] <= accepted
         return (

@@ -19,13 +19,13 @@ WORDS: dict[Answer, str] = {
     "yes": "Yes",
     "partly": "Partly",
     "no": "No",
-    "cannot tell": "Cannot tell",
-    "not asked": "Not asked",
+    "inconclusive": "Inconclusive",
+    "not_evaluated": "Not evaluated",
 }
 RELY = {
     "no": "Do not rely on it.",
     "partly": "Rely on it in part.",
-    "cannot tell": "Whether to rely on it cannot be told.",
+    "inconclusive": "Whether to rely on it cannot be told.",
     "yes": "You can rely on it for what was asked.",
     "": "No question could be asked.",
 }
@@ -34,7 +34,7 @@ ALONE: dict[Answer, str] = {
     "yes": "It passes",
     "partly": "It passes in part",
     "no": "It fails",
-    "cannot tell": "Nothing can be told from",
+    "inconclusive": "Nothing can be told from",
 }
 """What becomes of a single question."""
 NEEDS = {
@@ -60,19 +60,20 @@ def head(
     css, rely, counts = reliance(verdicts)
     claim = explained.claim
     chosen = chosen_questions(record)
+    described = title if subject.outputs == "unknown" else subject.description
     return {
         "title": f"“{claim}”" if claim else title,
-        "tab": f"{rely.rstrip('.')}: {title if subject.outputs == 'unknown' else subject.description}",
+        "tab": f"{rely.rstrip('.')}: {described}",
         "subtitle": _described(record, made_record, subject),
         "bottom": {
-            "css": css.replace(" ", "-"),
+            "css": css.replace("_", "-"),
             "rely": rely,
             "counts": counts,
             "partial": partial(made_record),
         },
-        "verdicts": [card(v, subject, noun) for v in verdicts if v.answer != "not asked"],
+        "verdicts": [card(v, subject, noun) for v in verdicts if v.answer != "not_evaluated"],
         "not_asked": [
-            _not_asked(v, subject, noun, chosen) for v in verdicts if v.answer == "not asked"
+            _not_asked(v, subject, noun, chosen) for v in verdicts if v.answer == "not_evaluated"
         ],
         "key": strip_key(f"{100 * record.spec.resampling.level:g} % interval"),
         "noun": noun,
@@ -92,11 +93,11 @@ def bottom_line(verdicts: Sequence[Verdict]) -> str:
 
 def reliance(verdicts: Sequence[Verdict]) -> tuple[str, str, str]:
     """The worst answer, what to do, and how many questions were passed, failed and not asked."""
-    answers = [v.answer for v in verdicts if v.answer != "not asked"]
+    answers = [v.answer for v in verdicts if v.answer != "not_evaluated"]
     if not answers:
         return "", RELY[""], ""
     worst = "no" if "no" in answers else "partly"
-    if len(set(answers)) == 1:  # nothing but "cannot tell" is no reason to rely on a part
+    if len(set(answers)) == 1:  # nothing but "inconclusive" is no reason to rely on a part
         worst = answers[0]
     return (
         worst,
@@ -116,7 +117,7 @@ def _counts(answers: Sequence[Answer]) -> str:
         n = answers.count(answer)
         if n:
             parts.append(verb.format(f"{number_word(n)}{'' if parts else f' {among}'}"))
-    unsure = answers.count("cannot tell")
+    unsure = answers.count("inconclusive")
     text = f"It {joined(parts)}." if parts else ""
     if not unsure:
         return text
@@ -150,7 +151,7 @@ def card(verdict: Verdict, subject: Subject, noun: str = CONCEPTS) -> dict[str, 
     score = verdict.score
     return {
         "question": verdict.question,
-        "css": verdict.answer.replace(" ", "-"),
+        "css": verdict.answer.replace("_", "-"),
         "asks": with_noun(verdict.question_text, noun),
         "word": WORDS[verdict.answer],
         "says": sentence(verdict, noun),
@@ -172,7 +173,7 @@ def _not_asked(
     verdict: Verdict, subject: Subject, noun: str, chosen: set[Question] | None
 ) -> dict[str, Any]:
     """A question that was not asked, and in a few words why not."""
-    if verdict.reason == "stand-in":
+    if verdict.reason == "probe_only":
         instead = f"its own outputs were not read, {subject.probe_label} answered instead"
         why = f"not asked of your network: {instead}"
     elif chosen is not None and verdict.question not in chosen:

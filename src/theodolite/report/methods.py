@@ -43,7 +43,7 @@ def note(metric: Metric) -> dict[str, Any]:
         "decides": _role(metric),
         "certificate": facts["certificate"],
         "read": metric.card.interpretation,
-        "misleads": metric.card.limitations,
+        "limitations": metric.card.limitations,
         "nulls": [(null.label, null.description, null.is_reference) for null in metric.nulls],
         "needs": facts["needs"],
         "options": facts["options"],

@@ -63,7 +63,7 @@ def dissection_html(dissection: Dissection) -> str:
         n=len(records),
         n_explained=len(explained),
         n_concepts=len(dissection.atoms.concepts),
-        n_pictures=len(dissection.atoms),
+        n_images=len(dissection.atoms),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from theodolite._runs.folder.spec import GridSpec, TableRow, TableSpec
 from theodolite._runs.material import RunMaterial
 from theodolite.errors import EvidenceError
-from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.words import interval_words, option_text, value_text
 from theodolite.results import Score
 
@@ -26,7 +26,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A labelled row; a null's row tells what the rows above it must beat."""
+    """A labeled row; a null's row tells what the rows above it must beat."""
 
     labels: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -109,7 +109,7 @@ def _null_row(before: tuple[str, ...], scores: Sequence[Score | None]) -> Row:
     """What the row above must beat. One name for all columns stands in front."""
     nulls = [None if score is None else score.null for score in scores]
     names = {null.label for null in nulls if null is not None}
-    clean = any(score is not None and looks_for_a_fault(score) for score in scores)
+    clean = any(score is not None and is_defect_metric(score) for score in scores)
     several = "clean null" if clean else "knows nothing, at best"
     shared = f"{'clean null' if clean else 'null'}: {names.pop()}" if len(names) == 1 else several
     cells = tuple(

@@ -53,9 +53,16 @@ def check_law(
 
 def check_card(entry: Metric) -> None:
     """What a reader must know is written down, and a score that decides has a line."""
-    for text in (entry.card.question, entry.card.interpretation, entry.card.limitations, entry.card.cost):
+    for text in (
+        entry.card.question,
+        entry.card.interpretation,
+        entry.card.limitations,
+        entry.card.cost,
+    ):
         hold(len(text) > 10, f"the card of {entry.name} says {text!r}")
-    hold(entry.card.question.endswith("?"), f"{entry.name} asks {entry.card.question!r}, no question")
+    hold(
+        entry.card.question.endswith("?"), f"{entry.name} asks {entry.card.question!r}, no question"
+    )
     hold(entry.cite and entry.title and entry.version >= 1, f"{entry.name}: cite, title, version")
     line = entry.threshold is not None or entry.tolerance is not None
     line = line or any(null.draws_in for null in entry.nulls)

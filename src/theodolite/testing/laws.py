@@ -127,7 +127,7 @@ def relabelling_concepts_relabels_the_result(
 def weights_repeat_samples(entry: Metric, whole: Any, options: dict[str, Any], seed: int) -> None:
     """A weight of two counts a sample twice, a weight of nought not at all."""
     times = np.random.default_rng(seed).integers(0, 3, size=len(whole))
-    if issubclass(entry.state, Pooled):  # neighbours and fits stay those of the samples as they are
+    if issubclass(entry.state, Pooled):  # neighbors and fits stay those of the samples as they are
         even = state(entry, whole, options, np.outer([1.0, 3.0], np.ones(len(whole))))
         for row in value(entry, even, options):
             same(row, scored(entry, whole, options))

@@ -43,7 +43,7 @@ def test_only_what_was_chosen_is_asked(
 
 def test_questions_that_were_not_chosen_say_so(some: theodolite.AuditResult) -> None:
     answers = {v.question: v for v in some.verdicts}
-    assert answers["exists"].answer != "not asked"
+    assert answers["exists"].answer != "not_evaluated"
     assert answers["faithful"].summary == "Not among `metrics`."
     assert "located: not asked: not among `metrics`" in str(some)
     other = theodolite.audit(EVIDENCE, resamples=50, questions=["leak_free"])

@@ -26,7 +26,7 @@ from theodolite._scoring import passes
 from theodolite._storage.records import write_record
 from theodolite._storage.stores import Store
 from theodolite._storage.tables import read_parquet
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.files import save
 from theodolite.evidence.store_writer import EvidenceWriter
 from theodolite.report.html import write_report
@@ -254,7 +254,7 @@ def test_only_buckets_may_be_addresses_in_a_spec(tmp_path: Path, name: str) -> N
     store(tmp_path / "elsewhere" / "evidence")
     (tmp_path / "data").mkdir()
     given = spec(name.format(tmp_path / "elsewhere"))
-    with pytest.raises(RefusedInput, match="a relative path below 'data'"):
+    with pytest.raises(UnsafeInputError, match="a relative path below 'data'"):
         run(given, Places(tmp_path / "data", tmp_path / "out", tmp_path))
 
 
@@ -286,7 +286,7 @@ def test_pieces_elsewhere_are_found_again(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path / "other")
     recompute(out, share=0.5)
     (tmp_path / "shared").rename(tmp_path / "moved")
-    with pytest.raises(RefusedInput, match="where the run had them"):
+    with pytest.raises(UnsafeInputError, match="where the run had them"):
         recompute(out, share=0.5)
 
 
@@ -314,7 +314,7 @@ def test_links_in_a_run_folder_are_refused(finished: Path, tmp_path: Path) -> No
         path = finished / name
         path.rename(outside / "there")
         path.symlink_to(outside / "there")
-        with pytest.raises(RefusedInput, match=f"{re.escape(name.as_posix())}, a link"):
+        with pytest.raises(UnsafeInputError, match=f"{re.escape(name.as_posix())}, a link"):
             no_links(finished)
         command = commands[number % len(commands)]
         more = {"compare": [finished], "export": ["--latex", tmp_path / "x.tex"]}.get(command, [])

@@ -9,8 +9,8 @@ CSS = {
     "confirmed": "yes",
     "contradicted": "no",
     "not there": "no",
-    "too few repeats": "cannot-tell",
-    "cannot tell": "cannot-tell",
+    "too few repeats": "inconclusive",
+    "inconclusive": "inconclusive",
 }
 Size = Callable[[float], str]
 

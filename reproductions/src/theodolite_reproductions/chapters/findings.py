@@ -21,7 +21,7 @@ from theodolite_reproductions.findings.pairs import LookalikesRecord
 OPEN = {
     "not there": "surely no difference",
     "too few repeats": "too few repeats",
-    "cannot tell": "not to be told",
+    "inconclusive": "not to be told",
 }
 NAMED = {"published": "By the published scores", "mended": "By the mended scores"}
 
@@ -110,7 +110,10 @@ def _pooled_words(pooled: DifferenceRecord) -> list[str]:
         return []
     if not decision.min_detectable_effect:
         return [decision.answer]
-    return [decision.answer, f"seen from {points(pooled.metric)(decision.min_detectable_effect)} on"]
+    return [
+        decision.answer,
+        f"seen from {points(pooled.metric)(decision.min_detectable_effect)} on",
+    ]
 
 
 def _power_of_pairs(record: CriterionRecord) -> str:
@@ -133,7 +136,11 @@ def _power_of_pairs(record: CriterionRecord) -> str:
 def _seen_in_most(pairs: Sequence[PairRecord], metric: str) -> float | None:
     """From which difference in a score on more than half of the pairs would be sure."""
     decisions = [d.decision for pair in pairs for d in pair.differences if d.metric == metric]
-    known = [math.inf if d.min_detectable_effect is None else d.min_detectable_effect for d in decisions if d is not None]
+    known = [
+        math.inf if d.min_detectable_effect is None else d.min_detectable_effect
+        for d in decisions
+        if d is not None
+    ]
     middle = sorted(known)[len(known) // 2] if known else math.inf
     return middle if math.isfinite(middle) else None
 

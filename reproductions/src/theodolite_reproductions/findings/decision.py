@@ -10,7 +10,7 @@ from theodolite._stats.intervals import detectable, quantile, two_sided_p
 from theodolite._storage.records import Record
 from theodolite._verdicts.scores_file import written
 
-Answer = Literal["confirmed", "contradicted", "not there", "too few repeats", "cannot tell"]
+Answer = Literal["confirmed", "contradicted", "not there", "too few repeats", "inconclusive"]
 NAN = float("nan")
 LEVEL = 0.95
 STILL = 1e-14
@@ -95,7 +95,7 @@ def decide(  # noqa: PLR0913  an estimate and a claim
     ('too few repeats', 0.0351, 13)
     """
     if math.isnan(value):
-        return FindingDecision("cannot tell", NAN, NAN, NAN, NAN, NAN, effect, repeats)
+        return FindingDecision("inconclusive", NAN, NAN, NAN, NAN, NAN, effect, repeats)
     if math.isnan(error) or not df > 0:
         return FindingDecision("too few repeats", value, NAN, NAN, NAN, NAN, effect, repeats)
     if error <= STILL:
@@ -116,7 +116,7 @@ def _answer(value: float, half: float, seen: float, effect: float) -> Answer:
         return "contradicted"
     if abs(value) + half < effect:
         return "not there"
-    return "too few repeats" if seen > effect else "cannot tell"
+    return "too few repeats" if seen > effect else "inconclusive"
 
 
 def _needed(

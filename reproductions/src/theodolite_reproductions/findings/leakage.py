@@ -219,7 +219,7 @@ def _with_votes(
 
 def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterator[CriterionRecord]:
     for scores, names in SCORES.items():
-        # counts and neighbours err differently: the mended scores are compared by what exceeds
+        # counts and neighbors err differently: the mended scores are compared by what exceeds
         # the clean null of the same model
         excess = scores == "mended"
         matched = list(_matched(study, models))
@@ -288,7 +288,7 @@ def pairs_answer(outcomes: Sequence[Outcome]) -> Answer:
     if settled is not None:
         return settled
     hopeful = _most(outcomes, ("too few repeats",))
-    return "cannot tell" if hopeful is None else "too few repeats"
+    return "inconclusive" if hopeful is None else "too few repeats"
 
 
 def _most(outcomes: Sequence[Outcome], joining: Sequence[Outcome]) -> Answer | None:

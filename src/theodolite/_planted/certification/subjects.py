@@ -65,7 +65,7 @@ class CertifiedSubject(Protocol):
         """Which values are better."""
 
     @property
-    def looks_for_a_fault(self) -> bool:
+    def is_defect_metric(self) -> bool:
         """Whether it must stay at its clean null instead of beating another."""
 
     @property
@@ -110,7 +110,7 @@ class CatalogueSubject:
         return self.metric.better
 
     @property
-    def looks_for_a_fault(self) -> bool:
+    def is_defect_metric(self) -> bool:
         """Whether it must stay at its clean null."""
         return self.metric.is_defect_metric
 

@@ -86,7 +86,7 @@ def gate(
     criteria = _criteria(thresholds)
     answers = read_finished(Path(run)) if isinstance(run, str | Path) else run
     checks = judged(
-        criteria, answers.scores, answers.verdicts, failed_pieces=answers.failed_tasks,
+        criteria, answers.scores, answers.verdicts, failed_tasks=answers.failed_tasks,
         failed=answers.errors, drift=gate_drift(run, criteria, against, floor),
     )  # fmt: skip
     return GateResult(tuple(checks), tuple(check for check in checks if fails(check, criteria)))

@@ -65,7 +65,7 @@ def _audit_content(result: AuditResult, spec: RunSpec) -> RunContent:
     source = result.source
     produced = Produced(
         source.evidence, notes=source.notes, facts=source.facts, inputs=source.inputs,
-        tables=source.tables, picture=source.picture, subject=source.stated_subject,
+        tables=source.tables, image=source.image, subject=source.stated_subject,
         claim=source.claim,
     )  # fmt: skip
     own_notes = result.notes[len(source.notes) :]

@@ -178,7 +178,7 @@ def _undefined(run: RunRead, key: Key) -> bool:
 def _unranked(run: RunRead, question: Question, key: Key) -> str:
     own = _head_key(run, question)
     if own is None:
-        apart = question == "faithful" and run.subject.outputs == "stand-in"
+        apart = question == "faithful" and run.subject.outputs == "probe_only"
         return f"the question was not asked{' of your network' * apart}"
     if own == key:
         return "the score is undefined" if _undefined(run, key) else "nothing to rank it against"

@@ -41,11 +41,11 @@ def verdicts_of(
     spec: RunSpec,
     scores: Sequence[Score],
     subject: Subject,
-    unanswered: Sequence[MissingScoreLike] = (),
+    not_computed: Sequence[MissingScoreLike] = (),
     failed: Sequence[Failed] = (),
 ) -> tuple[Verdict, ...]:
     """The verdicts of a run, read from the scores that its spec wants them read from."""
-    return verdicts(scores, headline_scores(spec, scores), unanswered, failed, subject)
+    return verdicts(scores, headline_scores(spec, scores), not_computed, failed, subject)
 
 
 def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:

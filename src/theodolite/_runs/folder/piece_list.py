@@ -10,7 +10,7 @@ from theodolite._runs.folder.run_file import RunRecord, read_produced
 from theodolite._storage.records import read_record
 from theodolite._storage.stores import Store
 from theodolite._storage.tables import read_parquet, write_parquet
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 FILE = "pieces.parquet"
 COLUMNS = ("key", "content", "size", "made_on")
@@ -30,7 +30,7 @@ def read_entries(folder: Path) -> list[SealedEntry]:
         return []
     columns = read_parquet(folder / FILE)
     if not set(COLUMNS) <= columns.keys():
-        raise RefusedInput(f"table {FILE!r}", f"columns {sorted(columns)}", f"{COLUMNS}")
+        raise UnsafeInputError(f"table {FILE!r}", f"columns {sorted(columns)}", f"{COLUMNS}")
     return [SealedEntry(*row) for row in zip(*(columns[n] for n in COLUMNS), strict=True)]
 
 

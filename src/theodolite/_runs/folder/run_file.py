@@ -18,7 +18,7 @@ from theodolite._stats.native.library import kernels_version
 from theodolite._stats.threads import cores
 from theodolite._storage.records import Record, read_record, write_record
 from theodolite._verdicts.scores_file import ScoresFile
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.subject import Subject
 
 PACKAGES = (
@@ -60,7 +60,7 @@ class RunRecord(Record):
 
 
 class ExampleRecord(Record):
-    """A picture that was kept for the report."""
+    """An image that was kept for the report."""
 
     row: Annotated[int, Field(ge=0)]
     sample: str
@@ -68,7 +68,7 @@ class ExampleRecord(Record):
 
 
 class UnitCardRecord(Record):
-    """A unit that the report shows with pictures."""
+    """A unit that the report shows with images."""
 
     unit: str
     why: str
@@ -80,7 +80,7 @@ class UnitCardRecord(Record):
 
 
 class ConceptCardRecord(Record):
-    """A concept that the report shows with patches of pictures."""
+    """A concept that the report shows with patches of images."""
 
     of: str
     concept: str
@@ -116,7 +116,7 @@ class MadeRecord(Record):
     inputs: dict[str, str] = {}
     examples: list[ExampleRecord] = []
     conflict_examples: list[ExampleRecord] = []
-    """Pictures on which the questions disagree."""
+    """Images on which the questions disagree."""
     cards: list[UnitCardRecord] = []
     concept_cards: list[ConceptCardRecord] = []
     seconds_scoring: float
@@ -177,7 +177,7 @@ def begin(path: Path, record: RunRecord) -> None:
     """Write ``run.json`` before anything else. A run that goes on after a break keeps its own."""
     try:
         earlier = read_record(path, RunRecord)
-    except RefusedInput:
+    except UnsafeInputError:
         earlier = None
     changing = {"started": "", "command": "", "engine": ""}
     if earlier is None or earlier.model_copy(update=changing) != record.model_copy(update=changing):

@@ -64,7 +64,7 @@ def conflicts_between(
     resampling: Resampling,
 ) -> ConflictsFile:
     """The same from verdicts, scores, a table per sample, and which cluster samples belong to."""
-    asked_verdicts = [v for v in verdicts if v.answer != "not asked" and v.score is not None]
+    asked_verdicts = [v for v in verdicts if v.answer != "not_evaluated" and v.score is not None]
     judged = [*explanations(asked_verdicts, columns), *concepts(asked_verdicts, scores)]
     pairs = [
         (first, second)
@@ -149,7 +149,7 @@ def _record(items: JudgedItems) -> JudgedRecord:
                         for k, v in items.score.options.items()},
             "better": items.score.better,
             "line": line,
-            "line_is": is_,
+            "threshold_kind": is_,
             "n": int((~undefined).sum()),
             "n_undefined": int(undefined.sum()),
             "n_good": int((items.good & ~undefined).sum()),
@@ -231,6 +231,7 @@ def _pair_record(both: BothJudged, test: ShuffleTest, resampling: Resampling) ->
     count = counted(both.good, both.second_good, both.clusters, resampling, over)
     null = NullRecord(
         name=UNRELATED,
+        label=UNRELATED,
         value=written(count.expected),
         difference=_interval(count.excess),
         p=written(test.p),

@@ -46,7 +46,7 @@ class ScoreThreshold(Strict):
     at_least: Number | None = None
     at_most: Number | None = None
     beats_null: StrictBool = False
-    by: Literal["surely", "value"] = "surely"
+    by: Literal["confidence_bound", "value"] = "confidence_bound"
     """``surely``: the end of the interval that is nearer to the line; ``value``: the score."""
 
     @model_validator(mode="after")
@@ -69,7 +69,7 @@ class ScoreThreshold(Strict):
         """What is asked, in words."""
         sides = (("at least", self.at_least), ("at most", self.at_most))
         words = [f"{side} {value:g}" for side, value in sides if value is not None]
-        if words and self.by == "surely":
+        if words and self.by == "confidence_bound":
             words[0] = f"surely {words[0]}"
         return " and ".join(words + ["better than every null"] * self.beats_null)
 

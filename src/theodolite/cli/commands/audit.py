@@ -69,7 +69,7 @@ def audit(
         typer.Option(help="Its layer to look at; default: the last layer with a spatial grid."),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="The folder of a data set of pictures with concepts.")
+        Path | None, typer.Option(help="The folder of a data set of images with concepts.")
     ] = None,
     dataset: Annotated[
         str, typer.Option(help="How that folder is laid out: folder, cub, monumai, …")
@@ -174,13 +174,13 @@ def _answers(
 def _network(
     evidence: list[str] | None,
     network: tuple[str | None, Path | None, str | None],
-    pictures: tuple[Path | None, str, Path | None],
+    images: tuple[Path | None, str, Path | None],
 ) -> "NetworkArguments | None":
     """The network to look at, if one was named."""
     from theodolite.cli.audits import NetworkArguments
     from theodolite.errors import EvidenceError
 
-    (model, weights, layer), (data, dataset, cache) = network, pictures
+    (model, weights, layer), (data, dataset, cache) = network, images
     if model is None:
         for option, value in (("--weights", weights), ("--layer", layer), ("--data", data)):
             if value is not None:
@@ -220,7 +220,7 @@ def _print(answers: "AuditAnswers", *, as_json: bool) -> None:
         )
         typer.echo(content.model_dump_json(indent=1))
         return
-    print_scores(answers.scores, of_stand_in=answers.subject.outputs == "stand-in")
+    print_scores(answers.scores, of_probe=answers.subject.outputs == "probe_only")
     typer.echo("")
     print_verdicts(answers.verdicts)
     for missing_evidence in answers.missing:
@@ -255,7 +255,7 @@ def _end(
             code = partial.exit_code
     if criteria is not None:
         checks = judged(
-            criteria, answers.scores, answers.verdicts, failed_pieces=answers.failed_tasks,
+            criteria, answers.scores, answers.verdicts, failed_tasks=answers.failed_tasks,
             failed=answers.errors,
         )  # fmt: skip
         failing = [check for check in checks if fails(check, criteria)]

@@ -19,7 +19,9 @@ TABLE, SUMMARY = "units.parquet", "summary.json"
 
 
 def codes(
-    folder: Annotated[Path, typer.Argument(help="Sparse codes, as CodeWriter leaves them.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Sparse codes, as SparseActivationWriter leaves them.")
+    ],
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     length: Annotated[int, typer.Option(help="Concepts in a formula.", min=1, max=3)] = 3,
     candidates: Annotated[
@@ -60,11 +62,11 @@ def codes(
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import show_progress
     from theodolite.errors import EvidenceError
-    from theodolite.language.sae.dissect import dissect_codes
-    from theodolite.language.sae.evidence import CodeEvidence
+    from theodolite.language.sae.dissect import dissect_sae
+    from theodolite.language.sae.evidence import SparseActivationEvidence
 
     chosen = chosen_engine(engine, workers, ray_address, pieces, "auto")
-    evidence = CodeEvidence.open(folder)
+    evidence = SparseActivationEvidence.open(folder)
     if (out / SUMMARY).exists() and not overwrite:
         raise EvidenceError(
             f"folder {str(out)!r}", "an earlier result in it", "an empty folder", "Or --overwrite."
@@ -72,7 +74,7 @@ def codes(
     with goes_on(), claimed(out), show_progress(quiet=quiet) as progress:
         with worker_pool(chosen, out, progress) as crew:
             try:
-                dissected = dissect_codes(
+                dissected = dissect_sae(
                     evidence, workers=crew, quantile=quantile, length=length, candidates=candidates,
                     precision=precision, min_documents=min_documents, null_units=null_units,
                     device=device, seed=seed,
@@ -83,7 +85,7 @@ def codes(
                 raise
             failed = crew.n_failed
         write_parquet(out / TABLE, dissected.columns())
-        summary = {**dissected.summary(), "codes": evidence.digest(), "failed_pieces": failed}
+        summary = {**dissected.summary(), "codes": evidence.digest(), "failed_tasks": failed}
         write_json(out / SUMMARY, summary)
     typer.echo(f"{dissected!r}\ntable: {out / TABLE}")
     if failed:

@@ -42,14 +42,14 @@ def data_check(
         print_table(("", dataset.name), [*dataset.summary(), *notes])
         return
     at_hand = dataset.at_hand(np.arange(len(dataset)))
-    facts = [("pictures", f"{len(dataset):,} listed, {len(at_hand):,} at hand"), *dataset.summary()]
+    facts = [("images", f"{len(dataset):,} listed, {len(at_hand):,} at hand"), *dataset.summary()]
     print_table(("", dataset.name), [*facts, *notes])
-    dataset.check_pictures(at_hand)
+    dataset.check_images(at_hand)
 
 
 def data_example(
     folder: Annotated[Path, typer.Argument(help="A new folder.", show_default=False)],
-    n: Annotated[int, typer.Option(help="How many pictures.", min=6, max=10_000)] = 60,
+    n: Annotated[int, typer.Option(help="How many images.", min=6, max=10_000)] = 60,
 ) -> None:
     """Write a small data set of drawn shapes: the format of your own, by example."""
     from theodolite._runs.folder.folder import new_folder

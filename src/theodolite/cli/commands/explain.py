@@ -1,4 +1,4 @@
-"""The command that explains pictures, and lists the ways to."""
+"""The command that explains images, and lists the ways to."""
 
 import dataclasses
 import json
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def explain(
-    pictures: Annotated[
-        list[Path] | None, typer.Argument(help="Pictures to explain.", show_default=False)
+    images: Annotated[
+        list[Path] | None, typer.Argument(help="Images to explain.", show_default=False)
     ] = None,
     backbone: Annotated[
         str | None,
@@ -49,30 +49,30 @@ def explain(
     listed: Annotated[bool, typer.Option("--list", help="List the methods, and stop.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Explain pictures: one map (.npy) and one overlay (.png) per picture and method."""
+    """Explain images: one map (.npy) and one overlay (.png) per image and method."""
     if listed:
         _list(as_json=as_json)
         return
     from theodolite.errors import EvidenceError
 
-    if not (pictures and backbone and method and out):
-        options = {"PICTURE": pictures, "--backbone": backbone, "--method": method, "--out": out}
+    if not (images and backbone and method and out):
+        options = {"IMAGE": images, "--backbone": backbone, "--method": method, "--out": out}
         lacking = ", ".join(name for name, value in options.items() if not value)
         raise EvidenceError("explain", f"no {lacking}", "all of these", "Or ask for --list.")
     _check_methods(method)
-    places = _places(pictures, method, out)
+    places = _places(images, method, out)
     rows = _explained(
-        pictures, (backbone, weights, class_names), method, (layer, target, seed), places
+        images, (backbone, weights, class_names), method, (layer, target, seed), places
     )
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
     from theodolite.cli.tables import print_table
 
-    heads = ("picture", "method", "target class", "probability")
+    heads = ("image", "method", "target class", "probability")
     cells = [
         (
-            r["picture"],
+            r["image"],
             r["method"],
             f"{r['target']} {r['class']}".strip(),
             f"{r['probability']:.4f}",
@@ -83,7 +83,7 @@ def explain(
 
 
 def techniques() -> "list[Technique]":
-    """All ways of explaining: on pictures, then on concepts."""
+    """All ways of explaining: on images, then on concepts."""
     from theodolite.explainers.concepts.methods import TECHNIQUES as ON_CONCEPTS
     from theodolite.explainers.saliency.methods import TECHNIQUES
 
@@ -115,7 +115,7 @@ def _check_methods(methods: Sequence[str]) -> None:
     for name in methods:
         if name in ON_CONCEPTS:
             raise EvidenceError(
-                "--method", f"{name!r}, which explains by concepts", "one for pictures",
+                "--method", f"{name!r}, which explains by concepts", "one for images",
                 "From Python: theodolite.explainers.concepts.methods.concept_explainer.",
             )  # fmt: skip
         if name not in TECHNIQUES:
@@ -123,18 +123,18 @@ def _check_methods(methods: Sequence[str]) -> None:
 
 
 def _places(
-    pictures: Sequence[Path], methods: Sequence[str], out: Path
+    images: Sequence[Path], methods: Sequence[str], out: Path
 ) -> dict[tuple[Path, str], Path]:
     """Where each map goes, without its ending; refused if anything is there."""
     from theodolite.errors import EvidenceError
 
     places: dict[tuple[Path, str], Path] = {}
-    for picture in pictures:
+    for image in images:
         for method in methods:
-            place = out / f"{picture.stem}_{method}"
+            place = out / f"{image.stem}_{method}"
             if place in places.values():
                 raise EvidenceError(
-                    "explain", f"{picture.stem!r} and {method!r} twice", "pictures of other names"
+                    "explain", f"{image.stem!r} and {method!r} twice", "images of other names"
                 )
             for ending in (".npy", ".png"):
                 if place.with_name(place.name + ending).exists():
@@ -142,12 +142,12 @@ def _places(
                         "--out", f"a folder with {place.name + ending!r} in it", "none of the maps",
                         "Choose another folder.",
                     )  # fmt: skip
-            places[picture, method] = place
+            places[image, method] = place
     return places
 
 
 def _explained(
-    pictures: Sequence[Path],
+    images: Sequence[Path],
     network: tuple[str, Path | None, Path | None],
     methods: Sequence[str],
     how: tuple[str | None, int | None, int],
@@ -155,29 +155,29 @@ def _explained(
 ) -> list[dict[str, Any]]:
     """Write all maps; what was explained, for the table."""
     from theodolite._storage.arrays import write_npy
-    from theodolite._storage.pictures import read_picture
+    from theodolite._storage.images import read_image
     from theodolite.explainers.saliency.methods import explainer
     from theodolite.models.classifiers import load_classifier
 
     layer, target, seed = how
-    opened = [read_picture(path) for path in pictures]
+    opened = [read_image(path) for path in images]
     name, weights, class_names = network
     classifier = load_classifier(name, weights, classes=_names(class_names))
     numbers, targets, chances = _predict_targets(classifier, opened, target)
     rows = []
     for method in methods:
         run = explainer(method, classifier.network, layer=layer, grid=classifier.grid, seed=seed)
-        for i, path in enumerate(pictures):
+        for i, path in enumerate(images):
             relevance = run(numbers[i : i + 1], targets[i : i + 1])[0]
             place = places[path, method]
             write_npy(place.with_name(place.name + ".npy"), relevance)
             _draw(place.with_name(place.name + ".png"), opened[i], relevance)
             rows.append(
-                {"picture": str(path), "method": method, "target": int(targets[i]),
+                {"image": str(path), "method": method, "target": int(targets[i]),
                  "class": classifier.classes[targets[i]] if classifier.classes else "",
                  "probability": float(chances[i])}
             )  # fmt: skip
-    return sorted(rows, key=lambda row: [str(path) for path in pictures].index(row["picture"]))
+    return sorted(rows, key=lambda row: [str(path) for path in images].index(row["image"]))
 
 
 def _names(path: Path | None) -> tuple[str, ...]:
@@ -193,12 +193,12 @@ def _names(path: Path | None) -> tuple[str, ...]:
 def _predict_targets(
     classifier: "Classifier", opened: "Sequence[Image.Image]", target: int | None
 ) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
-    """The pictures as the network wants them, the class of each, and its probability."""
+    """The images as the network wants them, the class of each, and its probability."""
     import numpy as np
 
     from theodolite.errors import EvidenceError
 
-    numbers = np.stack([classifier.preprocessing(picture) for picture in opened])
+    numbers = np.stack([classifier.preprocessing(image) for image in opened])
     chances = classifier.probabilities(numbers)
     if target is not None and target >= chances.shape[1]:
         raise EvidenceError("--target", f"{target}", f"0 to {chances.shape[1] - 1}")
@@ -206,11 +206,11 @@ def _predict_targets(
     return numbers, targets, chances[np.arange(len(numbers)), targets]
 
 
-def _draw(path: Path, picture: "Image.Image", relevance: "np.ndarray") -> None:
-    """The map over the pale picture: orange for the class, blue against it."""
+def _draw(path: Path, image: "Image.Image", relevance: "np.ndarray") -> None:
+    """The map over the pale image: orange for the class, blue against it."""
     from theodolite._storage.paths import all_or_nothing
     from theodolite.report.overlays import relevance_overlay
 
     with all_or_nothing(path) as stream:
-        width = min(picture.width, 640)
-        relevance_overlay(picture, relevance, width=width).save(stream, "PNG")
+        width = min(image.width, 640)
+        relevance_overlay(image, relevance, width=width).save(stream, "PNG")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from theodolite.evidence.kinds.judgement import JudgementEvidence
+    from theodolite.evidence.kinds.judgment import JudgmentEvidence
     from theodolite.evidence.shards import Shards
 
 COMPARED = {
@@ -45,7 +45,7 @@ def features(
     explanations: Annotated[
         Path | None, typer.Option(help="The folder with explanations.parquet.")
     ] = None,
-    judgements: Annotated[
+    judgments: Annotated[
         Path | None, typer.Option(help="Stored answers of judges about these latents.")
     ] = None,
     title: Annotated[str, typer.Option(help="Of the dictionary.")] = "A dictionary of features",
@@ -72,7 +72,7 @@ def features(
         out,
         beside=compared | dict(_parse_beside(pair) for pair in beside or ()),
         explanations=() if explanations is None else load_explanations(explanations),
-        judgements=None if judgements is None else _judgements(judgements),
+        judgments=None if judgments is None else _judgments(judgments),
         title=title,
         strongest=strongest,
         per_tenth=per_tenth,
@@ -120,12 +120,12 @@ def _parse_beside(pair: str) -> "tuple[str, Shards]":
     return name.strip(), _tokens(Path(folder))
 
 
-def _judgements(folder: Path) -> "JudgementEvidence":
+def _judgments(folder: Path) -> "JudgmentEvidence":
     from theodolite.errors import EvidenceError
     from theodolite.evidence.files import load
-    from theodolite.evidence.kinds.judgement import JudgementEvidence
+    from theodolite.evidence.kinds.judgment import JudgmentEvidence
 
     answers = load(folder)
-    if not isinstance(answers, JudgementEvidence):
-        raise EvidenceError("--judgements", answers.kind, "answers of judges")
+    if not isinstance(answers, JudgmentEvidence):
+        raise EvidenceError("--judgments", answers.kind, "answers of judges")
     return answers

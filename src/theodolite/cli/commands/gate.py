@@ -53,7 +53,7 @@ def gate(
     finished = read_finished(run)
     drift = gate_drift(finished, criteria, against, floor or ())
     checks = judged(
-        criteria, finished.scores, finished.verdicts, failed_pieces=finished.failed_tasks,
+        criteria, finished.scores, finished.verdicts, failed_tasks=finished.failed_tasks,
         failed=finished.errors, drift=drift,
     )  # fmt: skip
     _print(checks, criteria, drift, as_json=as_json)
@@ -85,7 +85,9 @@ def _print(
         typer.echo(json.dumps(content, indent=1, ensure_ascii=False))
         return
     for check in checks:
-        let = " (let pass)" if check.outcome == "cannot tell" and not fails(check, criteria) else ""
+        let = (
+            " (let pass)" if check.outcome == "inconclusive" and not fails(check, criteria) else ""
+        )
         typer.echo(printable(f"{check.outcome}{let}: {check.sentence}", 1000))
 
 
@@ -102,7 +104,7 @@ def _append_summary(
     stops = any(fails(check, criteria) for check in checks)
     lines = [f"## Explanations: {'stop' if stops else 'may pass'}", "", markdown_text(run.name), ""]
     lines += ["| question | answer | because |", "|---|---|---|"]
-    rows = [(v.question_text, v.answer, v.summary) for v in verdicts if v.answer != "not asked"]
+    rows = [(v.question_text, v.answer, v.summary) for v in verdicts if v.answer != "not_evaluated"]
     lines += [f"| {' | '.join(map(markdown_text, row))} |" for row in rows]
     lines += ["", "| threshold | outcome | |", "|---|---|---|"]
     for check in checks:
@@ -130,7 +132,7 @@ def _write_junit(path: Path, checks: "Sequence[GateCheck]", criteria: "Threshold
         if check in failed:
             sentence = printable(check.sentence, 1000)
             ElementTree.SubElement(case, "failure", message=sentence).text = sentence
-        elif check.outcome == "cannot tell":
+        elif check.outcome == "inconclusive":
             ElementTree.SubElement(case, "skipped", message=printable(check.sentence, 1000))
     with all_or_nothing(path) as stream:
         stream.write(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))

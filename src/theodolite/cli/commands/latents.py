@@ -102,11 +102,11 @@ def latents(
 
 def _below_one_folder(paths: list[Path]) -> tuple[Path, list[str]]:
     """A folder that all of them are in, and where in it."""
-    from theodolite.errors import RefusedInput
+    from theodolite.errors import UnsafeInputError
 
     for path in paths:
         if not path.exists():
-            raise RefusedInput(
+            raise UnsafeInputError(
                 f"{str(path)!r}", "nothing there", "a file or folder of this machine"
             )
     full = [path.resolve() for path in paths]

@@ -108,7 +108,13 @@ def _print(tables: "Sequence[tuple[Pilot, Sequence[SizeNeeded]]]") -> None:
         for size in needed:
             spread = f"{100 * size.sd:.3g} points"
             rows.append(
-                (pilot.question_text, size.what, spread, _number(size.alone), _number(size.strictest))
+                (
+                    pilot.question_text,
+                    size.what,
+                    spread,
+                    _number(size.alone),
+                    _number(size.strictest),
+                )
             )
     heads: tuple[str, ...] = ("question", "what", "standard deviation", "at .05", "at .05/6")
     if not any(pilot.question_text for pilot, _ in tables):

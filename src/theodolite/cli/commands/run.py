@@ -81,7 +81,7 @@ def dissect(
             "or mask_folder, the format for your own."
         ),
     ],
-    folder: Annotated[Path, typer.Argument(help="The folder with pictures and masks.")],
+    folder: Annotated[Path, typer.Argument(help="The folder with images and masks.")],
     model: Annotated[str, typer.Option(help="A network of timm, such as resnet18.")],
     out: Annotated[Path, typer.Option(help="The run folder to write.")],
     weights: Annotated[
@@ -109,9 +109,7 @@ def dissect(
         typer.Option(help="A number in label maps, such as 255, that is not counted; repeat it."),
     ] = None,
     quantile: Annotated[float, typer.Option(help="A unit is active above this quantile.")] = 0.995,
-    min_pictures: Annotated[
-        int, typer.Option(help="Leave out concepts in fewer pictures.", min=1)
-    ] = 5,
+    min_images: Annotated[int, typer.Option(help="Leave out concepts in fewer images.", min=1)] = 5,
     cache: Cache = None,
     engine: EngineOption = "auto",
     workers: WorkersOption = None,
@@ -134,7 +132,7 @@ def dissect(
     pipeline: dict[str, Any] = {
         "name": "dissection", "backbone": model, "layer": layer, "units": units, "length": length,
         "lengths": max(length, 10), "search": "exact" if exact else search, "quantile": quantile,
-        "min_pictures": min_pictures,
+        "min_images": min_images,
     }  # fmt: skip
     if weights:
         pipeline["weights"] = places[1]

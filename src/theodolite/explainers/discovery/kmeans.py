@@ -1,4 +1,4 @@
-"""Centres of clusters of embeddings."""
+"""Centers of clusters of embeddings."""
 
 import warnings
 from dataclasses import dataclass, field, replace
@@ -13,11 +13,11 @@ from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddin
 
 @dataclass(frozen=True, eq=False)
 class KMeansConcepts:
-    """The directions of the centres that scikit-learn's k-means finds.
+    """The directions of the centers that scikit-learn's k-means finds.
 
-    Centres are far from orthogonal, so that projections on each alone could not be added up
-    again. Codes are therefore the coordinates by least squares, all centres together, and
-    ``decode(encode(h))`` is the closest point to ``h`` in the span of the centres.
+    Centers are far from orthogonal, so that projections on each alone could not be added up
+    again. Codes are therefore the coordinates by least squares, all centers together, and
+    ``decode(encode(h))`` is the closest point to ``h`` in the span of the centers.
 
     Example:
         >>> embeddings = np.array([[4.0, 0.0], [4.0, 0.0], [3.0, 3.0], [3.0, 3.0]])
@@ -50,14 +50,14 @@ class KMeansConcepts:
         return replace(self, vectors=unit_rows(clusters.cluster_centers_)[0])
 
     def encode(self, embeddings: Embeddings) -> Codes:
-        """Coordinates in the span of the centres, by least squares."""
+        """Coordinates in the span of the centers, by least squares."""
         values = to_encode(embeddings, self.dictionary())
         return np.asarray(values @ np.linalg.pinv(self.dictionary()))
 
     def decode(self, codes: Codes) -> Embeddings:
-        """Sums of the centres' directions."""
+        """Sums of the centers' directions."""
         return np.asarray(codes @ self.dictionary())
 
     def dictionary(self) -> Directions:
-        """The centres, of length 1."""
+        """The centers, of length 1."""
         return require_fitted(self.vectors, self)

@@ -32,10 +32,10 @@ from theodolite.metrics.option_types import Against
     cite="kazmierczak2024benchmarking",
     card=Card(
         question="How far are predicted votes from real ones?",
-        interpretation="0 is no error; on a scale of five answers 1 is one answer beside it. It tells about "
-        "the learned score, not about the explanations.",
-        limitations="Where most explanations get the same votes, always predicting the average does "
-        "nearly as well: compare with that.",
+        interpretation="0 is no error; on a scale of five answers 1 is one answer beside it. It "
+        "tells about the learned score, not about the explanations.",
+        limitations="Where most explanations get the same votes, always predicting the average "
+        "does nearly as well: compare with that.",
         cost="one difference per explanation",
     ),
 )
@@ -83,11 +83,11 @@ class PredictedRatingError(SampleMean):
     cite="kazmierczak2024benchmarking",
     card=Card(
         question="Do predicted votes agree with the votes of people?",
-        interpretation="1 is the same answer always, 0 chance. Compare with rater_agreement, which one "
-        "person reaches against the others. It tells about the learned score, not about the "
+        interpretation="1 is the same answer always, 0 chance. Compare with rater_agreement, which "
+        "one person reaches against the others. It tells about the learned score, not about the "
         "explanations.",
-        limitations="A prediction that hardly moves from the average rounds to one answer and scores "
-        "0, even if it orders the explanations well: read it beside the correlation.",
+        limitations="A prediction that hardly moves from the average rounds to one answer and "
+        "scores 0, even if it orders the explanations well: read it beside the correlation.",
         cost="one comparison per explanation",
     ),
 )
@@ -145,11 +145,11 @@ Rounded = Annotated[
     cite="kazmierczak2024benchmarking",
     card=Card(
         question="Do predicted votes order explanations as people do?",
-        interpretation="1 is the same order, 0 an unrelated one. Compare with rater_correlation, which one "
-        "person reaches against the others. It tells about the learned score, not about the "
-        "explanations.",
-        limitations="The order of pictures counts as well as that of explanations: a score that only "
-        "sees which picture is easy correlates, too.",
+        interpretation="1 is the same order, 0 an unrelated one. Compare with rater_correlation, "
+        "which one person reaches against the others. It tells about the learned score, not about "
+        "the explanations.",
+        limitations="The order of images counts as well as that of explanations: a score that only "
+        "sees which image is easy correlates, too.",
         cost="one sort of predictions and votes",
     ),
 )

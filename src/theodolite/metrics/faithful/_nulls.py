@@ -17,18 +17,18 @@ from theodolite.evidence.surrogate_settings import (
 from theodolite.metrics.base import NullModel
 
 RANDOM_IMPORTANCES = NullModel(
-    "random importances",
+    "random_importances",
     "the same concepts, each with an importance drawn from 0 to 1",
     random_importances,
 )
 RANDOM_CONCEPTS = NullModel(
-    "random concepts",
+    "random_concepts",
     "random directions with importances drawn from 0 to 1",
     random_concepts,
     sums=pool_of_samples,
 )
 AVERAGE = NullModel(
-    "always the average",
+    "constant_mean",
     "no concepts: whatever the sample, the average of what the network puts out",
     lambda evidence, seed, sums: always_the_average(evidence, sums),
     sums=sum_of_outputs,
@@ -37,7 +37,7 @@ AVERAGE = NullModel(
 
 
 def _some_slopes(evidence: SurrogateEvidence) -> dict[str, np.ndarray]:
-    slopes = {"linearised": np.asarray(evidence.linearised)}
+    slopes = {"linearized": np.asarray(evidence.linearized)}
     return pool_of(np.asarray(evidence.samples.index), slopes, evidence.samples.clusters)
 
 
@@ -46,14 +46,15 @@ def _other_samples(
 ) -> SurrogateEvidence:
     samples = evidence.samples
     other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
-    return replace(evidence, linearised=pool[f"{POOLED}linearised"][other])
+    return replace(evidence, linearized=pool[f"{POOLED}linearized"][other])
 
 
 OTHER_SAMPLES = NullModel(
-    "another sample's slope",
+    "another_sample",
     "what the slope of the network at one sample says about another",
     _other_samples,
     sums=_some_slopes,
+    label="another sample's gradient",
 )
 BLIND = (RANDOM_CONCEPTS, AVERAGE)
 """For scores of the highest output alone, which random importances hardly change."""

@@ -108,7 +108,7 @@ class ConceptDeletion(SampleMean):
 
     The embedding is rebuilt from the projections that are left, and the last layer's probability of
     the class is read after each step; the value is the mean height of that curve. Nothing is
-    normalised. With more than ``most_steps`` concepts several go at a time. As proposed in
+    normalized. With more than ``most_steps`` concepts several go at a time. As proposed in
     :cite:t:`fel2023craft`, which reads the output before softmax instead of the probability. A
     class without concepts is undefined.
 
@@ -148,8 +148,8 @@ class ConceptDeletion(SampleMean):
     cite="fel2023craft",
     card=Card(
         question="Does the answer come when its most important concepts are put in?",
-        interpretation="High means that the concepts named first are enough for the answer. Compare with "
-        "random importances: only what lies above that is owed to their order.",
+        interpretation="High means that the concepts named first are enough for the answer. "
+        "Compare with random importances: only what lies above that is owed to their order.",
         limitations="Embeddings with concepts left out may be like nothing that the network has "
         "ever seen, and what it makes of them proves little. It looks at the order of importances "
         "only, and at one class.",
@@ -166,7 +166,7 @@ class ConceptInsertion(SampleMean):
 
     The embedding is rebuilt from the projections that are left, and the last layer's probability of
     the class is read after each step; the value is the mean height of that curve. Nothing is
-    normalised. With more than ``most_steps`` concepts several go at a time. As proposed in
+    normalized. With more than ``most_steps`` concepts several go at a time. As proposed in
     :cite:t:`fel2023craft`, which reads the output before softmax instead of the probability. A
     class without concepts is undefined.
 

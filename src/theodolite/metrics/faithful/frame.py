@@ -18,7 +18,7 @@ from theodolite.evidence.surrogate_settings import bias_of, outputs_of, working
 from theodolite.metrics.base import PerSample
 
 Surrogate = Annotated[
-    Literal["linear", "rebuilt", "learned", "linearised"],
+    Literal["linear", "rebuilt", "learned", "linearized"],
     Field(description="What stands for the explanation: the sum, or rebuilt or fitted outputs."),
 ]
 Projection = Annotated[
@@ -38,7 +38,7 @@ MAY_USE = (
 )  # fmt: skip
 """Arrays that stand for the network and its concepts, in whichever way the evidence gives them."""
 USES_IF = {
-    "surrogate": {"learned": ("learned",), "linearised": ("linearised",)},
+    "surrogate": {"learned": ("learned",), "linearized": ("linearized",)},
     "projection": {"dot": ("embeddings", "vectors"), "coordinates": ("embeddings", "vectors")},
 }
 
@@ -195,7 +195,7 @@ SURROGATES: dict[str, SurrogateOutputs] = {
     "linear": _linear,
     "rebuilt": _rebuilt,
     "learned": _stored("learned"),
-    "linearised": _stored("linearised"),
+    "linearized": _stored("linearized"),
 }
 PROJECTIONS: dict[str, Projects] = {
     "given": _project_as_given,

@@ -50,7 +50,7 @@ def necessary(
 
 
 def one_each(values: Float[np.ndarray, " samples"]) -> PerSample:
-    """A value for each picture; NaN is undefined, and counted as that."""
+    """A value for each image; NaN is undefined, and counted as that."""
     known = ~np.isnan(values)
     return PerSample(np.where(known, values, 0.0), known.astype(float), np.ones(len(values), bool))
 
@@ -122,34 +122,34 @@ def ideal(evidence: SaliencyEvidence) -> SaliencyEvidence:
     uses=CURVES,
     may_use=("removals",),
     nulls_use=CHANCE_CURVES,
-    reliable_from=0.5,
+    threshold=0.5,
     ideal=ideal,
     nulls=CHANCES,
     cite="kazmierczak2024benchmarking",
     card=Card(
         question="Does the answer change without the marked pixels, and only without them?",
-        interpretation="0.77 is the most there can be; what a map without fault reaches on these pictures "
-        "is marked. From half of that on we would rely on it; a convention.",
-        limitations="Pictures with pixels removed are unlike any that the network knows: it may "
+        interpretation="0.77 is the most there can be; what a map without fault reaches on these "
+        "images is marked. From half of that on we would rely on it; a convention.",
+        limitations="Images with pixels removed are unlike any that the network knows: it may "
         "change its mind for that alone, which is why maps that know nothing stand beside it: "
-        "noise, which filling in all but undoes, broad hills, and the middle of the picture. "
+        "noise, which filling in all but undoes, broad hills, and the middle of the image. "
         "Sufficiency is near 1 for any map, as a few irrelevant pixels change nothing; so the "
         "number is nearly a matter of necessity.",
         cost="one forward for each step, way and direction; all thresholds share them",
-        template="Removing what the map marks first changes the answer by {value} more than removing "
-        "it last ({low}–{high}{best}). {null}{enough}.",
+        template="Removing what the map marks first changes the answer by {value} more than "
+        "removing it last ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class RemovalFaithfulness(SampleMean):
-    r"""Harmonic mean of sufficiency and necessity, mean over pictures.
+    r"""Harmonic mean of sufficiency and necessity, mean over images.
 
     .. math:: F = \frac{2 S N}{S + N}, \qquad
         S = \max_t e^{-\overline{d}^{\,\mathrm{least}}_t}, \quad
         N = \max_t \bigl(1 - e^{-\overline{d}^{\,\mathrm{most}}_t}\bigr)
 
-    :math:`\overline{d}_t` is the mean of :math:`|p(\hat y|x) - p(\hat y|x')|` over all pictures
+    :math:`\overline{d}_t` is the mean of :math:`|p(\hat y|x) - p(\hat y|x')|` over all images
     :math:`x'` with less than :math:`t` per cent of the pixels removed, the least or the most
-    relevant first. Thresholds below the first step have no such picture and are left out. Follows
+    relevant first. Thresholds below the first step have no such image and are left out. Follows
     algorithm 1 of :cite:t:`kazmierczak2024benchmarking`, which prints the maximum over the last
     list of changes where that over thresholds is meant.
 
@@ -168,7 +168,7 @@ class RemovalFaithfulness(SampleMean):
         removal: Removal = "first",
         across: Across = "best",
     ) -> PerSample:
-        """The harmonic mean of each picture."""
+        """The harmonic mean of each image."""
         sufficiency = sufficient(evidence, thresholds, removal, across)
         necessity = necessary(evidence, thresholds, removal, across)
         return one_each(
@@ -193,15 +193,15 @@ class RemovalFaithfulness(SampleMean):
     cite="kazmierczak2024benchmarking",
     card=Card(
         question="Does the answer change without the pixels that are said to matter?",
-        interpretation="0.63 if all confidence is lost at once, 0 if nothing changes. Compare it with the "
-        "random map: large parts of any picture, removed anyhow, change the answer.",
-        limitations="Pictures with pixels removed are unlike any that the network knows, and it may "
+        interpretation="0.63 if all confidence is lost at once, 0 if nothing changes. Compare it "
+        "with the random map: large parts of any image, removed anyhow, change the answer.",
+        limitations="Images with pixels removed are unlike any that the network knows, and it may "
         "change its mind for that alone.",
         cost="one forward for each step and way; all thresholds share them",
     ),
 )
 class RemovalNecessity(SampleMean):
-    r"""How much the answer changes without the most relevant pixels, mean over pictures.
+    r"""How much the answer changes without the most relevant pixels, mean over images.
 
     .. math:: N = \max_t \bigl(1 - \exp(-\overline{d}_t)\bigr)
 
@@ -223,7 +223,7 @@ class RemovalNecessity(SampleMean):
         removal: Removal = "first",
         across: Across = "best",
     ) -> PerSample:
-        """What each picture loses."""
+        """What each image loses."""
         return one_each(necessary(evidence, thresholds, removal, across))
 
 
@@ -248,15 +248,15 @@ LEAST = math.exp(-1)
     cite="kazmierczak2024benchmarking",
     card=Card(
         question="Does the answer stay without the pixels that are said not to matter?",
-        interpretation="1 if nothing changes, 0.37 if all confidence is lost at once. Compare it with the "
-        "random map: the best over thresholds is near 1 for almost any map.",
+        interpretation="1 if nothing changes, 0.37 if all confidence is lost at once. Compare it "
+        "with the random map: the best over thresholds is near 1 for almost any map.",
         limitations="The smallest threshold decides: few irrelevant pixels hardly ever change "
         "an answer. Take across=mean to see the whole curve.",
         cost="one forward for each step and way; all thresholds share them",
     ),
 )
 class RemovalSufficiency(SampleMean):
-    r"""How little the answer changes without the least relevant pixels, mean over pictures.
+    r"""How little the answer changes without the least relevant pixels, mean over images.
 
     .. math:: S = \max_t \exp(-\overline{d}_t)
 
@@ -278,5 +278,5 @@ class RemovalSufficiency(SampleMean):
         removal: Removal = "first",
         across: Across = "best",
     ) -> PerSample:
-        """What each picture keeps."""
+        """What each image keeps."""
         return one_each(sufficient(evidence, thresholds, removal, across))

@@ -1,4 +1,4 @@
-"""Does a map depend on the picture and the network, and on nothing else?"""
+"""Does a map depend on the image and the network, and on nothing else?"""
 
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -37,16 +37,16 @@ Noise = Annotated[
     nulls=(ANOTHER_MAP,),
     cite="yeh2019infidelity",
     card=Card(
-        question="Does the map stay what it is when the picture gets a little noise?",
+        question="Does the map stay what it is when the image gets a little noise?",
         interpretation="0 if it does not move; 1 if it moves by its own length. Above what another "
-        "picture's map is away, the noise decides the map more than the picture.",
-        limitations="It is the worst of so many draws, and rises with their number: compare methods "
-        "under the same number only. A map that is always the same is perfectly stable.",
+        "image's map is away, the noise decides the map more than the image.",
+        limitations="It is the worst of so many draws, and rises with their number: compare "
+        "methods under the same number only. A map that is always the same is perfectly stable.",
         cost="one explanation for each draw",
     ),
 )
 class MaxSensitivity(SampleMean):
-    r"""The largest change of a map under noise, mean over pictures.
+    r"""The largest change of a map under noise, mean over images.
 
     .. math:: \max_r \frac{\lVert e(x) - e(x + \varepsilon_r) \rVert_2}{\lVert e(x) \rVert_2}
 
@@ -66,7 +66,7 @@ class MaxSensitivity(SampleMean):
     def each(
         evidence: SaliencyEvidence, *, form: Form = "relative", noise: Noise = "first"
     ) -> PerSample:
-        """The largest change of each picture's map; pictures that were not tried are not asked."""
+        """The largest change of each image's map; images that were not tried are not asked."""
         changes = np.asarray(evidence.changes)[:, _kind(evidence, noise)]
         tried = ~np.isnan(changes)
         largest = np.where(tried, changes, 0.0).max(axis=1)
@@ -87,48 +87,49 @@ def _kind(evidence: SaliencyEvidence, noise: Noise) -> int:
 
 
 @metric(
-    "randomisation_similarity",
+    "randomization_similarity",
     title="Likeness to a random network's map",
     version=1,
     question="faithful",
     asked_as="Does the output depend on what the map marks?",
     better="lower",
     bounds=(-1.0, 1.0),
-    uses=("randomised_similarity",),
-    may_use=("randomised",),
+    uses=("randomized_similarity",),
+    may_use=("randomized",),
     decides=False,
     tolerance=0.3,
     nulls=(NOTHING_IN_COMMON,),
     cite="adebayo2018sanity",
     card=Card(
         question="Does the map look the same when the network's weights are random?",
-        interpretation="0 if the map becomes another one altogether, 1 if it stays: then it shows the "
-        "picture or nothing, but not what the network learnt. Up to 0.3 is accepted; a convention.",
-        limitations="Maps of the same picture share its edges, and all maps of a method its habits, "
+        interpretation="0 if the map becomes another one altogether, 1 if it stays: then it shows "
+        "the image or nothing, but not what the network learned. Up to 0.3 is accepted; a "
+        "convention.",
+        limitations="Maps of the same image share its edges, and all maps of a method its habits, "
         "such as the middle: some likeness is no proof of blindness, much of it is.",
         cost="one explanation of a network with random weights",
     ),
 )
-class RandomisationSimilarity(SampleMean):
-    r"""Rank correlation of maps before and after the weights are drawn anew, mean over pictures.
+class RandomizationSimilarity(SampleMean):
+    r"""Rank correlation of maps before and after the weights are drawn anew, mean over images.
 
     .. math:: \frac{1}{N} \sum_i \rho\bigl(|e_i|, |e_i^{\mathrm{random}}|\bigr)
 
-    A map that stays as it was cannot tell what the network learnt. Undefined where a map is the
+    A map that stays as it was cannot tell what the network learned. Undefined where a map is the
     same everywhere. See :cite:t:`adebayo2018sanity`.
 
     Example:
-        >>> from theodolite.metrics import randomisation_similarity
-        >>> randomisation_similarity([0.1, 0.5])
+        >>> from theodolite.metrics import randomization_similarity
+        >>> randomization_similarity([0.1, 0.5])
         0.3
     """
 
     @staticmethod
     def each(evidence: SaliencyEvidence) -> PerSample:
-        """The likeness of each picture's two maps; undefined where one is the same everywhere."""
-        per_sample = one_each(np.asarray(evidence.randomised_similarity, float))
+        """The likeness of each image's two maps; undefined where one is the same everywhere."""
+        per_sample = one_each(np.asarray(evidence.randomized_similarity, float))
         return (
             per_sample
-            if evidence.randomised is None
-            else replace(per_sample, asked=evidence.randomised)
+            if evidence.randomized is None
+            else replace(per_sample, asked=evidence.randomized)
         )

@@ -45,10 +45,11 @@ from theodolite.metrics.faithful.surrogates import relative_error
     nulls=ALL,
     cite="zhang2021invertible",
     card=Card(
-        question="How far is the explanation off at the true class, as a share of the output there?",
+        question="How far is the explanation off at the true class, as a share of the output "
+        "there?",
         interpretation="0.2 means that the output is missed by a fifth of its size.",
-        limitations="A single output near 0 can make it as large as you like. All classes but one are "
-        "out of sight.",
+        limitations="A single output near 0 can make it as large as you like. All classes but one "
+        "are out of sight.",
         cost="one product of embeddings and summed concept vectors",
     ),
 )
@@ -106,8 +107,8 @@ Over = Literal["classes"]
     card=Card(
         question="How far is a class's output off, as a share of its mean?",
         interpretation="0.2 means that the output is missed by a fifth of its mean size.",
-        limitations="A class whose outputs change sign has a mean near 0 and an error without limit. "
-        "Only the class's own output is looked at, on its own samples.",
+        limitations="A class whose outputs change sign has a mean near 0 and an error without "
+        "limit. Only the class's own output is looked at, on its own samples.",
         cost="one product of embeddings and summed concept vectors",
     ),
 )

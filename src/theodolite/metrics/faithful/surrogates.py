@@ -59,7 +59,7 @@ def right_answer(outputs: Outputs, labels: Int[np.ndarray, " samples"]) -> np.nd
 def rank_correlation(network: Outputs, surrogate: Outputs, labels: Labels) -> Compared:
     """Spearman's correlation over the outputs of a sample; undefined if either has no order."""
     del labels
-    a, b = (_centred_ranks(outputs) for outputs in (network, surrogate))
+    a, b = (_centered_ranks(outputs) for outputs in (network, surrogate))
     spread = np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
     coefficients = np.divide((a * b).sum(axis=1), spread, out=np.zeros(len(a)), where=spread > 0)
     return np.clip(coefficients, -1.0, 1.0), (spread > 0).astype(float)
@@ -85,7 +85,7 @@ def _highest(outputs: Outputs) -> Bool[np.ndarray, "samples classes"]:
     return np.asarray(outputs == outputs.max(axis=1, keepdims=True))
 
 
-def _centred_ranks(outputs: Outputs) -> Outputs:
+def _centered_ranks(outputs: Outputs) -> Outputs:
     """Ranks less their mean; equal values share theirs."""
     ranks = average_ranks(outputs)
     return np.asarray(ranks - (outputs.shape[1] + 1) / 2)
@@ -103,20 +103,21 @@ def _centred_ranks(outputs: Outputs) -> Outputs:
     may_use=MAY_USE,
     uses_if=USES_IF,
     nulls=ALL,
-    reliable_from=0.9,
-    share_from="null",
+    threshold=0.9,
+    threshold_from="null",
     cite="kumar2026unfaithfulness",
     card=Card(
         question="How far is the sum of concepts times importances from the output?",
-        interpretation="In units of the outputs; 0 is the layer itself. Compare with always answering "
-        "the average: an explanation that does not beat it says less than no explanation. From a "
-        "tenth of the best null on down we would rely on it, which is a convention.",
+        interpretation="In units of the outputs; 0 is the layer itself. Compare with always "
+        "answering the average: an explanation that does not beat it says less than no "
+        "explanation. From a tenth of the best null on down we would rely on it, which is a "
+        "convention.",
         limitations="Outputs have no common scale, so two networks cannot be compared by it. All "
         "classes count alike: a network with a thousand classes can be explained well for "
         "all but the one that matters.",
         cost="one product of embeddings and summed concept vectors",
-        template="The sum of {noun} times importances is off by {value} from the reference's output, "
-        "in its own units ({low}–{high}{best}). {null}{enough}.",
+        template="The sum of {noun} times importances is off by {value} from the reference's "
+        "output, in its own units ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class SurrogateError(SampleMean):
@@ -164,15 +165,15 @@ class SurrogateError(SampleMean):
     uses=("importances",),
     may_use=MAY_USE,
     uses_if=USES_IF,
-    reliable_from=0.9,
+    threshold=0.9,
     nulls=ALL,
     cite="kumar2026unfaithfulness",
     warns=surrogate_warnings,
     card=Card(
         question="How much of the probability does the explanation put on other classes than the "
         "network?",
-        interpretation="0.1 means that a tenth of the probability lies on other classes, on average. Up "
-        "to 0.1 we would rely on the explanation; that line is a convention.",
+        interpretation="0.1 means that a tenth of the probability lies on other classes, on "
+        "average. Up to 0.1 we would rely on the explanation; that line is a convention.",
         limitations="Softmax makes it depend on the scale of the outputs: a sure network punishes "
         "small errors, one that says nothing punishes none. Read it beside the error of "
         "the outputs.",
@@ -287,8 +288,8 @@ class SurrogateAgreement(SampleMean):
     card=Card(
         question="Does the explanation order the classes as the network does?",
         interpretation="1 is the same order, 0 is unrelated, below 0 the opposite.",
-        limitations="All ranks count alike: the order among hundreds of classes that are out of the "
-        "question weighs as much as the order of the first two.",
+        limitations="All ranks count alike: the order among hundreds of classes that are out of "
+        "the question weighs as much as the order of the first two.",
         cost="one product of embeddings and summed concept vectors",
     ),
 )
@@ -334,7 +335,7 @@ class SurrogateRankCorrelation(SampleMean):
     may_use=MAY_USE,
     uses_if=USES_IF,
     decides=False,
-    on_request=True,
+    opt_in=True,
     nulls=ALL,
     cite="kumar2026unfaithfulness",
     card=Card(

@@ -27,7 +27,7 @@ def _dealt_out(names: tuple[str, ...], says: str) -> NullModel:
         other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
         return replace(evidence, **{name: pool[POOLED + name][other] for name in names})
 
-    return NullModel("edits dealt out", says, of_another, sums=some_edits)
+    return NullModel("permuted_edits", says, of_another, sums=some_edits)
 
 
 DEALT_OUT = _dealt_out(("before", "after"), "what the values did under the edit of another input")
@@ -55,10 +55,11 @@ def _others_followed(evidence: EditEvidence) -> PerSample:
 
 
 OTHERS_FOLLOWED = NullModel(
-    "another concept's name",
+    "another_concept",
     "whether the other concepts moved to that side, on average over them",
     expected=_others_followed,
     random=False,
+    label="another concept's name",
 )
 
 
@@ -71,16 +72,16 @@ OTHERS_FOLLOWED = NullModel(
     bounds=(0.0, 1.0),
     uses=("edited", "direction", "before", "after"),
     nulls=(OTHERS_FOLLOWED, DEALT_OUT),
-    reliable_from=0.8,
+    threshold=0.8,
     cite="abraham2022cebab",
     asked_as="Does the named concept follow edits of the input?",
     card=Card(
         question="Does the value of a concept move the way an edit of that concept was meant to?",
-        interpretation="0.8 means that four of five edits moved the concept's value to the side that was "
-        "meant. Values that move alike for all concepts are seen in the null that reads another "
-        "concept. From 0.8 on we would rely on it; a convention.",
-        limitations="A value that moves at every edit, to any side, gets a half. Nothing is said of "
-        "how far it moved.",
+        interpretation="0.8 means that four of five edits moved the concept's value to the side "
+        "that was meant. Values that move alike for all concepts are seen in the null that reads "
+        "another concept. From 0.8 on we would rely on it; a convention.",
+        limitations="A value that moves at every edit, to any side, gets a half. Nothing is said "
+        "of how far it moved.",
         cost="one comparison per edit",
         template="For {value} of the edits the value of the edited one of the {noun} moves the way "
         "that was meant ({low}–{high}{best}). {null}{enough}.",
@@ -122,10 +123,11 @@ def _other_moved_most(evidence: EditEvidence) -> PerSample:
 
 
 OTHERS_MOVED_MOST = NullModel(
-    "another concept's name",
+    "another_concept",
     "whether another concept moved most, on average over them",
     expected=_other_moved_most,
     random=False,
+    label="another concept's name",
 )
 
 
@@ -138,16 +140,16 @@ OTHERS_MOVED_MOST = NullModel(
     bounds=(0.0, 1.0),
     uses=("edited", "direction", "before", "after"),
     nulls=(DEALT_OUT, OTHERS_MOVED_MOST),
-    reliable_from=0.8,
+    threshold=0.8,
     cite="abraham2022cebab",
     asked_as="Does an edit of one concept leave the others alone?",
     card=Card(
         question="Does the concept that was edited move more than every other?",
-        interpretation="0.6 means that in six of ten edits the edited concept's value moved most. Concepts "
-        "that carry one another move together and come near the nulls. From 0.8 on we would rely "
-        "on it; a convention.",
-        limitations="A concept on a wider scale than the others moves most at every edit: put values "
-        "on one scale first. An edit may really touch two concepts.",
+        interpretation="0.6 means that in six of ten edits the edited concept's value moved most. "
+        "Concepts that carry one another move together and come near the nulls. From 0.8 on we "
+        "would rely on it; a convention.",
+        limitations="A concept on a wider scale than the others moves most at every edit: put "
+        "values on one scale first. An edit may really touch two concepts.",
         cost="one comparison per edit and concept",
         template="In {value} of the edits the one of the {noun} that was edited moves most "
         "({low}–{high}{best}). {null}{enough}.",
@@ -215,7 +217,7 @@ def _no_change(evidence: EditEvidence, *, distance: Distance) -> PerSample:
 
 
 NO_CHANGE = NullModel(
-    "no change", "the concepts say that nothing changes", expected=_no_change, random=False
+    "no_change", "the concepts say that nothing changes", expected=_no_change, random=False
 )
 
 
@@ -228,18 +230,19 @@ NO_CHANGE = NullModel(
     bounds=(0.0, 2.0),
     uses=("edited", "direction", *PROBABILITIES),
     nulls=(EXPLAINED_BY_OTHERS, NO_CHANGE),
-    reliable_from=0.5,
-    share_from="null",
+    threshold=0.5,
+    threshold_from="null",
     cite="abraham2022cebab",
     paper_names=("ICaCE_error",),
     asked_as="Do the concepts predict what an edit does to the output?",
     card=Card(
-        question="How far is the change that the concepts predict from the real change of the output?",
-        interpretation="0 is a change in the same direction, 1 a right angle, 2 the opposite. Both nulls lie "
-        "near 1. From half of the way from the harder one to 0 on we would rely on it, a "
+        question="How far is the change that the concepts predict from the real change of the "
+        "output?",
+        interpretation="0 is a change in the same direction, 1 a right angle, 2 the opposite. Both "
+        "nulls lie near 1. From half of the way from the harder one to 0 on we would rely on it, a "
         "convention.",
-        limitations="`l2` is small where little changes at all: saying that nothing ever changes may "
-        "do nearly as well. `cosine` does not see how large a change is.",
+        limitations="`l2` is small where little changes at all: saying that nothing ever changes "
+        "may do nearly as well. `cosine` does not see how large a change is.",
         cost="one product per edit",
         template="Between the change that {noun} predict and the real change lies {value}, where 0 "
         "is the same direction and 1 none ({low}–{high}{best}). {null}{enough}.",

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
-from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.language._judge_nulls import (
     ALWAYS_NO,
@@ -16,7 +16,7 @@ from theodolite.metrics.language._judge_nulls import (
     OTHER_EXPLANATION,
     OTHER_EXPLANATION_OF_MARKS,
 )
-from theodolite.metrics.language._judgements import (
+from theodolite.metrics.language._judgments import (
     USES_IF,
     Over,
     Scores,
@@ -39,15 +39,16 @@ from theodolite.metrics.language._judgements import (
     headline={"by": "balanced"},
     detail=True,
     nulls=(OTHER_EXPLANATION, DEALT_OUT, ALWAYS_NO, ALWAYS_YES),
-    reliable_from=0.5,
-    share_from="null",
+    threshold=0.5,
+    threshold_from="null",
     cite="paulo2025automatically",
     asked_as="Does the explanation tell where the latent is active?",
     card=Card(
         question="Does a judge who reads the explanation know in which texts the latent is active?",
-        interpretation="0.5 is a judge who always answers the same. Accuracy and F1 are as published, and "
-        "start higher: read them beside the judges who always say no or yes. From half of the way "
-        "from the best null to 1 on we would rely on the explanation; a convention.",
+        interpretation="0.5 is a judge who always answers the same. Accuracy and F1 are as "
+        "published, and start higher: read them beside the judges who always say no or yes. From "
+        "half of the way from the best null to 1 on we would rely on the explanation; a "
+        "convention.",
         limitations="Texts in which the latent is active may differ from the others in more than "
         "that: where they are longer, or about another thing, a judge needs no explanation. "
         "Match their lengths, and ask with the explanation of another latent too.",
@@ -82,7 +83,7 @@ class JudgeDetection(Pooled):
 
     @staticmethod
     def measure(
-        evidence: JudgementEvidence,
+        evidence: JudgmentEvidence,
         weights: Float[np.ndarray, "rows samples"],
         *,
         by: Scores = ("balanced", "accuracy", "f1"),
@@ -114,16 +115,16 @@ TASK = {"within": "fuzzing", "across": "fuzzing across"}
     detail=True,
     decides=False,
     nulls=(OTHER_EXPLANATION_OF_MARKS, DEALT_OUT, ALWAYS_NO, ALWAYS_YES),
-    reliable_from=0.5,
-    share_from="null",
+    threshold=0.5,
+    threshold_from="null",
     cite="paulo2025automatically",
     asked_as="Does the explanation tell on which tokens the latent is active?",
     card=Card(
         question="Does a judge who reads the explanation know whether the right tokens are marked?",
-        interpretation="As detection by a judge, of tokens instead of texts: 0.5 is a judge who always "
-        "answers the same.",
-        limitations="With `across`, the published way, wrong marks are in texts in which the latent "
-        "is not active: the text alone then answers the question.",
+        interpretation="As detection by a judge, of tokens instead of texts: 0.5 is a judge who "
+        "always answers the same.",
+        limitations="With `across`, the published way, wrong marks are in texts in which the "
+        "latent is not active: the text alone then answers the question.",
         cost="one answer of a judge per latent and text; counting them costs nothing",
     ),
 )
@@ -145,7 +146,7 @@ class JudgeFuzzing(Pooled):
 
     @staticmethod
     def measure(
-        evidence: JudgementEvidence,
+        evidence: JudgmentEvidence,
         weights: Float[np.ndarray, "rows samples"],
         *,
         by: Scores = ("balanced", "accuracy", "f1"),
@@ -169,14 +170,14 @@ class JudgeFuzzing(Pooled):
     detail=True,
     decides=False,
     nulls=(ANY_TEXT,),
-    reliable_from=0.5,
-    share_from="null",
+    threshold=0.5,
+    threshold_from="null",
     cite="paulo2025automatically",
     asked_as="Do the texts in which the latent is active have something in common?",
     card=Card(
         question="Does a judge see which of several texts is the one without the latent?",
-        interpretation="0.2 is any of five. It needs no explanation, so it can be had of a dictionary "
-        "without labels.",
+        interpretation="0.2 is any of five. It needs no explanation, so it can be had of a "
+        "dictionary without labels.",
         limitations="A latent that is active on one word is seen at once, and so is a random "
         "direction that is: compare with a random dictionary.",
         cost="one answer of a judge per round; counting them costs nothing",
@@ -200,7 +201,7 @@ class JudgeIntruder(Pooled):
 
     @staticmethod
     def measure(
-        evidence: JudgementEvidence,
+        evidence: JudgmentEvidence,
         weights: Float[np.ndarray, "rows samples"],
         *,
         over: Over = "latents",

@@ -41,7 +41,7 @@ def random_tokens(chance: str) -> NullModel:
         return falls(evidence, answers.reshape(shape), form)
 
     return NullModel(
-        "random tokens",
+        "random_tokens",
         "equally many tokens at random, in runs of the same lengths; undefined where these were "
         "not tried",
         expected=expected,
@@ -63,9 +63,10 @@ def random_tokens(chance: str) -> NullModel:
     cite="deyoung2020eraser",
     asked_as="Does the answer need the tokens that are said to matter?",
     card=Card(
-        question="How far does the probability of the answer fall without the most relevant tokens?",
-        interpretation="A difference of probabilities: 0.5 is a fall from 0.9 to 0.4. Compare with as many "
-        "tokens at random.",
+        question="How far does the probability of the answer fall without the most relevant "
+        "tokens?",
+        interpretation="A difference of probabilities: 0.5 is a fall from 0.9 to 0.4. Compare with "
+        "as many tokens at random.",
         limitations="Deleting tokens makes texts that nobody would write; the fall may be due to "
         "that. Give both ways, deleting and masking.",
         cost="one run of the network for each step and way",
@@ -109,11 +110,11 @@ class Comprehensiveness(SampleMean):
     cite="deyoung2020eraser",
     asked_as="Do the tokens that are said to matter suffice?",
     card=Card(
-        question="How far does the probability of the answer fall with nothing but the most relevant "
-        "tokens?",
-        interpretation="A difference of probabilities; 0 means that these tokens alone do. Compare with as "
-        "many tokens at random.",
-        limitations="A few words alone are no text that the network has learnt from. Below 0, the "
+        question="How far does the probability of the answer fall with nothing but the most "
+        "relevant tokens?",
+        interpretation="A difference of probabilities; 0 means that these tokens alone do. Compare "
+        "with as many tokens at random.",
+        limitations="A few words alone are no text that the network has learned from. Below 0, the "
         "rest of the text spoke against the answer.",
         cost="one run of the network for each step and way",
     ),
@@ -199,13 +200,14 @@ def _uniform(evidence: TokenEvidence) -> PerSample:
 
 NULLS = (
     NullModel(
-        "rare tokens",
+        "rare_tokens",
         "minus the logarithm of how often a token occurs: rare words are content words",
         _rare_tokens, sums=_counts, random=False,
     ),
-    NullModel("first tokens", "the earlier, the more relevant", _first_tokens, random=False),
+    NullModel("first_tokens", "the earlier, the more relevant", _first_tokens, random=False),
     NullModel(
-        "all alike", "every token as relevant as every other", expected=_uniform, random=False
+        "uniform_relevance", "every token as relevant as every other",
+        expected=_uniform, random=False,
     ),
 )  # fmt: skip
 
@@ -220,7 +222,7 @@ NULLS = (
     bounds=(0.0, 1.0),
     uses=USES,
     nulls_use=("tokens",),
-    reliable_from=0.8,
+    threshold=0.8,
     decides=False,
     nulls=NULLS,
     cite="deyoung2020eraser",
@@ -269,7 +271,7 @@ class RationaleMass(SampleMean):
     bounds=(0.0, 1.0),
     uses=USES,
     nulls_use=("tokens",),
-    reliable_from=0.8,
+    threshold=0.8,
     decides=False,
     nulls=NULLS,
     cite="deyoung2020eraser",
@@ -318,12 +320,13 @@ class RationalePeak(SampleMean):
     bounds=(0.0, 1.0),
     uses=USES,
     nulls_use=("tokens",),
-    reliable_from=0.8,
+    threshold=0.8,
     nulls=NULLS,
     cite="deyoung2020eraser",
     card=Card(
         question="Of as many most relevant tokens as people marked, how many did they mark?",
-        interpretation="A share of the marked tokens. From 0.8 on we would rely on it; a convention.",
+        interpretation="A share of the marked tokens. From 0.8 on we would rely on it; a "
+        "convention.",
         limitations="A network may go by other words than people would mark; a faithful relevance "
         "then lies elsewhere. Rare words are content words, so a map of rarity looks like an "
         "explanation: beat that first.",

@@ -29,7 +29,8 @@ from theodolite.metrics.leak_free._terms import auc_terms, weighted_means
     card=Card(
         question="How often is the model's answer right?",
         interpretation="The share of samples that are rightly classified.",
-        limitations="High accuracy with badly predicted concepts is a sign of leakage, not quality.",
+        limitations="High accuracy with badly predicted concepts is a sign of leakage, not "
+        "quality.",
         cost="one comparison per sample",
     ),
 )
@@ -82,8 +83,8 @@ Threshold = Annotated[
     card=Card(
         question="How well does the model predict the concepts?",
         interpretation="Accuracy, F1 and area under the ROC curve, averaged over concepts.",
-        limitations="Says nothing about leakage: two models with the same accuracy can leak nothing "
-        "and everything. Logits that all lie between 0 and 1 need threshold=0.",
+        limitations="Says nothing about leakage: two models with the same accuracy can leak "
+        "nothing and everything. Logits that all lie between 0 and 1 need threshold=0.",
         cost="one sort per concept",
     ),
 )

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from theodolite._stats.grouped_weights import RowWeights
 from theodolite._stats.information import plug_in_terms
-from theodolite._stats.neighbours import label_terms, label_vector_terms, one_of_each_cluster
+from theodolite._stats.neighbors import label_terms, label_vector_terms, one_of_each_cluster
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, metric
@@ -19,17 +19,17 @@ from theodolite.metrics.leak_free._pairs import pair_terms_given_truth
 from theodolite.metrics.leak_free._terms import (
     WIDER,
     ConceptTerms,
-    neighbour_inputs,
+    neighbor_inputs,
     share,
     weighted_means,
 )
 from theodolite.metrics.leak_free.embeddings import truth_of
-from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours
+from theodolite.metrics.option_types import ConceptsOrPairs, Neighbors
 
 
 @metric(
     "task_leakage_given_concept",
-    title="Task leakage given the concept (neighbour estimate)",
+    title="Task leakage given the concept (neighbor estimate)",
     version=2,
     question="leak_free",
     better="lower",
@@ -42,17 +42,18 @@ from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours
     tolerance=0.05,
     cite="parisini2025leakage",
     card=Card(
-        question="Of what the true concept leaves open about the answer, how much does its value tell?",
-        interpretation="0.1 means that, on average, a concept's value tells a tenth of what the true concept "
-        "leaves open about the label. Compare with the score without leakage; up to 0.05 above "
-        "it we would accept, which is a convention.",
+        question="Of what the true concept leaves open about the answer, how much does its value "
+        "tell?",
+        interpretation="0.1 means that, on average, a concept's value tells a tenth of what the "
+        "true concept leaves open about the label. Compare with the score without leakage; up to "
+        "0.05 above it we would accept, which is a convention.",
         limitations="Whatever the value grades beyond yes and no counts, if it has to do with the "
         "label: a long horn told from a short one is not smuggling, but looks like it. Where "
         "inputs are graded and concepts related, an honest model scores above 0 too: compare with "
         "a model whose concepts were trained without the labels. Too high with few samples: 0.28 "
         "where 0.22 is true with 30 of each concept and label. Equal values are counted, which "
         "leaves it up to 0.03 too low; rows that repeat others must be declared as clusters, or "
-        "they are each other's neighbours.",
+        "they are each other's neighbors.",
         cost="two sorts per concept",
     ),
 )
@@ -85,20 +86,22 @@ class TaskLeakageGivenConcept(Blockwise):
         block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
-        k: Neighbours = 3,
+        k: Neighbors = 3,
     ) -> Mapping[str, np.ndarray]:
         del over
-        inputs = neighbour_inputs(evidence, block.common)
+        inputs = neighbor_inputs(evidence, block.common)
         labels = np.asarray(evidence.labels)
 
         def terms(rows: np.ndarray) -> np.ndarray:
             return _terms(inputs, labels, rows, k)
 
         clusters = None if inputs.discrete else evidence.samples.clusters
-        learnt, left_open = one_of_each_cluster(clusters, len(labels), terms)
+        learned, left_open = one_of_each_cluster(clusters, len(labels), terms)
         wider = 1.0 if inputs.discrete else WIDER
-        learnt_mean = weighted_means(learnt, weights, wider=wider)
-        return block.of_concepts(share(learnt_mean, weighted_means(left_open, weights), least=-1.0))
+        learned_mean = weighted_means(learned, weights, wider=wider)
+        return block.of_concepts(
+            share(learned_mean, weighted_means(left_open, weights), least=-1.0)
+        )
 
 
 def _terms(
@@ -125,7 +128,7 @@ def _terms(
 
 @metric(
     "embedding_task_leakage_given_concept",
-    title="Task leakage of concept vectors given the concept (neighbour estimate)",
+    title="Task leakage of concept vectors given the concept (neighbor estimate)",
     version=2,
     question="leak_free",
     better="lower",
@@ -138,14 +141,14 @@ def _terms(
     tolerance=0.05,
     cite="parisini2025leakage",
     card=Card(
-        question="Of what the true concept leaves open about the answer, how much do its vectors tell?",
-        interpretation="0.1 means that, on average, a concept's vectors tell a tenth of what the true "
-        "concept leaves open about the label. "
-        "Up to 0.05 above the score without leakage we would accept, "
-        "which is a convention.",
-        limitations="As for single values: gradings that have to do with the label count too. In many "
-        "dimensions estimates are too low rather than too high. Rows that repeat others must be "
-        "declared as clusters, or they are each other's neighbours.",
+        question="Of what the true concept leaves open about the answer, how much do its vectors "
+        "tell?",
+        interpretation="0.1 means that, on average, a concept's vectors tell a tenth of what the "
+        "true concept leaves open about the label. Up to 0.05 above the score without leakage we "
+        "would accept, which is a convention.",
+        limitations="As for single values: gradings that have to do with the label count too. In "
+        "many dimensions estimates are too low rather than too high. Rows that repeat others must "
+        "be declared as clusters, or they are each other's neighbors.",
         cost="all distances between samples, per concept",
     ),
 )
@@ -176,7 +179,7 @@ class EmbeddingTaskLeakageGivenConcept(Blockwise):
         block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
-        k: Neighbours = 3,
+        k: Neighbors = 3,
     ) -> Mapping[str, np.ndarray]:
         del over
         labels, vectors = np.asarray(evidence.explained.labels), np.asarray(evidence.vectors)
@@ -191,14 +194,16 @@ class EmbeddingTaskLeakageGivenConcept(Blockwise):
                 both[1, j, at] = plug_in_terms(answers, answers)
             return both
 
-        learnt, left_open = one_of_each_cluster(evidence.samples.clusters, len(labels), terms)
-        learnt_mean = weighted_means(learnt, weights, wider=WIDER)
-        return block.of_concepts(share(learnt_mean, weighted_means(left_open, weights), least=-1.0))
+        learned, left_open = one_of_each_cluster(evidence.samples.clusters, len(labels), terms)
+        learned_mean = weighted_means(learned, weights, wider=WIDER)
+        return block.of_concepts(
+            share(learned_mean, weighted_means(left_open, weights), least=-1.0)
+        )
 
 
 @metric(
     "interconcept_leakage_given_concepts",
-    title="Interconcept leakage given the concepts (neighbour estimate)",
+    title="Interconcept leakage given the concepts (neighbor estimate)",
     version=2,
     question="leak_free",
     better="lower",
@@ -212,16 +217,16 @@ class EmbeddingTaskLeakageGivenConcept(Blockwise):
     cite="parisini2025leakage",
     card=Card(
         question="Beyond what two true concepts say, do their values tell about each other?",
-        interpretation="The share of one value's variation that the other explains among samples that agree "
-        "on both concepts: 0 for none, 1 where one gives the other. Comparable over numbers of "
-        "samples from about 25 per combination of two concepts on; below that it is too low. Up to "
-        "0.05 above the score without leakage we would accept, which is a convention. Whole "
-        "numbers (two values) cannot score above 0.75 by this scale.",
+        interpretation="The share of one value's variation that the other explains among samples "
+        "that agree on both concepts: 0 for none, 1 where one gives the other. Comparable over "
+        "numbers of samples from about 25 per combination of two concepts on; below that it is too "
+        "low. Up to 0.05 above the score without leakage we would accept, which is a convention. "
+        "Whole numbers (two values) cannot score above 0.75 by this scale.",
         limitations="Anything that both values share and the concepts do not say counts: a blurred "
-        "picture that makes all values timid, or graded inputs that are related, looks like "
+        "image that makes all values timid, or graded inputs that are related, looks like "
         "leakage. It says that values are not only concepts; compare with a model whose concepts "
         "were trained apart before calling it smuggling. Rows that repeat others must be declared "
-        "as clusters, or they are each other's neighbours.",
+        "as clusters, or they are each other's neighbors.",
         cost="all pairs of concepts, about 1.5 times interconcept_leakage",
     ),
 )
@@ -256,9 +261,9 @@ class InterconceptLeakageGivenConcepts(Blockwise):
         block: BlockContext,
         *,
         over: ConceptsOrPairs = "concepts",
-        k: Neighbours = 3,
+        k: Neighbors = 3,
     ) -> Mapping[str, np.ndarray]:
-        inputs, clusters = neighbour_inputs(evidence, block.common), evidence.samples.clusters
+        inputs, clusters = neighbor_inputs(evidence, block.common), evidence.samples.clusters
         pairs = block.pairs
         wider = 1.0 if inputs.discrete else WIDER
         pair_scores = np.full((len(weights), len(pairs)), np.nan)

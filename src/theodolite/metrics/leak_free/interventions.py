@@ -33,8 +33,8 @@ Reference = Annotated[
     cite="parisini2025leakage",
     card=Card(
         question="How much accuracy is lost when every concept is replaced by the truth?",
-        interpretation="Above 0 the head relies on something that the true concepts do not have. 0.02 we "
-        "would accept, which is a convention.",
+        interpretation="Above 0 the head relies on something that the true concepts do not have. "
+        "0.02 we would accept, which is a convention.",
         limitations="A head that was trained on soft values and is given 0 and 1 can lose accuracy "
         "without any leakage. 0 does not mean that nothing leaks: a concept embedding model can "
         "leak a great deal and score 0, because its vectors carry the answer on both sides.",
@@ -91,10 +91,10 @@ Policy = Annotated[int, Field(ge=0, description="Number of the policy in the evi
     cite="parisini2025leakage",
     card=Card(
         question="Is the answer right more often once concepts are corrected?",
-        interpretation="An honest model gains with every correction. A curve that falls shows a head that "
-        "relies on more than the concepts.",
-        limitations="A model that is right anyway has nothing to gain. A concept embedding model can "
-        "gain and leak.",
+        interpretation="An honest model gains with every correction. A curve that falls shows a "
+        "head that relies on more than the concepts.",
+        limitations="A model that is right anyway has nothing to gain. A concept embedding model "
+        "can gain and leak.",
         cost="one comparison per sample",
     ),
 )

@@ -10,23 +10,23 @@ from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.shared.map_nulls import (
     FLAT_MAP,
-    IMAGE_CENTRE,
+    IMAGE_CENTER,
     NOISE,
     RANDOM_PLACE,
-    SHUFFLED_PICTURES,
+    SHUFFLED_IMAGES,
 )
 
 Sign = Annotated[
     Literal["positive", "absolute"],
     Field(description="Relevance that counts: the positive part, or its size whatever the sign."),
 ]
-NULLS = (IMAGE_CENTRE, SHUFFLED_PICTURES, FLAT_MAP)
-NULLS_OF_PEAKS = (IMAGE_CENTRE, SHUFFLED_PICTURES, RANDOM_PLACE)
+NULLS = (IMAGE_CENTER, SHUFFLED_IMAGES, FLAT_MAP)
+NULLS_OF_PEAKS = (IMAGE_CENTER, SHUFFLED_IMAGES, RANDOM_PLACE)
 ASKED_AS = "Does the map mark the object?"
 
 
 def flattened(maps: np.ndarray) -> np.ndarray:
-    """Pixels in a row, also of no pictures."""
+    """Pixels in a row, also of no images."""
     return maps.reshape(len(maps), maps.shape[1] * maps.shape[2])
 
 
@@ -42,7 +42,7 @@ def objects(evidence: SaliencyEvidence) -> np.ndarray:
 
 
 def shares(part: np.ndarray, defined: np.ndarray) -> PerSample:
-    """A share for each picture that shows the object and whose map says anything."""
+    """A share for each image that shows the object and whose map says anything."""
     return PerSample(
         np.where(defined, part, 0.0), defined.astype(float), np.ones(len(defined), bool)
     )
@@ -57,22 +57,23 @@ def shares(part: np.ndarray, defined: np.ndarray) -> PerSample:
     better="higher",
     bounds=(0.0, 1.0),
     uses=("maps", "objects"),
-    reliable_from=0.8,
+    threshold=0.8,
     nulls=NULLS,
     cite="arras2022clevr",
     card=Card(
         question="How much of the relevance lies on the object?",
-        interpretation="A share of the relevance. From 0.8 on we would rely on it; a convention. The middle "
-        "of the picture is often the object: it must be beaten first.",
-        limitations="A network may use the background, and a faithful map then marks it: a low share "
-        "can be the network's fault. Large objects make any map look good, and a map that adds "
-        "the same to every pixel, as RISE does, a poor one: its order is read by the rank.",
+        interpretation="A share of the relevance. From 0.8 on we would rely on it; a convention. "
+        "The middle of the image is often the object: it must be beaten first.",
+        limitations="A network may use the background, and a faithful map then marks it: a low "
+        "share can be the network's fault. Large objects make any map look good, and a map that "
+        "adds the same to every pixel, as RISE does, a poor one: its order is read by the rank.",
         cost="one sum over each map",
-        template="{value} of the relevance lies on the object ({low}–{high}{best}). {null}{enough}.",
+        template="{value} of the relevance lies on the object ({low}–{high}{best}). "
+        "{null}{enough}.",
     ),
 )
 class RelevanceMass(SampleMean):
-    r"""Share of the relevance that lies on the object, mean over pictures.
+    r"""Share of the relevance that lies on the object, mean over images.
 
     .. math:: \frac{\sum_{p \in O} e^+_p}{\sum_p e^+_p}
 
@@ -89,7 +90,7 @@ class RelevanceMass(SampleMean):
 
     @staticmethod
     def each(evidence: SaliencyEvidence, *, sign: Sign = "positive") -> PerSample:
-        """The share on the object, for each picture."""
+        """The share on the object, for each image."""
         marked, there = relevance(evidence, sign), objects(evidence)
         whole = marked.sum(axis=1)
         defined = (whole > 0) & there.any(axis=1)
@@ -107,14 +108,14 @@ class RelevanceMass(SampleMean):
     better="higher",
     bounds=(0.0, 1.0),
     uses=("maps", "objects"),
-    reliable_from=0.8,
+    threshold=0.8,
     decides=False,
     nulls=NULLS,
     cite="arras2022clevr",
     card=Card(
         question="Are the most relevant pixels those of the object?",
-        interpretation="1 if the map ranks every pixel of the object above all others. It does not mind "
-        "how large the numbers are, only their order.",
+        interpretation="1 if the map ranks every pixel of the object above all others. It does not "
+        "mind how large the numbers are, only their order.",
         limitations="Maps with many zeros are ranked by chance from there on, which is counted as "
         "the mean over all orders. Large objects make any map look good.",
         cost="one sort of each map",
@@ -138,7 +139,7 @@ class RelevanceRank(SampleMean):
 
     @staticmethod
     def each(evidence: SaliencyEvidence, *, sign: Sign = "positive") -> PerSample:
-        """The share of hits, for each picture."""
+        """The share of hits, for each image."""
         marked, there = relevance(evidence, sign), objects(evidence)
         n = there.sum(axis=1)
         ordered = -np.sort(-marked, axis=1)
@@ -159,20 +160,21 @@ class RelevanceRank(SampleMean):
     better="higher",
     bounds=(0.0, 1.0),
     uses=("maps", "objects"),
-    reliable_from=0.9,
+    threshold=0.9,
     decides=False,
     nulls=NULLS_OF_PEAKS,
     cite="zhang2018excitation",
     card=Card(
         question="Does the map peak on the object?",
-        interpretation="A share of the pictures; one pixel of each map decides. The middle of the picture "
-        "is often the object: it must be beaten first.",
-        limitations="Maps that mark everything pass as well, if they mark the object a little more.",
+        interpretation="A share of the images; one pixel of each map decides. The middle of the "
+        "image is often the object: it must be beaten first.",
+        limitations="Maps that mark everything pass as well, if they mark the object a little "
+        "more.",
         cost="one maximum per map",
     ),
 )
 class RelevancePeak(SampleMean):
-    r"""Share of pictures whose map is highest on the object: the pointing game.
+    r"""Share of images whose map is highest on the object: the pointing game.
 
     .. math:: \frac{\#\{i : \arg\max_p e_i(p) \in O_i\}}{\#\{i\}}
 
@@ -215,14 +217,15 @@ Form = Annotated[
     cite="chalasani2020concise",
     card=Card(
         question="Does the map point at few pixels?",
-        interpretation="0 if all pixels matter alike, near 1 if a single one does; noise has a third.",
+        interpretation="0 if all pixels matter alike, near 1 if a single one does; noise has a "
+        "third.",
         limitations="Few is not right: a map of one wrong pixel is as sparse as can be. It depends "
         "on the number of pixels and on whether negative relevance was cut off.",
         cost="one sort of each map",
     ),
 )
 class Sparseness(SampleMean):
-    r"""Gini index of the relevance, signs left out, mean over pictures.
+    r"""Gini index of the relevance, signs left out, mean over images.
 
     .. math:: G = \frac{\sum_i (2i - n - 1)\, a_{(i)}}{n \sum_i a_{(i)}}, \qquad a = |e|
 

@@ -29,7 +29,7 @@ from theodolite.pipelines.dissection.alternatives import (
     DissectionAlternative,
     four_ways,
     own_accuracy,
-    specialised_table,
+    specialized_table,
     tolerance_table,
     tolerated,
 )
@@ -59,11 +59,11 @@ class DissectionPipeline:
     """A unit is active above this quantile of its own values."""
     method: Method = "linear"
     exact_thresholds: bool = True
-    """``false``: in constant memory, off by less than 1/128, where pictures are too many."""
+    """``false``: in constant memory, off by less than 1/128, where images are too many."""
     grid: int | tuple[int, int] = 112
     """Rows and columns that all masks are counted on; one number for both."""
-    min_pictures: int = 5
-    """Concepts in fewer pictures are left out."""
+    min_images: int = 5
+    """Concepts in fewer images are left out."""
     beam: int = 5
     candidates: int = 0
     distinct: bool = True
@@ -74,13 +74,13 @@ class DissectionPipeline:
     search: Literal["beam", "exact"] = "beam"
     """``exact``: units are scored with the best of all formulas of up to three concepts."""
     cards: int = 6
-    """Units shown with pictures: so many of the best, and as many drawn at random."""
+    """Units shown with images: so many of the best, and as many drawn at random."""
     alternatives: Mapping[str, DissectionAlternative] = field(default_factory=dict)
     """The same units under other choices, each in the table ``alternatives``."""
     tolerances: tuple[float, ...] = ()
     """By how much detection may fall where formulas are stopped by it; table ``tolerances``."""
     examples: int = 0
-    """So many specialised units, and so many that are not, in the table ``specialised``."""
+    """So many specialized units, and so many that are not, in the table ``specialized``."""
     network_classes: Mapping[str, int] = field(default_factory=dict)
     """From classes of the data to outputs of the network, for its own accuracy."""
 
@@ -108,29 +108,29 @@ class DissectionPipeline:
         )  # fmt: skip
         right = rightly_classified(maps, data.labels, seed)
         evidence = replace(
-            evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.pictures))
+            evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.images))
         )
         dissection = DissectionResult(data, atoms, units, read, limits, peak)
         chosen = self._units_to_show(evidence, seed)
-        cards, pictures = unit_cards(dissection, formula_search, formulas, chosen)
+        cards, images = unit_cards(dissection, formula_search, formulas, chosen)
         tables = unit_tables(atoms, units, formula_search, proved, formulas, evidence)
         if right is not None:
             tables |= _correlated(dissection, _variants(formula_search, formulas), right)
             tables |= self._others(dissection, (maps, backbone), formula_search, right, context)
-        tables |= self._specialised(tables["units"])
+        tables |= self._specialized(tables["units"])
         return Produced(
             evidence=[[evidence]],
             tables=tables,
             notes=(*data.notes, *_notes(right, self)),
             facts=_facts(atoms, formula_search, proved, right),
             inputs=data.digests() | weights_digest(self.weights) | {"packed masks": atoms.digest()},
-            pictures=pictures,
+            images=images,
             cards=cards,
             subject=_subject(len(limits), backbone, self.layer, data),
         )
 
-    def _specialised(self, units: Table) -> dict[str, Table]:
-        return {"specialised": specialised_table(units, self.examples)} if self.examples else {}
+    def _specialized(self, units: Table) -> dict[str, Table]:
+        return {"specialized": specialized_table(units, self.examples)} if self.examples else {}
 
     def _others(
         self,
@@ -222,12 +222,12 @@ class DissectionPipeline:
         )  # fmt: skip
         if data.void:
             packed = packed.with_void(len(data.concepts))
-        return packed.without_rare(self.min_pictures)
+        return packed.without_rare(self.min_images)
 
     def _thresholds(
         self, maps: FeatureMaps, other: DissectionAlternative = AS_SCORED
-    ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, "pictures units"]]:
-        """Each unit's threshold, and its highest value in each picture, in one pass."""
+    ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, "images units"]]:
+        """Each unit's threshold, and its highest value in each image, in one pass."""
         peaks = []
 
         def seen() -> Iterator[Maps]:
@@ -317,7 +317,7 @@ def _at_hand(data: Any) -> tuple[MaskData, np.ndarray]:
     rows = data.at_hand()
     if len(rows) != len(data):
         raise EvidenceError(
-            f"data set {data.name!r}", f"{len(rows)} of {len(data)} pictures", "all of them",
+            f"data set {data.name!r}", f"{len(rows)} of {len(data)} images", "all of them",
             "Leave the missing ones out of its tables.",
         )  # fmt: skip
     return data, rows
@@ -332,7 +332,7 @@ def _notes(right: Bool[np.ndarray, " n"] | None, settings: DissectionPipeline) -
         notes.append("Thresholds were counted in bins: each is off by less than 1/128.")
     if right is not None:
         notes.append(
-            "Accuracy is that of a linear classifier on the layer's pooled features, each picture "
+            "Accuracy is that of a linear classifier on the layer's pooled features, each image "
             "predicted by a model that did not see it (five folds)."
         )
     return notes
@@ -342,7 +342,7 @@ def _facts(
     atoms: Atoms, formula_search: FormulaSearch, proved: Any, right: Bool[np.ndarray, " n"] | None
 ) -> list[tuple[str, float | int | str]]:
     facts: list[tuple[str, float | int | str]] = [
-        ("pictures", len(atoms)),
+        ("images", len(atoms)),
         ("units", len(formula_search.searched)),
         ("concepts", len(atoms.concepts)),
         ("units that mark nothing", int((formula_search.unit_pixels == 0).sum())),

@@ -8,7 +8,7 @@ import numpy as np
 
 from theodolite._storage.paths import sha256_of
 from theodolite.datasets.concept_data import ConceptData
-from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
@@ -25,7 +25,7 @@ from theodolite.pipelines.faithfulness.explained_layer import (
     HeadFrom,
     class_patches,
     digest_of,
-    layer_from_pictures,
+    layer_from_images,
     layer_from_pooled,
 )
 from theodolite.pipelines.faithfulness.explanations import (
@@ -34,9 +34,9 @@ from theodolite.pipelines.faithfulness.explanations import (
     evidence_of,
     explain_layer,
 )
-from theodolite.pipelines.faithfulness.middle_layers import middle_evidence, middle_pictures
+from theodolite.pipelines.faithfulness.middle_layers import middle_evidence, middle_images
 from theodolite.pipelines.faithfulness.other_outputs import area_layer, attribute_layer
-from theodolite.pipelines.faithfulness.parts_of_pictures import class_segments, place_maps
+from theodolite.pipelines.faithfulness.parts_of_images import class_segments, place_maps
 from theodolite.pipelines.faithfulness.recipes import FORMS, RECIPES
 from theodolite.pipelines.features import weights_digest
 from theodolite.pipelines.posthoc.concept_cards import concept_cards
@@ -55,7 +55,7 @@ class FaithfulnessPipeline:
     backbone: str
     weights: Path | None = None
     pooled: Path | None = None
-    """Embeddings of all pictures, a row each (.npy), where not all pictures are at hand."""
+    """Embeddings of all images, a row each (.npy), where not all images are at hand."""
     head: HeadFrom = "network"
     """The layer that is explained: the network's own last layer, or one fitted to the classes."""
     methods: Sequence[str] = ("nmf", "svd", "pca", "kmeans", "mcd", "random")
@@ -76,9 +76,9 @@ class FaithfulnessPipeline:
     layers: Sequence[str] = ()
     """Layers in the middle of the network to explain as well."""
     layer_methods: Sequence[str] = ("nmf", "pca")
-    layer_pictures: int = 500
-    patch_pictures: int = 6
-    """Training pictures a class that are cut into patches."""
+    layer_images: int = 500
+    patch_images: int = 6
+    """Training images a class that are cut into patches."""
     card_classes: int = 4
     """Classes whose concepts the report shows."""
     epochs: dict[str, int] = field(default_factory=dict)
@@ -87,17 +87,15 @@ class FaithfulnessPipeline:
     """With masks as data: the concept whose area is the one output."""
     outputs: int = 0
     """With attributes as data: how many are explained; 0 for all."""
-    pictures: int = 0
-    """With attributes as data: how many pictures are used beside the fit; 0 for all."""
+    images: int = 0
+    """With attributes as data: how many images are used beside the fit; 0 for all."""
     found_on: Sequence[FoundOn] = ("positive", "all")
-    """With attributes as data: training pictures that the concepts of one are found in."""
+    """With attributes as data: training images that the concepts of one are found in."""
 
-    def make(
-        self, data: LabelledPictures | ConceptData | MaskData, context: WorkContext
-    ) -> Produced:
+    def make(self, data: LabeledImages | ConceptData | MaskData, context: WorkContext) -> Produced:
         """Find concepts by every method, and hold each explanation against the network."""
         self._check()
-        if not isinstance(data, LabelledPictures):
+        if not isinstance(data, LabeledImages):
             return self._make_other(data, context)
         backbone = load_backbone(self.backbone, self.weights)
         layer = self._layer(data, backbone, context)
@@ -107,7 +105,7 @@ class FaithfulnessPipeline:
             models += settings_of_the_check(layer, context, training)
         models += self._middle(data, backbone, context)
         without |= _bare_in_the_middle(models)
-        cards, pictures = concept_cards(first, layer, data, self.card_classes)
+        cards, images = concept_cards(first, layer, data, self.card_classes)
         accuracy = float(np.mean(layer.outputs(layer.test).argmax(axis=1) == layer.labels))
         return Produced(
             evidence=models[0].evidence,
@@ -125,7 +123,7 @@ class FaithfulnessPipeline:
             inputs=data.digests() | weights_digest(self.weights) | self._pooled_digest(),
             model={"head": layer.head, "bias": layer.bias},
             concept_cards=cards,
-            pictures=pictures,
+            images=images,
             subject=self._subject(data),
             claim=CLAIM,
         )
@@ -136,7 +134,7 @@ class FaithfulnessPipeline:
         if wrong:
             raise EvidenceError("methods", f"{wrong}", "methods that need no classes")
         if isinstance(data, ConceptData):
-            layer, facts = attribute_layer(data, self.pooled, self.outputs, self.pictures)
+            layer, facts = attribute_layer(data, self.pooled, self.outputs, self.images)
             layers = [replace(layer, found_on=on) for on in self.found_on]
         else:
             backbone = load_backbone(self.backbone, self.weights)
@@ -172,14 +170,14 @@ class FaithfulnessPipeline:
     def _answers(self) -> str:
         return "the reference layer" if self.head == "probe" else "the network"
 
-    def _subject(self, data: LabelledPictures | ConceptData | MaskData) -> Subject:
+    def _subject(self, data: LabeledImages | ConceptData | MaskData) -> Subject:
         """Concepts of the first method; of a fitted layer, if the network has other classes."""
         fitted = "a linear layer that theodolite fitted to its embeddings and the same labels"
         own = self.head == "network"
         return Subject(
             f"{self.concepts} concepts a class found by {self.methods[0]}",
             f"{self.backbone}, last layer" if own else self.backbone,
-            "network" if own else "stand-in",
+            "model" if own else "probe_only",
             "" if own else fitted,
             data.name,
         )
@@ -233,17 +231,17 @@ class FaithfulnessPipeline:
         return list(dict.fromkeys([self.concepts, *(self.numbers if curve else ())]))
 
     def _layer(
-        self, data: LabelledPictures, backbone: Backbone, context: WorkContext
+        self, data: LabeledImages, backbone: Backbone, context: WorkContext
     ) -> ExplainedLayer:
         context.progress("embeddings", 0, 1)
         if self.pooled is None:
-            embeddings, (head, bias) = layer_from_pictures(data, self.head, backbone)
+            embeddings, (head, bias) = layer_from_images(data, self.head, backbone)
         else:
             embeddings, (head, bias) = layer_from_pooled(data, self.pooled, self.head, backbone)
         context.progress("embeddings", 1, 1)
         digest = digest_of(self.weights, self.backbone)
         predicted = (embeddings @ head.T + bias).argmax(axis=1)
-        patches = class_patches(data, predicted, backbone, self.patch_pictures, digest, context)
+        patches = class_patches(data, predicted, backbone, self.patch_images, digest, context)
         test = np.flatnonzero(data.is_test)
         looked_at = {RECIPES[method].rows for method in self.methods}
         return ExplainedLayer(
@@ -265,17 +263,17 @@ class FaithfulnessPipeline:
         )
 
     def _middle(
-        self, data: LabelledPictures, backbone: Backbone, context: WorkContext
+        self, data: LabeledImages, backbone: Backbone, context: WorkContext
     ) -> Iterator[ComparedModel]:
         if not self.layers:
             return
-        pictures = middle_pictures(data, backbone, self.layer_pictures)
+        images = middle_images(data, backbone, self.layer_images)
         jobs = [(name, method) for name in self.layers for method in self.layer_methods]
         for at, (name, method) in enumerate(jobs):
             context.progress("layers in the middle", at, len(jobs))
             rest = RestOfNetwork(backbone.network, name)
             seeds = [
-                [middle_evidence(pictures, rest, method, self.concepts, seed)]
+                [middle_evidence(images, rest, method, self.concepts, seed)]
                 for seed in context.seeds[: self.repeats]
             ]
             description: Description = {
@@ -292,12 +290,12 @@ class FaithfulnessPipeline:
         if self.head == "probe":
             notes.append(
                 "The explained layer is a linear classifier fitted to embeddings of the training "
-                "pictures: the network's own last layer has other classes."
+                "images: the network's own last layer has other classes."
             )
         if self.pooled is not None:
             notes.append(
                 "Embeddings come from a file; patches are embedded by the network itself, from "
-                "those pictures that are at hand."
+                "those images that are at hand."
             )
         return notes
 
@@ -324,5 +322,5 @@ def _bare_in_the_middle(models: Sequence[ComparedModel]) -> dict[str, tuple[str,
         if model.about["kind"] == "layer":
             table = model.evidence[0][0].importances  # type: ignore[attr-defined]
             n = int(np.isnan(table).all(axis=0).sum())
-            without[model.name] = ("no training picture is predicted as it.",) * n
+            without[model.name] = ("no training image is predicted as it.",) * n
     return without

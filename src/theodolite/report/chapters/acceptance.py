@@ -153,7 +153,7 @@ def _cell(score: Score | None, spec: RunSpec) -> dict[str, Any]:
         return {"value": "–", "between": "", "null": "", "lost": False}
     low, high = math.nan, math.nan
     value, over_seeds, _ = mean_over_seeds(score, spec.resampling.level)
-    if score.interval is not None:  # over pictures or explanations: seeds share them
+    if score.interval is not None:  # over images or explanations: seeds share them
         low, high = score.interval.low, score.interval.high
     elif not math.isnan(over_seeds):
         _, low, high = mean_over_seeds(score, spec.resampling.level)

@@ -90,7 +90,7 @@ class GateRow(Record):
     of: str
     threshold: str
     result: str
-    outcome: Literal["met", "not met", "cannot tell"]
+    outcome: Literal["met", "not met", "inconclusive"]
     passes: bool
 
 
@@ -156,7 +156,7 @@ def dossier_file(source: DossierSource) -> DossierFile:
         bottom_line=bottom_line(run.verdicts),
         result=_result(run.verdicts, gate),
         answers=[_answer(verdict) for verdict in asked_verdicts(run.verdicts)],
-        not_evaluated=[_answer(v) for v in run.verdicts if v.answer == "not asked"],
+        not_evaluated=[_answer(v) for v in run.verdicts if v.answer == "not_evaluated"],
         gate=gate,
         metrics=_metrics(run.verdicts),
         limits=[*partial, *source.produced.notes, *map(str, run.errors)],
@@ -169,7 +169,7 @@ def dossier_file(source: DossierSource) -> DossierFile:
 
 def asked_verdicts(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Those of questions that were asked."""
-    return [verdict for verdict in verdicts if verdict.answer != "not asked"]
+    return [verdict for verdict in verdicts if verdict.answer != "not_evaluated"]
 
 
 def _answer(verdict: Verdict) -> AnswerRecord:
@@ -221,7 +221,7 @@ def _gate(source: DossierSource) -> list[GateRow]:
     if thresholds is None:
         return []
     checks = judged(
-        thresholds, run.scores, run.verdicts, failed_pieces=run.failed_tasks, failed=run.errors
+        thresholds, run.scores, run.verdicts, failed_tasks=run.failed_tasks, failed=run.errors
     )
     return [
         GateRow(
@@ -254,7 +254,8 @@ def _metrics(verdicts: Sequence[Verdict]) -> list[MetricNote]:
             interpretation=metric.card.interpretation,
             limitations=metric.card.limitations,
             nulls=[
-                NullNote(name=null.name, label=null.label, description=null.description) for null in metric.nulls
+                NullNote(name=null.name, label=null.label, description=null.description)
+                for null in metric.nulls
             ],
             reference=_reference(metric.cite),
         )

@@ -42,16 +42,16 @@ CROSSWALK = (
     ),
     CrosswalkRow(
         source=AI_ACT, place="Annex IV 2(e)", text_of=OF_2024,
-        requirement="human oversight measures, among them technical ones that help deployers interpret "
-        "outputs",
+        requirement="human oversight measures, among them technical ones that help deployers "
+        "interpret outputs",
         coverage="partly",
         here="which explanations help, and which mislead (part 2)",
         missing="all other measures of oversight",
     ),
     CrosswalkRow(
         source=AI_ACT, place="Annex IV 2(g)", text_of=OF_2024,
-        requirement="procedures and data of validation and testing, metrics; test logs and reports dated "
-        "and signed by the responsible persons",
+        requirement="procedures and data of validation and testing, metrics; test logs and reports "
+        "dated and signed by the responsible persons",
         coverage="partly",
         here="covered for explanations: parts 2 to 4, dated; signed where a signature lies beside "
         "the statement",
@@ -59,8 +59,8 @@ CROSSWALK = (
     ),
     CrosswalkRow(
         source=AI_ACT, place="Annex IV 3", text_of=OF_2024,
-        requirement="capabilities and limits, accuracy also for groups of people, foreseeable unintended "
-        "outcomes, measures that help deployers interpret outputs, input data",
+        requirement="capabilities and limits, accuracy also for groups of people, foreseeable "
+        "unintended outcomes, measures that help deployers interpret outputs, input data",
         coverage="partly",
         here="which explanations may be relied upon, and for what (parts 2 and 5)",
         missing="capabilities, accuracy and risks of the system itself, groups of people",
@@ -69,7 +69,7 @@ CROSSWALK = (
         source=AI_ACT, place="Annex IV 4", text_of=OF_2024,
         requirement="why the performance metrics are appropriate for this system",
         coverage="partly",
-        here="what each score asks, when it misleads, what it is compared with (part 3)",
+        here="what each score asks, when it limitations, what it is compared with (part 3)",
         missing="the link to the intended purpose, unless the provider states it in part 3; "
         "metrics of performance",
     ),
@@ -82,15 +82,16 @@ CROSSWALK = (
     ),
     CrosswalkRow(
         source=AI_ACT, place="Art. 86", text_of=OF_2024,
-        requirement="clear and meaningful explanations by the deployer to people whom a decision affects",
+        requirement="clear and meaningful explanations by the deployer to people whom a decision "
+        "affects",
         coverage="not covered",
         here="evidence whether such explanations can be relied upon",
         missing="the explanation that is owed",
     ),
     CrosswalkRow(
         source="NIST AI RMF 1.0 (NIST AI 100-1)", place="MEASURE 2.9", text_of="January 2023",
-        requirement="the model is explained, validated and documented; its output is interpreted within "
-        "its context",
+        requirement="the model is explained, validated and documented; its output is interpreted "
+        "within its context",
         coverage="partly",
         here="validation of the explanation, documented (parts 2 to 5)",
         missing="the context of use, which is the provider's and the deployer's",

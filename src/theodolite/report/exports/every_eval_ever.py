@@ -102,7 +102,7 @@ def _details(score: Score) -> dict[str, str]:
     details = {
         "question": score.question,
         "n": str(score.n),
-        "n_of": score.n_unit,
+        "n_unit": score.n_unit,
         "n_undefined": str(score.n_undefined),
     }
     if math.isfinite(score.best):

@@ -59,8 +59,8 @@ def model_card_section(folder: Path, vouching: str = "") -> str:
     scores, _ = read_scores(folder / "scores.json")
     subject = read_subject(folder)
     verdicts = verdicts_of(record.spec, scores, subject)
-    silent = [v for v in verdicts if v.answer == "not asked"]
-    answered_verdicts = [v for v in verdicts if v.answer != "not asked" and v.score is not None]
+    silent = [v for v in verdicts if v.answer == "not_evaluated"]
+    answered_verdicts = [v for v in verdicts if v.answer != "not_evaluated" and v.score is not None]
     parts = [
         BEGIN,
         "## Explanations",
@@ -123,8 +123,8 @@ def _answers(verdicts: Sequence[Verdict]) -> list[str]:
         assert verdict.score is not None  # noqa: S101  asked, so there is one
         because = markdown_text(f"{full_title(verdict.score)}: {verdict.summary}")
         rows.append(
-            f"| {markdown_text(verdict.question_text)} | **{verdict.answer.capitalize()}** | {because} "
-            f"| {_counted(verdict.score)} |"
+            f"| {markdown_text(verdict.question_text)} | **{verdict.answer.capitalize()}** "
+            f"| {because} | {_counted(verdict.score)} |"
         )
     levels = dict.fromkeys(
         f"{100 * v.score.interval.level:g} %" for v in verdicts if v.score and v.score.interval
@@ -142,10 +142,12 @@ def _silent(silent: Sequence[Verdict]) -> list[str]:
     """A question that was not asked is not one that was passed."""
     if not silent:
         return []
-    apart = [verdict for verdict in silent if verdict.reason == "stand-in"]
-    plain = " ".join(markdown_text(verdict.question_text) for verdict in silent if verdict not in apart)
+    apart = [verdict for verdict in silent if verdict.reason == "probe_only"]
+    plain = " ".join(
+        markdown_text(verdict.question_text) for verdict in silent if verdict not in apart
+    )
     lines = [markdown_text(f"{verdict.question_text} {verdict.summary}") for verdict in apart]
-    return [*([f"Not asked: {plain}"] if plain else []), *lines]
+    return [*([f"Not evaluated: {plain}"] if plain else []), *lines]
 
 
 def _disagree(folder: Path, subject: Subject) -> list[str]:

@@ -206,7 +206,7 @@ def triangle(
 def _small_triangle(
     square: Float[np.ndarray, "k k"], size: float, high: float, caption: str
 ) -> Markup:
-    """Too many for names: eight shades, equal neighbours drawn as one."""
+    """Too many for names: eight shades, equal neighbors drawn as one."""
     k = len(square)
     shades = np.ceil(8 * np.clip(np.nan_to_num(square) / (high or 1.0), 0.0, 1.0)).astype(int)
     paths: dict[int, list[str]] = {}
@@ -240,7 +240,7 @@ def shades(high: float, bounds: tuple[float, float]) -> Markup:
 def cloud(
     places: Float[np.ndarray, "samples 2"], styles: Int[np.ndarray, " samples"], caption: str
 ) -> Markup:
-    """Samples in a plane, a shape and colour per group; in turn, so that none hides another."""
+    """Samples in a plane, a shape and color per group; in turn, so that none hides another."""
     low, high = places.min(axis=0), places.max(axis=0)
     span = np.where(high > low, high - low, 1.0)
     spots = 8 + (places - low) / span * np.array([284.0, 204.0])

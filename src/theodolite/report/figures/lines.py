@@ -1,4 +1,4 @@
-"""Lines over models and over corrections, each with a mark of its own besides its colour."""
+"""Lines over models and over corrections, each with a mark of its own besides its color."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -63,7 +63,7 @@ class PlotLine:
 
     @property
     def css(self) -> str:
-        """The class of its colour."""
+        """The class of its color."""
         return f"c{self.style % STYLES}"
 
 

@@ -1,7 +1,7 @@
 """A score on its axis, before anybody draws it: what SVG, matplotlib and Vega-Lite all show.
 
 The left end is the worst value and the right end the best one, whichever way the score goes. The
-axis is coloured by what a score there would be answered: no, partly, yes.
+axis is colored by what a score there would be answered: no, partly, yes.
 """
 
 import math
@@ -19,7 +19,7 @@ from theodolite._verdicts.draws import (
 from theodolite._verdicts.rules import enough_line
 from theodolite._verdicts.words import is_share, percent
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.figures.scales import round_scale
 from theodolite.results import Null, Score
 
@@ -113,7 +113,7 @@ def _hardest(score: Score, marks: Sequence[NullMark]) -> NullMark | None:
     defined = [mark for mark in marks if math.isfinite(mark.value)]
     if not defined:
         return None
-    if looks_for_a_fault(score):
+    if is_defect_metric(score):
         return defined[0]
     return (max if score.better == "higher" else min)(defined, key=lambda mark: mark.value)
 
@@ -147,7 +147,7 @@ def zone_borders(score: Score) -> tuple[tuple[ZoneAnswer, float | None], ...]:
     hardest, metric = hardest_null(score), catalogue().get(score.metric)
     if hardest is None or metric is None:
         return ()
-    if looks_for_a_fault(score):
+    if is_defect_metric(score):
         return ("no", hardest.value + (metric.tolerance or 0.0)), ("yes", None)
     null, enough = _null_for_any_claim(score) or hardest, enough_line(score)
     if enough is not None and math.isfinite(enough):

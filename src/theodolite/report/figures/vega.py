@@ -96,7 +96,7 @@ def scatter_spec() -> dict[str, Any]:
 def compiled(spec: dict[str, Any]) -> str:
     """The figure as Vega in JSON, so that the page needs no compiler.
 
-    Texts that begin with ``--`` are colours of the page's own style, those that begin with ``@``
+    Texts that begin with ``--`` are colors of the page's own style, those that begin with ``@``
     are titles and formats: the page puts them in when it draws.
     """
     import vl_convert  # noqa: PLC0415

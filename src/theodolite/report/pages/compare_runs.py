@@ -107,7 +107,7 @@ def _question_row(pair: Comparison, verdict_pair: VerdictPair, reach: float) -> 
         "reference": pair.first.name,
         "before": verdict_pair.before,
         "after": verdict_pair.after,
-        "after_css": verdict_pair.after.replace(" ", "-"),
+        "after_css": verdict_pair.after.replace("_", "-"),
         "changed": verdict_pair.before != verdict_pair.after,
         "both": _two_runs(pair, line),
         **_line(line, reach),

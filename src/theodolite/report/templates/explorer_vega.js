@@ -1,7 +1,7 @@
 // Draws with Vega, which comes in the same bundle with an interpreter of its expressions: with
 // "ast" it compiles no code, so that the page's policy needs no 'unsafe-eval'.
 
-// A figure whose spec stands in the page: colours come from the page's style, titles and formats
+// A figure whose spec stands in the page: colors come from the page's style, titles and formats
 // from "words", and only numbers from "data".
 async function drawVega(id, place, words, data) {
   const style = getComputedStyle(document.documentElement);

@@ -32,14 +32,14 @@ def study_init(
         Path,
         typer.Argument(
             help="A run folder (saliency or posthoc_cbm), or a folder with instances.json and "
-            "pictures/ made from Python."
+            "images/ made from Python."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The study folder to write.")],
     title: Annotated[str, typer.Option(help="As people read it.")] = "What do you see?",
     contact: Annotated[str, typer.Option(help="Shown on each page.")] = CONTACT,
     data: Annotated[Path, typer.Option(help="The folder that the run's paths are in.")] = Path(),
-    pictures: Annotated[int, typer.Option(help="How many pictures of the run.", min=1)] = 12,
+    images: Annotated[int, typer.Option(help="How many images of the run.", min=1)] = 12,
     techniques: Annotated[
         str | None, typer.Option(help="Some methods of the run, with commas; else all.")
     ] = None,
@@ -50,12 +50,12 @@ def study_init(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Make a study folder from a finished run: pictures, explanations, practice, study.yaml."""
+    """Make a study folder from a finished run: images, explanations, practice, study.yaml."""
     from theodolite_study.new_study import Beginning, begin_study
     from theodolite_study.planning.sample_text import plan_text
 
     check_there(data)
-    material = material_from(source, out, data, pictures, techniques, quiet=quiet)
+    material = material_from(source, out, data, images, techniques, quiet=quiet)
     beginning = Beginning(title=title, contact=contact, slug=slug, votes=votes, quota=quota)
     protocol = begin_study(out, material, beginning)
     real = material.of("real")
@@ -69,9 +69,9 @@ def study_init(
 
 
 def material_from(
-    source: Path, out: Path, data: Path, pictures: int, techniques: str | None, *, quiet: bool
+    source: Path, out: Path, data: Path, images: int, techniques: str | None, *, quiet: bool
 ) -> "Material":
-    """Pictures and explanations of a run, or of a folder that has them already."""
+    """Images and explanations of a run, or of a folder that has them already."""
     from theodolite.errors import EvidenceError
     from theodolite.ext.studies import INSTANCES, read_material
 
@@ -85,7 +85,7 @@ def material_from(
     from theodolite.ext.studies import TwinSettings, material_of_run, seed_of_run
 
     chosen = tuple(name.strip() for name in techniques.split(",")) if techniques else ()
-    settings = TwinSettings(pictures=pictures, techniques=chosen, seed=seed_of_run(source))
+    settings = TwinSettings(images=images, techniques=chosen, seed=seed_of_run(source))
     with show_progress(quiet=quiet) as progress:
         return material_of_run(source, data, out, settings, progress)
 
@@ -114,7 +114,7 @@ def study_serve(
 ) -> None:
     """Serve all studies of a database; study.yaml, if the folder has one, is put there first.
 
-    The server reads the database, and pictures and keys of the folder; a proxy with TLS goes
+    The server reads the database, and images and keys of the folder; a proxy with TLS goes
     before it.
     """
     from theodolite_study.serve.run import serve
@@ -159,7 +159,7 @@ def study_demo(
         bool, typer.Option("--check", help="Start it, see that its first page answers, and end.")
     ] = False,
 ) -> None:
-    """A small study with drawn pictures, ready to be tried in a browser."""
+    """A small study with drawn images, ready to be tried in a browser."""
     import shutil
     from contextlib import nullcontext
     from tempfile import mkdtemp
@@ -174,7 +174,7 @@ def study_demo(
     try:
         if not (place / "study.yaml").exists():
             material = demo_material(place, seed=0)
-            title = "A study to try: drawn pictures"
+            title = "A study to try: drawn images"
             begin_study(
                 place,
                 material,

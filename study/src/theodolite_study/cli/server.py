@@ -27,17 +27,17 @@ def study_jobs(folder: Folder, database: StudyDatabase = None) -> None:
 
 def study_material(
     source: Annotated[
-        Path, typer.Argument(help="A run folder, or a folder with instances.json and pictures/.")
+        Path, typer.Argument(help="A run folder, or a folder with instances.json and images/.")
     ],
     out: Annotated[Path, typer.Option(help="A new zip file, for the desk.")],
     data: Annotated[Path, typer.Option(help="The folder that the run's paths are in.")] = Path(),
-    pictures: Annotated[int, typer.Option(help="How many pictures of the run.", min=1)] = 12,
+    images: Annotated[int, typer.Option(help="How many images of the run.", min=1)] = 12,
     techniques: Annotated[
         str | None, typer.Option(help="Some methods of the run, with commas; else all.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Pictures and explanations of a run as one file, to be uploaded in the desk."""
+    """Images and explanations of a run as one file, to be uploaded in the desk."""
     import shutil
     from tempfile import mkdtemp
 
@@ -55,7 +55,7 @@ def study_material(
         scratch = Path(mkdtemp(prefix="theodolite-material-"))
         try:
             folder = scratch / "material"
-            material_from(source, folder, data, pictures, techniques, quiet=quiet)
+            material_from(source, folder, data, images, techniques, quiet=quiet)
             write_archive(folder, out)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

@@ -97,13 +97,13 @@ def two_attributions(
 
 SECOND = {
     "attribution_stability": "repeat_values", "method_agreement": "other_method_values",
-    "attribution_randomisation": "randomised_values",
+    "attribution_randomization": "randomized_values",
 }  # fmt: skip
 
 
 def _agreement(metric: str, condition: Condition, models: np.random.Generator) -> float:
     del models
-    by_chance = 0.0 if metric == "attribution_randomisation" else TOP / FEATURES
+    by_chance = 0.0 if metric == "attribution_randomization" else TOP / FEATURES
     return condition.dial + (1 - condition.dial) * by_chance
 
 

@@ -12,7 +12,7 @@ from theodolite._planted.certification.layout import PlantedRows
 from theodolite.evidence.kinds.concept import ConceptEvidence
 
 STEP = 0.05
-NEIGHBOURS = 3
+NEIGHBORS = 3
 GRID = np.linspace(-8.0, 8.0, 1601)
 WIDE = np.linspace(-12.0, 40.0, 5201)
 FULL = 0.999
@@ -80,7 +80,7 @@ def true_dependence(metric: str, condition: Condition, models: np.random.Generat
     )
     if metric == "interconcept_leakage":
         n = condition.clusters * condition.rows
-        return float(min(nats / (digamma(n) - digamma(NEIGHBOURS + 1)), 1.0))
+        return float(min(nats / (digamma(n) - digamma(NEIGHBORS + 1)), 1.0))
     return float(round(1 - np.exp(-2 * nats), 12))
 
 

@@ -10,10 +10,10 @@ from theodolite.evidence.kinds.saliency import SaliencyEvidence
 
 PERCENTS = np.arange(2.0, 50.0, 4.0)
 OBJECT = 0.1
-"""The share of the picture that the answer depends on."""
+"""The share of the image that the answer depends on."""
 SPREAD = 0.15
 WAYS = ("road", "black", "uniform")
-CHANCES = ("random", "smooth", "centre")
+CHANCES = ("random", "smooth", "center")
 HALF_WIDTH = 0.1
 
 
@@ -43,7 +43,7 @@ def removed_pixels(
 def _curves(layout: PlantedRows, clean: np.ndarray, dial: float) -> tuple[np.ndarray, np.ndarray]:
     """What is left of the answer, most relevant first and least relevant first.
 
-    A map orders pixels rightly in a part of the picture that varies from one to the next; the rest
+    A map orders pixels rightly in a part of the image that varies from one to the next; the rest
     is in any order. At the end of the dial the answer is gone with the first pixels.
     """
     part = np.clip(dial + SPREAD * min(1.0, 4 * (1 - dial)) * layout.normal(), 0.0, 1.0)[:, None]
@@ -58,7 +58,7 @@ def _curves(layout: PlantedRows, clean: np.ndarray, dial: float) -> tuple[np.nda
 def moved_maps(
     metric: str, condition: Condition, models: np.random.Generator, layout: PlantedRows
 ) -> SaliencyEvidence:
-    """How far maps move under noise, beside how far they are from another picture's."""
+    """How far maps move under noise, beside how far they are from another image's."""
     del metric, models
     norms = 1 + layout.uniform()
     # the largest of three draws is what counts, and what chance has too
@@ -78,7 +78,7 @@ def blind_maps(
     half = min(HALF_WIDTH, 1 - condition.dial)
     alike = condition.dial + half * (2 * layout.uniform() - 1)
     return SaliencyEvidence(
-        maps=np.ones((len(layout), 1, 1)), randomised_similarity=alike,
+        maps=np.ones((len(layout), 1, 1)), randomized_similarity=alike,
         samples=layout.samples(condition),
     )  # fmt: skip
 
@@ -90,7 +90,7 @@ def _likeness(metric: str, condition: Condition, models: np.random.Generator) ->
 
 REMOVED_PIXELS = Generator(
     name="removed pixels",
-    says="a part of the picture (the dial, varied from one to the next) is ordered rightly, the "
+    says="a part of the image (the dial, varied from one to the next) is ordered rightly, the "
     "rest and the maps that know nothing in any order",
     serves=("removal_faithfulness", "removal_necessity", "removal_sufficiency"),
     make=removed_pixels,
@@ -99,7 +99,7 @@ REMOVED_PIXELS = Generator(
 )
 MOVED_MAPS = Generator(
     name="moved maps",
-    says="maps move under noise as far as another picture's map is away, the less the higher the "
+    says="maps move under noise as far as another image's map is away, the less the higher the "
     "dial",
     serves=("max_sensitivity",),
     make=moved_maps,
@@ -108,7 +108,7 @@ MOVED_MAPS = Generator(
 BLIND_MAPS = Generator(
     name="blind maps",
     says="the likeness of maps to those of a network with random weights is the dial on average",
-    serves=("randomisation_similarity",),
+    serves=("randomization_similarity",),
     make=blind_maps,
     exact=_likeness,
     reference=0.5,

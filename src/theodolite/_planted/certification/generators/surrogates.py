@@ -41,7 +41,7 @@ def explained_layer(
         importances=importances,
         labels=labels,
         learned=by_concepts,
-        linearised=by_concepts,
+        linearized=by_concepts,
         rebuilt=outputs,
         samples=layout.samples(condition),
     )
@@ -66,7 +66,7 @@ EXPLAINED_LAYER = Generator(
         "surrogate_distance", "surrogate_error", "surrogate_agreement", "surrogate_accuracy",
         "surrogate_rank_correlation", "surrogate_relative_error",
         "surrogate_relative_error_by_class", "attribute_agreement", "completeness",
-        "concept_deletion", "concept_insertion", "linearisation_error",
+        "concept_deletion", "concept_insertion", "linearization_error",
     ),
     make=explained_layer,
     per_model=True,

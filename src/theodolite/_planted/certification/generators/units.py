@@ -10,7 +10,7 @@ from theodolite.evidence.kinds.unit import UnitEvidence
 CHANCE = 0.3
 SPREAD = 0.15
 SHOWS = 0.5
-"""The share of pictures that show a unit's formula."""
+"""The share of images that show a unit's formula."""
 LEAST, MOST = 50, 500
 
 
@@ -60,7 +60,7 @@ def _all_units(metric: str, condition: Condition, models: np.random.Generator) -
 def accurate_units(
     metric: str, condition: Condition, models: np.random.Generator, layout: PlantedRows
 ) -> UnitEvidence:
-    """Each picture shows the formula of one unit, whose accuracy goes with how well it marks."""
+    """Each image shows the formula of one unit, whose accuracy goes with how well it marks."""
     del metric
     n = condition.concepts
     chance, accuracy = _related(condition, models)

@@ -3,18 +3,18 @@
 import numpy as np
 
 from theodolite.evidence.axes import Judges, Tasks
-from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
+from theodolite.evidence.kinds.judgment import TASKS, JudgmentEvidence
 
 
-def planted_judgements(
+def planted_judgments(
     sequences: int = 60, latents: int = 4, right: float = 1.0, seed: int = 0
-) -> JudgementEvidence:
+) -> JudgmentEvidence:
     """Every task is asked of every latent and sequence, and once more with another explanation.
 
     A latent is active in half of the sequences, in which of them has nothing to do with others.
 
-    >>> planted_judgements(2)
-    <JudgementEvidence: 56 samples, 4 latents, 4 tasks, 1 judges; latent, sequence, active, \
+    >>> planted_judgments(2)
+    <JudgmentEvidence: 56 samples, 4 latents, 4 tasks, 1 judges; latent, sequence, active, \
 answer, task, judge, explanation, written_from>
     """
     random = np.random.default_rng(seed)
@@ -28,7 +28,7 @@ answer, task, judge, explanation, written_from>
     active = truth[latent, sequence] & ~intruder
     goal = intruder | truth[explained, sequence]
     correct = random.random(len(task)) < right
-    return JudgementEvidence(
+    return JudgmentEvidence(
         latent=latent, sequence=sequence, active=active,
         answer=np.where(correct, goal, ~goal).astype(float), task=task, tasks=Tasks(TASKS),
         judge=np.zeros(len(task), int), judges=Judges(("planted",)), explanation=explained,

@@ -1,14 +1,14 @@
-"""Colours of maps: even steps, told apart by everybody, and where zero is."""
+"""Colors of maps: even steps, told apart by everybody, and where zero is."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from theodolite._storage.map_colours import (
-    map_picture,
+from theodolite._storage.map_colors import (
+    map_image,
     scaled_map,
-    signed_colours,
-    unsigned_colours,
+    signed_colors,
+    unsigned_colors,
 )
 from theodolite.errors import EvidenceError
 from theodolite.explainers.rendering import bwr
@@ -25,13 +25,13 @@ BLIND = {
 }  # fmt: skip
 
 
-def linear(colours: np.ndarray) -> np.ndarray:
-    c = np.asarray(colours, float) / 255
+def linear(colors: np.ndarray) -> np.ndarray:
+    c = np.asarray(colors, float) / 255
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
 
 
 def cielab(light: np.ndarray) -> np.ndarray:
-    """Another space of even differences than the one that the colours were made in."""
+    """Another space of even differences than the one that the colors were made in."""
     to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750],
                        [0.0193339, 0.1191920, 0.9503041]])  # fmt: skip
     xyz = np.clip(light, 0, 1) @ to_xyz.T / [0.95047, 1.0, 1.08883]
@@ -39,20 +39,20 @@ def cielab(light: np.ndarray) -> np.ndarray:
     return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], 1)
 
 
-def seen(colours: np.ndarray, blind: str) -> np.ndarray:
-    return cielab(linear(colours) @ np.array(BLIND[blind]).T)
+def seen(colors: np.ndarray, blind: str) -> np.ndarray:
+    return cielab(linear(colors) @ np.array(BLIND[blind]).T)
 
 
-def unevenness(colours: np.ndarray) -> float:
-    """Of steps over 16 colours: rounding is not what is looked at."""
-    steps = np.linalg.norm(np.diff(cielab(linear(colours))[::15], axis=0), axis=1)
+def unevenness(colors: np.ndarray) -> float:
+    """Of steps over 16 colors: rounding is not what is looked at."""
+    steps = np.linalg.norm(np.diff(cielab(linear(colors))[::15], axis=0), axis=1)
     return float(steps.std() / steps.mean())
 
 
 def test_steps_look_even() -> None:
     paper = np.rint(bwr() * 255).astype(np.uint8)
-    assert unevenness(signed_colours()) < 0.15
-    assert unevenness(unsigned_colours()) < 0.3
+    assert unevenness(signed_colors()) < 0.15
+    assert unevenness(unsigned_colors()) < 0.3
     assert unevenness(paper) > 0.25
     light = cielab(linear(paper))[:, 0]
     assert abs(light[0] - light[-1]) > 15, "the published ones: blue is darker than red"
@@ -60,23 +60,23 @@ def test_steps_look_even() -> None:
 
 @pytest.mark.parametrize("blind", BLIND)
 def test_everybody_tells_them_apart(blind: str) -> None:
-    ends = seen(signed_colours(), blind)
+    ends = seen(signed_colors(), blind)
     assert np.linalg.norm(ends[0] - ends[-1]) > 40
-    middle = seen(signed_colours(), blind)[127:129].mean(axis=0)
+    middle = seen(signed_colors(), blind)[127:129].mean(axis=0)
     assert min(np.linalg.norm(ends[0] - middle), np.linalg.norm(ends[-1] - middle)) > 40
-    light = seen(unsigned_colours(), blind)[:, 0]
+    light = seen(unsigned_colors(), blind)[:, 0]
     assert (np.diff(light[::8]) > 0).all() and light[-1] - light[0] > 70
 
 
 def test_magnitudes_are_cividis() -> None:
     colormaps = pytest.importorskip("matplotlib").colormaps
     published = np.rint(colormaps["cividis"](np.arange(256))[:, :3] * 255)
-    apart = np.abs(unsigned_colours() - published)
+    apart = np.abs(unsigned_colors() - published)
     assert apart.max() < 12 and apart.mean() < 0.6
 
 
 def test_zero_is_near_white_and_both_ends_are_equally_dark() -> None:
-    table = signed_colours()
+    table = signed_colors()
     assert table[127:129].min() > 235 and np.ptp(table[127:129].astype(int), axis=1).max() < 8
     light = cielab(linear(table))[:, 0]
     assert_allclose(light[0], light[-1], atol=8)
@@ -114,19 +114,19 @@ def test_maps_without_differences() -> None:
         with pytest.raises(EvidenceError, match="map"):
             scaled_map(bad, positive=False)
     with pytest.raises(EvidenceError, match="map"):
-        map_picture(np.full((2, 2), np.nan), (4, 4), "signed")
+        map_image(np.full((2, 2), np.nan), (4, 4), "signed")
 
 
-def test_numbers_become_their_colours() -> None:
+def test_numbers_become_their_colors() -> None:
     values = np.repeat(np.array([[-1.0, 0.0, 1.0]]), 2, axis=0)
-    found = np.asarray(map_picture(values, (3, 2), "signed").convert("RGB"))
-    table = signed_colours()
+    found = np.asarray(map_image(values, (3, 2), "signed").convert("RGB"))
+    table = signed_colors()
     assert_array_equal(found[0, 0], table[0])
     assert_array_equal(found[1, 2], table[-1])
     assert_allclose(found[0, 1].astype(int), table[128].astype(int), atol=2)
-    ends = np.asarray(map_picture(np.array([[0.0, 1.0]]), (2, 1), "unsigned").convert("RGB"))
-    assert_array_equal(ends[0], unsigned_colours()[[0, -1]])
-    assert map_picture(values, (60, 40), "signed").size == (60, 40)
+    ends = np.asarray(map_image(np.array([[0.0, 1.0]]), (2, 1), "unsigned").convert("RGB"))
+    assert_array_equal(ends[0], unsigned_colors()[[0, -1]])
+    assert map_image(values, (60, 40), "signed").size == (60, 40)
     own = np.array([[1, 2, 3], [4, 5, 6]], np.uint8)
-    painted = map_picture(np.array([[-1.0, 1.0]]), (2, 1), "signed", own).convert("RGB")
+    painted = map_image(np.array([[-1.0, 1.0]]), (2, 1), "signed", own).convert("RGB")
     assert_array_equal(np.asarray(painted)[0], own)

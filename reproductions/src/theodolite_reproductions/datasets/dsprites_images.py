@@ -1,7 +1,7 @@
 """Re-rendered dSprites: a square, an ellipse or a heart on 64 x 64 pixels, from its five numbers.
 
 The shapes were measured on the 320 genuine frames of the animation that is published with dSprites
-(Apache-2.0), not on the data set. Of 100 other genuine pictures 90 come out exactly; the mean
+(Apache-2.0), not on the data set. Of 100 other genuine images 90 come out exactly; the mean
 overlap (IoU) is 0.9988.
 """
 
@@ -27,23 +27,23 @@ Places = Float[np.ndarray, "n rows columns"]
 Inside = Bool[np.ndarray, "n rows columns"]
 
 
-def dsprites_pictures(latents: Int[np.ndarray, "n 5"]) -> UInt8[np.ndarray, "n 64 64"]:
-    """Draw pictures of 0 and 1 from shape, scale, rotation, column and row, all counted from 0.
+def dsprites_images(latents: Int[np.ndarray, "n 5"]) -> UInt8[np.ndarray, "n 64 64"]:
+    """Draw images of 0 and 1 from shape, scale, rotation, column and row, all counted from 0.
 
-    >>> dsprites_pictures(np.array([[0, 0, 0, 0, 0], [0, 5, 0, 31, 31]])).sum(axis=(1, 2)).tolist()
+    >>> dsprites_images(np.array([[0, 0, 0, 0, 0], [0, 5, 0, 31, 31]])).sum(axis=(1, 2)).tolist()
     [100, 400]
     """
     if latents.size and not ((latents >= 0) & (latents < SIZES)).all():
         got = f"{latents.min(axis=0).tolist()} to {latents.max(axis=0).tolist()}"
         raise EvidenceError("latents of dSprites", got, f"from 0, below {SIZES}")
-    pictures = np.zeros((len(latents), SIDE, SIDE), np.uint8)
+    images = np.zeros((len(latents), SIDE, SIDE), np.uint8)
     for start in range(0, len(latents), AT_ONCE):
-        _draw(latents[start : start + AT_ONCE].astype(np.int64), pictures[start : start + AT_ONCE])
-    return pictures
+        _draw(latents[start : start + AT_ONCE].astype(np.int64), images[start : start + AT_ONCE])
+    return images
 
 
-def _draw(latents: Int[np.ndarray, "n 5"], pictures: UInt8[np.ndarray, "n 64 64"]) -> None:
-    """Draw into ``pictures``, each in a window around the middle of its shape."""
+def _draw(latents: Int[np.ndarray, "n 5"], images: UInt8[np.ndarray, "n 64 64"]) -> None:
+    """Draw into ``images``, each in a window around the middle of its shape."""
     middle = 15.5 + 32 * latents[:, 3:] / 31
     window = np.floor(middle).astype(np.int64)[..., None] + np.arange(-REACH, REACH + 2)
     right, down = np.moveaxis(window - middle[..., None], 1, 0)
@@ -56,7 +56,7 @@ def _draw(latents: Int[np.ndarray, "n 5"], pictures: UInt8[np.ndarray, "n 64 64"
         rows = latents[:, 0] == shape
         inside[rows] = test(across[rows], along[rows])
     columns, rows = np.moveaxis(window, 1, 0)
-    pictures[np.arange(len(latents))[:, None, None], rows[:, :, None], columns[:, None]] = inside
+    images[np.arange(len(latents))[:, None, None], rows[:, :, None], columns[:, None]] = inside
 
 
 def _in_square(across: Places, along: Places) -> Inside:

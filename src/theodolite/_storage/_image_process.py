@@ -1,4 +1,4 @@
-"""The other process, which decodes pictures from strangers. Run as a file; it imports Pillow."""
+"""The other process, which decodes images from strangers. Run as a file; it imports Pillow."""
 
 import contextlib
 import io
@@ -47,57 +47,57 @@ READY = b"\x01"
 
 
 class Refused(Exception):
-    """What came instead of a picture."""
+    """What came instead of an image."""
 
 
 def cleaned(content: bytes, longest: int) -> tuple[Image.Image, bool]:
-    """The plain picture, and whether it came as JPEG. Nothing but its pixels is left."""
+    """The plain image, and whether it came as JPEG. Nothing but its pixels is left."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         warnings.filterwarnings("ignore", category=UserWarning)  # on metadata that is dropped
-        with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
-            photograph = picture.format in {"JPEG", "MPO"}  # telephones add a second, smaller one
-            if getattr(picture, "is_animated", False) and not photograph:
+        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+            photograph = image.format in {"JPEG", "MPO"}  # telephones add a second, smaller one
+            if getattr(image, "is_animated", False) and not photograph:
                 raise Refused("an animation")
-            turn = TURNS.get(_orientation(picture))
-            plain = _as_rgb(picture, longest)
+            turn = TURNS.get(_orientation(image))
+            plain = _as_rgb(image, longest)
     if turn is not None:
         plain = plain.transpose(turn)
-    # a new picture: the old one carries its profile, comments and place names along
+    # a new image: the old one carries its profile, comments and place names along
     return Image.frombytes("RGB", plain.size, plain.tobytes()), photograph
 
 
-def _orientation(picture: Image.Image) -> int:
+def _orientation(image: Image.Image) -> int:
     try:
-        return int(picture.getexif().get(ORIENTATION, 1))
+        return int(image.getexif().get(ORIENTATION, 1))
     except (SyntaxError, ValueError, TypeError, KeyError, OSError, struct.error):
-        return 1  # cameras write broken ones; the picture is as it is
+        return 1  # cameras write broken ones; the image is as it is
 
 
-def _as_rgb(picture: ImageFile.ImageFile, longest: int) -> Image.Image:
+def _as_rgb(image: ImageFile.ImageFile, longest: int) -> Image.Image:
     """Red, green and blue, no larger than asked for; what is transparent is white."""
-    coloured: Image.Image = picture
-    if picture.mode.startswith("I"):  # 16 bits a pixel, which Pillow would cut off at 255
-        coloured = picture.convert("I").point(lambda value: value * (1 / 257)).convert("RGB")
-    elif picture.has_transparency_data:
-        coloured = picture if picture.mode == "RGBA" else picture.convert("RGBA")
-    elif picture.mode != "RGB":
-        coloured = picture.convert("RGB")
-    coloured.thumbnail((longest, longest), Image.Resampling.LANCZOS)
-    coloured.load()
-    if coloured.mode == "RGB":
-        return coloured
-    white = Image.new("RGBA", coloured.size, "white")
-    return Image.alpha_composite(white, coloured).convert("RGB")
+    colored: Image.Image = image
+    if image.mode.startswith("I"):  # 16 bits a pixel, which Pillow would cut off at 255
+        colored = image.convert("I").point(lambda value: value * (1 / 257)).convert("RGB")
+    elif image.has_transparency_data:
+        colored = image if image.mode == "RGBA" else image.convert("RGBA")
+    elif image.mode != "RGB":
+        colored = image.convert("RGB")
+    colored.thumbnail((longest, longest), Image.Resampling.LANCZOS)
+    colored.load()
+    if colored.mode == "RGB":
+        return colored
+    white = Image.new("RGBA", colored.size, "white")
+    return Image.alpha_composite(white, colored).convert("RGB")
 
 
-def encoded(picture: Image.Image, *, photograph: bool) -> bytes:
+def encoded(image: Image.Image, *, photograph: bool) -> bytes:
     """The file's bytes: JPEG for photographs, PNG for all else."""
     buffer = io.BytesIO()
     if photograph:
-        picture.save(buffer, "JPEG", quality=92, subsampling=0)
+        image.save(buffer, "JPEG", quality=92, subsampling=0)
     else:
-        picture.save(buffer, "PNG")
+        image.save(buffer, "PNG")
     return buffer.getvalue()
 
 
@@ -118,9 +118,9 @@ def main() -> None:
 def _answer(content: bytes, longest: int, stdout: BinaryIO) -> None:
     _more_time()
     try:
-        picture, photograph = cleaned(content, longest)
-        answer = encoded(picture, photograph=photograph)
-        kind, size = b"J" if photograph else b"P", picture.size
+        image, photograph = cleaned(content, longest)
+        answer = encoded(image, photograph=photograph)
+        kind, size = b"J" if photograph else b"P", image.size
     except Refused as refused:
         kind, size, answer = b"R", (0, 0), str(refused).encode()
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
@@ -139,8 +139,8 @@ def _warm_up() -> None:
     for kind in FORMATS:
         buffer = io.BytesIO()
         Image.new("RGB", (8, 8)).save(buffer, kind, exif=exif)
-        picture, photograph = cleaned(buffer.getvalue(), 4)
-        encoded(picture, photograph=photograph)
+        image, photograph = cleaned(buffer.getvalue(), 4)
+        encoded(image, photograph=photograph)
 
 
 def _confine() -> None:
@@ -156,7 +156,7 @@ def _confine() -> None:
 
 
 def _more_time() -> None:
-    """So many seconds from now, whatever the pictures before have used."""
+    """So many seconds from now, whatever the images before have used."""
     if resource is None:
         return
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]

@@ -1,4 +1,4 @@
-"""Pictures of 448 pixels for benchmarks: as large as a study's, and each with bytes of its own."""
+"""Images of 448 pixels for benchmarks: as large as a study's, and each with bytes of its own."""
 
 import hashlib
 import io
@@ -15,7 +15,7 @@ END = 12
 """Bytes of the last chunk of a PNG."""
 
 
-def drawn_pictures(folder: Path, count: int) -> list[str]:
+def drawn_images(folder: Path, count: int) -> list[str]:
     """So many files, some 60 kB each, named by their digests. A few are drawn; the others differ
     from them by a comment, as drawing takes long."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -31,9 +31,9 @@ def drawn_pictures(folder: Path, count: int) -> list[str]:
 
 def _drawn(number: int) -> bytes:
     coarse = np.random.default_rng(number).integers(0, 256, (14, 14, 3), np.uint8)
-    picture = Image.fromarray(coarse).resize((SIDE, SIDE), Image.Resampling.BICUBIC)
+    image = Image.fromarray(coarse).resize((SIDE, SIDE), Image.Resampling.BICUBIC)
     stream = io.BytesIO()
-    picture.quantize(64, dither=Image.Dither.NONE).save(stream, "png")
+    image.quantize(64, dither=Image.Dither.NONE).save(stream, "png")
     return stream.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""Neighbour estimates that count ties, and each cluster once, against plain loops."""
+"""Neighbor estimates that count ties, and each cluster once, against plain loops."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import digamma as psi
 
 from theodolite._stats.information import Columns, has_ties, ksg_terms, ross_terms
-from theodolite._stats.neighbours import (
+from theodolite._stats.neighbors import (
     _compiled_pair_terms,
     _plain_pair_terms,
     label_terms,

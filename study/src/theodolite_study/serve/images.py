@@ -1,4 +1,4 @@
-"""Addresses of pictures: signed, for one session, for a few hours. The database is not asked."""
+"""Addresses of images: signed, for one session, for a few hours. The database is not asked."""
 
 import base64
 import hashlib
@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from theodolite.ext.studies import picture_path
+from theodolite.ext.studies import image_path
 
 HOUR = 3600
 LONGEST = 3 * HOUR
@@ -17,13 +17,13 @@ KINDS = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
 
 
 @dataclass(frozen=True)
-class PictureAddresses:
+class ImageAddresses:
     """Makes and checks addresses."""
 
     key: bytes = field(repr=False)
 
     def address(self, file: str, session: bytes, now: float | None = None) -> str:
-        """Where a session finds a picture. The same for an hour, so that browsers keep it."""
+        """Where a session finds an image. The same for an hour, so that browsers keep it."""
         expiry = (int(now if now is not None else time.time()) // HOUR + 3) * HOUR
         return f"/p/{expiry}/{self._mac(file, expiry, session)}/{file}"
 
@@ -41,8 +41,8 @@ class PictureAddresses:
         return base64.urlsafe_b64encode(mac).rstrip(b"=").decode()
 
 
-class PictureFiles:
-    """Bytes of pictures, the last ones kept in memory."""
+class ImageFiles:
+    """Bytes of images, the last ones kept in memory."""
 
     def __init__(self, folder: Path, most: int = MOST_BYTES) -> None:
         self.folder, self.most = folder, most
@@ -50,11 +50,11 @@ class PictureFiles:
         self._size = 0
 
     def content(self, file: str) -> bytes | None:
-        """The picture of a name that we signed; None where it is gone."""
+        """The image of a name that we signed; None where it is gone."""
         if file in self._kept:
             self._kept.move_to_end(file)
             return self._kept[file]
-        path = picture_path(self.folder, file)
+        path = image_path(self.folder, file)
         if not path.is_file():
             return None
         content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Pictures: a few plain formats, with a cap on size."""
+"""Images: a few plain formats, with a cap on size."""
 
 import io
 import warnings
@@ -9,60 +9,60 @@ from jaxtyping import Shaped
 from PIL import Image
 
 from theodolite._storage.paths import existing
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
 MAX_PIXELS = 100_000_000
 
 
-def read_picture(path: Path, mode: str = "RGB") -> Image.Image:
-    """The picture, decoded; anything but a plain picture of a sensible size is refused."""
-    return _decoded(existing(path, "picture"), path.name, mode)
+def read_image(path: Path, mode: str = "RGB") -> Image.Image:
+    """The image, decoded; anything but a plain image of a sensible size is refused."""
+    return _decoded(existing(path, "image"), path.name, mode)
 
 
-def picture_from(content: bytes, name: str) -> Image.Image:
-    """A picture from bytes, under the same rules."""
+def image_from(content: bytes, name: str) -> Image.Image:
+    """An image from bytes, under the same rules."""
     return _decoded(io.BytesIO(content), name, "RGB")
 
 
 def _decoded(source: Path | io.BytesIO, name: str, mode: str) -> Image.Image:
-    what = f"picture {name!r}"
+    what = f"image {name!r}"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(source, formats=FORMATS) as picture:
-                if picture.width * picture.height > MAX_PIXELS:
-                    got = f"{picture.width} x {picture.height} pixels"
-                    raise RefusedInput(what, got, f"at most {MAX_PIXELS:,} pixels")
-                decoded: Image.Image = picture.convert(mode)
+            with Image.open(source, formats=FORMATS) as image:
+                if image.width * image.height > MAX_PIXELS:
+                    got = f"{image.width} x {image.height} pixels"
+                    raise UnsafeInputError(what, got, f"at most {MAX_PIXELS:,} pixels")
+                decoded: Image.Image = image.convert(mode)
                 return decoded
-    except RefusedInput:
+    except UnsafeInputError:
         raise
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Warning) as error:
-        raise RefusedInput(
+        raise UnsafeInputError(
             what, "something that does not decode", " or ".join(FORMATS), "Save it again."
         ) from error
 
 
-def picture_size(path: Path) -> tuple[int, int]:
+def image_size(path: Path) -> tuple[int, int]:
     """Rows and columns, from the header alone."""
     try:
-        with Image.open(existing(path, "picture"), formats=FORMATS) as picture:
-            return picture.height, picture.width
+        with Image.open(existing(path, "image"), formats=FORMATS) as image:
+            return image.height, image.width
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise RefusedInput(
-            f"picture {path.name!r}", "no readable header", " or ".join(FORMATS)
+        raise UnsafeInputError(
+            f"image {path.name!r}", "no readable header", " or ".join(FORMATS)
         ) from error
 
 
 def read_mask(path: Path) -> np.ndarray:
-    """A grey picture as booleans: anything above half is inside."""
-    return np.asarray(read_picture(path, "L")) > 127
+    """A gray image as booleans: anything above half is inside."""
+    return np.asarray(read_image(path, "L")) > 127
 
 
-def jpeg_bytes(picture: Image.Image, *, longest: int, quality: int = 85) -> bytes:
-    """The picture as JPEG, reduced so that its longer side is at most ``longest``."""
-    reduced = picture.copy()
+def jpeg_bytes(image: Image.Image, *, longest: int, quality: int = 85) -> bytes:
+    """The image as JPEG, reduced so that its longer side is at most ``longest``."""
+    reduced = image.copy()
     reduced.thumbnail((longest, longest), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
     reduced.save(buffer, "JPEG", quality=quality)

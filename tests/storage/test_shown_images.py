@@ -1,4 +1,4 @@
-"""Pictures from strangers: what is shown is made anew, and what is no picture is refused."""
+"""Images from strangers: what is shown is made anew, and what is no image is refused."""
 
 import io
 import os
@@ -15,48 +15,48 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image, ImageOps, PngImagePlugin
 
-from theodolite._storage import _picture_process, shown_pictures
-from theodolite._storage.shown_pictures import (
-    ShownPicture,
+from theodolite._storage import _image_process, shown_images
+from theodolite._storage.shown_images import (
+    ShownImage,
     shown_from,
     shown_from_drawing,
-    shown_picture,
-    shown_pictures_of_zip,
+    shown_image,
+    shown_images_of_zip,
 )
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
-many = shown_pictures.shown_pictures
+many = shown_images.shown_images
 
 
-def file_of(picture: Image.Image, kind: str, **options: object) -> bytes:
+def file_of(image: Image.Image, kind: str, **options: object) -> bytes:
     buffer = io.BytesIO()
-    picture.save(buffer, kind, **options)
+    image.save(buffer, kind, **options)
     return buffer.getvalue()
 
 
 def pattern(mode: str = "RGB", size: tuple[int, int] = (40, 24)) -> Image.Image:
-    """Smooth, not symmetric: every turn of it is another picture."""
+    """Smooth, not symmetric: every turn of it is another image."""
     across, down = np.meshgrid(np.linspace(0, 200, size[0]), np.linspace(0, 100, size[1]))
     pixels = np.stack([across, down, 255 - across], axis=2).astype(np.uint8)
     return Image.fromarray(pixels).convert(mode)
 
 
-def opened(found: ShownPicture) -> Image.Image:
-    picture = Image.open(io.BytesIO(found.content))
-    assert picture.size == found.size
-    assert picture.mode == "RGB"
-    assert {"PNG": "png", "JPEG": "jpg"}[picture.format] == found.suffix
-    return picture
+def opened(found: ShownImage) -> Image.Image:
+    image = Image.open(io.BytesIO(found.content))
+    assert image.size == found.size
+    assert image.mode == "RGB"
+    assert {"PNG": "png", "JPEG": "jpg"}[image.format] == found.suffix
+    return image
 
 
-def pixels(picture: Image.Image) -> np.ndarray:
-    return np.asarray(picture).astype(int)
+def pixels(image: Image.Image) -> np.ndarray:
+    return np.asarray(image).astype(int)
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
 def test_pixels_are_kept(kind: str) -> None:
     options = {"lossless": True} if kind == "WEBP" else {"quality": 100} if kind == "JPEG" else {}
-    found = shown_picture(file_of(pattern(), kind, **options), "a")
+    found = shown_image(file_of(pattern(), kind, **options), "a")
     assert found.suffix == ("jpg" if kind == "JPEG" else "png")
     assert found.size == (40, 24)
     assert_allclose(pixels(opened(found)), pixels(pattern()), atol=12 if kind == "JPEG" else 0)
@@ -64,11 +64,11 @@ def test_pixels_are_kept(kind: str) -> None:
 
 def test_large_ones_are_reduced_and_small_ones_left() -> None:
     content = file_of(pattern(size=(300, 150)), "PNG")
-    assert shown_picture(content, "a", longest=100).size == (100, 50)
-    assert shown_picture(content, "a").size == (300, 150)
+    assert shown_image(content, "a", longest=100).size == (100, 50)
+    assert shown_image(content, "a").size == (300, 150)
 
 
-def test_many_pictures_need_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_images_need_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
     start = subprocess.Popen
     monkeypatch.setattr(
@@ -92,7 +92,7 @@ def test_the_process_ends_when_nobody_asks_on() -> None:
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
 def test_what_is_appended_is_gone(kind: str) -> None:
     page = b"<html><script>alert(1)</script></html>"
-    found = shown_picture(file_of(pattern(), kind) + page, "a.png")
+    found = shown_image(file_of(pattern(), kind) + page, "a.png")
     assert b"script" not in found.content
     opened(found).load()
 
@@ -118,7 +118,7 @@ def test_metadata_are_gone(kind: str) -> None:
     content = file_of(pattern(), kind, exif=exif_of_a_telephone(), **more)
     assert Image.open(io.BytesIO(content)).getexif().get_ifd(0x8825)
     assert b"ecret" in content
-    found = shown_picture(content, "a")
+    found = shown_image(content, "a")
     shown = opened(found)
     assert not shown.getexif()
     assert set(shown.info) <= {"jfif", "jfif_version", "jfif_unit", "jfif_density"}
@@ -143,25 +143,25 @@ def test_cameras_held_sideways() -> None:
 
 def test_a_broken_orientation_is_none() -> None:
     content = file_of(pattern(), "JPEG", exif=b"Exif\0\0MM\0*\0\0\0\x08\xff\xff" + bytes(40))
-    assert shown_picture(content, "a").size == (40, 24)
+    assert shown_image(content, "a").size == (40, 24)
 
 
 def test_sixteen_bits() -> None:
     deep = np.linspace(0, 65535, 40 * 24).reshape(24, 40).astype(np.uint16)
-    found = shown_picture(file_of(Image.fromarray(deep), "PNG"), "a")
-    grey = pixels(opened(found))
-    assert_allclose(grey, np.repeat((deep / 257)[..., None], 3, axis=2), atol=1)
+    found = shown_image(file_of(Image.fromarray(deep), "PNG"), "a")
+    gray = pixels(opened(found))
+    assert_allclose(gray, np.repeat((deep / 257)[..., None], 3, axis=2), atol=1)
 
 
-def test_sixteen_bits_in_colour() -> None:
+def test_sixteen_bits_in_color() -> None:
     rows = b"".join(b"\0" + struct.pack(">3H", 65535, 32768, 0) * 4 for _ in range(4))
-    found = shown_picture(png(4, 4, rows, bits=16), "a")
+    found = shown_image(png(4, 4, rows, bits=16), "a")
     assert_allclose(pixels(opened(found)), np.broadcast_to([255, 128, 0], (4, 4, 3)), atol=1)
 
 
-def test_colours_of_printers() -> None:
+def test_colors_of_printers() -> None:
     ink = Image.new("CMYK", (16, 16), (0, 255, 255, 0))
-    found = shown_picture(file_of(ink, "JPEG", quality=100), "a")
+    found = shown_image(file_of(ink, "JPEG", quality=100), "a")
     assert_allclose(pixels(opened(found)), np.broadcast_to([255, 0, 0], (16, 16, 3)), atol=4)
 
 
@@ -170,16 +170,16 @@ def test_what_is_transparent_is_white_and_hides_nothing(kind: str) -> None:
     hidden = Image.new("RGBA", (16, 16), (10, 20, 30, 0))
     hidden.paste((0, 0, 255, 255), (0, 0, 8, 16))
     options = {"lossless": True, "exact": True} if kind == "WEBP" else {}
-    shown = pixels(opened(shown_picture(file_of(hidden, kind, **options), "a")))
+    shown = pixels(opened(shown_image(file_of(hidden, kind, **options), "a")))
     assert (shown[:, :8] == [0, 0, 255]).all()
     assert (shown[:, 8:] == 255).all()
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "LA", "PA"])
 def test_other_kinds_of_pixels(mode: str) -> None:
-    picture = pattern("P" if mode == "PA" else mode)
-    content = file_of(picture, "PNG", **({"transparency": 0} if mode == "PA" else {}))
-    opened(shown_picture(content, "a")).load()
+    image = pattern("P" if mode == "PA" else mode)
+    content = file_of(image, "PNG", **({"transparency": 0} if mode == "PA" else {}))
+    opened(shown_image(content, "a")).load()
 
 
 def png(width: int, height: int, rows: bytes, *, bits: int = 8) -> bytes:
@@ -196,7 +196,7 @@ def png(width: int, height: int, rows: bytes, *, bits: int = 8) -> bytes:
 
 
 def animation(kind: str) -> bytes:
-    frames = [Image.new("RGB", (16, 16), colour) for colour in ("red", "blue")]
+    frames = [Image.new("RGB", (16, 16), color) for color in ("red", "blue")]
     return file_of(frames[0], kind, save_all=True, append_images=frames[1:])
 
 
@@ -224,23 +224,23 @@ CONTENTS = {
 @pytest.mark.parametrize("name", CONTENTS)
 def test_refused(name: str) -> None:
     content, why = CONTENTS[name]
-    with pytest.raises(RefusedInput, match=f"picture 'x.png': got .*{why}") as caught:
-        shown_picture(content, "x.png")
+    with pytest.raises(UnsafeInputError, match=f"image 'x.png': got .*{why}") as caught:
+        shown_image(content, "x.png")
     assert "still PNG or JPEG or WEBP" in str(caught.value)
 
 
 def test_a_flood_costs_nothing() -> None:
     started = time.process_time()
-    with pytest.raises(RefusedInput):
-        shown_picture(png(60_000, 60_000, zlib.compress(bytes(1 << 20))), "x")
+    with pytest.raises(UnsafeInputError):
+        shown_image(png(60_000, 60_000, zlib.compress(bytes(1 << 20))), "x")
     assert time.process_time() - started < 2
 
 
 def test_a_file_that_is_too_large_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown_pictures, "MAX_BYTES", 99)
-    monkeypatch.setattr(shown_pictures, "_started", lambda: pytest.fail("it was started"))
-    with pytest.raises(RefusedInput, match="got 100 bytes; needed at most 99"):
-        shown_picture(bytes(100), "x")
+    monkeypatch.setattr(shown_images, "MAX_BYTES", 99)
+    monkeypatch.setattr(shown_images, "_started", lambda: pytest.fail("it was started"))
+    with pytest.raises(UnsafeInputError, match="got 100 bytes; needed at most 99"):
+        shown_image(bytes(100), "x")
 
 
 CHILD = """
@@ -256,8 +256,8 @@ child.main()
 def changed_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     """The other process, with a decoder that misbehaves."""
     path = tmp_path / "child.py"
-    path.write_text(CHILD.format(path=_picture_process.__file__, change=change))
-    monkeypatch.setattr(_picture_process, "__file__", str(path))
+    path.write_text(CHILD.format(path=_image_process.__file__, change=change))
+    monkeypatch.setattr(_image_process, "__file__", str(path))
 
 
 BAD = """
@@ -288,21 +288,21 @@ def test_a_decoder_that_is_taken_over(
     what: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "sleep" in what:
-        monkeypatch.setattr(shown_pictures, "SECONDS", 0.3)
+        monkeypatch.setattr(shown_images, "SECONDS", 0.3)
     changed_child(tmp_path, monkeypatch, BAD.format(what=what))
     large = file_of(pattern(size=(400, 300)), "PNG")
     assert len(large) > 1000
-    with pytest.raises(RefusedInput, match=f"picture 'x': got .*{why}"):
-        shown_picture(large, "x")
+    with pytest.raises(UnsafeInputError, match=f"image 'x': got .*{why}"):
+        shown_image(large, "x")
     assert not list(tmp_path.glob("*.new"))
 
 
-def test_an_answer_that_is_no_picture_is_not_passed_on(
+def test_an_answer_that_is_no_image_is_not_passed_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed_child(tmp_path, monkeypatch, "child.encoded = lambda *_, **__: b'<html>'")
-    with pytest.raises(RefusedInput):
-        shown_picture(file_of(pattern(), "PNG"), "x")
+    with pytest.raises(UnsafeInputError):
+        shown_image(file_of(pattern(), "PNG"), "x")
 
 
 def zipped(path: Path, members: dict[str, bytes]) -> Path:
@@ -312,9 +312,9 @@ def zipped(path: Path, members: dict[str, bytes]) -> Path:
     return path
 
 
-def test_pictures_of_an_archive(tmp_path: Path) -> None:
+def test_images_of_an_archive(tmp_path: Path) -> None:
     given = {"b/2.png": file_of(pattern(), "PNG"), "a.jpg": file_of(pattern(), "JPEG")}
-    found = dict(shown_pictures_of_zip(zipped(tmp_path / "x.zip", given)))
+    found = dict(shown_images_of_zip(zipped(tmp_path / "x.zip", given)))
     assert list(found) == ["b/2.png", "a.jpg"]
     assert [one.suffix for one in found.values()] == ["png", "jpg"]
     assert os.listdir(tmp_path) == ["x.zip"]
@@ -326,27 +326,27 @@ def test_pictures_of_an_archive(tmp_path: Path) -> None:
         ({"../a.png": b""}, "a path with '..'"),
         ({"/a.png": b""}, "an absolute path"),
         ({"a.png": bytes(1 << 20)}, "unpack to"),
-        ({"a.png": SVG}, "picture 'a.png': got something that does not decode"),
+        ({"a.png": SVG}, "image 'a.png': got something that does not decode"),
         ({}, "no files"),
     ],
 )
 def test_archives_that_are_refused(tmp_path: Path, members: dict[str, bytes], why: str) -> None:
-    with pytest.raises(RefusedInput, match=why):
-        list(shown_pictures_of_zip(zipped(tmp_path / "x.zip", members)))
+    with pytest.raises(UnsafeInputError, match=why):
+        list(shown_images_of_zip(zipped(tmp_path / "x.zip", members)))
     assert os.listdir(tmp_path) == ["x.zip"]
 
 
-def test_a_link_in_an_archive_is_no_picture(tmp_path: Path) -> None:
+def test_a_link_in_an_archive_is_no_image(tmp_path: Path) -> None:
     (tmp_path / "own.png").write_bytes(file_of(pattern(), "PNG"))
     link = zipfile.ZipInfo("a.png")
     link.create_system, link.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr(link, str(tmp_path / "own.png"))
-    with pytest.raises(RefusedInput, match=r"a\.png"):
-        list(shown_pictures_of_zip(tmp_path / "x.zip"))
+    with pytest.raises(UnsafeInputError, match=r"a\.png"):
+        list(shown_images_of_zip(tmp_path / "x.zip"))
 
 
-def test_from_a_picture_in_memory() -> None:
+def test_from_a_image_in_memory() -> None:
     given = pattern(size=(300, 150))
     given.info["comment"] = given.info["icc_profile"] = b"secret"
     before = pixels(given)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from pydantic import Field
 
-from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.metrics.base import ratio
 
 By = Literal["balanced", "accuracy", "f1", "auroc"]
@@ -24,21 +24,21 @@ ROWS = 128
 """Resamples at a time: their weights, put in order, are copied."""
 
 
-def items_of(evidence: JudgementEvidence, over: Over) -> tuple[Int[np.ndarray, " samples"], int]:
+def items_of(evidence: JudgmentEvidence, over: Over) -> tuple[Int[np.ndarray, " samples"], int]:
     """Which table each answer goes into, and how many there are."""
     if over == "latents":
         return np.asarray(evidence.latent), len(evidence.latents)
     return np.asarray(evidence.judge), len(evidence.judges)
 
 
-def readable(evidence: JudgementEvidence, task: str) -> Int[np.ndarray, " rows"]:
+def readable(evidence: JudgmentEvidence, task: str) -> Int[np.ndarray, " rows"]:
     """The questions of a task that were answered, with the latent's own explanation at hand."""
     rows = evidence.is_task(task) & evidence.is_own() & ~np.isnan(evidence.answer)
     return np.flatnonzero(rows)
 
 
 def judged_tables(
-    evidence: JudgementEvidence,
+    evidence: JudgmentEvidence,
     weights: Float[np.ndarray, "rows samples"],
     task: str,
     by: Sequence[By],
@@ -118,7 +118,7 @@ def areas(
 
 
 def mean_answers(
-    evidence: JudgementEvidence,
+    evidence: JudgmentEvidence,
     weights: Float[np.ndarray, "rows samples"],
     task: str,
     over: Over,

@@ -6,16 +6,16 @@ from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.generators.base import Generator
 from theodolite._planted.certification.layout import PlantedRows
 from theodolite.evidence.axes import Latents, Tasks
-from theodolite.evidence.kinds.judgement import TEXTS, JudgementEvidence
+from theodolite.evidence.kinds.judgment import TEXTS, JudgmentEvidence
 
 OF_METRIC = {
     "judge_detection": "detection", "judge_fuzzing": "fuzzing", "judge_intruder": "intruder",
 }  # fmt: skip
 
 
-def judgements(
+def judgments(
     metric: str, condition: Condition, models: np.random.Generator, layout: PlantedRows
-) -> JudgementEvidence:
+) -> JudgmentEvidence:
     """The right answer with the probability of the dial, else any."""
     del models
     facts, n, task = layout.facts, len(layout), OF_METRIC[metric]
@@ -24,7 +24,7 @@ def judgements(
     knows = layout.happens(condition.dial)
     guess = layout.happens(1 / TEXTS if task == "intruder" else 0.5)
     right = np.ones(n, bool) if task == "intruder" else active
-    return JudgementEvidence(
+    return JudgmentEvidence(
         latent=latent, sequence=np.arange(n), active=active,
         answer=np.where(knows, right, guess).astype(float),
         task=np.zeros(n, int), tasks=Tasks((task,)), written_from=np.zeros(n, bool),
@@ -39,11 +39,11 @@ def _share(metric: str, condition: Condition, models: np.random.Generator) -> fl
     return condition.dial + (1 - condition.dial) * chance
 
 
-JUDGEMENTS = Generator(
-    name="judgements",
+JUDGMENTS = Generator(
+    name="judgments",
     says="a judge knows the answer with the probability of the dial, else guesses",
     serves=tuple(OF_METRIC),
-    make=judgements,
+    make=judgments,
     exact=_share,
     varies=("concepts",),
     reference=0.5,

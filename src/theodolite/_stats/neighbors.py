@@ -1,7 +1,7 @@
-r"""Neighbour estimates of information that count ties, and each cluster once.
+r"""Neighbor estimates of information that count ties, and each cluster once.
 
 After Ross (numbers and a label) and Kraskov (numbers and numbers), see ``stats.information``, in
-nats, as means of one term per sample. The reach is the distance to the k-th neighbour; where
+nats, as means of one term per sample. The reach is the distance to the k-th neighbor; where
 several are as far, all are counted:
 
 - the k-th alone: the published term, :math:`\psi(N + 1) + \psi(k) - \psi(N_y + 1) - \psi(m)` for
@@ -12,9 +12,9 @@ several are as far, all are counted:
   away what counting leaves too low.
 
 A column without any spread gives 0. On independent rows the mean is 0 without ties, and lies from
--0.03 to 0.01 with them (60 to 200 samples, two labels; tests/stats/test_neighbours.py).
+-0.03 to 0.01 with them (60 to 200 samples, two labels; tests/stats/test_neighbors.py).
 
-Rows of a cluster are each other's neighbours, and those of other clusters come in bundles: so each
+Rows of a cluster are each other's neighbors, and those of other clusters come in bundles: so each
 cluster is represented by one of its rows at a time, ``one_of_each_cluster``.
 """
 
@@ -25,7 +25,7 @@ from jaxtyping import Bool, Float, Int
 
 from theodolite._stats.information import (
     BLOCK_BYTES,
-    NEIGHBOURS,
+    NEIGHBORS,
     SMALL,
     Columns,
     checked_k,
@@ -44,7 +44,7 @@ Terms = Float[np.ndarray, " samples"]
 
 
 def label_terms(
-    values: Float[np.ndarray, " samples"], labels: Rows, *, k: int = NEIGHBOURS
+    values: Float[np.ndarray, " samples"], labels: Rows, *, k: int = NEIGHBORS
 ) -> Terms:
     """Of numbers and a label; NaN where no other sample has the label.
 
@@ -131,7 +131,7 @@ def _keys(group: Rows, values: np.ndarray) -> np.ndarray:
 
 
 def label_vector_terms(
-    vectors: Float[np.ndarray, "samples dimensions"], labels: Rows, *, k: int = NEIGHBOURS
+    vectors: Float[np.ndarray, "samples dimensions"], labels: Rows, *, k: int = NEIGHBORS
 ) -> Terms:
     """Of vectors, by Euclidean distance, and a label."""
     checked_k(k)
@@ -178,7 +178,7 @@ def stratified_pair_terms(
     pairs: Int[np.ndarray, "pairs 2"],
     strata: Int[np.ndarray, "columns samples"],
     *,
-    k: int = NEIGHBOURS,
+    k: int = NEIGHBORS,
 ) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
     """Of many pairs of columns, given the strata of both; a block of pairs at a time.
 

@@ -1,4 +1,4 @@
-"""Explained pictures in memory, and how they become what people are shown."""
+"""Explained images in memory, and how they become what people are shown."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -9,15 +9,15 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image
 
-from theodolite._storage.map_colours import Colours, Legend, map_picture, scaled_map
-from theodolite._storage.shown_pictures import shown_from, shown_from_drawing
+from theodolite._storage.map_colors import Colors, Legend, map_image, scaled_map
+from theodolite._storage.shown_images import shown_from, shown_from_drawing
 from theodolite.datasets.study_material.material import (
     Check,
     Explained,
     Instance,
     Kind,
     Material,
-    keep_picture,
+    keep_image,
     write_material,
 )
 from theodolite.errors import EvidenceError
@@ -27,21 +27,21 @@ RECENT = 24
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """What a network said of a picture, and why: a map or concepts, never both."""
+    """What a network said of an image, and why: a map or concepts, never both."""
 
-    picture: Image.Image
+    image: Image.Image
     predicted: str
     map: Float[np.ndarray, "rows columns"] | None = None
-    """How much each place matters; it is stretched to the picture."""
+    """How much each place matters; it is stretched to the image."""
     concepts: Mapping[str, float] | None = None
     """How much each concept matters; undefined ones are left out."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Item:
-    """One explanation to ask people about, with the pictures of questions 5 and 6."""
+    """One explanation to ask people about, with the images of questions 5 and 6."""
 
-    picture_key: str
+    image_key: str
     technique: str
     shown: Answer
     same: Answer | None = None
@@ -53,23 +53,23 @@ class Item:
 
     def key(self, seed: int) -> str:
         """A name that does not tell the technique."""
-        text = f"{seed} {self.kind} {self.picture_key} {self.technique}"
+        text = f"{seed} {self.kind} {self.image_key} {self.technique}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Looks:
-    """How pictures and maps are shown."""
+    """How images and maps are shown."""
 
     legend: Legend = "signed"
-    colours: Colours | None = None
+    colors: Colors | None = None
     """Of the maps, least to most; those with even steps if not given."""
     scaled: bool = True
     """Whether maps are put between -1 and 1 by their own largest values; else they are there."""
     photographs: bool = True
-    """Whether pictures are kept as JPEG; drawings look better as PNG."""
+    """Whether images are kept as JPEG; drawings look better as PNG."""
     longest: int = 640
-    """Pixels of a picture's longer side."""
+    """Pixels of an image's longer side."""
     concepts: int = 20
     """So many are shown, those of the largest size."""
 
@@ -82,7 +82,7 @@ def material_from_arrays(
     seed: int = 0,
     origin: Mapping[str, str] | None = None,
 ) -> Material:
-    """Write explanations of any kind into a study folder: pictures, maps, records.
+    """Write explanations of any kind into a study folder: images, maps, records.
 
     The items may be made one after the other: each is written before the next is asked for.
     """
@@ -98,21 +98,21 @@ def material_from_arrays(
 
 
 class _Writer:
-    """Puts pictures into a folder. A picture that was just there is not encoded again."""
+    """Puts images into a folder. An image that was just there is not encoded again."""
 
     def __init__(self, folder: Path, looks: Looks) -> None:
         self.folder, self.looks = folder, looks
         self._recent: dict[int, tuple[Image.Image, str, tuple[int, int]]] = {}
 
     def instance(self, item: Item, seed: int) -> Instance:
-        """Write the pictures of one explanation; its record."""
+        """Write the images of one explanation; its record."""
 
         def explained(answer: Answer | None) -> Explained | None:
             return None if answer is None else self._explained(answer, item)
 
         return Instance(
             key=item.key(seed),
-            picture_key=item.picture_key,
+            image_key=item.image_key,
             technique=item.technique,
             shown=self._explained(item.shown, item),
             same=explained(item.same),
@@ -124,31 +124,31 @@ class _Writer:
     def _explained(self, answer: Answer, item: Item) -> Explained:
         if (answer.map is None) == (answer.concepts is None):
             raise EvidenceError(
-                f"explanation of {item.picture_key!r} by {item.technique!r}",
+                f"explanation of {item.image_key!r} by {item.technique!r}",
                 "neither a map nor concepts, or both", "one of them",
             )  # fmt: skip
-        name, size = self._picture(answer.picture)
+        name, size = self._image(answer.image)
         if answer.concepts is not None:
             largest = _largest(answer.concepts, self.looks.concepts, item)
-            return Explained(picture=name, predicted=answer.predicted, concepts=largest)
+            return Explained(image=name, predicted=answer.predicted, concepts=largest)
         values = np.asarray(answer.map, np.float64)
         if self.looks.scaled:
             positive = item.positive or self.looks.legend == "unsigned"
             values = scaled_map(values, positive=positive)
-        coloured = map_picture(values, size, self.looks.legend, self.looks.colours)
-        drawing = shown_from_drawing(coloured, longest=self.looks.longest)
-        file = keep_picture(self.folder, drawing.content, drawing.suffix)
-        return Explained(picture=name, predicted=answer.predicted, map=file)
+        colored = map_image(values, size, self.looks.legend, self.looks.colors)
+        drawing = shown_from_drawing(colored, longest=self.looks.longest)
+        file = keep_image(self.folder, drawing.content, drawing.suffix)
+        return Explained(image=name, predicted=answer.predicted, map=file)
 
-    def _picture(self, picture: Image.Image) -> tuple[str, tuple[int, int]]:
-        if id(picture) not in self._recent:
+    def _image(self, image: Image.Image) -> tuple[str, tuple[int, int]]:
+        if id(image) not in self._recent:
             encode = shown_from if self.looks.photographs else shown_from_drawing
-            encoded = encode(picture, longest=self.looks.longest)
-            name = keep_picture(self.folder, encoded.content, encoded.suffix)
+            encoded = encode(image, longest=self.looks.longest)
+            name = keep_image(self.folder, encoded.content, encoded.suffix)
             if len(self._recent) >= RECENT:
                 self._recent.clear()
-            self._recent[id(picture)] = picture, name, encoded.size  # it lives as long as its id
-        return self._recent[id(picture)][1:]
+            self._recent[id(image)] = image, name, encoded.size  # it lives as long as its id
+        return self._recent[id(image)][1:]
 
 
 def _largest(concepts: Mapping[str, float], most: int, item: Item) -> dict[str, float]:
@@ -156,7 +156,7 @@ def _largest(concepts: Mapping[str, float], most: int, item: Item) -> dict[str, 
     defined = {name: float(value) for name, value in concepts.items() if np.isfinite(value)}
     if not defined:
         raise EvidenceError(
-            f"concepts of {item.picture_key!r} by {item.technique!r}", "none that is defined",
+            f"concepts of {item.image_key!r} by {item.technique!r}", "none that is defined",
             "at least one",
         )  # fmt: skip
     order = sorted(defined, key=lambda name: (-abs(defined[name]), name))

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 
-from theodolite._planted.judgements import planted_judgements
+from theodolite._planted.judgments import planted_judgments
 from theodolite._runs.auditing.single import score
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
-from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
+from theodolite.evidence.kinds.judgment import TASKS, JudgmentEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.language.judges import judge_and_people
 from theodolite.metrics import judge_detection, judge_intruder
@@ -23,17 +23,17 @@ from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.language._judge_nulls import LIKE, OTHER_EXPLANATION
 from theodolite.metrics.language.judges import JudgeDetection, JudgeFuzzing, JudgeIntruder
 from theodolite.results import Score
-from theodolite.testing.strategies import judgement_evidence
+from theodolite.testing.strategies import judgment_evidence
 
 QUESTIONS = {"latent": [0] * 4, "sequence": [0, 1, 2, 3], "active": [1, 1, 1, 0]}
 BY = ("balanced", "accuracy", "f1", "auroc")
 
 
-def windows(active: int, inactive: int, latents: int = 3, answer: float = 0.0) -> JudgementEvidence:
+def windows(active: int, inactive: int, latents: int = 3, answer: float = 0.0) -> JudgmentEvidence:
     """A judge who always answers the same."""
     each = np.repeat([True, False], [active, inactive])
     n = len(each) * latents
-    return JudgementEvidence(
+    return JudgmentEvidence(
         latent=np.repeat(np.arange(latents), len(each)), sequence=np.arange(n),
         active=np.tile(each, latents), answer=np.full(n, answer),
         judge=np.zeros(n, int), written_from=np.zeros(n, bool),
@@ -80,7 +80,7 @@ def by_hand(rows: list[tuple[bool, float]]) -> list[float]:
 
 
 def rows_of(
-    evidence: JudgementEvidence, task: str, times: np.ndarray, column: np.ndarray, item: int
+    evidence: JudgmentEvidence, task: str, times: np.ndarray, column: np.ndarray, item: int
 ) -> list[tuple[bool, float]]:
     rows = []
     for row in range(len(evidence)):
@@ -95,8 +95,8 @@ def rows_of(
     return rows
 
 
-@given(evidence=judgement_evidence(), data=st.data())
-def test_tables_by_hand(evidence: JudgementEvidence, data: st.DataObject) -> None:
+@given(evidence=judgment_evidence(), data=st.data())
+def test_tables_by_hand(evidence: JudgmentEvidence, data: st.DataObject) -> None:
     """Of each latent and of each judge; and weights count a question as often as they say."""
     random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     times = random.integers(0, 3, len(evidence))
@@ -126,15 +126,15 @@ def nulls(score: Score) -> dict[str, float]:
 
 @pytest.mark.parametrize("name", ["judge_detection", "judge_fuzzing"])
 def test_no_published_form_is_without_its_floor(name: str) -> None:
-    assert {"always no", "always yes"} <= {null.name for null in find_metric(name).nulls}
+    assert {"always_no", "always_yes"} <= {null.name for null in find_metric(name).nulls}
     evidence = windows(4, 10)
     if name == "judge_fuzzing":
         evidence = replace(evidence, task=np.zeros(len(evidence), int), tasks=("fuzzing",))
     floors = {}
     for by in BY:
         single = score(name, evidence, options={"by": (by,)}, resamples=50)
-        assert single.value == pytest.approx(nulls(single)["always no"])
-        floors[by] = nulls(single)["always no"], nulls(single)["always yes"]
+        assert single.value == pytest.approx(nulls(single)["always_no"])
+        floors[by] = nulls(single)["always_no"], nulls(single)["always_yes"]
     assert floors["balanced"] == floors["auroc"] == pytest.approx((0.5, 0.5))
     assert floors["accuracy"] == pytest.approx((10 / 14, 4 / 14))  # as SAEBench has it: 0.714286
     assert floors["f1"] == pytest.approx((0.0, 0.444444), abs=1e-6)
@@ -144,12 +144,12 @@ def test_no_published_form_is_without_its_floor(name: str) -> None:
         options={"by": ("f1",)},
         resamples=50,
     )
-    assert nulls(half)["always yes"] == pytest.approx(0.666667, abs=1e-6)
+    assert nulls(half)["always_yes"] == pytest.approx(0.666667, abs=1e-6)
 
 
 def test_pooled_tables_are_those_of_the_published_code() -> None:
     """The balanced accuracy of one table of all latents, which delphi calls accuracy."""
-    evidence = planted_judgements(right=0.8)
+    evidence = planted_judgments(right=0.8)
     rows = evidence.is_task("detection") & evidence.is_own()
     truth, answers = evidence.active[rows], evidence.answer[rows] > 0.5
     tp, fn = (truth & answers).sum(), (truth & ~answers).sum()
@@ -159,30 +159,32 @@ def test_pooled_tables_are_those_of_the_published_code() -> None:
 
 
 def test_intervals_are_over_sequences_and_over_latents() -> None:
-    evidence = planted_judgements(60, latents=20, right=0.8)
+    evidence = planted_judgments(60, latents=20, right=0.8)
     single = score("judge_detection", evidence, options={"by": ("balanced",)}, resamples=200)
     assert single.value == pytest.approx(0.8, abs=0.03)
     assert [interval.over for interval in single.intervals] == ["clusters", "latents"]
     assert single.n_clusters == 60
     assert single.n_unit == "latents"
     # another latent is active elsewhere: its explanation tells nothing
-    assert nulls(single)["another latent's explanation"] == pytest.approx(0.5, abs=0.04)
-    assert nulls(single)["answers dealt out"] == pytest.approx(0.5, abs=0.04)
+    assert nulls(single)["another_latent"] == pytest.approx(0.5, abs=0.04)
+    assert nulls(single)["permuted_answers"] == pytest.approx(0.5, abs=0.04)
 
 
 def test_intruders_are_held_against_any_of_their_round() -> None:
-    evidence = planted_judgements(right=0.9)
+    evidence = planted_judgments(right=0.9)
     single = score("judge_intruder", evidence, resamples=100)
-    assert nulls(single) == {"any text": pytest.approx(0.2)}
+    assert nulls(single) == {"random_text": pytest.approx(0.2)}
     of_ten = replace(evidence, texts=np.full(len(evidence), 10))
-    assert nulls(score("judge_intruder", of_ten, resamples=100)) == {"any text": pytest.approx(0.1)}
+    assert nulls(score("judge_intruder", of_ten, resamples=100)) == {
+        "random_text": pytest.approx(0.1)
+    }
 
 
 def test_another_explanation_is_of_a_latent_that_is_active_as_often() -> None:
     random = np.random.default_rng(0)
     latent, sequence = np.indices((6, 50)).reshape(2, -1)
     often = np.array([0.1, 0.12, 0.5, 0.55, 0.9, 0.01])
-    evidence = JudgementEvidence(
+    evidence = JudgmentEvidence(
         latent=latent, sequence=sequence, active=random.random(300) < 0.5,
         answer=(latent + 1) / 10, frequency=often, written_from=np.zeros(300, bool),
     )  # fmt: skip
@@ -218,9 +220,9 @@ def test_unread_answers_are_left_out_and_said() -> None:
 
 def test_questions_of_one_sequence_are_a_cluster_unless_documents_are_known() -> None:
     rows = {"latent": [0, 1, 0], "sequence": [7, 7, 2], "active": [1, 0, 1], "answer": [1, 0, 1]}
-    evidence = JudgementEvidence(**rows)
+    evidence = JudgmentEvidence(**rows)
     assert evidence.samples.clusters.tolist() == [7, 7, 2]
-    known = JudgementEvidence(**rows, samples=Samples(clusters=[0, 0, 0]))
+    known = JudgmentEvidence(**rows, samples=Samples(clusters=[0, 0, 0]))
     assert known.samples.clusters.tolist() == [0, 0, 0]
 
 
@@ -239,14 +241,14 @@ def test_questions_of_one_sequence_are_a_cluster_unless_documents_are_known() ->
         ({"task": ["intruder"] * 4, "active": [0] * 4, "texts": [1] * 4}, "fewer than 2"),
     ],
 )
-def test_what_is_no_judgement_is_refused(change: dict[str, object], says: str) -> None:
+def test_what_is_no_judgment_is_refused(change: dict[str, object], says: str) -> None:
     arrays = QUESTIONS | {"answer": [1.0, 1.0, 0.0, 0.0], "latents": ["cat"]}
     with pytest.raises(EvidenceError, match=says):
-        JudgementEvidence(**(arrays | change))
+        JudgmentEvidence(**(arrays | change))
 
 
 def test_tasks_are_known_by_name_whatever_their_order() -> None:
-    evidence = planted_judgements(right=0.7)
+    evidence = planted_judgments(right=0.7)
     order = np.random.default_rng(0).permutation(len(TASKS))
     turned = replace(
         evidence, task=np.argsort(order)[evidence.task], tasks=tuple(TASKS[i] for i in order)
@@ -285,10 +287,10 @@ def test_agreement_of_a_judge_by_hand(seed: int) -> None:
 
 
 def test_judges_and_people_answer_alike_in_one_table() -> None:
-    evidence = planted_judgements(30, latents=3, right=0.9)
+    evidence = planted_judgments(30, latents=3, right=0.9)
     rows = np.flatnonzero(evidence.is_task("detection") & evidence.is_own())
     part = evidence[rows]
-    both = JudgementEvidence(
+    both = JudgmentEvidence(
         latent=np.tile(part.latent, 3), sequence=np.tile(part.sequence, 3),
         active=np.tile(part.active, 3), judge=np.repeat(np.arange(3), len(part)),
         judges=["ann", "bob", "model"], written_from=np.zeros(3 * len(part), bool),
@@ -306,4 +308,4 @@ def test_judges_and_people_answer_alike_in_one_table() -> None:
     with pytest.raises(EvidenceError, match="no judge 'nobody'"):
         judge_and_people(both, "nobody")
     with pytest.raises(EvidenceError, match="twice"):
-        judge_and_people(JudgementEvidence.joined([both, both]), "model")
+        judge_and_people(JudgmentEvidence.joined([both, both]), "model")

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int
 from theodolite._stats.sampling import scattered
 from theodolite._storage.paths import confined, sha256_of
 from theodolite._storage.text import read_csv
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 FEWEST = 4
 """Texts of a concept with it, and without."""
@@ -19,7 +19,7 @@ LONGEST = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledTexts:
+class LabeledTexts:
     """Texts that were collected concept by concept: of each, one concept is known."""
 
     name: str
@@ -60,7 +60,7 @@ def sae_probes(
     last_tokens: Sequence[str] = (),
     most: int = 200,
     seed: int = 0,
-) -> LabelledTexts:
+) -> LabeledTexts:
     """Concept sets in the form of the package sae-probes: ``SET.csv.zst`` or ``SET.csv`` with the
     columns ``prompt`` and ``target``, which has two values.
 
@@ -86,7 +86,7 @@ def sae_probes(
         label += [has for _, has in own]
         concept += [number] * len(own)
     last = np.array([name in set(last_tokens) for name in sets])
-    return LabelledTexts(
+    return LabeledTexts(
         "sae-probes", tuple(texts), tuple(sets), np.array(concept), np.array(label), last,
         (f"Which of two targets is the concept: {'; '.join(notes)}.",), digests,
     )  # fmt: skip
@@ -97,7 +97,7 @@ def _file(root: Path, name: str) -> Path:
         path = confined(root, f"{name}{ending}")
         if path.is_file():
             return path
-    raise RefusedInput(f"concept set {name!r}", "no such file", "NAME.csv.zst or NAME.csv")
+    raise UnsafeInputError(f"concept set {name!r}", "no such file", "NAME.csv.zst or NAME.csv")
 
 
 def _rows(path: Path) -> list[tuple[str, str]]:
@@ -106,9 +106,11 @@ def _rows(path: Path) -> list[tuple[str, str]]:
     for row in read_csv(path, "concept set"):
         text, target = row.get("prompt"), row.get("target")
         if text is None or target is None:
-            raise RefusedInput(what, "no prompt or no target", "both columns")
+            raise UnsafeInputError(what, "no prompt or no target", "both columns")
         if len(text) > LONGEST:
-            raise RefusedInput(what, f"a text of {len(text):,} characters", f"at most {LONGEST:,}")
+            raise UnsafeInputError(
+                what, f"a text of {len(text):,} characters", f"at most {LONGEST:,}"
+            )
         if text.strip():
             rows.append((text, target))
     return rows
@@ -120,13 +122,15 @@ def _balanced(
     """As many with as without; the concept is the target that is not called not, no or 0."""
     targets = sorted({target for _, target in rows})
     if len(targets) != 2:
-        raise RefusedInput(f"concept set {name!r}", f"{len(targets)} targets", "two")
+        raise UnsafeInputError(f"concept set {name!r}", f"{len(targets)} targets", "two")
     first = min(targets, key=lambda t: (t.lower().startswith(("not", "no", "0", "false")), t))
     chosen = []
     for target in targets:
         own = list(dict.fromkeys(text for text, t in rows if t == target))
         if len(own) < FEWEST:
-            raise RefusedInput(f"concept set {name!r}", f"{len(own)} of {target!r}", f"{FEWEST}")
+            raise UnsafeInputError(
+                f"concept set {name!r}", f"{len(own)} of {target!r}", f"{FEWEST}"
+            )
         order = np.argsort(scattered(np.arange(len(own)), seed), kind="stable")
         chosen += [(own[i], target == first) for i in order[: most // 2]]
     return first, chosen

@@ -1,4 +1,4 @@
-"""Pictures with classes: from an archive in memory, and from the folder of CUB."""
+"""Images with classes: from an archive in memory, and from the folder of CUB."""
 
 import io
 import zipfile
@@ -9,13 +9,13 @@ import pytest
 from PIL import Image
 
 from theodolite._storage.paths import sha256_of
-from theodolite.datasets.labelled_pictures import (
+from theodolite.datasets.labeled_images import (
     CIFAR10,
-    LabelledPictures,
+    LabeledImages,
     cifar10_zip,
-    cub_pictures,
+    cub_images,
 )
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 
 def png(red: int) -> bytes:
@@ -25,7 +25,7 @@ def png(red: int) -> bytes:
 
 
 def archive(path: Path, classes: tuple[str, ...] = CIFAR10, n: int = 4) -> Path:
-    """The red of a picture tells its class and number."""
+    """The red of an image tells its class and number."""
     with zipfile.ZipFile(path, "w") as out:
         for number in range(n):  # classes alternate, unlike in the order of rows
             for label, name in enumerate(classes):
@@ -33,14 +33,14 @@ def archive(path: Path, classes: tuple[str, ...] = CIFAR10, n: int = 4) -> Path:
     return path
 
 
-def test_pictures_of_an_archive(tmp_path: Path) -> None:
+def test_images_of_an_archive(tmp_path: Path) -> None:
     data = cifar10_zip(archive(tmp_path / "x.zip"))
     assert len(data) == 40 and data.classes == CIFAR10
     assert data.labels.tolist() == sorted(data.labels.tolist())
     for row, name in enumerate(data.ids):
         label, number = data.labels[row], int(Path(name).stem)
         assert Path(name).parent.name == CIFAR10[label]
-        assert data.picture(row).getpixel((3, 3)) == (20 * label + number, 0, 0)
+        assert data.image(row).getpixel((3, 3)) == (20 * label + number, 0, 0)
     assert data.at_hand.all() and data.row_in_table.tolist() == list(range(40))
     assert data.digests() == {"x.zip": sha256_of(tmp_path / "x.zip")}
     assert list(tmp_path.iterdir()) == [tmp_path / "x.zip"], "nothing was unpacked"
@@ -57,28 +57,28 @@ def test_the_seed_draws_the_test_part_of_each_class(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("held_out", [0.0, 1.0, 0.1, -1.0, 2.0])
-def test_a_side_without_pictures_is_refused(tmp_path: Path, held_out: float) -> None:
+def test_a_side_without_images_is_refused(tmp_path: Path, held_out: float) -> None:
     with pytest.raises(EvidenceError, match="on both sides"):
         cifar10_zip(archive(tmp_path / "x.zip"), held_out=held_out)
 
 
 @pytest.mark.parametrize("classes", [CIFAR10[:9], (*CIFAR10, "tree")])
 def test_other_classes_are_refused(tmp_path: Path, classes: tuple[str, ...]) -> None:
-    with pytest.raises(RefusedInput, match="one for each class of CIFAR-10"):
+    with pytest.raises(UnsafeInputError, match="one for each class of CIFAR-10"):
         cifar10_zip(archive(tmp_path / "x.zip", classes))
 
 
-def test_what_is_no_picture_is_refused_when_it_is_read(tmp_path: Path) -> None:
+def test_what_is_no_image_is_refused_when_it_is_read(tmp_path: Path) -> None:
     path = archive(tmp_path / "x.zip")
     with zipfile.ZipFile(path, "a") as out:
-        out.writestr("test/bird/notes.txt", "not a picture")
+        out.writestr("test/bird/notes.txt", "not an image")
     data = cifar10_zip(path)
-    with pytest.raises(RefusedInput, match="does not decode"):
-        data.picture(data.ids.index("test/bird/notes.txt"))
+    with pytest.raises(UnsafeInputError, match="does not decode"):
+        data.image(data.ids.index("test/bird/notes.txt"))
 
 
 def cub_folder(root: Path) -> Path:
-    """Four pictures of three classes; the file of the third is not there."""
+    """Four images of three classes; the file of the third is not there."""
     tables = {
         "images.txt": "1 001.A_bird/a.png\n2 003.C/b.png\n5 002.B/c.png\n6 001.A_bird/d.png\n",
         "image_class_labels.txt": "1 1\n2 3\n5 2\n6 1\n",
@@ -94,32 +94,32 @@ def cub_folder(root: Path) -> Path:
     return root
 
 
-def test_pictures_of_cub(tmp_path: Path) -> None:
-    data = cub_pictures(cub_folder(tmp_path))
+def test_images_of_cub(tmp_path: Path) -> None:
+    data = cub_images(cub_folder(tmp_path))
     assert data.classes == ("A bird", "B", "C")
     assert data.labels.tolist() == [0, 2, 1, 0]
     assert data.is_test.tolist() == [False, True, True, False]
     assert data.at_hand.tolist() == [True, True, False, True]
     assert data.row_in_table.tolist() == [0, 1, 2, 3]
-    assert data.picture(1).getpixel((0, 0)) == (20, 0, 0)
-    with pytest.raises(RefusedInput, match="nothing there"):
-        data.picture(2)
+    assert data.image(1).getpixel((0, 0)) == (20, 0, 0)
+    with pytest.raises(UnsafeInputError, match="nothing there"):
+        data.image(2)
     assert sorted(data.digests()) == [
         "classes.txt", "image_class_labels.txt", "images.txt", "train_test_split.txt",
     ]  # fmt: skip
 
 
 def test_the_first_classes_of_cub(tmp_path: Path) -> None:
-    data = cub_pictures(cub_folder(tmp_path), n_classes=2)
+    data = cub_images(cub_folder(tmp_path), n_classes=2)
     assert data.classes == ("A bird", "B")
     assert data.row_in_table.tolist() == [0, 2, 3]
     assert data.ids == ("001.A_bird/a.png", "002.B/c.png", "001.A_bird/d.png")
     assert data.labels.tolist() == [0, 1, 0]
     assert data.at_hand.tolist() == [True, False, True]
-    assert data.picture(2).getpixel((0, 0)) == (40, 0, 0)
+    assert data.image(2).getpixel((0, 0)) == (40, 0, 0)
     for wrong in (0, 4):
         with pytest.raises(EvidenceError, match="needed 1 to 3"):
-            cub_pictures(tmp_path, n_classes=wrong)
+            cub_images(tmp_path, n_classes=wrong)
 
 
 @pytest.mark.parametrize(
@@ -134,26 +134,26 @@ def test_the_first_classes_of_cub(tmp_path: Path) -> None:
 def test_broken_tables_are_refused(tmp_path: Path, name: str, text: str, says: str) -> None:
     (cub_folder(tmp_path) / name).write_text(text)
     with pytest.raises(EvidenceError, match=says):
-        cub_pictures(tmp_path)
+        cub_images(tmp_path)
 
 
 def test_as_many_names_as_labels() -> None:
     none = np.zeros(0, np.int64)
     with pytest.raises(EvidenceError, match="1 names and 0 labels"):
-        LabelledPictures(
+        LabeledImages(
             name="x", classes=("a",), ids=("p",), labels=none, is_test=none > 0, at_hand=none > 0,
             row_in_table=none, read=lambda _: Image.new("RGB", (1, 1)), files=(),
         )  # fmt: skip
 
 
-def test_the_real_pictures(shared_data: Path) -> None:
+def test_the_real_images(shared_data: Path) -> None:
     data = cifar10_zip(shared_data / "cifar10_resnet20" / "cifar10_test_4000_jpeg.zip")
     assert (len(data), int(data.is_test.sum())) == (4000, 2000)
     assert np.bincount(data.labels).tolist() == [400] * 10
-    assert data.picture(3999).size == (32, 32)
-    birds = cub_pictures(shared_data / "cub200" / "CUB_200_2011", n_classes=50)
+    assert data.image(3999).size == (32, 32)
+    birds = cub_images(shared_data / "cub200" / "CUB_200_2011", n_classes=50)
     assert len(birds.classes) == 50 and int(birds.labels.max()) == 49
-    everything = cub_pictures(shared_data / "cub200" / "CUB_200_2011")
+    everything = cub_images(shared_data / "cub200" / "CUB_200_2011")
     assert (len(everything), int(everything.at_hand.sum())) == (11788, 2400)
     assert np.array_equal(everything.labels[birds.row_in_table], birds.labels)
     assert everything.ids[birds.row_in_table[-1]] == birds.ids[-1]

@@ -10,26 +10,28 @@ from theodolite.metrics.faithful.surrogates import absolute_error
 
 
 @metric(
-    "linearisation_error",
-    title="Linearisation error",
+    "linearization_error",
+    title="Linearization error",
     version=1,
     question="faithful",
     better="lower",
     bounds=(0.0, float("inf")),
-    uses=("importances", "linearised"),
+    uses=("importances", "linearized"),
     may_use=MAY_USE,
     decides=False,
     nulls=(OTHER_SAMPLES,),
     cite="kumar2026unfaithfulness",
     card=Card(
-        question="Does the slope of the network tell what it does at the embedding that concepts make?",
-        interpretation="In units of the outputs. Scores by the slope mean something as long as this is "
-        "small beside them; where it is as large as the surrogate's error, do not use them.",
+        question="Does the slope of the network tell what it does at the embedding that concepts "
+        "make?",
+        interpretation="In units of the outputs. Scores by the slope mean something as long as "
+        "this is small beside them; where it is as large as the surrogate's error, do not use "
+        "them.",
         limitations="Small errors at a layer from which little follows prove nothing about others.",
         cost="counts; one Jacobian-vector product a sample comes before",
     ),
 )
-class LinearisationError(SampleMean):
+class LinearizationError(SampleMean):
     r"""Mean absolute difference between the rest of a network and its slope, at what concepts say.
 
     .. math:: \frac{1}{NC} \sum_{x,i} |F_i(\hat h) - F_i(h) - J_i(h)(\hat h - h)|
@@ -39,11 +41,11 @@ class LinearisationError(SampleMean):
 
     Example:
         >>> import numpy as np
-        >>> from theodolite.metrics import linearisation_error
-        >>> linearisation_error(
+        >>> from theodolite.metrics import linearization_error
+        >>> linearization_error(
         ...     np.ones((1, 2)),
         ...     rebuilt=np.array([[1.0, 2.0]]),
-        ...     linearised=np.array([[1.5, 2.0]]),
+        ...     linearized=np.array([[1.5, 2.0]]),
         ...     outputs=np.array([[1.0, 2.5]]),
         ...     projections=np.ones((1, 1)),
         ... )
@@ -53,6 +55,6 @@ class LinearisationError(SampleMean):
     @staticmethod
     def each(evidence: SurrogateEvidence) -> PerSample:
         """The mean error of each sample's outputs."""
-        network, slope = (surrogate_outputs(evidence, s) for s in ("rebuilt", "linearised"))
+        network, slope = (surrogate_outputs(evidence, s) for s in ("rebuilt", "linearized"))
         part, whole = absolute_error(network, slope, None)
         return PerSample(part, whole, np.ones(len(evidence), bool))

@@ -1,7 +1,7 @@
-"""A program of its own that reads pictures which nobody vouches for, with little memory.
+"""A program of its own that reads images which nobody vouches for, with little memory.
 
-``python -m theodolite_study.designer.picture_check FOLDER`` prints their sizes as JSON, or why one
-is refused. Whatever a picture does to the reader ends with this process.
+``python -m theodolite_study.designer.image_check FOLDER`` prints their sizes as JSON, or why one
+is refused. Whatever an image does to the reader ends with this process.
 """
 
 import json
@@ -28,7 +28,7 @@ def limit_process() -> None:
 
 
 def size_of(path: Path) -> tuple[int, int]:
-    """Width and height of a picture that can be shown.
+    """Width and height of an image that can be shown.
 
     Raises:
         ValueError: In words, where it cannot.
@@ -37,13 +37,13 @@ def size_of(path: Path) -> tuple[int, int]:
 
     kind = FORMATS[path.suffix[1:]]
     try:
-        with Image.open(path, formats=[kind]) as picture:  # noqa: TID251  the name's format alone
-            width, height = picture.size
-            if width * height > MOST_PIXELS or getattr(picture, "n_frames", 1) > 1:
+        with Image.open(path, formats=[kind]) as image:  # noqa: TID251  the name's format alone
+            width, height = image.size
+            if width * height > MOST_PIXELS or getattr(image, "n_frames", 1) > 1:
                 raise ValueError("it has too many pixels, or moves")
-            picture.verify()
-        with Image.open(path, formats=[kind]) as picture:  # noqa: TID251  the name's format alone
-            picture.load()
+            image.verify()
+        with Image.open(path, formats=[kind]) as image:  # noqa: TID251  the name's format alone
+            image.load()
     except MemoryError as error:
         raise ValueError("it needs too much memory") from error
     except (OSError, SyntaxError) as error:
@@ -58,7 +58,7 @@ def main(folder: Path) -> dict[str, object]:
         try:
             sizes[path.name] = size_of(path)
         except ValueError as error:
-            return {"refused": f"Picture {path.name[:12]}…: {error}."}
+            return {"refused": f"Image {path.name[:12]}…: {error}."}
     return sizes
 
 

@@ -1,4 +1,4 @@
-"""Segments of pictures, and all places of the last map: what some methods find concepts in."""
+"""Segments of images, and all places of the last map: what some methods find concepts in."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from PIL import Image
 
 from theodolite._storage.optional import require
-from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.errors import EvidenceError
 from theodolite.models.backbones import Backbone
 from theodolite.models.patches import embeddings_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from theodolite.pipelines.faithfulness.explained_layer import ClassPatches
 
 PER_SIDE = 3
-GREY = 128
+GRAY = 128
 
 
 def segment_numbers(pixels: np.ndarray, cut: str) -> Int[np.ndarray, "rows columns"]:
@@ -34,29 +34,29 @@ def segment_numbers(pixels: np.ndarray, cut: str) -> Int[np.ndarray, "rows colum
     return np.asarray(PER_SIDE * down[:, None] + across[None, :])
 
 
-def segment_pictures(picture: Image.Image, cut: str) -> Iterator[Image.Image]:
-    """The picture with one segment at a time, all else grey."""
-    pixels = np.asarray(picture.convert("RGB"))
+def segment_images(image: Image.Image, cut: str) -> Iterator[Image.Image]:
+    """The image with one segment at a time, all else gray."""
+    pixels = np.asarray(image.convert("RGB"))
     numbers = segment_numbers(pixels, cut)
     for number in np.unique(numbers):
-        yield Image.fromarray(np.where((numbers == number)[..., None], pixels, np.uint8(GREY)))
+        yield Image.fromarray(np.where((numbers == number)[..., None], pixels, np.uint8(GRAY)))
 
 
 def class_segments(
-    data: LabelledPictures, patches: "dict[int, ClassPatches]", backbone: Backbone, cut: str
+    data: LabeledImages, patches: "dict[int, ClassPatches]", backbone: Backbone, cut: str
 ) -> dict[int, Float[np.ndarray, "segments dimensions"]]:
-    """Embeddings of the segments of those pictures of each class that are cut into patches."""
+    """Embeddings of the segments of those images of each class that are cut into patches."""
     return {
         number: embeddings_of(
             backbone,
-            (part for row in own.rows for part in segment_pictures(data.picture(int(row)), cut)),
+            (part for row in own.rows for part in segment_images(data.image(int(row)), cut)),
         )
         for number, own in patches.items()
     }
 
 
-def place_maps(data: LabelledPictures, backbone: Backbone) -> tuple[np.ndarray, np.ndarray]:
-    """The last maps that still have places, of training and of test pictures.
+def place_maps(data: LabeledImages, backbone: Backbone) -> tuple[np.ndarray, np.ndarray]:
+    """The last maps that still have places, of training and of test images.
 
     Their means are the embeddings, if the network pools by the mean and has nothing in between.
     """
@@ -66,6 +66,6 @@ def place_maps(data: LabelledPictures, backbone: Backbone) -> tuple[np.ndarray, 
     rest = RestOfNetwork(backbone.network, name)
     maps = []
     for rows in (np.flatnonzero(~data.is_test), np.flatnonzero(data.is_test)):
-        pictures = np.stack([backbone.preprocessing(data.picture(int(row))) for row in rows])
-        maps.append(rest.activations(pictures).astype(np.float32))
+        images = np.stack([backbone.preprocessing(data.image(int(row))) for row in rows])
+        maps.append(rest.activations(images).astype(np.float32))
     return maps[0], maps[1]

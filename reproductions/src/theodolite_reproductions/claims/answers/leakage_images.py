@@ -14,7 +14,7 @@ from theodolite._verdicts.scores_file import (
     matches,
     score_named,
 )
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.claims.answers.bottleneck_scores import (
     COMPARED,
     CTL,
@@ -77,9 +77,9 @@ def table_2(entry: str, models: Models, where: Filter, inputs: str) -> Iterator[
     """
     chosen = [model for model in models if matches(model, where)]
     if len(chosen) < 4:
-        raise RefusedInput("model classes", f"{len(chosen)} with {dict(where)}", "four or more")
+        raise UnsafeInputError("model classes", f"{len(chosen)} with {dict(where)}", "four or more")
     against = _rows(models, chosen, AGAINST)
-    learnt = float(_rows(models, chosen, CONCEPTS).mean())
+    learned = float(_rows(models, chosen, CONCEPTS).mean())
     for label, metric in ALL_SCORES.items():
         if any(score_named(model, metric) is None for model in chosen):
             continue
@@ -90,7 +90,7 @@ def table_2(entry: str, models: Models, where: Filter, inputs: str) -> Iterator[
             low=pooled.low,
             high=pooled.high, p=pooled.p, unit="model classes", n=len(chosen),
             nearest=label == "CTL", min_detectable_effect=detectable_correlation(len(chosen)),
-            ours={"r": pooled.r, "concept accuracy": learnt},
+            ours={"r": pooled.r, "concept accuracy": learned},
         )  # fmt: skip
 
 

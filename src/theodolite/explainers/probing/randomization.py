@@ -1,4 +1,4 @@
-"""Does an explanation change when the network has learnt nothing? It should."""
+"""Does an explanation change when the network has learned nothing? It should."""
 
 import copy
 from typing import TYPE_CHECKING
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import torch
 
 
-def randomise_weights(network: "torch.nn.Module", *, seed: int) -> "torch.nn.Module":
+def randomize_weights(network: "torch.nn.Module", *, seed: int) -> "torch.nn.Module":
     """A copy of a network with every weight drawn anew; the network itself stays as it is.
 
     Each tensor of weights is drawn from a normal distribution of its own mean and spread. A layer's
-    usual first values would not do: beside the running statistics of batch normalisation they let
+    usual first values would not do: beside the running statistics of batch normalization they let
     the signal die out on the way through deep networks, all maps come out constant, and the check
     would be passed by anything. Running statistics and single numbers are kept.
     """
@@ -35,7 +35,7 @@ def randomise_weights(network: "torch.nn.Module", *, seed: int) -> "torch.nn.Mod
 
 
 def map_similarity(maps: Maps, others: Maps) -> Float[np.ndarray, " samples"]:
-    """Spearman's rank correlation of two maps' magnitudes over the pixels of each picture.
+    """Spearman's rank correlation of two maps' magnitudes over the pixels of each image.
 
     Signs are left out: a network with other weights may well turn them. NaN where a map is
     constant or not finite.

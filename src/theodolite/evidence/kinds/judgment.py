@@ -21,7 +21,7 @@ TEXTS = 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class JudgementEvidence(Evidence):
+class JudgmentEvidence(Evidence):
     """Answers of judges, models or people, a row for each question.
 
     A judge is shown the explanation of a latent and a sequence of tokens, and says whether the
@@ -34,7 +34,7 @@ class JudgementEvidence(Evidence):
     sequence is from, questions about one sequence are a cluster.
     """
 
-    kind = "judgement"
+    kind = "judgment"
     version = 1
     marker = "answer"
     samples_are = "questions"

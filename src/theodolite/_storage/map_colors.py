@@ -1,4 +1,4 @@
-"""Numbers of a map as colours: even steps, also for people who are colour-blind."""
+"""Numbers of a map as colors: even steps, also for people who are color-blind."""
 
 from typing import Literal, TypeAlias
 
@@ -8,7 +8,7 @@ from PIL import Image
 
 from theodolite.errors import EvidenceError
 
-Colours: TypeAlias = UInt8[np.ndarray, "steps 3"]
+Colors: TypeAlias = UInt8[np.ndarray, "steps 3"]
 Legend: TypeAlias = Literal["signed", "unsigned"]
 STEPS = 256
 HIGHEST = 0.99
@@ -20,25 +20,25 @@ CIVIDIS = (
     "00224e002d681637702e416d3f4c6c4e566c5c616e696b71767676838179928c78a09875afa471bfb06bcfbd62"
     "dfca57f0d846fee838"
 )
-"""Eighteen of its colours (Nunez, Anderton and Renslow 2018), evenly along it."""
+"""Eighteen of its colors (Nunez, Anderton and Renslow 2018), evenly along it."""
 
 
-def signed_colours() -> Colours:
+def signed_colors() -> Colors:
     """Against to for: dark blue over near white to dark red, equally far from the middle."""
     return _even((AGAINST, NOTHING, FOR))
 
 
-def unsigned_colours() -> Colours:
-    """Nothing to most: cividis, dark blue over grey to yellow, ever lighter."""
+def unsigned_colors() -> Colors:
+    """Nothing to most: cividis, dark blue over gray to yellow, ever lighter."""
     anchors = np.frombuffer(bytes.fromhex(CIVIDIS), np.uint8).reshape(-1, 3)
     along = np.linspace(0, len(anchors) - 1, STEPS)
     columns = [np.interp(along, np.arange(len(anchors)), column) for column in anchors.T]
     return np.asarray(np.rint(np.stack(columns, axis=1)), np.uint8)
 
 
-def usual_colours(legend: Legend) -> Colours:
+def usual_colors(legend: Legend) -> Colors:
     """Those that a legend asks for."""
-    return signed_colours() if legend == "signed" else unsigned_colours()
+    return signed_colors() if legend == "signed" else unsigned_colors()
 
 
 def scaled_map(
@@ -59,15 +59,15 @@ def scaled_map(
     return np.asarray(np.clip(values / top, -1.0, 1.0))
 
 
-def map_picture(
+def map_image(
     values: Float[np.ndarray, "rows columns"],
     size: tuple[int, int],
     legend: Legend,
-    colours: Colours | None = None,
+    colors: Colors | None = None,
 ) -> Image.Image:
-    """A map from -1 to 1 (unsigned: 0 to 1) in colours, stretched to a width and a height.
+    """A map from -1 to 1 (unsigned: 0 to 1) in colors, stretched to a width and a height.
 
-    It is a picture with a palette, of at most 256 colours: its file is small.
+    It is an image with a palette, of at most 256 colors: its file is small.
     """
     if not np.isfinite(values).all():
         raise EvidenceError("map", "NaN or infinity", "finite numbers")
@@ -76,15 +76,15 @@ def map_picture(
     )
     place = np.asarray(stretched, np.float64)
     place = (place + 1) / 2 if legend == "signed" else place
-    table = usual_colours(legend) if colours is None else colours
+    table = usual_colors(legend) if colors is None else colors
     steps = np.rint(np.clip(place, 0, 1) * (len(table) - 1)).astype(np.uint8)
-    coloured = Image.fromarray(steps)
-    coloured.putpalette(table.tobytes())
-    return coloured
+    colored = Image.fromarray(steps)
+    colored.putpalette(table.tobytes())
+    return colored
 
 
-def _even(anchors: tuple[tuple[float, float, float], ...]) -> Colours:
-    """Colours along straight lines between the anchors, all steps of one length in Oklab."""
+def _even(anchors: tuple[tuple[float, float, float], ...]) -> Colors:
+    """Colors along straight lines between the anchors, all steps of one length in Oklab."""
     points = np.array(anchors)
     far = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
     along = np.linspace(0, far[-1], STEPS)
@@ -92,7 +92,7 @@ def _even(anchors: tuple[tuple[float, float, float], ...]) -> Colours:
     return np.asarray(np.rint(_srgb(lab) * 255), np.uint8)
 
 
-def _srgb(lab: Float[np.ndarray, "colours 3"]) -> Float[np.ndarray, "colours 3"]:
+def _srgb(lab: Float[np.ndarray, "colors 3"]) -> Float[np.ndarray, "colors 3"]:
     """From Oklab to red, green and blue; what no screen shows is cut off."""
     to_cones = np.array(
         [

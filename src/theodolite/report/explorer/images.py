@@ -1,4 +1,4 @@
-"""Which of the pictures that a run kept show an item, and what is said beside them."""
+"""Which of the images that a run kept show an item, and what is said beside them."""
 
 import zlib
 from collections import defaultdict
@@ -11,29 +11,29 @@ from theodolite.report.examples import Example, NamedConcept
 from theodolite.report.overlays import data_address
 
 MOST = 8
-"""Pictures of one item."""
+"""Images of one item."""
 
 
 @dataclass
-class ItemPictures:
-    """Sentences and pictures of one item, each picture with the words under it."""
+class ItemImages:
+    """Sentences and images of one item, each image with the words under it."""
 
     says: list[str] = field(default_factory=list)
-    pictures: list[tuple[str, str]] = field(default_factory=list)
+    images: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, address: str, words: str) -> None:
-        """One more picture, while there is room."""
-        if len(self.pictures) < MOST and address not in dict(self.pictures):
-            self.pictures.append((address, words))
+        """One more image, while there is room."""
+        if len(self.images) < MOST and address not in dict(self.images):
+            self.images.append((address, words))
 
 
-Items = dict[tuple[str, str], ItemPictures]
+Items = dict[tuple[str, str], ItemImages]
 """What is shown, by kind of item and name."""
 
 
 def shown_items(material: RunMaterial, examples: Sequence[Example]) -> Items:
     """All that the run kept of single items."""
-    items: Items = defaultdict(ItemPictures)
+    items: Items = defaultdict(ItemImages)
     for example in examples:
         _from_example(items, example)
     for card in material.made_record.concept_cards:
@@ -44,7 +44,7 @@ def shown_items(material: RunMaterial, examples: Sequence[Example]) -> Items:
 
 
 def key(address: str) -> str:
-    """By what a script finds a picture in the page: length and checksum of its address.
+    """By what a script finds an image in the page: length and checksum of its address.
 
     A drawing of the page is found by its name.
     """
@@ -61,11 +61,11 @@ def _from_example(items: Items, example: Example) -> None:
     if example.tile is None:
         return
     whole = example.tile.name
-    sample.add(whole, "the picture")
+    sample.add(whole, "the image")
     for concept in example.named:
         if concept.tile is not None:
-            sample.add(concept.tile.name, f"{concept.name}: {_judgement_text(concept)}")
-        words = f"in {example.sample}: {_judgement_text(concept)}"
+            sample.add(concept.tile.name, f"{concept.name}: {_judgment_text(concept)}")
+        words = f"in {example.sample}: {_judgment_text(concept)}"
         drawing = whole if concept.tile is None else concept.tile.name
         items["concepts", concept.name].add(drawing, words)
     for name in dict.fromkeys((example.label, example.predicted)):
@@ -75,7 +75,7 @@ def _from_example(items: Items, example: Example) -> None:
             items["classes", name].add(whole, f"{example.sample}: {known}")
 
 
-def _judgement_text(concept: NamedConcept) -> str:
+def _judgment_text(concept: NamedConcept) -> str:
     there = {None: "presence not known", True: "there", False: "not there"}[concept.there]
     looked = {None: "", True: ", looked at it", False: ", looked elsewhere"}[concept.inside]
     return there + looked
@@ -98,4 +98,4 @@ def _from_unit_card(material: RunMaterial, items: Items, card: UnitCardRecord) -
     ]
     for number, file in enumerate(card.files[:MOST]):
         address = data_address(material.image(file))
-        unit.add(address, f"among the pictures on which it is most active, {number + 1}")
+        unit.add(address, f"among the images on which it is most active, {number + 1}")

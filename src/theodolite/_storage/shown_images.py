@@ -1,4 +1,4 @@
-"""Pictures that people are shown: decoded apart, made anew, with nothing in them but pixels."""
+"""Images that people are shown: decoded apart, made anew, with nothing in them but pixels."""
 
 import subprocess
 import sys
@@ -9,8 +9,8 @@ from typing import IO, NamedTuple
 
 from PIL import Image
 
-from theodolite._storage import _picture_process
-from theodolite._storage._picture_process import (
+from theodolite._storage import _image_process
+from theodolite._storage._image_process import (
     ANSWER,
     FORMATS,
     MAX_PIXELS,
@@ -19,17 +19,17 @@ from theodolite._storage._picture_process import (
     encoded,
 )
 from theodolite._storage.zip_members import read_zip_members
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 MAX_BYTES = 1 << 26
 LONGEST = 1024
 SECONDS = 60.0
-"""Of the clock, for one picture: a process that hangs uses none of its own time."""
+"""Of the clock, for one image: a process that hangs uses none of its own time."""
 SUFFIXES = {b"P": "png", b"J": "jpg"}
 BEGINNINGS = {"png": b"\x89PNG\r\n\x1a\n", "jpg": b"\xff\xd8\xff"}
 
 
-class ShownPicture(NamedTuple):
+class ShownImage(NamedTuple):
     """A file that can be served to anybody."""
 
     content: bytes
@@ -39,63 +39,61 @@ class ShownPicture(NamedTuple):
     """Width and height."""
 
 
-def shown_picture(content: bytes, name: str, *, longest: int = LONGEST) -> ShownPicture:
+def shown_image(content: bytes, name: str, *, longest: int = LONGEST) -> ShownImage:
     """A PNG, JPEG or WebP file from anybody, made anew; everything else is refused.
 
     The pixels are as a viewer shows them: turned as the camera held it, on white where they are
     transparent, 8 bits, red, green and blue. Profiles, comments, places and whatever is appended
-    are gone. JPEG stays JPEG, the others become PNG. Colour profiles are not applied.
+    are gone. JPEG stays JPEG, the others become PNG. Color profiles are not applied.
     """
-    (picture,) = shown_pictures([(name, content)], longest=longest)
-    return picture
+    (image,) = shown_images([(name, content)], longest=longest)
+    return image
 
 
-def shown_pictures(
+def shown_images(
     files: Iterable[tuple[str, bytes]], *, longest: int = LONGEST
-) -> Iterator[ShownPicture]:
+) -> Iterator[ShownImage]:
     """The same for many files, by one other process; the first that is refused ends it."""
     process = _Process()
     try:
         for name, content in files:
-            yield process.cleaned(content, f"picture {name!r}", longest)
+            yield process.cleaned(content, f"image {name!r}", longest)
     finally:
         process.close()
 
 
-def shown_pictures_of_zip(
-    path: Path, *, longest: int = LONGEST
-) -> Iterator[tuple[str, ShownPicture]]:
-    """The pictures of an archive by name. The names are labels, and never become paths."""
+def shown_images_of_zip(path: Path, *, longest: int = LONGEST) -> Iterator[tuple[str, ShownImage]]:
+    """The images of an archive by name. The names are labels, and never become paths."""
     members = list(read_zip_members(path).items())
     if not members:
-        raise RefusedInput(f"archive {path.name!r}", "no files", "pictures")
+        raise UnsafeInputError(f"archive {path.name!r}", "no files", "images")
     names = [name for name, _ in members]
-    yield from zip(names, shown_pictures(members, longest=longest), strict=True)
+    yield from zip(names, shown_images(members, longest=longest), strict=True)
 
 
-def shown_from(picture: Image.Image, *, longest: int = LONGEST) -> ShownPicture:
+def shown_from(image: Image.Image, *, longest: int = LONGEST) -> ShownImage:
     """A photograph that is decoded already, as JPEG."""
-    return _written(_reduced(picture, longest), photograph=True)
+    return _written(_reduced(image, longest), photograph=True)
 
 
-def shown_from_drawing(picture: Image.Image, *, longest: int = LONGEST) -> ShownPicture:
+def shown_from_drawing(image: Image.Image, *, longest: int = LONGEST) -> ShownImage:
     """A drawing or a map, as PNG; one with a palette keeps it if it is not too large."""
-    if picture.mode == "P" and max(picture.size) <= longest:
-        clean = Image.frombytes("P", picture.size, picture.tobytes())
-        clean.putpalette(picture.getpalette() or [])
+    if image.mode == "P" and max(image.size) <= longest:
+        clean = Image.frombytes("P", image.size, image.tobytes())
+        clean.putpalette(image.getpalette() or [])
         return _written(clean, photograph=False)
-    return _written(_reduced(picture, longest), photograph=False)
+    return _written(_reduced(image, longest), photograph=False)
 
 
-def _reduced(picture: Image.Image, longest: int) -> Image.Image:
-    plain = picture.convert("RGB")
+def _reduced(image: Image.Image, longest: int) -> Image.Image:
+    plain = image.convert("RGB")
     plain.thumbnail((longest, longest), Image.Resampling.LANCZOS)
     return Image.frombytes("RGB", plain.size, plain.tobytes())
 
 
-def _written(picture: Image.Image, *, photograph: bool) -> ShownPicture:
+def _written(image: Image.Image, *, photograph: bool) -> ShownImage:
     suffix = "jpg" if photograph else "png"
-    return ShownPicture(encoded(picture, photograph=photograph), suffix, picture.size)
+    return ShownImage(encoded(image, photograph=photograph), suffix, image.size)
 
 
 class _Process:
@@ -104,9 +102,9 @@ class _Process:
     def __init__(self) -> None:
         self._running: subprocess.Popen[bytes] | None = None
 
-    def cleaned(self, content: bytes, what: str, longest: int) -> ShownPicture:
+    def cleaned(self, content: bytes, what: str, longest: int) -> ShownImage:
         if len(content) > MAX_BYTES:
-            raise RefusedInput(what, f"{len(content):,} bytes", f"at most {MAX_BYTES:,}")
+            raise UnsafeInputError(what, f"{len(content):,} bytes", f"at most {MAX_BYTES:,}")
         running = self._running = self._running or _started()
         # its pipes end when it is killed, and so does the waiting
         clock = threading.Timer(SECONDS, running.kill)
@@ -115,18 +113,18 @@ class _Process:
             kind, size, answer = _request(running, content, longest)
         except (OSError, EOFError) as error:
             self.close()
-            raise RefusedInput(
+            raise UnsafeInputError(
                 what, "something that broke its decoder, or took too long",
-                f"a {' or '.join(FORMATS)} picture", "Save it again.",
+                f"a {' or '.join(FORMATS)} image", "Save it again.",
             ) from error  # fmt: skip
         finally:
             clock.cancel()
         suffix = SUFFIXES.get(kind, "")
         if suffix and answer.startswith(BEGINNINGS[suffix]):
-            return ShownPicture(answer, suffix, size)
-        needed = f"a still {' or '.join(FORMATS)} picture of at most {MAX_PIXELS:,} pixels"
+            return ShownImage(answer, suffix, size)
+        needed = f"a still {' or '.join(FORMATS)} image of at most {MAX_PIXELS:,} pixels"
         got = answer[:200].decode(errors="replace")
-        raise RefusedInput(what, got, needed, "Save it again.")
+        raise UnsafeInputError(what, got, needed, "Save it again.")
 
     def close(self) -> None:
         running, self._running = self._running, None
@@ -137,13 +135,13 @@ class _Process:
 
 def _started() -> "subprocess.Popen[bytes]":
     running = subprocess.Popen(  # noqa: S603  our own interpreter and file
-        [sys.executable, "-I", _picture_process.__file__],
+        [sys.executable, "-I", _image_process.__file__],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     if _stream(running.stdout).read(len(READY)) != READY:
         running.kill()
         running.communicate()
-        raise RuntimeError("the process that decodes pictures does not start")
+        raise RuntimeError("the process that decodes images does not start")
     return running
 
 
