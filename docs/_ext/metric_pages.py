@@ -132,7 +132,7 @@ def page(entry: Metric) -> str:
     ]
     lines = [*underlined(entry.title), f"*{entry.card.asks}*", "", *facts(entry)]
     lines += [*underlined("How to read it", "-"), entry.card.read, ""]
-    lines += [*underlined("When it limitations", "-"), entry.card.limitations, ""]
+    lines += [*underlined("Limitations", "-"), entry.card.limitations, ""]
     lines += [*underlined("Nulls", "-")]
     lines += listed(("null", "meaning", "the score"), nulls, "25 55 20")
     lines += [*underlined("Formula, and from Python", "-")]

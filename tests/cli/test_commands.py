@@ -70,7 +70,7 @@ def test_metrics_lists_and_shows_cards() -> None:
     listed = theodolite("metrics").stdout
     assert "concept_existence" in listed and "pointing_game" in listed
     shown = theodolite("metrics", "concept_location").stdout
-    assert "always the middle" in shown and "when it limitations" in shown
+    assert "always the middle" in shown and "its limitations" in shown
     cards = json.loads(theodolite("metrics", "--json").stdout)
     assert all(card["nulls"] and card["range"] for card in cards)
     assert_one_line(theodolite("metrics", "cemm"), 2)

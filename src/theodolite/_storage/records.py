@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from theodolite._storage.text import json_text, read_json, write_json
 from theodolite.errors import EvidenceError, UnsafeInputError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Format of the files of a run folder."""
 READING = {"reading": True}
 """The context in which files of a run folder are validated."""

@@ -303,14 +303,16 @@ def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdic
     least_seen = detectable(lost.error, lost.df, 1 - alpha)
     seen = seen_text(least_seen, score)
     if most < 0:
-        return _answer(score, "no", f"{text}, worse than {against}.", detectable=least_seen)
+        return _answer(
+            score, "no", f"{text}, worse than {against}.", min_detectable_effect=least_seen
+        )
     of_use = useful_gain(score, lost.null)
     if of_use is not None and most < of_use:
         because = (
             f"{text}, no better than {against}: at most {difference_text(most, score)} more, where "
             f"{difference_text(of_use, score)} would be of use; {seen}."
         )
-        return _answer(score, "no", because, detectable=least_seen)
+        return _answer(score, "no", because, min_detectable_effect=least_seen)
     needed = None if of_use is None else samples_needed(score, lost, of_use, alpha)
     would_do = "" if needed is None else f"; about {needed:,} {_number_of_draws(score)[1]} would do"
     because = (
@@ -318,7 +320,12 @@ def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdic
         f"{would_do}."
     )
     return _answer(
-        score, "inconclusive", because, "underpowered", detectable=least_seen, needed=needed
+        score,
+        "inconclusive",
+        because,
+        "underpowered",
+        min_detectable_effect=least_seen,
+        n_required=needed,
     )
 
 
@@ -361,16 +368,16 @@ def _against_clean(score: Score, alpha: float) -> Verdict:
         return _answer(score, "no", f"{text}, more than {clean}; {allowed}.")
     if test.p_below_tolerance <= alpha:
         because = f"{text}, about as much as {clean}; {allowed}."
-        return _answer(score, "yes", because, detectable=least_seen)
+        return _answer(score, "yes", because, min_detectable_effect=least_seen)
     if test.p_nonzero <= alpha and test.low > -1e-12:
         because = f"{text}, more than {clean}, but perhaps not too much; {allowed}."
-        return _answer(score, "partly", because, detectable=least_seen)
+        return _answer(score, "partly", because, min_detectable_effect=least_seen)
     because = (
         f"{text}, too uncertain to be told from {score.null.label} "
         f"({percent(score.null.value, score)}); {allowed}, and one below "
         f"{percent(least_seen, score)} would be missed."
     )
-    return _answer(score, "inconclusive", because, "underpowered", detectable=least_seen)
+    return _answer(score, "inconclusive", because, "underpowered", min_detectable_effect=least_seen)
 
 
 def enough_line(score: Score) -> float | None:

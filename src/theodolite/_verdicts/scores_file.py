@@ -88,7 +88,7 @@ class NullRecord(Record):
     per_seed: list[float | None] = Field(default_factory=list)
     p: float | None = None
     draws: list[float] = Field(default_factory=list)
-    label: str
+    label: str = ""
     """Display text."""
 
 
@@ -178,7 +178,7 @@ class ScoresFile(Record):
     """The file ``scores.json``."""
 
     format: Literal["theodolite-scores"] = "theodolite-scores"
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     verdicts: list[VerdictRecord] = Field(default_factory=list)
     scores: list[ScoreRecord]
     not_computed: list[NotComputedRecord] = Field(default_factory=list)
@@ -199,7 +199,7 @@ class ComparedFile(Record):
     """The file ``compared.json``: every model of the run, the one of the verdicts first."""
 
     format: Literal["theodolite-compared"] = "theodolite-compared"
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     models: list[ComparedRecord]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from theodolite._storage.lazy import lazy_getattr, lazy_names
 
-API_VERSION = 1
+API_VERSION = 2
 """Raised where something that this module promises changes its meaning."""
 __all__ = [
     "API_VERSION",

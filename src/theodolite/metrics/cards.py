@@ -28,7 +28,7 @@ def card(entry: Metric) -> dict[str, Any]:
         "direction": f"{entry.better} is better",
         "range": f"{low:g} to {high:g}",
         "how to read it": entry.card.interpretation,
-        "when it limitations": entry.card.limitations,
+        "its limitations": entry.card.limitations,
         "nulls": "; ".join(f"{b.label}: {b.description}" for b in entry.nulls),
         "needs": "; ".join(needs),
         "options": "\n".join(

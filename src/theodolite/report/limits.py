@@ -67,7 +67,7 @@ def _partial(made_record: MadeRecord) -> list[Limit]:
 
 
 def _misleads(score: Score, noun: str) -> Limit:
-    """When the score behind an answer limitations, in one sentence."""
+    """Return the limitations of the score behind an answer."""
     metric = catalogue().get(score.metric)
     text = "" if metric is None else metric.card.limitations
     first = text.partition(". ")[0].rstrip(".")

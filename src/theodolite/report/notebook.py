@@ -99,7 +99,7 @@ def description(score: Score) -> str:
     if metric is None:
         return f"{value} {facts}"
     reading = [value, facts, f"How to read it: {metric.card.interpretation}"]
-    return "\n".join([*reading, f"When it limitations: {metric.card.limitations}"])
+    return "\n".join([*reading, f"Limitations: {metric.card.limitations}"])
 
 
 @functools.cache

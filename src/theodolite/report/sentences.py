@@ -99,9 +99,7 @@ def _without_knowledge(score: Score, verdict: Verdict) -> str:
         return "what knowing nothing would get could not be told"
     value = percent(null.value, score)
     if is_defect_metric(score):
-        clean = null.label
-        clean = clean if clean.startswith("without") else f"without this fault ({clean})"
-        return f"{clean} it would be {value}"
+        return f"the {null.label} scores {value}"
     if score.metric in catalogue() and if_not_beaten(score, null):
         return f"{null.label} gets {value}"
     if verdict.answer != "no":

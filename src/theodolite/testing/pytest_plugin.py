@@ -54,7 +54,7 @@ def theodolite_gate(request: pytest.FixtureRequest) -> Any:
 
         missed = broken(
             limits, result.scores, result.verdicts, failed_tasks=result.failed_tasks,
-            failed=result.failed, drift=drift,
+            failed=result.errors, drift=drift,
         )  # fmt: skip
         word = f"{len(missed)} not met" if missed else "met"
         line = f"thresholds {word}" + (f", report: {report}" if report else "")

@@ -42,7 +42,7 @@ def power_text(decision: DecisionRecord | None, size: Size, unit: str = "seeds")
     """How many repeats there are, what is asked for, and what they would show.
 
     >>> record = DecisionRecord(answer="too few repeats", repeats=3, effect=0.02,
-    ...                         detectable=0.09, needed=24)
+    ...                         min_detectable_effect=0.09, n_required=24)
     >>> power_text(record, points("concept_task_leakage"))
     '3 seeds; asked for: 2 points; would be seen: 9 points or more; about 24 seeds would do'
     """

@@ -142,7 +142,7 @@ class FindingsFile(Record):
     """The file ``findings.json``."""
 
     format: Literal["theodolite-findings"] = "theodolite-findings"
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     findings: list[StudyRecord]
 
 

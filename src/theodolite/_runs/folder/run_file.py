@@ -40,7 +40,7 @@ class RunRecord(Record):
     """The file ``run.json``: what is known before the start."""
 
     format: Literal["theodolite-run"] = "theodolite-run"
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     spec: RunSpec
     command: str
     started: str
@@ -109,7 +109,7 @@ class MadeRecord(Record):
     """The file ``produced.json``: what became known on the way."""
 
     format: Literal["theodolite-produced"] = "theodolite-produced"
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     explained: ExplainedRecord = ExplainedRecord()
     notes: list[str] = []
     facts: list[tuple[str, int | float | str]] = []

@@ -143,12 +143,12 @@ def _record(items: JudgedItems) -> JudgedRecord:
     return JudgedRecord.model_validate(
         {
             "question": items.question,
-            "of": items.level,
+            "level": items.level,
             "metric": items.score.metric,
             "options": {k: list(v) if isinstance(v, tuple) else v
                         for k, v in items.score.options.items()},
             "better": items.score.better,
-            "line": line,
+            "threshold": line,
             "threshold_kind": is_,
             "n": int((~undefined).sum()),
             "n_undefined": int(undefined.sum()),
@@ -231,7 +231,6 @@ def _pair_record(both: BothJudged, test: ShuffleTest, resampling: Resampling) ->
     count = counted(both.good, both.second_good, both.clusters, resampling, over)
     null = NullRecord(
         name=UNRELATED,
-        label=UNRELATED,
         value=written(count.expected),
         difference=_interval(count.excess),
         p=written(test.p),

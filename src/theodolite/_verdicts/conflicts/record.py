@@ -135,7 +135,7 @@ class ConflictsFile(Record):
     """The file ``conflicts.json``."""
 
     format: Literal["theodolite-conflicts"] = "theodolite-conflicts"
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     verdicts: list[VerdictConflictRecord]
     judged: list[JudgedRecord]
     conflicts: list[ConflictRecord]

@@ -88,10 +88,12 @@ def null_orders(curve: str) -> tuple[NullModel, ...]:
         NullModel(
             ONE_ORDER, "every sample's features in the order of their mean attribution",
             expected=_expected(curve, ONE_ORDER), random=False, if_not_beaten=IN_GENERAL,
+            label="global feature ranking",
         ),
         NullModel(
             ANOTHER, "the features that are named for another sample",
             expected=_expected(curve, ANOTHER), random=False, if_not_beaten=IN_GENERAL,
+            label="another sample's attribution",
         ),
         NullModel(
             RANDOM, "as many features, drawn at random",

@@ -69,7 +69,7 @@ CROSSWALK = (
         source=AI_ACT, place="Annex IV 4", text_of=OF_2024,
         requirement="why the performance metrics are appropriate for this system",
         coverage="partly",
-        here="what each score asks, when it limitations, what it is compared with (part 3)",
+        here="what each score asks, its limitations, what it is compared with (part 3)",
         missing="the link to the intended purpose, unless the provider states it in part 3; "
         "metrics of performance",
     ),

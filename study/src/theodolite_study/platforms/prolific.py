@@ -141,7 +141,7 @@ def _identity(claims: Mapping[str, Any], expected: Expected) -> Identity:
     person, study, session = (value if isinstance(value, str) else "" for value in ids)
     if not all(ID.fullmatch(value) for value in (person, study, session)):
         raise _refused(
-            "a token without the ids", do=f"The link needs {PERSON}, {STUDY} and {SESSION}."
+            "a token without the ids", hint=f"The link needs {PERSON}, {STUDY} and {SESSION}."
         )
     if expected.study_id is not None and study != expected.study_id:
         raise _refused("a token for another study")
