@@ -192,7 +192,7 @@ def _alpha(ratings: np.ndarray) -> float:
 
 
 def _votes_at_random(evidence: Evidence, seed: int) -> Evidence:
-    """Each rater's votes dealt out over the explanations."""
+    """Each rater's permuted ratings over the explanations."""
     random = np.random.default_rng(seed)
     changed: dict[str, Any] = {"ratings": random.permuted(np.asarray(evidence.ratings), axis=0)}  # type: ignore[attr-defined]
     return replace(evidence, **changed)

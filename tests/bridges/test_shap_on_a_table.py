@@ -113,7 +113,7 @@ def test_agreement_of_methods_is_that_with_another_row(table: Table, model: Any)
         model=probability(model), background=table.background,
     )  # fmt: skip
     necessity = theodolite.score("feature_necessity", by_lime)
-    # no better than one order for all: on this table LIME is not about the single row
+    # no better than global feature ranking: on this table LIME is not about the single row
     assert 0.25 <= necessity.value <= 0.33
     assert necessity.value < necessity.nulls[0].value
     explanation = table.explained(model, ROWS_OF_LIME)
@@ -127,7 +127,7 @@ def test_agreement_of_methods_is_that_with_another_row(table: Table, model: Any)
 
 
 def test_other_backgrounds_and_shuffled_labels(table: Table, model: Any) -> None:
-    """The same model explained again names the same features, one of shuffled labels others."""
+    """The same model explained again names the same features, one of permuted labels others."""
     explanation = table.explained(model, ROWS)
     other = shap.TreeExplainer(
         model, shap.sample(table.train, 100, random_state=1), model_output="probability"

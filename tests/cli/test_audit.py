@@ -189,7 +189,7 @@ def test_several_files_thresholds_and_what_is_missing(data: Path, tmp_path: Path
     ran = theodolite("audit", *given, "--thresholds", tmp_path / "least.yaml", *QUICK)
     assert ran.returncode == 6, ran.stderr
     assert ran.stderr.startswith("cannot tell: accepted: ")  # too few votes to say no
-    assert "located: not asked; needs maps of where each concept is active" in ran.stdout
+    assert "located: not evaluated; needs maps of where each concept is active" in ran.stdout
     assert (tmp_path / "run" / "report.html").is_file(), "the report is written all the same"
     assert theodolite("verify", tmp_path / "run").returncode == 0
     (tmp_path / "broken.yaml").write_text("question: {}\n")

@@ -70,7 +70,7 @@ def test_metrics_lists_and_shows_cards() -> None:
     listed = theodolite("metrics").stdout
     assert "concept_existence" in listed and "pointing_game" in listed
     shown = theodolite("metrics", "concept_location").stdout
-    assert "always the middle" in shown and "its limitations" in shown
+    assert "center baseline" in shown and "its limitations" in shown
     cards = json.loads(theodolite("metrics", "--json").stdout)
     assert all(card["nulls"] and card["range"] for card in cards)
     assert_one_line(theodolite("metrics", "cemm"), 2)
@@ -81,7 +81,7 @@ def test_audit_of_arrays_and_of_stored_evidence(evidence: Path, tmp_path: Path) 
     assert result.returncode == 0, result.stderr
     assert (
         "concept_existence" in result.stdout
-        and "located: not asked; needs maps of where each concept is active" in result.stdout
+        and "located: not evaluated; needs maps of where each concept is active" in result.stdout
     )
     found = json.loads(
         theodolite("audit", evidence / "located", "--json", "--resamples", 50).stdout

@@ -169,7 +169,7 @@ def planted(dial: float, seed: int = 1) -> AttributionEvidence:
 
 
 def as_good_in_general(bundle: AttributionEvidence, seed: int = 0) -> AttributionEvidence:
-    """The same, with one order for all that is as right as the attributions, on other samples."""
+    """The same, with global feature ranking that is as right as the attributions, on other samples."""
     own = np.abs(bundle.output[:, None, None] - bundle.removed)
     dealt_out = np.random.default_rng(seed).permutation(own)
     chance = bundle.chance_removed.copy()
@@ -179,11 +179,11 @@ def as_good_in_general(bundle: AttributionEvidence, seed: int = 0) -> Attributio
 
 def test_yes_partly_and_no() -> None:
     yes = verdict(scored(planted(1.0)), certified=False)
-    assert yes.answer == "yes" and "better than one order for all" in yes.summary
+    assert yes.answer == "yes" and "better than global feature ranking" in yes.summary
     partly = verdict(scored(as_good_in_general(planted(1.0))), certified=False)
     assert partly.answer == "partly" and partly.summary.endswith(IN_GENERAL)
     assert "better than random features" in partly.summary
-    assert "but not surely than one order for all" in partly.summary
+    assert "but not surely than global feature ranking" in partly.summary
     little = verdict(scored(planted(0.5)), certified=False)
     assert little.answer == "partly" and "not surely at least" in little.summary
     no = verdict(scored(planted(0.0)), certified=False)
@@ -203,7 +203,7 @@ def test_zones_of_the_strip_are_those_answers() -> None:
 
 
 def test_a_general_order_is_rarely_called_local() -> None:
-    """Attributions no better than one order for all: yes in at most 2.5 % of draws, and chance."""
+    """Attributions no better than global feature ranking: yes in at most 2.5 % of draws, and chance."""
     draws = 400 if os.environ.get("THEODOLITE_FULL") else 40
     answers = [
         verdict(scored(as_good_in_general(planted(1.0, seed), seed)), certified=False).answer

@@ -122,8 +122,8 @@ def test_pages_call_nulls_by_readers_words(tmp_path: Path) -> None:
     )  # fmt: skip
     result = theodolite.audit(evidence, seed=0)
     names = {null.name: null.label for score in result.scores for null in score.nulls}
-    assert names["most_frequent"] == "always the commonest"
+    assert names["most_frequent"] == "most frequent concepts"
     assert names["leak_free_reference"] == "no leakage"
     page = result.report(tmp_path / "report.html").read_text("utf-8")
-    assert "always the commonest" in page and "no leakage" in page
+    assert "most frequent concepts" in page and "no leakage" in page
     assert not old_words(page) and not old_words(result._repr_html_())

@@ -139,7 +139,7 @@ def test_the_first_screen_answers_who_has_to_decide(digits: Path) -> None:
     assert f"{100 * leak.value:.1f} %" in screen, "which fails, by which number"
     assert f"{100 * max(leak.null.value, 0):.1f} %" in screen, "against what"
     assert "Not evaluated" in screen and "Would people agree? needs votes" in screen, (
-        "what was not asked"
+        "what was not evaluated"
     )
     assert "needs the outputs that are explained" in screen, "the reference of faithful"
 

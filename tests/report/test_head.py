@@ -48,20 +48,20 @@ def test_it_says_what_to_do_and_counts() -> None:
         "no",
         "Do not rely on it.",
         "It fails three of the four questions that could be asked and passes one in part. "
-        "Two were not asked.",
+        "Two were not evaluated.",
     )
     assert reliance(answers_to({"faithful": "no", "accepted": "yes"}))[2] == (
-        "It fails one of the two questions that could be asked and passes one. Four were not asked."
+        "It fails one of the two questions that could be asked and passes one. Four were not evaluated."
     )
     assert reliance(answers_to({"exists": "yes"})) == (
         "yes",
         "You can rely on it for what was asked.",
-        "It passes the one question that could be asked. Five were not asked.",
+        "It passes the one question that could be asked. Five were not evaluated.",
     )
     unsure = reliance(answers_to({"exists": "inconclusive", "located": "inconclusive"}))
     assert unsure[1:] == (
         "Whether to rely on it cannot be told.",
-        "Two of the two questions that could be asked cannot be told. Four were not asked.",
+        "Two of the two questions that could be asked cannot be told. Four were not evaluated.",
     )
     half = reliance(answers_to({"exists": "inconclusive", "located": "yes"}))
     assert half[1] == "Rely on it in part."
@@ -83,7 +83,7 @@ def test_the_worst_answer_decides(answers: tuple[Answer, ...]) -> None:
     assert (worst == "no") == ("no" in answers)
     assert (worst == "yes") == (bool(asked) and set(asked.values()) == {"yes"})
     assert ("fail" in counts) == ("no" in answers)
-    assert ("not_evaluated" in counts) == bool(asked)
+    assert ("not evaluated" in counts) == bool(asked)
 
 
 def deciding() -> list[str]:

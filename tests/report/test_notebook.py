@@ -81,7 +81,7 @@ def test_the_head_of_the_report_is_shown(result: AuditResult, pieces: dict[str, 
         if verdict.answer != "not_evaluated":
             assert f">{verdict.answer.capitalize()}</p>" in pieces["audit"]
     assert f"<b>{reliance(result.verdicts)[1]}</b>" in pieces["audit"]
-    assert "Four were not asked." in pieces["audit"]
+    assert "Four were not evaluated." in pieces["audit"]
     assert pieces["audit"].count('role="img"') == 2
     assert f"{len(result.scores)} scores" in pieces["audit"]
 

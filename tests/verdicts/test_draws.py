@@ -71,7 +71,7 @@ def test_fewer_draws_claim_nothing_and_say_why(name: str) -> None:
     assert len(of_random(score).draws) == 3
     answered = verdict(score, certified=False)
     assert answered.answer == "inconclusive"
-    assert "3 draws of a random dictionary cannot show more; 20 are needed" in answered.summary
+    assert "3 draws of a random SAE cannot show more; 20 are needed" in answered.summary
     assert math.isnan(claim_p(score))
 
 

@@ -61,7 +61,7 @@ def test_questions(tmp_path: Path, least: str, answer, undefined: str) -> None:
 
 def test_a_question_without_verdict_was_not_asked(tmp_path: Path) -> None:
     assert about(tmp_path, "questions: {leak_free: yes}") == [
-        "leak_free: not asked; asked for 'yes'."
+        "leak_free: not evaluated; asked for 'yes'."
     ]
 
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_told_fails_unless_said_otherwise(tmp_path, score, undefi
     ("scores", "says"),
     [
         ((), "not_evaluated"),
-        ((replace(SCORE, options={"top": 3}),), "not asked so, but with top=3"),
+        ((replace(SCORE, options={"top": 3}),), "not evaluated so, but with top=3"),
         ((DISTANCE,), "not_evaluated"),
         ((replace(SCORE, version=7),), "version 7"),
     ],
@@ -185,7 +185,7 @@ def test_a_null_that_is_not_surely_beaten_cannot_be_told(tmp_path: Path, null: N
 
 def test_the_best_possible_is_said_where_it_is_less_than_all() -> None:
     assert verdict(SCORE).summary == (
-        "65.0 % [55.0, 75.0], better than shuffled concepts (30.0 %), but not surely at least 80.0 %."
+        "65.0 % [55.0, 75.0], better than permuted concepts (30.0 %), but not surely at least 80.0 %."
     )
     short = verdict(replace(SCORE, best=0.68)).summary
     assert short.startswith("65.0 % [55.0, 75.0] of at most 68.0 %, better than shuffled")
@@ -273,7 +273,7 @@ class Drift:
 
     def __init__(self, answer: str) -> None:
         self.answer = answer
-        self.because = "9.4 % moved"
+        self.summary = "9.4 % moved"
 
 
 @pytest.mark.parametrize("least", ["yes", "partly"])

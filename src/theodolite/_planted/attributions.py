@@ -15,7 +15,7 @@ def planted_attributions(
 
     The first feature says which five of the other twelve the model adds up. On other samples the
     attributions are of five others. ``blindness`` is the share of samples whose attributions stay
-    the same when the model is trained on shuffled labels.
+    the same when the model is trained on permuted labels.
 
     >>> planted = planted_attributions(4)
     >>> bool(np.allclose(planted.values.sum(axis=1), planted.output))

@@ -52,7 +52,7 @@ def beaten(score: Score, null: Null) -> int:
 def rank_text(score: Score, null: Null) -> str:
     """Where the score is among the draws.
 
-    Such as "above 20 of 20 draws of a random dictionary (67.2 % on average)".
+    Such as "above 20 of 20 draws of a random SAE (67.2 % on average)".
     """
     side = "above" if score.better == "higher" else "below"
     of = f"{beaten(score, null)} of {len(null.draws)} draws of {null.label}"

@@ -1,4 +1,4 @@
-"""What a question that was not asked would need, in words."""
+"""What a question that was not evaluated would need, in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class MissingScoreLike(Protocol):
 
 @dataclass(frozen=True)
 class MissingEvidence:
-    """The nearest way to ask a question that was not asked."""
+    """The nearest way to ask a question that was not evaluated."""
 
     question: Question
     kind: str
@@ -42,7 +42,7 @@ class MissingEvidence:
     needs: str
     """The same in words."""
     of: str = ""
-    """Whom it was not asked of, where something else answered."""
+    """Whom it was not evaluated of, where something else answered."""
 
     @property
     def summary(self) -> str:
@@ -53,9 +53,9 @@ class MissingEvidence:
 
     def __str__(self) -> str:
         if self.needs in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS):
-            return f"{self.question}: not asked: {self.needs}"
+            return f"{self.question}: not evaluated: {self.needs}"
         of = f" of {self.of}" if self.of else ""
-        return f"{self.question}: not asked{of}; needs {self.needs}"
+        return f"{self.question}: not evaluated{of}; needs {self.needs}"
 
 
 OWN_OUTPUTS = MissingEvidence(
@@ -73,7 +73,7 @@ def missing(question: Question, not_computed: Sequence[MissingScoreLike] = ()) -
     """Of the scores that could answer, the one that lacks least.
 
     >>> print(missing("accepted"))
-    accepted: not asked; needs what people say of the explanations (`ratings`, `scale`), or an \
+    accepted: not evaluated; needs what people say of the explanations (`ratings`, `scale`), or an \
 exported study: RatingEvidence, see `theodolite evidence rating`
     """
     known = catalogue()
@@ -102,7 +102,7 @@ exported study: RatingEvidence, see `theodolite evidence rating`
 
 
 def is_left_out(score: MissingScoreLike) -> bool:
-    """Whether a score was not asked because others were chosen, not for lack of evidence."""
+    """Whether a score was not evaluated because others were chosen, not for lack of evidence."""
     return len(score.needs) == 1 and score.needs[0] in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS)
 
 

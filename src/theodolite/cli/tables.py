@@ -66,6 +66,6 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
         console().print("No question could be answered.")
         return
     print_table(
-        ("question", "answer", "because"),
+        ("question", "answer", "summary"),
         [(v.question_text, v.answer, v.summary) for v in asked_verdicts],
     )

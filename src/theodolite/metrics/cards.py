@@ -24,7 +24,7 @@ def card(entry: Metric) -> dict[str, Any]:
         "papers call it": ", ".join(entry.paper_names),
         "title": entry.title,
         "question": entry.question,
-        "asks": entry.card.question,
+        "question": entry.card.question,
         "direction": f"{entry.better} is better",
         "range": f"{low:g} to {high:g}",
         "how to read it": entry.card.interpretation,

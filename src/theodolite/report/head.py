@@ -86,13 +86,13 @@ def noun_of(made_record: MadeRecord) -> str:
 
 
 def bottom_line(verdicts: Sequence[Verdict]) -> str:
-    """What to do, and how many questions were passed, failed and not asked, as one text."""
+    """What to do, and how many questions were passed, failed and not evaluated, as one text."""
     _, rely, counts = reliance(verdicts)
     return f"{rely} {counts}".strip()
 
 
 def reliance(verdicts: Sequence[Verdict]) -> tuple[str, str, str]:
-    """The worst answer, what to do, and how many questions were passed, failed and not asked."""
+    """The worst answer, what to do, and how many questions were passed, failed and not evaluated."""
     answers = [v.answer for v in verdicts if v.answer != "not_evaluated"]
     if not answers:
         return "", RELY[""], ""
@@ -136,7 +136,7 @@ def joined(texts: Sequence[str]) -> str:
 
 def _silence(n: int) -> str:
     verb = "was" if n == 1 else "were"
-    return f"{number_word(n).capitalize()} {verb} not asked." if n else ""
+    return f"{number_word(n).capitalize()} {verb} not evaluated." if n else ""
 
 
 def partial(made_record: MadeRecord) -> str:
@@ -172,10 +172,10 @@ def chosen_questions(record: RunRecord) -> set[Question] | None:
 def _not_asked(
     verdict: Verdict, subject: Subject, noun: str, chosen: set[Question] | None
 ) -> dict[str, Any]:
-    """A question that was not asked, and in a few words why not."""
+    """A question that was not evaluated, and in a few words why not."""
     if verdict.reason == "probe_only":
         instead = f"its own outputs were not read, {subject.probe_label} answered instead"
-        why = f"not asked of your network: {instead}"
+        why = f"not evaluated for your model: {instead}"
     elif chosen is not None and verdict.question not in chosen:
         why = "this protocol asks for no such score"
     elif verdict.summary.startswith("Needs"):

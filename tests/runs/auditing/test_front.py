@@ -67,7 +67,7 @@ def test_six_verdicts_always_and_what_the_others_need(concepts: theodolite.Conce
     assert said[0].startswith("exists: ") and "Is the named concept in the input?" in said[0]
     (line,) = [line for line in said if line.startswith("located: ")]
     assert line == (
-        "located: not asked; needs maps of where each concept is active and the concepts' places: "
+        "located: not evaluated; needs maps of where each concept is active and the concepts' places: "
         "LocationEvidence, see `theodolite evidence location`"
     )
 

@@ -97,7 +97,7 @@ def test_a_stand_in_decides_nothing(stood_in: AuditResult, own: AuditResult) -> 
     assert stood_in.linear_probe is not None and stood_in.linear_probe.answer == "yes"
     assert own.linear_probe is None
     text = str(stood_in)
-    assert "faithful: not asked of your network; needs its own outputs" in text
+    assert "faithful: not evaluated for your model; needs its own outputs" in text
     assert f"faithful to the stand-in ({FITTED}): yes." in text
     assert not BARE.search(text)
 
@@ -106,7 +106,7 @@ def test_a_gate_cannot_tell(stood_in: AuditResult, own: AuditResult, folders: An
     for result in (stood_in, read_finished(folders["stood_in"])):
         checks = judged(GATE, result.scores, result.verdicts)
         assert {check.outcome for check in checks} == {"inconclusive"}
-        assert all("not asked of your network" in check.sentence for check in checks)
+        assert all("not evaluated for your model" in check.sentence for check in checks)
         assert len(broken(GATE, result.scores, result.verdicts)) == len(checks) > 1
         passing = GATE.model_copy(update={"undefined": "pass"})
         assert broken(passing, result.scores, result.verdicts) == []
@@ -139,7 +139,7 @@ def test_a_page_says_of_the_network_what_was_measured_on_it(folders: dict[str, P
     head = heads["stood_in"]
     assert not BARE.search(head) and 'id="faithful"' not in head
     silent = head[head.index("<b>Not evaluated") :]
-    assert "not asked of your network: its own outputs were not read, the stand-in (" in silent
+    assert "not evaluated for your model: its own outputs were not read, the stand-in (" in silent
     assert "<h2>Faithful to the stand-in</h2>" in pages["stood_in"]
     apart = pages["stood_in"].partition('id="question-faithful"')[2]
     assert "of the probability lands on other classes than the reference" in apart
@@ -190,7 +190,7 @@ def test_a_leaderboard_ranks_like_with_like(folders: dict[str, Path], tmp_path: 
     notes = {row.run.name: row.note for row in board.standings}
     assert notes == {
         "own": "", "own too": "", "given": "held against the outputs you gave, unlike the others",
-        "stood_in": "the question was not asked of your network",
+        "stood_in": "the question was not evaluated for your model",
     }  # fmt: skip
 
 
@@ -227,4 +227,4 @@ def test_the_command_line_prints_it(folders: dict[str, Path]) -> None:
     ran = command_line("audit", folders["stood_in"], "--resamples", "20")
     assert ran.returncode == 0, ran.stderr
     text = " ".join(ran.stdout.split())
-    assert "faithful: not asked of your network" in text and "faithful to the stand-in" in text
+    assert "faithful: not evaluated for your model" in text and "faithful to the stand-in" in text

@@ -77,7 +77,7 @@ class _MapOverImage:
         return np.asarray(image)
 
     def stretched(self) -> Float[np.ndarray, "rows columns"]:
-        """From 0, its lowest, to 1, its highest; a flat map is 0."""
+        """From 0, its lowest, to 1, its highest; a uniform map is 0."""
         pixels = self.upsampled().astype(float)
         spread = float(np.ptp(pixels))
         return np.asarray((pixels - pixels.min()) / (spread if spread > 0 else 1.0))

@@ -55,7 +55,7 @@ class AuditResult(AuditAnswers):
             if verdict.answer != "not_evaluated":
                 lines.append(f"{verdict.question:<9}  {verdict.answer}{_number(verdict.score)}")
         silent = ", ".join(v.question for v in verdicts if v.answer == "not_evaluated")
-        lines += [f"not asked  {silent}"] if silent else []
+        lines += [f"not evaluated  {silent}"] if silent else []
         return "\n".join(printable(line, LONGEST_LINE) for line in lines)
 
     def __getitem__(self, key: Key) -> Score:

@@ -117,7 +117,7 @@ class AttributionDrift:
         """All of it as plain data; undefined numbers are null."""
         floor = self.floor and {"trainings": self.floor.trainings, "pairs": list(self.floor.pairs)}
         return {
-            "answer": self.answer, "because": self.summary, "over": self.over, "n": self.n,
+            "answer": self.answer, "summary": self.summary, "over": self.over, "n": self.n,
             "at_most": self.at_most, "floor": floor, "line": self.line,
             "features": _json_of(self.features),
             "groups": self.groups and _json_of(self.groups),

@@ -27,7 +27,7 @@ __all__ = [
 NOT_MET = 6
 """Exit code where a threshold is not met."""
 Outcome = Literal["met", "not met", "inconclusive"]
-NOT_OF_YOURS = "not asked of your network"
+NOT_OF_YOURS = "not evaluated for your model"
 ENOUGH = {"yes": ("yes",), "partly": ("yes", "partly")}
 AGAINST_NULLS: dict[Answer, Outcome] = {
     "yes": "met", "partly": "met", "no": "not met", "inconclusive": "inconclusive",
@@ -259,10 +259,10 @@ def _reached(threshold: ScoreThreshold, score: Score) -> Outcome:
 def _missing(
     threshold: ScoreThreshold, options: dict[str, Any], scores: Sequence[Score]
 ) -> GateCheck:
-    text = "not_evaluated"
+    text = "not evaluated"
     if others := [s for s in scores if s.metric == threshold.metric]:
         known = [f"{name}={s.options.get(name)}" for s in others for name in options]
-        text = f"not asked so, but with {', '.join(dict.fromkeys(known))}"
+        text = f"not evaluated so, but with {', '.join(dict.fromkeys(known))}"
     return GateCheck(
         _label(threshold.metric, options),
         threshold.requirement,

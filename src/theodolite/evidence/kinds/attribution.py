@@ -100,7 +100,7 @@ class AttributionEvidence(Evidence):
     randomized_values: Float[np.ndarray, "samples features"] | None = array(
         "samples", "features", optional=True
     )
-    """Attributions of a model that was trained on shuffled labels."""
+    """Attributions of a model that was trained on permuted labels."""
     repeat_values: Float[np.ndarray, "samples features"] | None = array(
         "samples", "features", optional=True
     )

@@ -97,7 +97,7 @@ class TokenDissection:
     """The same latents with their codes moved to other sequences of about the same length, and
     formulas searched anew: what a search finds where there is nothing to find."""
     random: TokenFormulas | None
-    """As many latents of a random dictionary, if its codes were given."""
+    """As many latents of a random SAE, if its codes were given."""
     silent: int
     """Latents that are never active where formulas are chosen: they are not studied."""
     predicates: tuple[str, ...]
@@ -239,7 +239,7 @@ def dissect_tokens(
     Args:
         evidence: Codes with what holds of each token (``token_predicates``), in memory, in
             pieces, or the folder of a store.
-        random: Codes of a random dictionary of the same width and sparsity on the same tokens:
+        random: Codes of a random SAE of the same width and sparsity on the same tokens:
             without it, nothing is a finding about the network.
         latents: How many to study, drawn by the seed from rare to frequent; or which; or None for
             all that are active.

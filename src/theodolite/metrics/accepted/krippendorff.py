@@ -117,7 +117,7 @@ class KrippendorffAlpha(Additive):
         "it agrees more, below 0 it disturbs them. It may stand in for people only where its kappa "
         "(predicted_rating_agreement) reaches that of a person with the others (rater_agreement).",
         limitations="With many people one more vote hardly counts, so that it is near 0 for any "
-        "judge: compare with answers dealt out.",
+        "judge: compare with permuted answers.",
         cost="two tables of answers by answers",
     ),
 )

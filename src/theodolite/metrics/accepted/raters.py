@@ -59,7 +59,7 @@ class RaterAgreement(QuadraticKappa):
     :math:`E_{ij}` how often it would if the two were independent.
 
     ``own="included"`` takes the mode of all votes, the rater's own among them, as
-    :cite:t:`kazmierczak2024benchmarking` do: with five votes at random on five answers that
+    :cite:t:`kazmierczak2024benchmarking` do: with five random ratings on five answers that
     gives 0.31, not 0; explanations with a single vote, which is its own mode, are left out. By
     default the mode is that of the others. The authors draw one rater for each explanation; here
     every vote is compared, which is what their number varies around.
@@ -137,7 +137,7 @@ class PairwiseAgreement(Additive):
 
     Distances are those between positions on the full scale, whether or not an answer was given:
     Cohen's kappa :cite:p:`cohen1968weighted` of the answers that happen to occur has other
-    distances. A pair that rated nothing in common, or gave one and the same answer throughout, is
+    distances. A pair that rated zero correlation, or gave one and the same answer throughout, is
     undefined: left out, and counted. Each pair counts once, however much it rated.
 
     Example:

@@ -24,7 +24,7 @@ def _by_chance(evidence: UnitEvidence, seed: int) -> UnitEvidence:
 BY_CHANCE = NullModel(
     "permuted_masks",
     "the best formula for what stands for nothing: the unit's masks dealt out over other images "
-    "or sequences; or, if the evidence was made so, units of a random dictionary",
+    "or sequences; or, if the evidence was made so, units of a random SAE",
     _by_chance,
     random=False,
     per_item=True,

@@ -48,7 +48,7 @@ Over = Annotated[
         "convention.",
         limitations="The annotation has no negative entries while weights have, so 1 is out of "
         "reach for most heads. Form 2 is high for any offset that all classes share: compare it "
-        "with the shuffled classes, which keep the offset.",
+        "with the permuted classes, which keep the offset.",
         cost="one sum of the concept values per class",
         template="How {noun} are used for classes and how people annotate them agree to {value}, "
         "where 1 is the same pattern ({low}–{high}{best}). {null}{enough}.",

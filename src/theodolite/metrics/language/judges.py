@@ -179,7 +179,7 @@ class JudgeFuzzing(Pooled):
         interpretation="0.2 is any of five. It needs no explanation, so it can be had of a "
         "dictionary without labels.",
         limitations="A latent that is active on one word is seen at once, and so is a random "
-        "direction that is: compare with a random dictionary.",
+        "direction that is: compare with a random SAE.",
         cost="one answer of a judge per round; counting them costs nothing",
     ),
 )

@@ -99,7 +99,7 @@ NULLS = (
         _tokens_as_latents, random=False, beaten="more than a word",
     ),
     NullModel(
-        "permuted_labels", "concepts dealt out over the sequences, and the best latent for these",
+        "permuted_labels", "permuted concepts over the sequences, and the best latent for these",
         _labels_of_another, sums=_some_labels,
     ),
 )  # fmt: skip

@@ -100,7 +100,7 @@ NULLS = (
         "at random, unless said otherwise. From 0.8 on we would rely on it, a convention.",
         limitations="Over sequences in which the latent is most active the same simulator gets "
         "another number, mostly a higher one: only numbers of one choice of `sequences` compare. "
-        "A latent that fires at one word is predicted by a word list: see the token alone.",
+        "A latent that fires at one word is predicted by a word list: see token identity only.",
         cost="a simulation of every token, then sums over tokens",
     ),
 )

@@ -189,7 +189,7 @@ Regions = Annotated[int, Field(ge=1, description="Parts that the image is divide
     card=Card(
         question="Is the concept's point inside the region where the model sees that concept?",
         interpretation="With alpha = 1 the region is a twelfth of the image, with 6 a half: chance "
-        "is alpha / 12. Compare with always the middle: photographers put things there. From 0.8 "
+        "is alpha / 12. Compare with center baseline: photographers put things there. From 0.8 "
         "on we would rely on it; that line is a convention.",
         limitations="A map that covers the whole animal holds all its parts when alpha is large. "
         "The concept need not exist in the image: read it beside concept existence.",

@@ -86,7 +86,7 @@ def _maps_dealt_out(
     samples = evidence.samples
     other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
     maps = pool[POOLED + "maps"][other]
-    # there is no other: a flat map, of which any pixel is as good as any other
+    # there is no other: a uniform map, of which any pixel is as good as any other
     return replace(evidence, maps=np.where((other >= 0)[:, None, None], maps, 1.0))
 
 

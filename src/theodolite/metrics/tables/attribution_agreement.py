@@ -184,7 +184,7 @@ NOTHING_IN_COMMON = NullModel(
 
 @metric(
     "attribution_randomization",
-    title="Likeness to attributions of a model of shuffled labels",
+    title="Likeness to attributions of a model of permuted labels",
     version=1,
     question="faithful",
     asked_as="Does the model use the features that the attribution names?",
@@ -197,17 +197,17 @@ NOTHING_IN_COMMON = NullModel(
     nulls=(NOTHING_IN_COMMON,),
     cite="adebayo2018sanity",
     card=Card(
-        question="Are attributions the same when the model was trained on shuffled labels?",
+        question="Are attributions the same when the model was trained on permuted labels?",
         interpretation="0 if they become others altogether, 1 if the order of features stays: then "
         "it shows the data or the method, but not what the model learned. Up to 0.3 is accepted; a "
         "convention.",
         limitations="Features of large spread, or with many values, may get more from any model: "
         "some likeness is no proof of blindness, much of it is.",
-        cost="one more model, trained on shuffled labels, and its explanations",
+        cost="one more model, trained on permuted labels, and its explanations",
     ),
 )
 class AttributionRandomization(SampleMean):
-    r"""Rank correlation with attributions of a model of shuffled labels, mean over samples.
+    r"""Rank correlation with attributions of a model of permuted labels, mean over samples.
 
     .. math:: \frac1N \sum_i \rho\bigl(|a_i|, |a_i^{\mathrm{shuffled}}|\bigr)
 

@@ -116,7 +116,7 @@ def order_warnings(
     counts = np.zeros((n_classes, n_classes))
     np.add.at(counts, (labels, outputs.argmax(axis=1)), 1)
     share = counts / len(labels)
-    chance = share.sum(axis=1).max()  # always the commonest class
+    chance = share.sum(axis=1).max()  # most frequent concepts class
     right, best = np.trace(share), share[linear_sum_assignment(share, maximize=True)].sum()
     error = np.sqrt(chance * (1 - chance) / len(labels))
     # an order that is chosen to fit always does a little better: it has to be half way to all

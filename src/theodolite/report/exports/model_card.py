@@ -139,7 +139,7 @@ def _counted(score: Score) -> str:
 
 
 def _silent(silent: Sequence[Verdict]) -> list[str]:
-    """A question that was not asked is not one that was passed."""
+    """A question that was not evaluated is not one that was passed."""
     if not silent:
         return []
     apart = [verdict for verdict in silent if verdict.reason == "probe_only"]

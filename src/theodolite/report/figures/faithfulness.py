@@ -44,7 +44,7 @@ def class_bars(
         parts.append(text(tick_text(t, UNLIMITED), x(t), base + 16))
     for i, name in enumerate(names):
         y, error, null = top + i * row, float(errors[i]), float(nulls[i])
-        title = f"{name}: {error:.2f}; always the average: {null:.2f}"
+        title = f"{name}: {error:.2f}; constant mean: {null:.2f}"
         css = "bar down" if error > null else "bar"
         parts.append(text(squeezed(name, NAME), left - 8, y + 13, "end"))
         parts.append(box(css, (left, y + 3), (max(x(error) - left, 0.8), 12), title))

@@ -169,7 +169,7 @@ def _cell(row: LeaderboardRow, question: Question, board: Board) -> dict[str, An
     if score is None:
         nothing = dict.fromkeys(("order", "interval", "null", "mark", "answer", "css"), "")
         apart = question == "faithful" and row.run.subject.outputs == "probe_only"
-        why = "not asked of your network" if apart else "not_evaluated"
+        why = "not evaluated for your model" if apart else "not_evaluated"
         return nothing | {"value": "–", "gray": True, "why": why, "strip": ""}
     answer = row.run.verdicts[question].answer
     comparable = key_of(score) == board.columns[question]

@@ -214,7 +214,7 @@ def _traps(content: Mapping[str, Any], numbers: Mapping[str, Any]) -> list[str]:
         "lowest is given. With five votes on five answers a third of all patterns tie: use the "
         "histogram.",
         "Agreement with a mode that contains the rater's own vote (`qwk_vs_mode_incl`) is high by "
-        "construction, 0.31 for votes at random; the headline leaves the rater out.",
+        "construction, 0.31 for random ratings; the headline leaves the rater out.",
         "Kappa is computed on all answers of the scale, seen or not. Tools that number only the "
         "answers they see give other values. Undefined is null with a reason, never 0.",
         "Rank correlations of votes have ties: use a coefficient that handles them, and do not "
