@@ -24,11 +24,11 @@ def card(entry: Metric) -> dict[str, Any]:
         "papers call it": ", ".join(entry.paper_names),
         "title": entry.title,
         "question": entry.question,
-        "question": entry.card.question,
+        "question text": entry.card.question,
         "direction": f"{entry.better} is better",
         "range": f"{low:g} to {high:g}",
         "how to read it": entry.card.interpretation,
-        "its limitations": entry.card.limitations,
+        "limitations": entry.card.limitations,
         "nulls": "; ".join(f"{b.label}: {b.description}" for b in entry.nulls),
         "needs": "; ".join(needs),
         "options": "\n".join(
