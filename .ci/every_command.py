@@ -25,7 +25,7 @@ from theodolite.cli.program import program
 TRIED = {
     "accept score": "said.npz --model model",
     "accept train": "spec.yaml --out out",
-    "accept tune": "picture.png --model model --backbone resnet18 --space space.yaml",
+    "accept tune": "image.png --model model --backbone resnet18 --space space.yaml",
     "audit": "said.npz --quiet",
     "compare": "RUN RUN",
     "data adopt": "said.npz --as concept",
@@ -39,7 +39,7 @@ TRIED = {
     "dissect": "mask_folder mydata --model resnet18 --out out",
     "doctor": "",
     "evidence": "",
-    "explain": "picture.png --backbone resnet18 --method grad_cam --out maps",
+    "explain": "image.png --backbone resnet18 --method grad_cam --out maps",
     "export": "RUN --latex tables.tex",
     "findings list": "",
     "findings pages": "RUN",
@@ -67,7 +67,7 @@ TRIED = {
 }
 """Commands by their words, and the least that each needs to get to its work."""
 FIRST = "data example"
-"""It writes pictures that others read."""
+"""It writes images that others read."""
 DOCUMENTED = (0, 2, 3, 4, 5, 6)
 """1 is for faults of ours."""
 
@@ -89,7 +89,7 @@ def bring(folder: Path) -> None:
     values = truth + random.normal(0, 0.3, truth.shape)
     np.savez(folder / "said.npz", values=values, truth=truth)
     (folder / "model").mkdir()
-    Image.new("RGB", (32, 32)).save(folder / "picture.png")
+    Image.new("RGB", (32, 32)).save(folder / "image.png")
     (folder / "thresholds.yaml").write_text("questions: {exists: partly}\n")
     (folder / "space.yaml").write_text("{}\n")
     (folder / "spec.yaml").write_text("name: mine\nevidence: said.npz\n")

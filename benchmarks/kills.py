@@ -44,7 +44,7 @@ from theodolite.cli import finish, program
 from theodolite.cli import main as theodolite_main
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.language.sae.writer import CodeWriter
+from theodolite.language.sae.writer import SparseActivationWriter
 
 FORK = multiprocessing.get_context("fork")
 METRICS = """
@@ -294,7 +294,7 @@ def _write(evidence: Evidence, place: str) -> None:
 
 def _write_codes(folder: Path) -> None:
     concepts = [f"concept {number}" for number in range(LABELS)]
-    with CodeWriter(folder, units=UNITS, concepts=concepts, positions=CODES) as writer:
+    with SparseActivationWriter(folder, units=UNITS, concepts=concepts, positions=CODES) as writer:
         for number in range(CODE_PIECES):
             writer.add(code_piece(number, CODES, UNITS, LABELS, 8))
 

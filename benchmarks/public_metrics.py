@@ -54,7 +54,7 @@ RANDOM_NETWORKS = 10
 
 @no_type_check
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class PicturesOfALinearNetwork(Evidence):
+class ImagesOfALinearNetwork(Evidence):
     """Inputs, a map of each, and the class that is explained."""
 
     kind = "benchmark"
@@ -82,16 +82,16 @@ def linear_maps(draw: Draw) -> Arrays:
     return {"inputs": inputs, "maps": draw.dial * right + (1 - draw.dial) * noise}
 
 
-def _pictures(values: np.ndarray) -> np.ndarray:
+def _images(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.asarray(values, np.float32)[:, None])
 
 
-def localises(kind: Any, **options: Any) -> Callable[..., np.ndarray]:
-    """A localisation score of Quantus, on maps and objects."""
+def localizes(kind: Any, **options: Any) -> Callable[..., np.ndarray]:
+    """A localization score of Quantus, on maps and objects."""
 
     def score(maps: np.ndarray, objects: np.ndarray) -> np.ndarray:
-        metric = kind(abs=False, normalise=False, **options, **SILENT)
-        x, a, s = (_pictures(part) for part in (maps, maps, objects))
+        metric = kind(abs=False, normalize=False, **options, **SILENT)
+        x, a, s = (_images(part) for part in (maps, maps, objects))
         y = np.zeros(len(x), int)
         return np.asarray(metric(model=None, x_batch=x, y_batch=y, a_batch=a, s_batch=s > 0.5))
 
@@ -102,8 +102,8 @@ def concentrated(kind: Any) -> Callable[..., np.ndarray]:
     """A score of Quantus that looks at maps alone."""
 
     def score(maps: np.ndarray) -> np.ndarray:
-        a = _pictures(maps)
-        metric = kind(abs=True, normalise=False, **SILENT)
+        a = _images(maps)
+        metric = kind(abs=True, normalize=False, **SILENT)
         return np.asarray(metric(model=None, x_batch=a, y_batch=np.zeros(len(a), int), a_batch=a))
 
     return score
@@ -126,17 +126,17 @@ def faithfulness_correlation(inputs: np.ndarray, maps: np.ndarray) -> np.ndarray
         return_aggregate=False,
         perturb_baseline="black",
         abs=False,
-        normalise=False,
+        normalize=False,
         **SILENT,
     )
-    return with_network(metric, LINEAR, _pictures(inputs), _pictures(maps))
+    return with_network(metric, LINEAR, _images(inputs), _images(maps))
 
 
 def pixel_flipping(inputs: np.ndarray, maps: np.ndarray) -> np.ndarray:
     metric = quantus.PixelFlipping(
-        features_in_step=4, perturb_baseline="black", abs=False, normalise=False, **SILENT,
+        features_in_step=4, perturb_baseline="black", abs=False, normalize=False, **SILENT,
     )  # fmt: skip
-    return with_network(metric, LINEAR, _pictures(inputs), _pictures(maps))
+    return with_network(metric, LINEAR, _images(inputs), _images(maps))
 
 
 def _perturbed(inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -145,7 +145,7 @@ def _perturbed(inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def infidelity(inputs: np.ndarray, maps: np.ndarray) -> np.ndarray:
-    x, a = (torch.tensor(_pictures(part)) for part in (inputs, maps))
+    x, a = (torch.tensor(_images(part)) for part in (inputs, maps))
     result = captum.metrics.infidelity(LINEAR, _perturbed, x, a, target=0, n_perturb_samples=10)
     return np.asarray(result)
 
@@ -185,7 +185,7 @@ def _alpha(ratings: np.ndarray) -> float:
 
 
 def _votes_at_random(evidence: Evidence, seed: int) -> Evidence:
-    """Each rater's votes dealt out over the explanations."""
+    """Each rater's permuted ratings over the explanations."""
     random = np.random.default_rng(seed)
     changed: dict[str, Any] = {"ratings": random.permuted(np.asarray(evidence.ratings), axis=0)}  # type: ignore[attr-defined]
     return replace(evidence, **changed)
@@ -215,10 +215,10 @@ def declared() -> Iterator[Foreign]:
         ("RelevanceMassAccuracy", quantus.RelevanceMassAccuracy, {}),
         ("RelevanceRankAccuracy", quantus.RelevanceRankAccuracy, {}),
         ("PointingGame", quantus.PointingGame, {}),
-        ("AttributionLocalisation", quantus.AttributionLocalisation, {}),
+        ("AttributionLocalization", quantus.AttributionLocalization, {}),
         ("TopKIntersection", quantus.TopKIntersection, {"k": 16}),
     ):
-        yield Foreign(f"quantus {name}", localises(kind, **options), **maps)
+        yield Foreign(f"quantus {name}", localizes(kind, **options), **maps)
     alone: dict[str, Any] = {
         "arrays": ("maps",), "question": "located", "planted": few_pixels, "large": 1000,
     }  # fmt: skip
@@ -226,7 +226,7 @@ def declared() -> Iterator[Foreign]:
     yield Foreign("quantus Complexity", concentrated(quantus.Complexity), better="lower", **alone)
     yield from of_labels()
     # these run a network: smaller samples. The gradient of a linear network is the same for all
-    # pictures, and dealing out maps for a correlation takes as long as six of them: no nulls there
+    # images, and dealing out maps for a correlation takes as long as six of them: no nulls there
     runs: dict[str, Any] = {
         "arrays": ("inputs", "maps"), "question": "faithful", "planted": linear_maps, "large": 100,
     }  # fmt: skip
@@ -285,7 +285,7 @@ def certified_row(subject: Foreign) -> dict[str, Any]:
     cells = [replace(usual, dial=dial) for dial in subject.generator.dials]
     done = certify(subject, cells=cells, draws=DRAWS).cells
     means = [cell.mean for cell in done]
-    rising = subject.looks_for_a_fault or subject.better == "higher"
+    rising = subject.is_defect_metric or subject.better == "higher"
     steps = np.diff(means) if rising else -np.diff(means)
     middle = next(c for c in done if c.condition["dial"] == subject.generator.reference)
     inner = done[:-1]
@@ -321,7 +321,7 @@ class Digits(torch.nn.Module):
 
 
 def trained_digits() -> tuple[Digits, np.ndarray, float]:
-    """The network, pictures that it was not trained on, and its accuracy there."""
+    """The network, images that it was not trained on, and its accuracy there."""
     data = load_digits()
     x = (data.images / 16).astype(np.float32)[:, None]
     order = np.random.default_rng(0).permutation(len(x))
@@ -365,8 +365,8 @@ def scores_of(network: torch.nn.Module, x: np.ndarray) -> dict[str, float]:
     with torch.no_grad():
         y = network(torch.tensor(x)).argmax(1).numpy()
     np.random.seed(0)  # noqa: NPY002, TID251  what Quantus draws from
-    plain: dict[str, Any] = {"abs": False, "normalise": False, **SILENT}
-    concentration: dict[str, Any] = {"abs": True, "normalise": False, **SILENT}
+    plain: dict[str, Any] = {"abs": False, "normalize": False, **SILENT}
+    concentration: dict[str, Any] = {"abs": True, "normalize": False, **SILENT}
     quiet: dict[str, Any] = {"model": network, "x_batch": x, "y_batch": y, "a_batch": a}
     flipping = quantus.PixelFlipping(features_in_step=4, perturb_baseline="black", **plain)
     correlation = quantus.FaithfulnessCorrelation(
@@ -390,7 +390,7 @@ BETTER = {
 
 
 def trained_against_random() -> list[dict[str, Any]]:
-    """Of each score: the trained network's, and those of networks that learnt nothing."""
+    """Of each score: the trained network's, and those of networks that learned nothing."""
     network, x, accuracy = trained_digits()
     sys.stderr.write(f"trained network: accuracy {accuracy:.3f}\n")
     own = scores_of(network, x)

@@ -3,12 +3,12 @@ Does a map of relevance mark the object?
 ========================================
 
 A linear classifier of digits has several maps that are said to explain it. Which of them lies on
-the ink? Digits sit in the middle of their picture, so a map that always marks the middle does well
+the ink? Digits sit in the middle of their image, so a map that always marks the middle does well
 without having looked. That is the null to beat.
 """
 
 # %%
-# One classifier, three maps for each picture.
+# One classifier, three maps for each image.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,7 +30,7 @@ maps = {
 objects = (tested > 0.5).reshape(-1, 8, 8)
 
 # %%
-# The share of relevance on the ink. The weights alone do not know where the ink of this picture is.
+# The share of relevance on the ink. The weights alone do not know where the ink of this image is.
 
 found = {}
 for name, drawn in maps.items():

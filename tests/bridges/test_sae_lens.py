@@ -16,7 +16,7 @@ from theodolite.bridges.sae_lens import (
     read_sae_lens,
     surrogate_evidence,
 )
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 torch = pytest.importorskip("torch")
 D, F = 6, 16
@@ -72,9 +72,9 @@ def test_codes_are_those_of_sae_lens(
     codes = found.encode(torch.from_numpy(activations).requires_grad_())
     np.testing.assert_allclose(codes, theirs.numpy(), atol=1e-5)
     assert 0 < (codes > 0).mean() < 1
-    if not found.normalised:
+    if not found.normalized:
         np.testing.assert_allclose(found.decode(codes), rebuilt, atol=1e-4)
-    assert found.normalised == ("normalize_activations" in options)
+    assert found.normalized == ("normalize_activations" in options)
     np.testing.assert_array_equal(activations, before)
 
 
@@ -167,10 +167,10 @@ def test_broken_folders_are_refused(tmp_path: Path) -> None:
     folder = _folder(tmp_path)
     arrays = load_file(folder / "sae_weights.safetensors")
     save_file({**arrays, "b_enc": arrays["b_dec"]}, folder / "sae_weights.safetensors")
-    with pytest.raises(RefusedInput, match="b_enc"):
+    with pytest.raises(UnsafeInputError, match="b_enc"):
         read_sae_lens(folder)
     (folder / "cfg.json").write_text("[]")
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         read_sae_lens(folder)
     with pytest.raises(EvidenceError):
         read_sae_lens(tmp_path / "nothing")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 import theodolite
 from theodolite.cli.commands.gate import gate as command
-from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.errors import EvidenceError, VerificationError
 
 N, CONCEPTS = 40, 4
 
@@ -26,7 +26,7 @@ def version(shares: list[float]) -> theodolite.ConceptEvidence:
         weights=np.tile(np.array(shares)[:, None], (1, 2)),
         predicted=np.zeros(N, int),
         labels=random.integers(0, 2, N),
-        samples=theodolite.Samples(ids=np.array([f"picture {i}" for i in range(N)])),
+        samples=theodolite.Samples(ids=np.array([f"image {i}" for i in range(N)])),
     )
 
 
@@ -64,7 +64,7 @@ FLOOR = ("--floor", "seed-1", "--floor", "seed-2", "--floor", "seed-3")
     [
         ("new", "drift", FLOOR, 6, "not met: drift: 'no' (40.0 % of the attribution moved"),
         ("same", "drift", FLOOR, 0, "met: drift: 'yes' (0.6 %"),
-        ("new", "drift", FLOOR[:4], 6, "cannot tell: drift: 'cannot tell' (40.0 %"),
+        ("new", "drift", FLOOR[:4], 6, "cannot tell: drift: 'inconclusive' (40.0 %"),
         ("new", "by_hand", (), 6, "not met: drift: 'no' (40.0 %"),
         ("same", "by_hand", (), 0, "met: drift: 'yes' (0.6 %"),
         ("new", "floor", (), 6, "not met: drift: 'no'"),
@@ -143,5 +143,5 @@ def test_a_changed_byte_of_any_run_is_refused(runs: Path, tmp_path: Path) -> Non
         (tmp_path / "old", runs / "seed-1"),
         (runs / "old", tmp_path / "seed-1"),
     ):
-        with pytest.raises(VerificationFailed):
+        with pytest.raises(VerificationError):
             theodolite.gate(runs / "new", {"drift": {}}, against=against, floor=[floor])

@@ -59,7 +59,7 @@ def test_wrong_calls_end_in_one_line(tmp_path: Path) -> None:
         ([own, "--out", out, "--beside", "random"], 2, "NAME=EVIDENCE"),
         ([own, "--out", out, "--width", "1"], 2, "width"),
         ([str(folder / "random"), "--out", out], 3, "vocabulary"),
-        ([own, "--out", out, "--judgements", own], 2, "answers of judges"),
+        ([own, "--out", out, "--judgments", own], 2, "answers of judges"),
     ):
         result = theodolite("sae", "dashboard", *arguments)
         assert result.returncode == code, result.stderr

@@ -34,7 +34,7 @@ def test_packing_keeps_every_mask() -> None:
     assert atoms.weight.sum() == 3 * 64
     rare = atoms.without_rare(3)
     assert set(rare.concepts) == {
-        n for n, k in zip("abcdef", atoms.pictures_with, strict=True) if k >= 3
+        n for n, k in zip("abcdef", atoms.images_with, strict=True) if k >= 3
     }
     for new, name in enumerate(rare.concepts):
         assert_array_equal(rare.mask(1, new), atoms.mask(1, "abcdef".index(name)))
@@ -131,7 +131,7 @@ def test_upsampling_is_the_usual_one() -> None:
         ).numpy()
         by_pil = np.stack(
             [[np.asarray(Image.fromarray(one).resize((grid, grid), Image.Resampling.BILINEAR))
-              for one in picture] for picture in maps]
+              for one in image] for image in maps]
         )  # fmt: skip
         for upsampled in (big, by_pil):
             above = upsampled > limits[:, None, None]
@@ -145,14 +145,14 @@ def test_upsampling_is_the_usual_one() -> None:
             assert_array_equal(units.with_concepts(atoms)[0], expected_counts)
 
 
-def test_masks_of_other_pictures() -> None:
+def test_masks_of_other_images() -> None:
     random = np.random.default_rng(0)
     maps = random.random((5, 2, 3, 3)).astype(np.float32)
     masks = random.random((4, 5, 36)) < 0.3
     atoms = packed(masks, (6, 6))
     other = np.array([1, 2, 3, 4, 0])
     limits = np.array([0.6, 0.7])
-    dealt = mark(lambda a, b: maps[a:b], atoms, limits, pictures=other).by_picture(atoms)
+    dealt = mark(lambda a, b: maps[a:b], atoms, limits, images=other).by_image(atoms)
     plain = mark(lambda a, b: maps[np.argsort(other)][a:b], atoms, limits)
     assert_array_equal(dealt.with_concepts(atoms)[0], plain.with_concepts(atoms)[0])
     assert_array_equal(dealt.with_concepts(atoms)[1], plain.with_concepts(atoms)[1])
@@ -164,8 +164,8 @@ N_PICTURES = 12
 
 def plain_arrays() -> tuple[np.ndarray, list[np.ndarray]]:
     random = np.random.default_rng(0)
-    maps = [np.kron(random.integers(0, 4, (4, 4)), np.ones((2, 2), int)) for _ in range(N_PICTURES)]
-    return random.random((N_PICTURES, 3, 4, 4)), maps
+    maps = [np.kron(random.integers(0, 4, (4, 4)), np.ones((2, 2), int)) for _ in range(N_IMAGES)]
+    return random.random((N_IMAGES, 3, 4, 4)), maps
 
 
 def test_from_arrays_to_scores() -> None:
@@ -174,7 +174,7 @@ def test_from_arrays_to_scores() -> None:
         activations[number, 1] += 9 * (one[::2, ::2] == 2)
     found = dissect(activations, maps, ["a", "b", "c"], quantile=0.8)
     assert found.formulas()[1].startswith(("b", "(b"))
-    assert len(found.evidence) == N_PICTURES and len(found.evidence.units) == 3
+    assert len(found.evidence) == N_IMAGES and len(found.evidence.units) == 3
     listed = dissect(activations.tolist(), [one.tolist() for one in maps], ("a", "b", "c"),
                      quantile=0.8)  # fmt: skip
     assert listed.formulas() == found.formulas()
@@ -183,19 +183,19 @@ def test_from_arrays_to_scores() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"activations": np.zeros((N_PICTURES, 3, 4))}, "activations"),
-        ({"activations": np.zeros((3, 3, 4, 4))}, "for 12 pictures"),
-        ({"activations": np.zeros((N_PICTURES, 0, 4, 4))}, "activations"),
-        ({"activations": np.full((N_PICTURES, 3, 4, 4), np.nan)}, "NaN or infinite"),
-        ({"activations": np.full((N_PICTURES, 3, 4, 4), "a")}, "numbers"),
-        ({"label_maps": []}, "for each picture"),
-        ({"label_maps": [np.zeros(5)] * N_PICTURES}, "label map"),
+        ({"activations": np.zeros((N_IMAGES, 3, 4))}, "activations"),
+        ({"activations": np.zeros((3, 3, 4, 4))}, "for 12 images"),
+        ({"activations": np.zeros((N_IMAGES, 0, 4, 4))}, "activations"),
+        ({"activations": np.full((N_IMAGES, 3, 4, 4), np.nan)}, "NaN or infinite"),
+        ({"activations": np.full((N_IMAGES, 3, 4, 4), "a")}, "numbers"),
+        ({"label_maps": []}, "for each image"),
+        ({"label_maps": [np.zeros(5)] * N_IMAGES}, "label map"),
         ({"concepts": []}, "distinct names"),
         ({"concepts": ["a", "a", "b"]}, "distinct names"),
         ({"concepts": "abc"}, "distinct names"),
-        ({"scenes": [[0]]}, "12, one per picture"),
-        ({"scenes": [["a"]] * N_PICTURES}, "numbers of concepts"),
-        ({"min_pictures": 99}, "Lower the minimum"),
+        ({"scenes": [[0]]}, "12, one per image"),
+        ({"scenes": [["a"]] * N_IMAGES}, "numbers of concepts"),
+        ({"min_images": 99}, "Lower the minimum"),
         ({"quantile": 2.0}, "between 0 and 1"),
     ],
 )
@@ -206,7 +206,7 @@ def test_arrays_that_cannot_be_dissected(change: dict[str, object], says: str) -
         dissect(**given)  # type: ignore[arg-type]
 
 
-def test_one_picture_has_no_other() -> None:
+def test_one_image_has_no_other() -> None:
     with pytest.raises(EvidenceError, match="at least two"):
         dissect(np.random.default_rng(0).random((1, 2, 4, 4)), [np.ones((4, 4), int)], ["a"])
 
@@ -219,9 +219,9 @@ def test_minus_zero_is_zero() -> None:
 
 def overlapping_masks() -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(1)
-    masks = random.random((N_PICTURES, 3, 4, 4)) < 0.3
+    masks = random.random((N_IMAGES, 3, 4, 4)) < 0.3
     masks = np.kron(masks, np.ones((2, 2), bool)).astype(bool)
-    activations = random.random((N_PICTURES, 3, 4, 4)) + 9 * masks[:, :, ::2, ::2]
+    activations = random.random((N_IMAGES, 3, 4, 4)) + 9 * masks[:, :, ::2, ::2]
     return activations, masks
 
 
@@ -247,4 +247,4 @@ def test_masks_that_would_be_taken_for_one_concept_are_refused() -> None:
     with pytest.raises(EvidenceError, match="1 masks of true and false; needed 3"):
         dissect(activations, masks[:, 0], ["a", "b", "c"])
     with pytest.raises(EvidenceError, match="bool"):
-        pack(list(masks), [()] * N_PICTURES, ["a", "b", "c"], grid=(8, 8))
+        pack(list(masks), [()] * N_IMAGES, ["a", "b", "c"], grid=(8, 8))

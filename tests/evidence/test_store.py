@@ -157,7 +157,7 @@ def test_odd_headers_are_refused(tmp_path: Path, change: dict[str, Any], match: 
     write(planted_concepts(40), tmp_path / "e")
     header = json.loads((tmp_path / "e" / "header.json").read_text())
     (tmp_path / "e" / "header.json").write_text(json.dumps(header | change))
-    with pytest.raises(RefusedInput, match=match):
+    with pytest.raises(UnsafeInputError, match=match):
         stored(tmp_path / "e")
 
 

@@ -229,7 +229,7 @@ def test_shapley_values_agree_with_the_package_shap() -> None:
     assert_allclose(np.ravel(peer), found, atol=1e-6)
 
 
-def test_completeness_counts_what_is_still_recognised() -> None:
+def test_completeness_counts_what_is_still_recognized() -> None:
     random = np.random.default_rng(0)
     codes, vectors = random.normal(size=(40, 3)), random.normal(size=(3, 5))
     head, labels = random.normal(size=(4, 5)), random.integers(0, 3, 40)

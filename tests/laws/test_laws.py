@@ -18,7 +18,7 @@ every_metric = pytest.mark.parametrize("entry", catalogue().values(), ids=lambda
 HONEST = PERFECT | {ConceptEvidence: planted_leakage}
 with_clean_null = pytest.mark.parametrize(
     "entry",
-    [e for e in catalogue().values() if any(b.clean for b in e.nulls)],
+    [e for e in catalogue().values() if any(b.is_reference for b in e.nulls)],
     ids=lambda e: e.name,
 )
 
@@ -51,9 +51,9 @@ def test_card_is_complete(entry: Metric) -> None:
 
 @every_metric
 def test_a_line_is_a_share_of_what_can_be_reached(entry: Metric) -> None:
-    assert entry.reliable_from is None or 0 < entry.reliable_from <= 1
+    assert entry.threshold is None or 0 < entry.threshold <= 1
     worst = entry.bounds[0] if entry.better == "higher" else entry.bounds[1]
-    assert entry.reliable_from is None or np.isfinite(worst) or entry.share_from == "null"
+    assert entry.threshold is None or np.isfinite(worst) or entry.threshold_from == "null"
 
 
 @pytest.mark.parametrize("kind", PERFECT, ids=lambda kind: kind.kind)

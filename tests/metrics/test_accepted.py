@@ -358,7 +358,7 @@ def test_groups_are_columns() -> None:
         by_group(RatingEvidence(ratings=np.ones((2, 2)), scale=FIVE))
 
 
-def test_resampling_by_picture_widens_nothing_it_should_not() -> None:
+def test_resampling_by_image_widens_nothing_it_should_not() -> None:
     """The states of two rows of weights are those of the repeated samples."""
     evidence = RatingEvidence(ratings=votes(2), scale=FIVE, samples=Samples(index=np.arange(14)))
     times = np.random.default_rng(1).integers(0, 3, 14)

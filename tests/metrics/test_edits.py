@@ -71,8 +71,8 @@ def test_nulls_are_what_dealing_out_gives() -> None:
         null.name: null.value for null in score("edit_direction", carried, resamples=100).nulls
     }
     # every concept goes where the edited one goes: only dealing out shows that edits matter
-    assert nulls["another concept's name"] == pytest.approx(1.0)
-    assert nulls["edits dealt out"] == pytest.approx(0.5, abs=0.05)
+    assert nulls["another_concept"] == pytest.approx(1.0)
+    assert nulls["permuted_edits"] == pytest.approx(0.5, abs=0.05)
 
 
 def test_perfect_and_worst() -> None:

@@ -77,8 +77,8 @@ def test_worked_example_of_vectors() -> None:
 def test_edges_of_the_worked_example() -> None:
     alone = Y.copy()
     alone[0] = 7
-    normalised = [ross(v, alone) / plug_in_entropy(alone) for v in SAID.T]
-    np.testing.assert_allclose(normalised, [0.497278, 0.853985, 0.443241], **six)
+    normalized = [ross(v, alone) / plug_in_entropy(alone) for v in SAID.T]
+    np.testing.assert_allclose(normalized, [0.497278, 0.853985, 0.443241], **six)
     assert np.isnan(concept_task_leakage(SAID, C, np.zeros(24, int))).all()  # published: infinite
     assert np.isnan(interconcept_leakage(SAID[:, :1], C[:, :1])).all()
     same = interconcept_leakage(SAID[:, [0, 0]], np.stack([C[:, 0], C[:, 1]], axis=1), over="pairs")
@@ -163,7 +163,7 @@ def test_icl_falls_with_the_number_of_samples_and_the_mended_score_does_not() ->
     assert new[1] == pytest.approx(new[0], rel=0.1)
 
 
-def test_ctl_is_blind_to_leakage_into_badly_learnt_concepts_and_the_mended_score_is_not() -> None:
+def test_ctl_is_blind_to_leakage_into_badly_learned_concepts_and_the_mended_score_is_not() -> None:
     clean = planted_leakage(3000, mistaken=0.3, seed=1)
     leaky = planted_leakage(3000, mistaken=0.3, leakage=0.3, smuggled="label", seed=1)
     for e, least, most in ((clean, 0.0, 0.02), (leaky, 0.05, 0.1)):

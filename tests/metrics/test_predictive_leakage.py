@@ -127,4 +127,4 @@ class TestVectors:
         own = EmbeddingEvidence(explained=evidence, vectors=vectors)
         because = doubt(moments_of(PredictiveEmbeddingLeakage, own))
         assert because is not None
-        assert "dimension" in because.because
+        assert "dimension" in because.summary

@@ -1,4 +1,4 @@
-"""A dissection from pictures to report: drawn shapes with a small network, and real data in short."""
+"""A dissection from images to report: drawn shapes with a small network, and real data in short."""
 
 import json
 from pathlib import Path
@@ -30,14 +30,14 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     masks.mkdir()
     samples = list(read_csv(root / "plain" / "samples.csv"))
     (masks / "samples.csv").write_text(
-        "\n".join(["picture,class", *(f"{row['picture']},{row['class']}" for row in samples)])
+        "\n".join(["image,class", *(f"{row['image']},{row['class']}" for row in samples)])
     )
-    for folder in ("pictures", "masks"):
+    for folder in ("images", "masks"):
         (root / "plain" / folder).rename(masks / folder)
-    lines = ["picture,concept,file"]
+    lines = ["image,concept,file"]
     for row in read_csv(root / "plain" / "masks.csv"):
         name = EVIL if row["part"] == "disc" else row["part"]
-        lines.append(f"{row['picture']},{name},{row['file']}")
+        lines.append(f"{row['image']},{name},{row['file']}")
     (masks / "masks.csv").write_text("\n".join(lines))
     torch.manual_seed(0)
     arrays = timm.create_model("test_resnet").state_dict()
@@ -128,7 +128,7 @@ def test_data_sets_are_joined(shared_data: Path, tmp_path: Path) -> None:
     assert data.labels is not None and len(np.unique(data.labels)) == len(data.classes)
     road = data.concepts.index("road")
     seen = [row for row in range(len(data)) if (data.layers(row) == road + 1).any()]
-    assert seen and all(data.pictures[row].startswith("camvid/") for row in seen)
+    assert seen and all(data.images[row].startswith("camvid/") for row in seen)
     assert {data.concepts[c] for row in data.scenes[40:76] for c in row} == set()
-    data.check_pictures(np.arange(0, len(data), 20))
+    data.check_images(np.arange(0, len(data), 20))
     assert data.summary()[0] == ("classes", str(len(data.classes)))

@@ -76,14 +76,14 @@ def test_methods_of_the_benchmark_give_five_concepts_a_class(method: str) -> Non
         assert (~np.isnan(table)).sum(axis=0).tolist() == [5, 5]
 
 
-def test_centred_subspaces_lose_the_mean_of_a_class() -> None:
+def test_centered_subspaces_lose_the_mean_of_a_class() -> None:
     layer = layer_of_parts()
     own, errors = layer.labels == 0, {}
-    for name in ("mcd_lasso", "mcd_lasso_uncentred"):
+    for name in ("mcd_lasso", "mcd_lasso_uncentered"):
         evidence = evidence_of(explained(layer, name, 1), layer, 0, TRAINING, full=True)
         gap = surrogate_outputs(evidence)[own, 0] - outputs_of(evidence)[own, 0]
         errors[name] = float(np.abs(gap).mean())
-    assert errors["mcd_lasso_uncentred"] < 0.1 * errors["mcd_lasso"]
+    assert errors["mcd_lasso_uncentered"] < 0.1 * errors["mcd_lasso"]
 
 
 def test_the_lasso_meets_its_conditions() -> None:
@@ -122,7 +122,7 @@ def test_cdisco_weighs_by_how_much_more_a_direction_matters_to_the_class() -> No
     np.testing.assert_allclose(contrast_importance(layer, np.eye(2), 0), wanted, atol=1e-12)
 
 
-def test_codes_of_places_add_up_to_those_of_the_pooled_picture() -> None:
+def test_codes_of_places_add_up_to_those_of_the_pooled_image() -> None:
     layer = layer_of_parts()
     part = explained(layer, "sae_places").parts[0]
     maps = np.moveaxis(layer.places[1][3], 0, -1).reshape(-1, DIMENSIONS)
@@ -131,14 +131,14 @@ def test_codes_of_places_add_up_to_those_of_the_pooled_picture() -> None:
         explained(replace(layer, places=None), "sae_places")
 
 
-def test_a_decoder_learnt_anew_tells_more_from_what_is_left() -> None:
+def test_a_decoder_learned_anew_tells_more_from_what_is_left() -> None:
     layer = layer_of_parts()
     shap = ConceptShap(layer.head, layer.bias, layer.train_labels, n_concepts=4, epochs=2)
     fitted = shap.fit(layer.train, seed=0)
     codes = fitted.encode(layer.train) * np.array([1, 0, 0, 0])
-    same = fitted.relearnt(codes, epochs=0, seed=0)
+    same = fitted.relearned(codes, epochs=0, seed=0)
     np.testing.assert_allclose(same.decode(codes), fitted.decode(codes), rtol=1e-4, atol=1e-5)
-    own = fitted.relearnt(codes, epochs=20, seed=0)
+    own = fitted.relearned(codes, epochs=20, seed=0)
 
     def loss(outputs: np.ndarray) -> float:
         shares = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
@@ -147,13 +147,13 @@ def test_a_decoder_learnt_anew_tells_more_from_what_is_left() -> None:
     assert loss(layer.outputs(own.decode(codes))) < 0.8 * loss(layer.outputs(fitted.decode(codes)))
 
 
-def test_segments_cover_the_picture_once() -> None:
+def test_segments_cover_the_image_once() -> None:
     pixels = np.zeros((30, 32, 3), np.uint8)
     pixels[:, 16:] = 255
     cuts = ["grid"] + (["slic"] if find_spec("skimage") else [])
     for cut in cuts:
         numbers = segment_numbers(pixels, cut)
-        parts = [np.asarray(part) for part in segment_pictures(Image.fromarray(pixels), cut)]
+        parts = [np.asarray(part) for part in segment_images(Image.fromarray(pixels), cut)]
         assert len(parts) == len(np.unique(numbers)) > 1
         visible = sum((part != 128).all(axis=2).astype(int) for part in parts)
         assert (visible == 1).all()

@@ -1,4 +1,4 @@
-"""From pictures and a network to explanations, scores, the check of measures, and a report."""
+"""From images and a network to explanations, scores, the check of measures, and a report."""
 
 from dataclasses import replace
 
@@ -147,7 +147,7 @@ def test_samples_of_every_class_are_drawn() -> None:
 
 def test_a_fitted_layer_has_a_row_for_each_of_two_classes() -> None:
     layer = planted_layer()
-    data = LabelledPictures(
+    data = LabeledImages(
         name="two", classes=("a", "b"), ids=tuple(f"{i}" for i in range(160)),
         labels=layer.train_labels[layer.train_labels < 2], is_test=np.zeros(160, bool),
         at_hand=np.ones(160, bool), row_in_table=np.arange(160), read=lambda name: None, files=(),
@@ -156,7 +156,7 @@ def test_a_fitted_layer_has_a_row_for_each_of_two_classes() -> None:
     head, bias = _head(embeddings, data, "probe", NO_NETWORK)
     assert head.shape == (2, 12) and bias.shape == (2,)
     assert ((embeddings @ head.T + bias).argmax(axis=1) == data.labels).mean() > 0.9
-    with pytest.raises(EvidenceError, match="no training pictures of 'c'"):
+    with pytest.raises(EvidenceError, match="no training images of 'c'"):
         _head(embeddings, replace(data, classes=("a", "b", "c")), "probe", NO_NETWORK)
 
 
@@ -175,7 +175,7 @@ def test_wrong_settings_are_said() -> None:
         FaithfulnessPipeline(backbone="x", epochs={"svm": 3})._check()
 
 
-def test_strongest_patches_are_of_different_pictures() -> None:
+def test_strongest_patches_are_of_different_images() -> None:
     strength = np.array([1.0, 9.0, 8.0, 0.0, 2.0, -1.0])
     picture = np.array([0, 1, 1, 2, 3, 4])
     assert strongest(strength, picture).tolist() == [1, 4, 0]

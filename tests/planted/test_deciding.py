@@ -36,9 +36,9 @@ def test_worthless_is_not_praised_and_what_is_there_is_seen(name: str) -> None:
     cells = [replace(usual, clusters=n), replace(usual, clusters=n, dial=end)]
     worthless, perfect = certify(subject, cells=cells, draws=DRAWS).cells
     assert worthless.alarms <= DRAWS // 4, worthless.answers
-    right = ("no",) if subject.looks_for_a_fault else ("yes", "partly")
+    right = ("no",) if subject.is_defect_metric else ("yes", "partly")
     assert sum(perfect.answers[answer] for answer in right) == DRAWS, perfect.answers
-    rises = subject.looks_for_a_fault or subject.better == "higher"
+    rises = subject.is_defect_metric or subject.better == "higher"
     assert (perfect.mean > worthless.mean) == rises
 
 

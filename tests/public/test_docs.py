@@ -213,13 +213,13 @@ def thumbnails() -> dict[str, Path]:
 
 
 def thumbnail_faults(text: str) -> list[str]:
-    """Why a picture is no thumbnail: another size, a scaled page, or text that nobody can read."""
+    """Why an image is no thumbnail: another size, a scaled page, or text that nobody can read."""
     root = ElementTree.fromstring(text)  # noqa: S314  our own
     kinds = [element.tag.rpartition("}")[2] for element in root.iter()]
     words = [element for element in root.iter() if element.tag.endswith("}text")]
     faults = {
         "size": root.get("viewBox") != "0 0 400 280",
-        "picture inside": bool({"image", "foreignObject"} & set(kinds)),
+        "image inside": bool({"image", "foreignObject"} & set(kinds)),
         "no text, or a page of it": not 1 <= len(words) <= 6,
         "small text": any(float(element.get("font-size", 0)) < 14 for element in words),
         "transformed": any(element.get("transform") for element in root.iter()),
@@ -234,5 +234,5 @@ def test_thumbnails_of_the_gallery_are_drawn_for_their_size() -> None:
     text = path.read_text("utf-8")
     assert thumbnail_faults(text.replace('font-size="16"', 'font-size="12"')) == ["small text"]
     page = re.sub(r"</svg>", '<image href="report.png" width="400" height="280"/></svg>', text)
-    assert thumbnail_faults(page) == ["picture inside"]
+    assert thumbnail_faults(page) == ["image inside"]
     assert thumbnail_faults(text.replace("0 0 400 280", "0 0 1280 896")) == ["size"]

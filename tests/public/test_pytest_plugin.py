@@ -44,7 +44,7 @@ def test_a_gate_opens_and_shuts(run: Path, tmp_path: Path) -> None:
     shut = gate(run, tmp_path, STRICT + "\nquestions: {located: yes}")
     assert shut.returncode == 6
     assert "not met: concept_existence (top=3): " in shut.stdout
-    assert "cannot tell: located: not asked; asked for 'yes'." in shut.stdout
+    assert "cannot tell: located: not evaluated; asked for 'yes'." in shut.stdout
 
 
 def test_json_and_junit(run: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def addresses() -> dict[str, str]:
 
 
 def links(text: str) -> list[str]:
-    """Targets of links and pictures, in Markdown and in HTML."""
+    """Targets of links and images, in Markdown and in HTML."""
     pairs = re.findall(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"", text)
     return [markdown or html for markdown, html in pairs]
 

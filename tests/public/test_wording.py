@@ -68,15 +68,14 @@ def test_the_search_bites(tmp_path: Path) -> None:
 
 
 OLD_WORDS = (
-    "nothing but the concept", "dealt out among samples that agree", "only run without a no",
+    "leak_free_reference", "dealt out among samples that agree", "only run without a no",
     "fewer in front of more", "foretold", "the last with places",
     "accuracy of what it stands for", "does not hold up against its null", "good in ↓ and bad in →",
     "free of what they should not carry", "hardest null", "surely better", "surely worse",
-    "surely more than", "the most common concepts", "image centre",
+    "surely more than", "most_frequent", "center",
 )  # fmt: skip
 """Of 0.1.0, none of which readers see any more."""
 NAMES_IN_FILES = {
-    "src/theodolite/null_words.py": 4,
     "src/theodolite/metrics/leak_free/_nulls.py": 2,
     "src/theodolite/metrics/shared/nulls.py": 2,
     "src/theodolite/metrics/shared/map_nulls.py": 2,
@@ -108,8 +107,8 @@ def test_no_page_help_or_documentation_has_the_words_of_the_first_release() -> N
 
 
 def test_the_search_for_old_words_bites() -> None:
-    assert old_words('"Compare with nothing but\n    "the concept, or the Image centre."') == [
-        "nothing but the concept", "image centre",
+    assert old_words('"Compare with nothing but\n    "the concept, or the Image center."') == [
+        "leak_free_reference", "center",
     ]  # fmt: skip
 
 
@@ -121,9 +120,9 @@ def test_pages_call_nulls_by_readers_words(tmp_path: Path) -> None:
         labels=truth[:, 0].astype(int),
     )  # fmt: skip
     result = theodolite.audit(evidence, seed=0)
-    names = {null.name: null.shown for score in result.scores for null in score.nulls}
-    assert names["the most common concepts"] == "always the commonest"
-    assert names["nothing but the concept"] == "no leakage"
+    names = {null.name: null.label for score in result.scores for null in score.nulls}
+    assert names["most_frequent"] == "most frequent concepts"
+    assert names["leak_free_reference"] == "no leakage"
     page = result.report(tmp_path / "report.html").read_text("utf-8")
-    assert "always the commonest" in page and "no leakage" in page
+    assert "most frequent concepts" in page and "no leakage" in page
     assert not old_words(page) and not old_words(result._repr_html_())

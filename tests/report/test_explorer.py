@@ -1,4 +1,4 @@
-"""Rows of a report: packed without loss beyond the digits it names, worst first, pictures once."""
+"""Rows of a report: packed without loss beyond the digits it names, worst first, images once."""
 
 import base64
 import gzip
@@ -20,8 +20,8 @@ from support.evidence.many_rows import write_many
 from theodolite._runs.material import FolderMaterial
 from theodolite._storage.tables import Words, read_coded, read_parquet, write_parquet
 from theodolite._verdicts.scores_file import read_scores
+from theodolite.report.explorer.images import key
 from theodolite.report.explorer.packed_table import PackedTable, ScoreColumn, pack_table
-from theodolite.report.explorer.pictures import key
 from theodolite.report.explorer.tables import item_tables
 from theodolite.report.html import write_report
 from theodolite.report.page import write_page
@@ -154,7 +154,7 @@ def test_scores_of_different_items_meet_by_name(tmp_path: Path) -> None:
     assert_array_equal(units.columns[1].values, [np.nan, np.nan, *values])
 
 
-def test_the_page_has_the_worst_rows_and_each_picture_once(tmp_path: Path) -> None:
+def test_the_page_has_the_worst_rows_and_each_image_once(tmp_path: Path) -> None:
     folder = write_many(tmp_path / "run", tuple(f"u{i}" for i in range(60)), cards=2)
     report = write_report(folder)
     page = report.read_text()
@@ -166,7 +166,7 @@ def test_the_page_has_the_worst_rows_and_each_picture_once(tmp_path: Path) -> No
     addresses = re.findall(r'"(data:image/jpeg[^"]*)"', page)
     assert len(addresses) == len(set(addresses)) == 2
     header, _, _ = naive_unpacked(re.findall(r"base64\">([^<]+)</script>", part)[0])
-    shown = [found[0] for found in header["about"]["0"]["pictures"]]
+    shown = [found[0] for found in header["about"]["0"]["images"]]
     assert shown == [key(address) for address in addresses]
     assert write_report(folder).read_text() == page, "equal folders give equal pages"
 
@@ -192,7 +192,7 @@ def test_figures_are_there_without_scripts(tmp_path: Path) -> None:
 def test_pictures_that_a_page_shows_are_not_added(tmp_path: Path) -> None:
     addresses = ["data:image/jpeg;base64,AAAA", "data:image/jpeg;base64,BBBB"]
     content = {"title": "t", "subtitle": Markup(f'<img src="{addresses[0]}">')}  # noqa: S704
-    path = write_page(tmp_path / "p.html", "page.html.j2", content, pictures=addresses)
+    path = write_page(tmp_path / "p.html", "page.html.j2", content, images=addresses)
     page = path.read_text()
     assert page.count(addresses[1]) == 1 and page.count(f'src="{addresses[0]}"') == 1
 

@@ -125,7 +125,7 @@ def test_pages_order_search_and_keys(browser: Any, report: Path) -> None:
     page.close()
 
 
-def test_a_row_opens_with_scores_and_pictures(browser: Any, report: Path) -> None:
+def test_a_row_opens_with_scores_and_images(browser: Any, report: Path) -> None:
     one = Opened(browser, report)
     page = one.page
     page.locator(f"{VISIBLE} input[type=search]").fill("unit 0")
@@ -145,7 +145,7 @@ def test_a_row_opens_with_scores_and_pictures(browser: Any, report: Path) -> Non
     assert page.evaluate("document.activeElement.textContent") == "unit 0", "focus comes back"
     page.locator("[role=tab]").nth(1).click()
     page.wait_for_selector("#explorer-samples[data-ready]")
-    assert one.status() == "rows 1–25 of 6,000" and one.names()[0].startswith("picture ")
+    assert one.status() == "rows 1–25 of 6,000" and one.names()[0].startswith("image ")
     assert one.said == []
     page.close()
 

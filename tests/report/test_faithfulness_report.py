@@ -303,7 +303,7 @@ def test_the_head_reads_well(page: str) -> None:
     assert "of the probability lands on other classes than the reference's" in card
     assert "Knowing nothing (random importances) gets" in card and "would be enough" in card
     assert "The reference is the outputs you gave." in card
-    silent = plain(between(page, '<p class="not-asked">', "</p>"))
+    silent = plain(between(page, '<p class="not-evaluated">', "</p>"))
     assert "(this protocol asks for no such score)" in silent and "Would people agree?" in silent
     facts = plain(between(page, '<section id="provenance">', "</dl>"))
     assert "Method of the verdicts CDISCO: singular vectors (svd)" in facts
@@ -429,7 +429,7 @@ def test_options_and_methods_have_words() -> None:
         said("surrogate_distance") == said("concept_deletion") == said("surrogate_accuracy") == ""
     )
     assert said("surrogate_distance", surrogate="rebuilt") == "on rebuilt embeddings"
-    assert said("surrogate_error", surrogate="linearised") == "by the slope"
+    assert said("surrogate_error", surrogate="linearized") == "by the slope"
     assert said("surrogate_error", surrogate="learned", projection="coordinates") == (
         "with a fitted network, by coordinates"
     )

@@ -65,7 +65,7 @@ def svgs(page: str, css: str) -> list[str]:
 
 
 def upwards(svg: str) -> tuple[float, float]:
-    """(slope, offset) from a height in the drawing to the value, read off its labelled lines."""
+    """(slope, offset) from a height in the drawing to the value, read off its labeled lines."""
     lines = [float(y) for y in re.findall(r'<line class="grid"[^>]* y1="([\d.]+)"', svg)]
     labels = [
         float(t.replace("−", "-").removesuffix(" %")) / (100 if t.endswith("%") else 1)
@@ -242,8 +242,8 @@ def test_vectors_are_seen_from_their_widest_side(page: str) -> None:
     assert len(panels) == 3
     labels = (np.random.default_rng(1).normal(size=(N, 3)) > 0).sum(axis=1) > 1
     vectors = bundles(0.6, "soft", 0, embedded=True)[2].vectors[:, 0]
-    centred = vectors - vectors.mean(axis=0)
-    variances = np.linalg.svd(centred, compute_uv=False) ** 2
+    centered = vectors - vectors.mean(axis=0)
+    variances = np.linalg.svd(centered, compute_uv=False) ** 2
     shares = 100 * variances[:2] / variances.sum()
     assert f"hold {shares[0]:.0f} % and {shares[1]:.0f} % of the variance" in part
     for style, own in ((0, ~labels), (1, labels)):
@@ -253,8 +253,8 @@ def test_vectors_are_seen_from_their_widest_side(page: str) -> None:
         [float(x) for x in re.findall(r"M([\d.]+) ", path)]
         for path in re.findall(r'class="points c1" d="(.*?)"', panels[0])
     ])  # fmt: skip
-    axis = np.linalg.svd(centred, full_matrices=False)[2][0]
-    along = np.sort(centred[labels] @ axis)
+    axis = np.linalg.svd(centered, full_matrices=False)[2][0]
+    along = np.sort(centered[labels] @ axis)
     drawn = np.sort(first)
     fits = max(abs(np.corrcoef(along, drawn)[0, 1]), abs(np.corrcoef(along, drawn[::-1])[0, 1]))
     assert fits > 0.9999, "the places are the projections, up to scale and direction"
@@ -346,7 +346,7 @@ def leaking(value: float, low: float | None = None, null: float = 0.1) -> Score:
     return Score(
         "task_leakage_given_concept", 1, "leak_free", value, "lower", (0.0, 1.0), 0.0, 3, 0, "concepts",
         options={"over": "concepts", "k": 3, "tie_seed": 0}, intervals=(interval,),
-        nulls=(Null("nothing but the concept", null, away),),
+        nulls=(Null("leak_free_reference", null, away),),
     )  # fmt: skip
 
 
@@ -437,10 +437,10 @@ def test_options_have_words() -> None:
         return options_text(score)
 
     assert said("task_leakage_given_concept") == ""
-    assert said("task_leakage_given_concept", k=5) == "5 neighbours"
+    assert said("task_leakage_given_concept", k=5) == "5 neighbors"
     assert said("interconcept_leakage", over="pairs") == "per pair"
-    assert said("interconcept_leakage", normaliser="truth") == (
-        "per concept, normalised by the true concepts"
+    assert said("interconcept_leakage", normalizer="truth") == (
+        "per concept, normalized by the true concepts"
     )
     assert said("intervention_score", reference="one") == "against no error"
     assert (

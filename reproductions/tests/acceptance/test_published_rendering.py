@@ -9,38 +9,38 @@ from theodolite.errors import EvidenceError
 from theodolite_reproductions.rendering import (
     Values,
     bwr,
-    colour_positions,
+    color_positions,
     concept_cut_out,
     concept_overlay,
     enlarged,
     heatmap,
-    magnitude_colours,
-    masked_picture,
+    magnitude_colors,
+    masked_image,
     sentence,
     weighted_embedding,
 )
 
-GREY = np.full((2, 2, 3), 0.4)
+GRAY = np.full((2, 2, 3), 0.4)
 RAMP = np.array([[0, 0.25], [0.5, 1]])
 
 
 def test_heatmap_pixel_by_pixel() -> None:
-    shown = heatmap(GREY, RAMP, values="as they are")
+    shown = heatmap(GRAY, RAMP, values="as they are")
     assert shown.tolist() == [
         [[72, 72, 255], [164, 164, 255]],
         [[255, 254, 254], [255, 72, 72]],
     ]
 
 
-def test_colours_are_those_of_matplotlib() -> None:
+def test_colors_are_those_of_matplotlib() -> None:
     colormaps = pytest.importorskip("matplotlib").colormaps
     table = colormaps["bwr"](np.arange(256))[:, :3]
     assert np.array_equal(bwr(), table)
     values = np.random.default_rng(0).uniform(0, 1, (40, 50))
-    picture = np.random.default_rng(1).uniform(0, 1, (40, 50, 3))
-    mixed = 0.5 * colormaps["bwr"](values)[..., :3] + 0.5 * picture
+    image = np.random.default_rng(1).uniform(0, 1, (40, 50, 3))
+    mixed = 0.5 * colormaps["bwr"](values)[..., :3] + 0.5 * image
     expected = (mixed / mixed.max() * 255).astype(np.uint8)
-    assert np.array_equal(heatmap(picture, values, values="as they are"), expected)
+    assert np.array_equal(heatmap(image, values, values="as they are"), expected)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_colours_are_those_of_matplotlib() -> None:
 )
 def test_how_signs_are_shown(values: Values, relevance: list[float], expected: list[float]) -> None:
     given_map = np.array([relevance])
-    assert colour_positions(given_map, values) == pytest.approx(np.array([expected]))
+    assert color_positions(given_map, values) == pytest.approx(np.array([expected]))
     assert given_map.tolist() == [relevance]
 
 
@@ -67,24 +67,24 @@ def test_zero_is_white_unless_published() -> None:
     assert quirk[0, 0].tolist() == quirk[0, 1].tolist() == [127, 127, 255]
 
 
-def test_masked_picture() -> None:
-    shown = masked_picture(GREY, np.array([[-1, 0.5], [1, 7.0]]))
+def test_masked_image() -> None:
+    shown = masked_image(GRAY, np.array([[-1, 0.5], [1, 7.0]]))
     assert shown[..., 0].tolist() == [[0, 51], [102, 102]]
 
 
 @pytest.mark.parametrize(
-    ("picture", "relevance", "values"),
+    ("image", "relevance", "values"),
     [
-        (GREY, np.zeros((3, 2)), "signed"),
-        (GREY, np.full((2, 2), np.nan), "signed"),
-        (GREY * 255, RAMP, "signed"),
-        (GREY, RAMP, "paper lime"),
-        (GREY, RAMP, "rainbow"),
+        (GRAY, np.zeros((3, 2)), "signed"),
+        (GRAY, np.full((2, 2), np.nan), "signed"),
+        (GRAY * 255, RAMP, "signed"),
+        (GRAY, RAMP, "paper lime"),
+        (GRAY, RAMP, "rainbow"),
     ],
 )
-def test_refused(picture: np.ndarray, relevance: np.ndarray, values: str) -> None:
-    with pytest.raises((EvidenceError, TypeError), match=r"relevance|picture|values"):
-        heatmap(picture, relevance, values=values)  # type: ignore[arg-type]
+def test_refused(image: np.ndarray, relevance: np.ndarray, values: str) -> None:
+    with pytest.raises((EvidenceError, TypeError), match=r"relevance|image|values"):
+        heatmap(image, relevance, values=values)  # type: ignore[arg-type]
 
 
 CONCEPTS = {"cat": 0.2, "tail": -0.9, "cattail": 0.5, "ear": 0.2, "a": 0.0}
@@ -128,45 +128,45 @@ def test_senseless_sentences() -> None:
         sentence({"a": np.nan})
 
 
-def paper_colours(values: np.ndarray) -> np.ndarray:
+def paper_colors(values: np.ndarray) -> np.ndarray:
     """Blue to red over green, as the paper has them."""
-    channels = [1.5 - np.abs(4 * values - centre) for centre in (3, 2, 1)]
+    channels = [1.5 - np.abs(4 * values - center) for center in (3, 2, 1)]
     return np.clip(np.stack(channels, axis=-1), 0.0, 1.0)
 
 
-def test_a_concept_is_laid_over_the_picture_in_colours() -> None:
+def test_a_concept_is_laid_over_the_image_in_colors() -> None:
     """By hand on the paper's own map: F_1 = [[0.5, 2], [1.5, 1]], two pixels a side."""
     concept_map = np.array([[0.5, 2.0], [1.5, 1.0]])
-    colours = [[[0, 0, 0.5], [0.5, 0, 0]], [[1, 5 / 6, 0], [0, 5 / 6, 1]]]  # at 0, 1, 2/3 and 1/3
-    added = concept_overlay(GREY, concept_map, beta=0.5, colours=paper_colours)
-    assert added == pytest.approx(np.minimum(0.4 + 0.5 * np.array(colours), 1), abs=1e-6)
+    colors = [[[0, 0, 0.5], [0.5, 0, 0]], [[1, 5 / 6, 0], [0, 5 / 6, 1]]]  # at 0, 1, 2/3 and 1/3
+    added = concept_overlay(GRAY, concept_map, beta=0.5, colors=paper_colors)
+    assert added == pytest.approx(np.minimum(0.4 + 0.5 * np.array(colors), 1), abs=1e-6)
     strong = concept_overlay(np.full((2, 2, 3), 0.8), concept_map, beta=0.5)
     assert strong.max() == 1.0, "cut off where the sum is above 1"
-    mixed = concept_overlay(GREY, concept_map, beta=0.45, blend="mixed", colours=paper_colours)
-    assert mixed == pytest.approx(0.55 * 0.4 + 0.45 * np.array(colours), abs=1e-6)
-    fixed = concept_overlay(GREY, concept_map, beta=1.0, span=(-4, 4), blend="mixed")
-    assert fixed == pytest.approx(magnitude_colours((concept_map + 4) / 8), abs=1e-6)
-    assert np.array_equal(concept_overlay(GREY, concept_map, beta=0), GREY)
+    mixed = concept_overlay(GRAY, concept_map, beta=0.45, blend="mixed", colors=paper_colors)
+    assert mixed == pytest.approx(0.55 * 0.4 + 0.45 * np.array(colors), abs=1e-6)
+    fixed = concept_overlay(GRAY, concept_map, beta=1.0, span=(-4, 4), blend="mixed")
+    assert fixed == pytest.approx(magnitude_colors((concept_map + 4) / 8), abs=1e-6)
+    assert np.array_equal(concept_overlay(GRAY, concept_map, beta=0), GRAY)
 
 
-def test_maps_are_enlarged_before_they_are_coloured() -> None:
-    picture = np.zeros((4, 8, 3))
+def test_maps_are_enlarged_before_they_are_colored() -> None:
+    image = np.zeros((4, 8, 3))
     concept_map = np.array([[0.0, 1.0]])
     across = enlarged(concept_map, (4, 8))
     assert across[0] == pytest.approx([0, 0, 0.125, 0.375, 0.625, 0.875, 1, 1])
-    shown = concept_overlay(picture, concept_map, beta=1.0)
-    assert shown == pytest.approx(magnitude_colours(across), abs=1e-6)
+    shown = concept_overlay(image, concept_map, beta=1.0)
+    assert shown == pytest.approx(magnitude_colors(across), abs=1e-6)
 
 
-def test_a_concept_is_cut_out_of_the_picture() -> None:
+def test_a_concept_is_cut_out_of_the_image() -> None:
     concept_map = np.array([[0.5, 2.0], [1.5, 1.0]])
-    above = concept_cut_out(GREY, concept_map, threshold=1.0)
+    above = concept_cut_out(GRAY, concept_map, threshold=1.0)
     assert above[..., 0].tolist() == [[0, 0.4], [0.4, 0.4]], "from the threshold on"
-    half = concept_cut_out(GREY, concept_map, share=0.5)
+    half = concept_cut_out(GRAY, concept_map, share=0.5)
     assert half[..., 2].tolist() == [[0, 0.4], [0.4, 0]]
     large = concept_cut_out(np.ones((30, 20, 3)), concept_map, share=1 / 12)
     assert 50 <= large[..., 0].sum() < 55, "a twelfth of 600 pixels, and their equals"
-    assert concept_cut_out(GREY, np.ones((3, 3)), share=0.1).tolist() == GREY.tolist(), "all equal"
+    assert concept_cut_out(GRAY, np.ones((3, 3)), share=0.1).tolist() == GRAY.tolist(), "all equal"
 
 
 @pytest.mark.parametrize(
@@ -179,13 +179,13 @@ def test_a_concept_is_cut_out_of_the_picture() -> None:
 )
 def test_cut_outs_refuse(options: dict[str, float], message: str) -> None:
     with pytest.raises(EvidenceError, match=message):
-        concept_cut_out(GREY, RAMP, **options)
+        concept_cut_out(GRAY, RAMP, **options)
 
 
 def test_overlays_refuse() -> None:
     with pytest.raises(EvidenceError, match="beta"):
-        concept_overlay(GREY, RAMP, beta=1.5)
+        concept_overlay(GRAY, RAMP, beta=1.5)
     with pytest.raises(EvidenceError, match="lower value first"):
-        concept_overlay(GREY, RAMP, span=(1, 0))
+        concept_overlay(GRAY, RAMP, span=(1, 0))
     with pytest.raises(EvidenceError, match="NaN"):
-        concept_overlay(GREY, np.array([[np.nan, 1.0]]), span=(0, 1))
+        concept_overlay(GRAY, np.array([[np.nan, 1.0]]), span=(0, 1))

@@ -107,7 +107,7 @@ def row(order: Sequence[str], planted: Sequence[str], surrogate: str = "linear")
 
     expected = {"shuffled importances": "worse", "a class without concepts": "worse",
                 "longer and shorter vectors": "the same", "each concept twice": "the same"}  # fmt: skip
-    settings = ("perfect", "random importances", "random concepts")
+    settings = ("perfect", "random_importances", "random_concepts")
     return SanityRow(
         metric="surrogate_agreement", surrogate=surrogate, better="higher",
         values={s: ValueRecord(value=0.4, low=-0.1, high=1.2, n=3) for s in settings},

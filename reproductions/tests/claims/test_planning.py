@@ -19,7 +19,7 @@ def status(entry: str, error: float, n: int) -> EntryStatus:
     """An entry whose last run had this standard error."""
     answer = EntryAnswer(
         entry=entry, nearest=True, effect=0.0, low=-error, high=error, n=n,
-        detectable=detectable_effect(error),
+        min_detectable_effect=detectable_effect(error),
     )  # fmt: skip
     return EntryStatus(ledger().entry(entry), (answer,))
 
@@ -32,8 +32,8 @@ def test_as_many_units_as_are_needed_find_it_in_four_of_five_runs(name: str, wor
     smallest = entry.effect or entry.test.margin
     assert smallest is not None
     (plan,) = plan_of([status(name, 3 * smallest, 5)], "leakage_tabulartoy")
-    assert plan.needed is not None and plan.enough is False
-    error = 3 * smallest * np.sqrt(5 / plan.needed)
+    assert plan.n_required is not None and plan.enough is False
+    error = 3 * smallest * np.sqrt(5 / plan.n_required)
     truth = 0.0 if entry.test.type == "equivalence" else smallest
     values = np.random.default_rng(0).normal(truth, error, 2000)
     verdicts = [verdict_of(entry, v - 1.96 * error, v + 1.96 * error).word for v in values]
@@ -44,7 +44,7 @@ def test_before_a_first_run_only_correlations_tell_how_many_units_they_need() ->
     entries = ("P001-F0-08", "P001-F0-12", "P001-O-02", "P001-T3-01")
     known = [EntryStatus(ledger().entry(name)) for name in entries]
     plans = plan_of(known, "leakage_tabulartoy")
-    assert [(plan.entry.id, plan.needed, plan.enough) for plan in plans] == [
+    assert [(plan.entry.id, plan.n_required, plan.enough) for plan in plans] == [
         ("P001-F0-08", 124, None),
         ("P001-F0-12", None, None),
     ]

@@ -43,7 +43,7 @@ def written(folder: Path, **tables: Any) -> Path:
 
 def test_states_edits_and_what_is_left_out(tmp_path: Path) -> None:
     data = cebab(written(tmp_path))
-    assert data.concepts[:2] == ("food praised", "food criticised")
+    assert data.concepts[:2] == ("food praised", "food criticized")
     assert data.labels.tolist() == [4, -1, 2, 2, 2, 2, 2, 2, 2]
     assert [(data.ids[a], data.ids[b]) for a, b in data.edits] == [
         ("c", "c1"), ("c", "c3"), ("c", "c5"),
@@ -84,7 +84,7 @@ def test_an_archive_is_the_same(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_plain_is_refused(tmp_path: Path, table: Any, reason: str) -> None:
-    with pytest.raises(RefusedInput, match=reason):
+    with pytest.raises(UnsafeInputError, match=reason):
         cebab(written(tmp_path, test=table))
 
 

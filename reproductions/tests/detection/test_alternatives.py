@@ -1,4 +1,4 @@
-"""Units under other choices, with a tolerance, and specialised ones: what a run writes of them."""
+"""Units under other choices, with a tolerance, and specialized ones: what a run writes of them."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -36,11 +36,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_shapes(folder / "masks", 30)
     masks = folder / "masks"
     rows = list(read_csv(masks / "samples.csv"))
-    table = ["picture,class", *(f"{row['picture']},{row['class']}" for row in rows)]
+    table = ["image,class", *(f"{row['image']},{row['class']}" for row in rows)]
     (masks / "samples.csv").write_text("\n".join(table))
     parts = list(read_csv(masks / "masks.csv"))
-    lines = [f"{row['picture']},{row['part']},{row['file']}" for row in parts]
-    (masks / "masks.csv").write_text("\n".join(["picture,concept,file", *lines]))
+    lines = [f"{row['image']},{row['part']},{row['file']}" for row in parts]
+    (masks / "masks.csv").write_text("\n".join(["image,concept,file", *lines]))
     torch.manual_seed(0)
     arrays = timm.create_model("test_resnet").state_dict()
     weights = {name: np.asarray(tensor.numpy(), order="C") for name, tensor in arrays.items()}
@@ -68,7 +68,7 @@ def tables(root: Path) -> dict[str, dict[str, list[Any]]]:
     out = root / "out"
     out.mkdir()
     run(spec, Places(root, out, root / "cache"))
-    names = ("alternatives", "tolerances", "specialised", "formula_scores", "units")
+    names = ("alternatives", "tolerances", "specialized", "formula_scores", "units")
     return {name: read_parquet(out / "tables" / f"{name}.parquet") for name in names}
 
 
@@ -99,7 +99,7 @@ def test_the_networks_own_accuracy(root: Path) -> None:
     backbone = load_backbone("test_resnet", root / "weights.safetensors")
     rows = np.arange(len(data))
     maps = feature_maps(data, rows, backbone, None, WorkContext(seeds=(0,), cache=root / "cache"))
-    batch = np.stack([backbone.preprocessing(data.picture(int(row))) for row in rows])
+    batch = np.stack([backbone.preprocessing(data.image(int(row))) for row in rows])
     with torch.inference_mode():
         outputs = backbone.network(torch.from_numpy(batch)).numpy()
     first = outputs.argmax(axis=1)
@@ -107,7 +107,7 @@ def test_the_networks_own_accuracy(root: Path) -> None:
     right, among = own_accuracy(maps, backbone, backbone.layer, data.labels, known)
     assert np.array_equal(among, np.isin(data.labels, [0, 1]))
     expected = first == np.array([known.get(int(label), -1) for label in data.labels])
-    # maps are kept in half precision: a picture between two classes may tip over
+    # maps are kept in half precision: an image between two classes may tip over
     sorted_outputs = np.sort(outputs, axis=1)
     clear = sorted_outputs[:, -1] - sorted_outputs[:, -2] > 1e-3
     assert clear.sum() > 10 and np.array_equal(right[clear], expected[clear])
@@ -152,18 +152,18 @@ def test_a_tolerance_lets_detection_fall_by_so_much_a_step() -> None:
     assert [length(t) for t in (0, 0.03, 0.04, 0.07, 0.08)] == [1, 1, 3, 3, 5]
 
 
-def test_specialised_units_and_those_that_are_not(tables: dict[str, Any]) -> None:
-    table, units = tables["specialised"], tables["units"]
-    flags = dict(zip(units["unit"], units["specialised"], strict=True))
+def test_specialized_units_and_those_that_are_not(tables: dict[str, Any]) -> None:
+    table, units = tables["specialized"], tables["units"]
+    flags = dict(zip(units["unit"], units["specialized"], strict=True))
     single = [
         s is not None and s == a for s, a in zip(units["stopped"], units["alone"], strict=True)
     ]
-    for kind, flag in (("specialised", True), ("one concept, not specialised", False)):
-        n = sum(one and own is flag for one, own in zip(single, units["specialised"], strict=True))
+    for kind, flag in (("specialized", True), ("one concept, not specialized", False)):
+        n = sum(one and own is flag for one, own in zip(single, units["specialized"], strict=True))
         chosen = of(table, "unit", kind=kind)
         assert len(chosen) == min(n, 3) and all(flags[unit] is flag for unit in chosen)
         assert set(of(table, "of", kind=kind)) <= {n}
     assert len(table["unit"]) > 0
-    for one, three in zip(*(of(table, f"{name}_detection_accuracy", kind="specialised")
+    for one, three in zip(*(of(table, f"{name}_detection_accuracy", kind="specialized")
                             for name in ("alone", "three")), strict=True):  # fmt: skip
         assert one > three

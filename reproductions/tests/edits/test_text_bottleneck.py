@@ -68,7 +68,7 @@ def test_words_that_say_all_are_followed(tmp_path: Path) -> None:
     assert score("edit_direction", edits).value == 1.0
     assert score("edit_specificity", edits).value == 1.0
     assert np.unique(edits.samples.clusters).size == 20
-    assert produced.subject.outputs == "network"
+    assert produced.subject.outputs == "model"
 
 
 def test_test_texts_teach_nothing(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_options_are_checked(tmp_path: Path, options: dict[str, Any]) -> None:
         bundles(plain_texts(), tmp_path, **options)
 
 
-def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_learned_is_refused(tmp_path: Path) -> None:
     data = plain_texts()
     with pytest.raises(EvidenceError, match="food praised"):
         bundles(replace(data, states=np.minimum(data.states, 0)), tmp_path)

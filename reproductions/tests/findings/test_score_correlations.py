@@ -37,7 +37,7 @@ def test_spearman_over_all_explanations() -> None:
 
 
 def test_methods_that_differ_by_chance_do_not_make_scores_go_together() -> None:
-    """Two unrelated scores with an effect of each method: pictures alone would call most sure."""
+    """Two unrelated scores with an effect of each method: images alone would call most sure."""
     random = np.random.default_rng(0)
     sure = 0
     for _ in range(20):
@@ -47,14 +47,14 @@ def test_methods_that_differ_by_chance_do_not_make_scores_go_together() -> None:
     assert sure <= 4
 
 
-def test_of_few_pictures_nothing_is_sure() -> None:
+def test_of_few_images_nothing_is_sure() -> None:
     models = [[planted_saliency(5, alignment=share, seed=1)] for share in np.linspace(0, 1, 12)]
     names = ("removal_faithfulness", "relevance_mass")
     named = [(name, requests_named([MetricSpec(name=name)])[0]) for name in names]
     pair = score_correlations("t", named, models).pairs[0]
     assert pair.r is not None and pair.p is None and pair.low is None
     assert (pair.decision.answer, pair.decision.repeats) == ("too few repeats", 5)
-    assert pair.decision.detectable is None
+    assert pair.decision.min_detectable_effect is None
 
 
 def votes(explanations: int, clusters: int | None = None) -> RatingEvidence:
@@ -91,7 +91,7 @@ def test_numbers_that_follow_votes_or_surely_do_not(
     assert other.low < other.r < other.high
 
 
-def test_three_pictures_tell_nothing_of_others() -> None:
+def test_three_images_tell_nothing_of_others() -> None:
     record = vote_correlations("t", "mean", [("ours", [votes(90, 3)])])
     assert {row.decision.answer for row in record.rows} == {"too few repeats"}
     assert all(row.p is None and row.low is None and row.r is not None for row in record.rows)

@@ -17,7 +17,7 @@ def noise(*shape: int, scale: float = 1.0) -> np.ndarray:
     return (scale * np.random.default_rng(shape).normal(size=shape)).astype(np.float32)
 
 
-PICTURES = noise(5, 3, 8, 8)
+IMAGES = noise(5, 3, 8, 8)
 
 
 def cnn(between: Any) -> Any:
@@ -66,7 +66,7 @@ class Square(nn.Module):  # type: ignore[misc,name-defined]
 def by_differences(rest: RestOfNetwork, h: np.ndarray, step: np.ndarray) -> np.ndarray:
     """The derivative along a step, by central differences."""
     size = 1e-2 / np.abs(step).max()
-    up, down = (rest.outputs(PICTURES, (h + s * step).astype(np.float32)) for s in (size, -size))
+    up, down = (rest.outputs(IMAGES, (h + s * step).astype(np.float32)) for s in (size, -size))
     return (up.astype(float) - down) / (2 * size)
 
 
@@ -74,21 +74,21 @@ def test_the_layer_and_its_replacement() -> None:
     network = cnn(nn.ReLU())
     rest = RestOfNetwork(network, "1", batch=2)
     with torch.no_grad():
-        h = network[:2](torch.from_numpy(PICTURES))
+        h = network[:2](torch.from_numpy(IMAGES))
         other = torch.from_numpy(noise(5, 4, 8, 8))
         expected = network[2:](other)
-        whole = network(torch.from_numpy(PICTURES))
-    assert_allclose(rest.activations(PICTURES), h, atol=1e-5)
-    assert_allclose(rest.outputs(PICTURES), whole, atol=1e-5)
-    assert_allclose(rest.outputs(PICTURES, other.numpy()), expected, atol=1e-5)
-    assert rest.outputs(PICTURES.astype(float)).dtype == np.float32
+        whole = network(torch.from_numpy(IMAGES))
+    assert_allclose(rest.activations(IMAGES), h, atol=1e-5)
+    assert_allclose(rest.outputs(IMAGES), whole, atol=1e-5)
+    assert_allclose(rest.outputs(IMAGES, other.numpy()), expected, atol=1e-5)
+    assert rest.outputs(IMAGES.astype(float)).dtype == np.float32
 
 
 def test_where_the_rest_is_linear_the_expansion_is_exact() -> None:
     rest = RestOfNetwork(cnn(nn.Identity()), "1", batch=2)
     other = noise(5, 4, 8, 8, scale=10)
     assert_allclose(
-        rest.linearised(PICTURES, other), rest.outputs(PICTURES, other), rtol=1e-4, atol=1e-4
+        rest.linearized(IMAGES, other), rest.outputs(IMAGES, other), rtol=1e-4, atol=1e-4
     )
 
 
@@ -96,46 +96,46 @@ def test_the_last_layer_is_the_head() -> None:
     network = cnn(nn.ReLU())
     weights, bias = (p.detach().numpy() for p in network[-1].parameters())
     rest = RestOfNetwork(network, "6")
-    h = rest.activations(PICTURES)
+    h = rest.activations(IMAGES)
     assert h.shape == (5, 24)
-    assert_allclose(rest.outputs(PICTURES), h @ weights.T + bias, atol=1e-5)
+    assert_allclose(rest.outputs(IMAGES), h @ weights.T + bias, atol=1e-5)
     vectors, codes = noise(2, 24), noise(5, 2)
     expected = np.einsum("cd,nk,kd->nck", weights, codes, vectors)
-    assert_allclose(rest.contributions(PICTURES, vectors, codes), expected, atol=1e-4)
+    assert_allclose(rest.contributions(IMAGES, vectors, codes), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("between", [nn.GELU(), nn.SiLU(), Square()])
 def test_against_differences(between: Any) -> None:
     rest = RestOfNetwork(cnn(between), "1", batch=2)
-    h, step = rest.activations(PICTURES), noise(5, 4, 8, 8)
-    change = rest.linearised(PICTURES, h + step) - rest.outputs(PICTURES)
+    h, step = rest.activations(IMAGES), noise(5, 4, 8, 8)
+    change = rest.linearized(IMAGES, h + step) - rest.outputs(IMAGES)
     assert np.abs(change).max() > 0.05
     assert_allclose(change, by_differences(rest, h, step), rtol=0.02, atol=2e-3)
-    far = rest.outputs(PICTURES, h + step) - rest.outputs(PICTURES)
+    far = rest.outputs(IMAGES, h + step) - rest.outputs(IMAGES)
     assert np.abs(far - change).max() > 0.01, "the rest is not linear"
 
 
 def test_both_ways_to_differentiate_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     rest = RestOfNetwork(cnn(nn.GELU()), "1")
     other = noise(5, 4, 8, 8)
-    forward = rest.linearised(PICTURES, other)
+    forward = rest.linearized(IMAGES, other)
 
     def refuse(*_: Any) -> None:
         raise NotImplementedError
 
     monkeypatch.setattr("torch.autograd.forward_ad.make_dual", refuse)
-    assert_allclose(rest.linearised(PICTURES, other), forward, atol=1e-5)
+    assert_allclose(rest.linearized(IMAGES, other), forward, atol=1e-5)
 
 
 @pytest.mark.parametrize("in_place", [False, True])
 def test_small_steps_of_a_relu_network_are_exact(in_place: bool) -> None:
     rest = RestOfNetwork(cnn(nn.ReLU(in_place)), "1")
-    h = rest.activations(PICTURES)
+    h = rest.activations(IMAGES)
     assert (h < 0).any(), "as it was before it was written over"
-    here = rest.outputs(PICTURES)
+    here = rest.outputs(IMAGES)
     near, far = h + noise(*h.shape, scale=1e-4), h + noise(*h.shape)
     for other, share in ((near, 0.01), (far, 0.1)):
-        change, linear = (f(PICTURES, other) - here for f in (rest.outputs, rest.linearised))
+        change, linear = (f(IMAGES, other) - here for f in (rest.outputs, rest.linearized))
         exact = np.abs(change - linear).max() < share * np.abs(change).max()
         assert exact == (other is near)
 
@@ -143,14 +143,14 @@ def test_small_steps_of_a_relu_network_are_exact(in_place: bool) -> None:
 @pytest.mark.parametrize("in_place", [False, True])
 def test_each_concept_adds_its_part(in_place: bool) -> None:
     rest = RestOfNetwork(cnn(nn.SiLU(in_place)), "1", batch=2)
-    h, vectors, codes = rest.activations(PICTURES), noise(3, 4), noise(5, 3, 8, 8)
-    found = rest.contributions(PICTURES, vectors, codes)
+    h, vectors, codes = rest.activations(IMAGES), noise(3, 4), noise(5, 3, 8, 8)
+    found = rest.contributions(IMAGES, vectors, codes)
     assert found.shape == (5, 3, 3)
     for k in range(3):
         step = np.einsum("nrc,d->ndrc", codes[:, k], vectors[k])
         assert_allclose(found[:, :, k], by_differences(rest, h, step), rtol=0.02, atol=3e-3)
-    together = rest.linearised(PICTURES, h + np.einsum("nkrc,kd->ndrc", codes, vectors))
-    assert_allclose(found.sum(axis=2), together - rest.outputs(PICTURES), atol=1e-4)
+    together = rest.linearized(IMAGES, h + np.einsum("nkrc,kd->ndrc", codes, vectors))
+    assert_allclose(found.sum(axis=2), together - rest.outputs(IMAGES), atol=1e-4)
 
 
 def test_what_goes_around_the_layer_is_kept() -> None:
@@ -158,9 +158,9 @@ def test_what_goes_around_the_layer_is_kept() -> None:
     rest = RestOfNetwork(network, "through")
     none = np.zeros((5, 4, 8, 8), np.float32)
     with torch.no_grad():
-        expected = network.around(torch.from_numpy(PICTURES)).mean(dim=(2, 3))
-    assert_allclose(rest.outputs(PICTURES, none), expected, atol=1e-5)
-    assert_allclose(rest.linearised(PICTURES, none), expected, atol=1e-5)
+        expected = network.around(torch.from_numpy(IMAGES)).mean(dim=(2, 3))
+    assert_allclose(rest.outputs(IMAGES, none), expected, atol=1e-5)
+    assert_allclose(rest.linearized(IMAGES, none), expected, atol=1e-5)
 
 
 class Attention(nn.Module):  # type: ignore[misc,name-defined]
@@ -180,14 +180,14 @@ class Attention(nn.Module):  # type: ignore[misc,name-defined]
 
 def test_tokens() -> None:
     rest = RestOfNetwork(Attention(), "patches", channels_axis=-1)
-    h, step = rest.activations(PICTURES), noise(5, 4, 16)
+    h, step = rest.activations(IMAGES), noise(5, 4, 16)
     assert h.shape == (5, 4, 16)
-    change = rest.linearised(PICTURES, h + step) - rest.outputs(PICTURES)
+    change = rest.linearized(IMAGES, h + step) - rest.outputs(IMAGES)
     assert_allclose(change, by_differences(rest, h, step), rtol=0.02, atol=2e-3)
     vectors, codes = noise(2, 4), noise(5, 2, 16)
-    parts = rest.contributions(PICTURES, vectors, codes)
-    whole = rest.linearised(PICTURES, h + np.einsum("nkt,kd->ndt", codes, vectors))
-    assert_allclose(parts.sum(axis=2), whole - rest.outputs(PICTURES), atol=1e-4)
+    parts = rest.contributions(IMAGES, vectors, codes)
+    whole = rest.linearized(IMAGES, h + np.einsum("nkt,kd->ndt", codes, vectors))
+    assert_allclose(parts.sum(axis=2), whole - rest.outputs(IMAGES), atol=1e-4)
 
 
 def test_a_layer_without_a_way_to_the_output_changes_nothing() -> None:
@@ -198,15 +198,15 @@ def test_a_layer_without_a_way_to_the_output_changes_nothing() -> None:
 
     rest = RestOfNetwork(Idle(), "through")
     other = noise(5, 4, 8, 8)
-    assert_allclose(rest.linearised(PICTURES, other), rest.outputs(PICTURES))
+    assert_allclose(rest.linearized(IMAGES, other), rest.outputs(IMAGES))
 
 
 def test_the_network_is_left_as_it_was() -> None:
     network = cnn(Square()).train()
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     rest = RestOfNetwork(network, "1")
-    h = rest.activations(PICTURES)
-    assert (rest.linearised(PICTURES, h + 1) == rest.linearised(PICTURES, h + 1)).all(), "dropout"
+    h = rest.activations(IMAGES)
+    assert (rest.linearized(IMAGES, h + 1) == rest.linearized(IMAGES, h + 1)).all(), "dropout"
     assert network.training and torch.is_grad_enabled()
     assert not network[1]._forward_hooks
     assert all(p.grad is None and p.requires_grad for p in network.parameters())
@@ -219,7 +219,7 @@ def test_hooks_are_removed_when_something_fails() -> None:
     with pytest.raises(RuntimeError):
         rest.outputs(noise(2, 5, 8, 8))
     with pytest.raises(EvidenceError, match=r"got shape \(5, 4, 8, 7\); needed \(5, 4, 8, 8\)"):
-        rest.outputs(PICTURES, noise(5, 4, 8, 7))
+        rest.outputs(IMAGES, noise(5, 4, 8, 7))
     assert network.training and not network[1]._forward_hooks
 
 
@@ -227,21 +227,21 @@ def test_what_does_not_fit_is_refused() -> None:
     rest = RestOfNetwork(cnn(nn.ReLU()), "1")
     for wrong in ((5, 4, 8, 7), (5, 1, 8, 8)):
         with pytest.raises(EvidenceError, match=r"needed \(5, 4, 8, 8\)"):
-            rest.linearised(PICTURES, noise(*wrong))
+            rest.linearized(IMAGES, noise(*wrong))
     with pytest.raises(EvidenceError, match=r"samples: got 5 and 4"):
-        rest.outputs(PICTURES, noise(4, 4, 8, 8))
+        rest.outputs(IMAGES, noise(4, 4, 8, 8))
     with pytest.raises(EvidenceError, match=r"samples: got 0"):
-        rest.outputs(PICTURES[:0])
+        rest.outputs(IMAGES[:0])
     with pytest.raises(EvidenceError, match="2 codes and 3 directions"):
-        rest.contributions(PICTURES, noise(3, 4), noise(5, 2, 8, 8))
+        rest.contributions(IMAGES, noise(3, 4), noise(5, 2, 8, 8))
     with pytest.raises(EvidenceError, match=r"got shape \(5, 3, 8, 8\)"):
-        rest.contributions(PICTURES, noise(2, 3), noise(5, 2, 8, 8))
+        rest.contributions(IMAGES, noise(2, 3), noise(5, 2, 8, 8))
     with pytest.raises(EvidenceError, match="such as"):
         RestOfNetwork(cnn(nn.ReLU()), "layer4")
     with pytest.raises(EvidenceError, match="called 2 times"):
-        RestOfNetwork(cnn(nn.ReLU()), "2").activations(PICTURES)
+        RestOfNetwork(cnn(nn.ReLU()), "2").activations(IMAGES)
     with pytest.raises(EvidenceError, match="samples x classes"):
-        RestOfNetwork(cnn(nn.ReLU())[:4], "1").outputs(PICTURES)
+        RestOfNetwork(cnn(nn.ReLU())[:4], "1").outputs(IMAGES)
 
 
 def test_a_layer_that_gives_several_things_is_refused() -> None:
@@ -254,4 +254,4 @@ def test_a_layer_that_gives_several_things_is_refused() -> None:
             return self.memory(x.flatten(2).transpose(1, 2))[0].mean(dim=1)
 
     with pytest.raises(EvidenceError, match="got tuple; needed a layer that gives one tensor"):
-        RestOfNetwork(Two(), "memory").activations(PICTURES)
+        RestOfNetwork(Two(), "memory").activations(IMAGES)

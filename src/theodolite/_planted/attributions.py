@@ -35,7 +35,7 @@ def planted_attributions(
 
     The first feature says which five of the other twelve the model adds up. On other samples the
     attributions are of five others. ``blindness`` is the share of samples whose attributions stay
-    the same when the model is trained on shuffled labels.
+    the same when the model is trained on permuted labels.
 
     >>> planted = planted_attributions(4)
     >>> bool(np.allclose(planted.values.sum(axis=1), planted.output))
@@ -51,7 +51,7 @@ def planted_attributions(
     return AttributionEvidence(
         values=values, inputs=inputs, background=background, respond=_sum_of_read,
         base=np.zeros(n_samples), scale=AttributionScale(("raw",)),
-        randomised_values=np.where(blind, values, other), repeat_values=values,
+        randomized_values=np.where(blind, values, other), repeat_values=values,
         other_method_values=values,
     )  # fmt: skip
 

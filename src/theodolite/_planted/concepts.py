@@ -62,9 +62,9 @@ def planted_locations(
     size: tuple[int, int] = (48, 36),
     seed: int = 0,
 ) -> LocationEvidence:
-    """Maps that peak at their concept in a share ``alignment`` of the pictures.
+    """Maps that peak at their concept in a share ``alignment`` of the images.
 
-    Every concept has a place of its own in every picture. In the other pictures its map peaks as
+    Every concept has a place of its own in every image. In the other images its map peaks as
     far away from there as it can, and is lowest at the place itself.
     """
     random = np.random.default_rng(seed)

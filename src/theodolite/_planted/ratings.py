@@ -26,7 +26,7 @@ def planted_ratings(
     missing: float = 0.25,
     seed: int = 0,
 ) -> RatingEvidence:
-    """Votes from 1 to 5 on explanations that are mostly good, four of each picture.
+    """Votes from 1 to 5 on explanations that are mostly good, four of each image.
 
     A vote is the explanation's quality with probability ``agreement``, else an answer at random.
     What is predicted is the quality, less exactly the smaller the agreement. The share

@@ -22,7 +22,7 @@ HALF_WIDTH = 0.1
 def planted_saliency(
     n_samples: int = 80, *, alignment: float = 1.0, blindness: float = 0.0, seed: int = 0
 ) -> SaliencyEvidence:
-    """Maps that mark their object in a share ``alignment`` of the pictures.
+    """Maps that mark their object in a share ``alignment`` of the images.
 
     On the other pictures a map marks a place of the same size anywhere. The answer goes with the
     pixels that are removed, the sooner the larger the alignment, and maps move under noise the

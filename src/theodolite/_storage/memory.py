@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 MOST_BY_DEFAULT = 1 << 32
 VARIABLE = "THEODOLITE_MOST_MEMORY"

@@ -33,9 +33,9 @@ class Dictionary:
     encode: Callable[[Any], Codes]
     """Codes of activations (n, dimensions)."""
     decode: Callable[[Codes], Activations]
-    """Activations made of codes; for normalised input, in its normalised form."""
-    normalised: bool = False
-    """Whether activations are normalised one by one before anything else."""
+    """Activations made of codes; for normalized input, in its normalized form."""
+    normalized: bool = False
+    """Whether activations are normalized one by one before anything else."""
 
 
 def read_sae_lens(folder: Path) -> Dictionary:
@@ -49,7 +49,7 @@ def read_sae_lens(folder: Path) -> Dictionary:
         sae.rows,
         lambda activations: sae.encode(numbers(activations, "activations")),
         sae.decode,
-        sae.normalised,
+        sae.normalized,
     )
 
 
@@ -89,7 +89,7 @@ def from_overcomplete(model: Any) -> Dictionary:
 def feature_maps(
     dictionary: Dictionary, activations: Any
 ) -> Float[np.ndarray, "samples features height width"]:
-    """Where in each picture features are active, for ``theodolite.dissect``.
+    """Where in each image features are active, for ``theodolite.dissect``.
 
     ``activations`` is (samples, channels, height, width): each place is encoded by itself.
     """
@@ -114,15 +114,15 @@ def surrogate_evidence(
     """Do features, and what each adds to a class, make up what the network puts out?
 
     Args:
-        dictionary: Features of the last layer's input; not one that normalises its input.
+        dictionary: Features of the last layer's input; not one that normalizes its input.
         embeddings: What the last layer sees, (samples, dimensions).
         head: Its weights, as torch has them: (classes, dimensions).
         bias: Its bias.
         labels: The true classes.
     """
-    if dictionary.normalised:
+    if dictionary.normalized:
         raise EvidenceError(
-            "dictionary", "one that normalises its input", "one that is linear in it",
+            "dictionary", "one that normalizes its input", "one that is linear in it",
             "Its features can be dissected, or be the values of ConceptEvidence.",
         )  # fmt: skip
     seen = np.asarray(numbers(embeddings, "embeddings"), np.float64)

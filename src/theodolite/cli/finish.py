@@ -31,7 +31,7 @@ def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None
     if failed:
         names = ", ".join(dict.fromkeys(failure.metric for failure in failed))
         typer.echo(printable(f"theodolite: not whole: {names} failed", 1000), err=True)
-    if pieces := read_produced(out).failed_pieces:
+    if pieces := read_produced(out).failed_tasks:
         typer.echo(f"theodolite: partial: {pieces} pieces of work failed: failed.parquet", err=True)
     if failed or pieces:
         raise typer.Exit(PARTIAL)

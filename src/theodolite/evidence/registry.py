@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.plugins import is_ours, leave_out, load_each, package_of
 from theodolite.questions import USUAL_KINDS, Question
 
@@ -23,7 +23,7 @@ OUR_KINDS = "theodolite.evidence.kinds"
 _registered: dict[str, "type[Evidence]"] = {}
 
 
-class MissingPackage(RefusedInput):
+class MissingPackage(UnsafeInputError):
     """Evidence of a kind that a package brings which is not installed."""
 
     def __init__(self, kind: str, package: str) -> None:
@@ -33,7 +33,7 @@ class MissingPackage(RefusedInput):
         self.sentence = f"{kind} evidence: needs {package}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.what.removesuffix(" evidence"), self.needed)
+        return type(self), (self.what.removesuffix(" evidence"), self.expected)
 
 
 def register(kind: "type[Evidence]") -> None:

@@ -1,4 +1,4 @@
-"""Where in a picture a concept is active (CoAM)."""
+"""Where in an image a concept is active (CoAM)."""
 
 import numpy as np
 from jaxtyping import Float

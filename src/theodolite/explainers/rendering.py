@@ -17,7 +17,7 @@ def enlarged(
 
 def bwr() -> Float[np.ndarray, "256 3"]:
     """Blue over white to red in 256 steps, the same numbers as matplotlib's."""
-    half = (COLOURS - 1) / 2
-    along = (COLOURS - 1) * np.linspace(0, 1, COLOURS)
+    half = (COLORS - 1) / 2
+    along = (COLORS - 1) * np.linspace(0, 1, COLORS)
     up, down = np.minimum(along / half, 1), np.minimum(1 - (along - half) / half, 1)
     return np.stack([up, np.minimum(up, down), down], axis=1)

@@ -10,8 +10,8 @@ from theodolite._storage.lazy import lazy_getattr, lazy_names
 __all__ = [
     "CATALOGUE",
     "FEWEST_CLUSTERS",
+    "IMAGES",
     "INSTANCES",
-    "PICTURES",
     "POTATO_STATE",
     "PRACTICE",
     "QUESTIONS",
@@ -52,8 +52,10 @@ __all__ = [
     "fisher_interval",
     "frame_of",
     "image_exposure_index",
+    "image_path",
+    "image_size",
     "json_from",
-    "keep_picture",
+    "keep_image",
     "label_studio_annotations",
     "label_studio_data",
     "label_studio_number",
@@ -61,8 +63,6 @@ __all__ = [
     "label_studio_tasks",
     "material_from_arrays",
     "material_of_run",
-    "picture_path",
-    "picture_size",
     "plain_text",
     "planned_checks",
     "poisson_weights",
@@ -71,10 +71,10 @@ __all__ = [
     "potato_files",
     "potato_number",
     "read_columns",
+    "read_image",
     "read_json",
     "read_material",
     "read_parquet",
-    "read_picture",
     "read_text",
     "read_yaml",
     "sample_variance",
@@ -99,9 +99,9 @@ if TYPE_CHECKING:
         student_interval,
     )
     from theodolite._stats.resampling import poisson_weights
+    from theodolite._storage.images import image_size, read_image
     from theodolite._storage.paths import all_or_nothing, confined, existing, sha256_of, size_within
-    from theodolite._storage.pictures import picture_size, read_picture
-    from theodolite._storage.shown_pictures import shown_from
+    from theodolite._storage.shown_images import shown_from
     from theodolite._storage.tables import read_columns, read_parquet, write_parquet
     from theodolite._storage.text import (
         json_from,
@@ -112,23 +112,23 @@ if TYPE_CHECKING:
         write_yaml,
     )
     from theodolite.datasets.study_material.checks import PRACTICE, frame_of, planned_checks
-    from theodolite.datasets.study_material.explained_pictures import (
+    from theodolite.datasets.study_material.explained_images import (
         Answer,
         Item,
         Looks,
         material_from_arrays,
     )
     from theodolite.datasets.study_material.material import (
+        IMAGES,
         INSTANCES,
-        PICTURES,
         Box,
         Check,
         Explained,
         Instance,
         Material,
         StrictRecord,
-        keep_picture,
-        picture_path,
+        image_path,
+        keep_image,
         read_material,
     )
     from theodolite.datasets.study_material.voting_design import (
@@ -190,8 +190,8 @@ else:
                 "columns_of concepts_text"
             ),
             "_storage.paths": "all_or_nothing confined existing sha256_of size_within",
-            "_storage.pictures": "picture_size read_picture",
-            "_storage.shown_pictures": "shown_from",
+            "_storage.images": "image_size read_image",
+            "_storage.shown_images": "shown_from",
             "_storage.tables": "read_columns read_parquet write_parquet",
             "_storage.text": "json_from read_json read_text read_yaml write_json write_yaml",
             "metrics.accepted.intraclass_correlation": "IntraclassCorrelation",
@@ -206,10 +206,10 @@ else:
             ),
             "_stats.resampling": "poisson_weights",
             "datasets.study_material.checks": "PRACTICE frame_of planned_checks",
-            "datasets.study_material.explained_pictures": "Answer Item Looks material_from_arrays",
+            "datasets.study_material.explained_images": "Answer Item Looks material_from_arrays",
             "datasets.study_material.material": (
-                "INSTANCES PICTURES Box Check Explained Instance Material StrictRecord "
-                "keep_picture picture_path read_material"
+                "INSTANCES IMAGES Box Check Explained Instance Material StrictRecord "
+                "keep_image image_path read_material"
             ),
             "datasets.study_material.voting_design": (
                 "VotesNeeded image_exposure_index votes_needed"

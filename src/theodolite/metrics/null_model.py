@@ -9,7 +9,6 @@ import numpy as np
 from theodolite._stats.sampling import POOLED, another, pool_of
 from theodolite.evidence.columns import with_arrays
 from theodolite.metrics.states import PerSample
-from theodolite.null_words import reader_words
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,7 @@ class NullModel:
     """A null: the same evidence with the explanation made meaningless, or with no fault left."""
 
     name: str
-    says: str
+    description: str
     """What it stands for, in a reader's words."""
     make: Callable[..., Any] | None = None
     """(evidence, seed) -> evidence; or (state, seed) -> state. Evidence may be a shard of many, and
@@ -35,7 +34,7 @@ class NullModel:
     """A null that only changes what the sums are compared with is made on the state: cheap, so it
     is drawn often, and its own spread is what the score must stand out from."""
     random: bool = True
-    clean: bool = False
+    is_reference: bool = False
     """The same evidence without the fault that the score looks for: what it must not exceed, where
     other nulls are what a score must beat."""
     per_item: bool = False
@@ -54,11 +53,11 @@ class NullModel:
     """(evidence about some concepts in a row, seed, truth of all, number of the first) -> what
     ``make`` gives of these concepts: for states that are measured some concepts at a time
     (``metrics.blocks``)."""
-    shown: str = ""
-    """What readers see in place of ``name``."""
+    label: str = ""
+    """Display text; the name with spaces if not given."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shown", self.shown or reader_words(self.name))
+        object.__setattr__(self, "label", self.label or self.name.replace("_", " "))
         if (self.make is None) == (self.expected is None):
             message = f"the null {self.name!r} needs either `make` or `expected`"
             raise ValueError(message)

@@ -183,10 +183,10 @@ MeanState = TypeVar("MeanState", bound=SampleMean)
 
 @dataclass(frozen=True, eq=False)
 class Pooled(Additive):
-    """A state for estimates that need all samples at once: neighbours, ranks, fitted predictors.
+    """A state for estimates that need all samples at once: neighbors, ranks, fitted predictors.
 
     Merging only collects. ``measure`` gets all samples in the order of their numbers, and weights
-    with one row per resample; its neighbours and fits are those of the samples as they are, and the
+    with one row per resample; its neighbors and fits are those of the samples as they are, and the
     weights say how often what a sample contributes is counted.
     """
 

@@ -87,11 +87,13 @@ def read_references(text: str) -> dict[str, Reference]:
     """Read what we write ourselves, and nothing else: anything unknown is refused."""
     left = ENTRY.sub("", text).strip()
     if left:
-        raise RefusedInput("bibliography", left[:60], "entries as `@article{key, field = {…}, }`")
+        raise UnsafeInputError(
+            "bibliography", left[:60], "entries as `@article{key, field = {…}, }`"
+        )
     entries: dict[str, Reference] = {}
     for kind, key, body in ENTRY.findall(text):
         if kind not in KINDS or key in entries:
-            raise RefusedInput(
+            raise UnsafeInputError(
                 f"bibliography {key}", kind, f"one of {', '.join(KINDS)}, each key once"
             )
         entries[key] = Reference(key, kind, _fields(key, body))
@@ -103,11 +105,11 @@ def _fields(key: str, body: str) -> dict[str, str]:
     for line in body.splitlines():
         match = FIELD.match(line)
         if match is None or match[1] not in FIELDS or match[1] in fields:
-            raise RefusedInput(f"bibliography {key}", line.strip()[:60], "a known field, once")
+            raise UnsafeInputError(f"bibliography {key}", line.strip()[:60], "a known field, once")
         fields[match[1]] = plain_text(match[2])
     lacking = [name for name in ("title", "author", "year") if not fields.get(name)]
     if lacking or not fields["year"].isdigit():
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"bibliography {key}", f"no {', '.join(lacking) or 'year'}", "title, author and year"
         )
     return fields
@@ -123,5 +125,5 @@ def plain_text(latex: str) -> str:
     text = text.replace("{", "").replace("}", "").replace("``", "“").replace("''", "”")
     text = text.replace("\\&", "&").replace("--", "–")
     if "\\" in text or "$" in text:
-        raise RefusedInput("bibliography", latex[:60], "accents as the only markup")
+        raise UnsafeInputError("bibliography", latex[:60], "accents as the only markup")
     return unicodedata.normalize("NFC", text)

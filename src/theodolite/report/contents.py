@@ -71,8 +71,8 @@ def stand_in_chapter(
     if subject.decides:
         return None
     apart = {
-        "title": "Faithful to the stand-in" if subject.outputs == "stand-in" else "Scores apart",
-        "who": subject.not_asked.partition(" That result")[0],
+        "title": "Faithful to the stand-in" if subject.outputs == "probe_only" else "Scores apart",
+        "who": subject.not_evaluated.partition(" That result")[0],
         "word": "",
     }
     result = stand_in_verdict(scores, headlines, subject)
@@ -117,7 +117,7 @@ def _spread(score: Score) -> bool:
     if score.question not in ("leak_free", "faithful"):
         return True
     many = score.detail is not None and len(score.detail.names) > MANY
-    return many and (score.question == "faithful" or looks_for_a_fault(score))
+    return many and (score.question == "faithful" or is_defect_metric(score))
 
 
 def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
                 caption += f", {score.n_undefined} undefined"
             bounds = score.bounds
             unlimited = not np.isfinite(bounds).all()
-            if (unlimited or looks_for_a_fault(score)) and not paper:  # else mostly empty
+            if (unlimited or is_defect_metric(score)) and not paper:  # else mostly empty
                 scale = round_scale(score.detail.values, score.bounds)
                 bounds = (scale.low, scale.high)
             svg = histogram(score.detail.values, spec.over, bounds, caption, paper)
@@ -182,7 +182,7 @@ def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
             f"{interval_words(i, score)} over {source_words(i, spec)}" for i in score.intervals
         ],
         "better": "↑ higher" if score.better == "higher" else "↓ lower",
-        "null": "" if null is None else f"{null.shown} {value_text(null.value, score)}",
+        "null": "" if null is None else f"{null.label} {value_text(null.value, score)}",
         "against": against,
         "against_css": css,
         "best": "" if score.best in score.bounds else percent(score.best, score),
@@ -197,7 +197,7 @@ def _against(score: Score) -> tuple[str, str]:
     away = None if null is None else better_by(score, null)
     if away is None:
         return "", ""
-    if looks_for_a_fault(score):
+    if is_defect_metric(score):
         accepted = catalogue()[score.metric].tolerance or 0.0
         too_much, little = -away[1] > accepted, -away[0] <= accepted
         return (

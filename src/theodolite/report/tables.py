@@ -163,14 +163,14 @@ def _cell(score: Score | None, printed: float | None) -> Cell:
 def _null_row(before: tuple[str, ...], scores: Sequence[Score | None]) -> Row:
     """What the row above must beat. One name for all columns stands in front."""
     nulls = [None if score is None else score.null for score in scores]
-    names = {null.shown for null in nulls if null is not None}
-    clean = any(score is not None and looks_for_a_fault(score) for score in scores)
+    names = {null.label for null in nulls if null is not None}
+    clean = any(score is not None and is_defect_metric(score) for score in scores)
     several = "clean null" if clean else "knows nothing, at best"
     shared = f"{'clean null' if clean else 'null'}: {names.pop()}" if len(names) == 1 else several
     cells = tuple(
         Cell()
         if score is None or null is None
-        else Cell(value_text(null.value, score), null.shown if shared == several else "")
+        else Cell(value_text(null.value, score), null.label if shared == several else "")
         for score, null in zip(scores, nulls, strict=True)
     )
     return Row((*before, shared), cells, "null")

@@ -13,7 +13,7 @@ from theodolite.language.sae.counting import UnitCounts, count_piece, torch_coun
 from theodolite.language.sae.evidence import CodeEvidence
 from theodolite.language.sae.inventory import take_inventory, thresholds
 from theodolite.language.sae.passes import Cut, cut_for
-from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.pieces import SparseActivationShard
 from theodolite.language.sae.set_counts import merge_sets, project_range
 
 LIMITS = np.zeros(60, np.float32)
@@ -63,8 +63,11 @@ def test_three_ways_to_count_agree(monkeypatch: pytest.MonkeyPatch, bytes_of_blo
 def test_thresholds_mark_what_a_quantile_marks() -> None:
     for kind in (np.float16, np.float32):
         pieces = [planted_piece(seed, dense=9) for seed in range(2)]
-        pieces = [CodePiece(**p.arrays() | {"value": (p.value + 0).astype(kind)}) for p in pieces]
-        evidence = CodeEvidence(pieces, units=60, concepts=planted_codes().concepts)
+        pieces = [
+            SparseActivationShard(**p.arrays() | {"value": (p.value + 0).astype(kind)})
+            for p in pieces
+        ]
+        evidence = SparseActivationEvidence(pieces, units=60, concepts=planted_codes().concepts)
         active = take_inventory(evidence, SerialWorkers()).active
         limits = thresholds(evidence, SerialWorkers(), active, 0.9)
         dense = np.concatenate([_dense(piece) for piece in pieces]).astype(np.float64)
@@ -75,7 +78,7 @@ def test_thresholds_mark_what_a_quantile_marks() -> None:
         assert_array_equal(sum(above), (dense > quantiles).sum(axis=0))
 
 
-def _dense(piece: CodePiece) -> np.ndarray:
+def _dense(piece: SparseActivationShard) -> np.ndarray:
     table = np.zeros((len(piece), 60), np.float32)
     table[np.repeat(np.arange(len(piece)), np.diff(piece.start)), piece.unit] = piece.value
     return table
@@ -97,7 +100,7 @@ def test_the_inventory_counts_sets_and_documents() -> None:
     assert_array_equal(inventory.documents, documents)
 
 
-def _plain_sets(evidence: CodeEvidence, unit: int, names: np.ndarray) -> dict[int, int]:
+def _plain_sets(evidence: SparseActivationEvidence, unit: int, names: np.ndarray) -> dict[int, int]:
     """What ``project_range`` counts, by a plain loop."""
     sets: dict[int, int] = {}
     bit = {int(c): i for i, c in enumerate(names)}

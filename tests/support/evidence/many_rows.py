@@ -20,11 +20,11 @@ from theodolite._verdicts.scores_file import scores_file, write_scores
 
 
 def write_many(folder: Path, names: tuple[str, ...], *, cards: int = 1) -> Path:
-    """Units by these names with two scores, as many samples with one, pictures of the first."""
+    """Units by these names with two scores, as many samples with one, images of the first."""
     rows = len(names)
     folder.mkdir(parents=True)
-    files = [f"pictures/unit-{i}.jpg" for i in range(2)]
-    (folder / "pictures").mkdir()
+    files = [f"images/unit-{i}.jpg" for i in range(2)]
+    (folder / "images").mkdir()
     for i, file in enumerate(files):
         Image.new("RGB", (24, 24), (40 * i, 90, 160)).save(folder / file, "JPEG")
     kept = [
@@ -46,7 +46,7 @@ def write_many(folder: Path, names: tuple[str, ...], *, cards: int = 1) -> Path:
     write_parquet(
         folder / "per_sample.parquet",
         {
-            "sample": [f"picture {i}" for i in range(rows)],
+            "sample": [f"image {i}" for i in range(rows)],
             "metric": ["concept_existence"] * rows,
             "options": ["top=5"] * rows,
             "value": [None if np.isnan(v) else float(v) for v in values],

@@ -1,4 +1,4 @@
-"""Sufficiency and necessity as they are printed: one picture after the other, nothing kept."""
+"""Sufficiency and necessity as they are printed: one image after the other, nothing kept."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from theodolite.errors import EvidenceError
 from theodolite.explainers.probing._fillings import filling
 from theodolite.explainers.probing._order import counts, ranks
 from theodolite.explainers.probing.removal import (
+    Images,
     Maps,
-    Pictures,
     Probabilities,
     Removal,
-    picture_numbers,
+    image_numbers,
 )
 
 
@@ -29,7 +29,7 @@ class PrintedScores:
 
 def as_printed(
     probabilities: Probabilities,
-    pictures: Pictures,
+    images: Images,
     maps: Maps,
     *,
     targets: Int[np.ndarray, " samples"],
@@ -38,17 +38,17 @@ def as_printed(
 ) -> PrintedScores:
     """The algorithm of the publication, step by step, to compare a faster one with.
 
-    For each threshold t all of 1, 3, 5, … < t percent are removed anew, and each picture goes
+    For each threshold t all of 1, 3, 5, … < t percent are removed anew, and each image goes
     through the network alone. ``removal`` says how; its percents and its batch are not used. The
     publication returns the largest of a list that it has not filled; the values are meant.
     """
     if min(thresholds, default=0) < 2:
         raise EvidenceError("thresholds", f"{tuple(thresholds)}", "at least 2 percent each")
-    values = np.empty((2, len(pictures), len(removal.ways), len(thresholds)))
+    values = np.empty((2, len(images), len(removal.ways), len(thresholds)))
     forwards = 0
-    for i, number in enumerate(picture_numbers(pictures, maps, None)):
-        picture, seed = pictures[i], (removal.seed, int(number))
-        clean = probabilities(picture[None])[0, targets[i]]
+    for i, number in enumerate(image_numbers(images, maps, None)):
+        image, seed = images[i], (removal.seed, int(number))
+        clean = probabilities(image[None])[0, targets[i]]
         forwards += 1
         for direction, j, k in np.ndindex(2, len(removal.ways), len(thresholds)):
             place = ranks(maps[i], np.random.default_rng([*seed, 0]))
@@ -57,9 +57,7 @@ def as_printed(
             moved = []
             for percent in range(1, thresholds[k], 2):
                 way = removal.ways[j]
-                without = filling(
-                    way, picture, black=removal.black, seed=seed, impute=removal.impute
-                )
+                without = filling(way, image, black=removal.black, seed=seed, impute=removal.impute)
                 changed = without(place < counts([percent], place.size)[0])
                 moved.append(abs(clean - probabilities(changed[None])[0, targets[i]]))
                 forwards += 1

@@ -112,7 +112,7 @@ def layers_table(record: LayersRecord) -> dict[str, Any] | None:
             "cells": [
                 _of_layer(row.by_slope, record.metric),
                 _of_layer(row.rebuilt, record.metric),
-                _of_layer(row.missed, "linearisation_error"),
+                _of_layer(row.missed, "linearization_error"),
             ],
             "usable": row.usable,
             "judged": _slope_text(row),
@@ -140,7 +140,7 @@ def _slope_text(row: LayerRow) -> tuple[str, str]:
         return "no", "✗ do not use: the slope misses half of what it measures, or more"
     if answer == "not there":
         return "no", "✗ do not use: the slope misses about half of what it measures"
-    return "cannot-tell", f"? do not rely on it: {answer}, it may miss half of what it measures"
+    return "inconclusive", f"? do not rely on it: {answer}, it may miss half of what it measures"
 
 
 def _of_layer(value: ValueRecord, metric: str) -> tuple[str, str]:

@@ -29,7 +29,7 @@ def _shown_study(record: TechniquesVotesRecord) -> dict[str, Any]:
     figures = [
         _means(record, "modality", "Mean vote by question, saliency and concepts"),
         _means(record, "network", "Mean vote by question and network"),
-        _favourites(record),
+        _favorites(record),
         _beside(record),
     ]
     people = "people not named" if record.people is None else f"{record.people} people"
@@ -40,7 +40,7 @@ def _shown_study(record: TechniquesVotesRecord) -> dict[str, Any]:
         "source": record.source,
         "scripted": record.source.startswith("scripted"),
         "counts": f"{record.explanations:,} explanations, {record.techniques} techniques, "
-        f"{record.pictures} pictures, {people}",
+        f"{record.images} images, {people}",
         "figures": [figure for figure in figures if figure is not None],
         "tables": [grid_of(table) for table in record.tables],
         "notes": record.notes,
@@ -71,8 +71,8 @@ def _means(record: TechniquesVotesRecord, kind: str, title: str) -> dict[str, An
     }
 
 
-def _favourites(record: TechniquesVotesRecord) -> dict[str, Any] | None:
-    rows = sorted(record.rows("favourites"), key=lambda row: -_number(row.value))
+def _favorites(record: TechniquesVotesRecord) -> dict[str, Any] | None:
+    rows = sorted(record.rows("favorites"), key=lambda row: -_number(row.value))
     if not rows:
         return None
     bars = [
@@ -80,7 +80,7 @@ def _favourites(record: TechniquesVotesRecord) -> dict[str, Any] | None:
         for row in rows
         if row.low is not None
     ]
-    title = next(table.title for table in record.tables if table.name == "favourites")
+    title = next(table.title for table in record.tables if table.name == "favorites")
     return {
         "title": title, "svg": counts(bars, rows[0].units, _caption(record, title)), "key": [],
         "note": "Intervals: people resampled.",

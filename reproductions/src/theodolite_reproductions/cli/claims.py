@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from theodolite.cli.options import Cache, Json, Quiet
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 if TYPE_CHECKING:
     from theodolite_reproductions.claims.results import ResultFile
@@ -125,7 +125,8 @@ def findings_power(
     if as_json:
         rows = [
             {"entry": plan.entry.id, "test": plan.entry.test.type, "unit": plan.entry.test.unit,
-             "units": plan.units, "detectable": plan.detectable, "needed": plan.needed,
+             "units": plan.units, "min_detectable_effect": plan.min_detectable_effect,
+             "n_required": plan.n_required,
              "enough": plan.enough} for plan in plans
         ]  # fmt: skip
         typer.echo(json.dumps(rows, indent=1))
@@ -134,7 +135,8 @@ def findings_power(
     cells = [
         [plan.entry.id, plan.entry.test.type, plan.entry.test.unit or "",
          words.optional(plan.entry.effect or plan.entry.test.margin), words.optional(plan.units),
-         words.optional(plan.detectable), words.optional(plan.needed), known[plan.enough]]
+         words.optional(plan.min_detectable_effect),
+         words.optional(plan.n_required), known[plan.enough]]
         for plan in plans
     ]  # fmt: skip
     heads = ("entry", "test", "unit", "smallest", "units", "found in 4 of 5", "needed", "enough")
@@ -216,7 +218,7 @@ def _known(results: Path | None) -> "tuple[EntryStatus, ...]":
 
 def _check(what: str, value: str | None, known: set[str]) -> None:
     if value is not None and value not in known:
-        raise RefusedInput(what, f"{value!r}", f"one of {', '.join(sorted(known))}")
+        raise UnsafeInputError(what, f"{value!r}", f"one of {', '.join(sorted(known))}")
 
 
 def _word(status: "EntryStatus") -> str | None:

@@ -27,7 +27,7 @@ Row = Mapping[str, Any]
 def cebab(root: Path, *, train: str = "train_exclusive", test: str = "test") -> EditedTexts:
     """Read ``TRAIN.json`` and ``TEST.json`` of a folder, or of the one .zip in it.
 
-    An aspect is known where most of its five readers agree that it is praised, criticised or not
+    An aspect is known where most of its five readers agree that it is praised, criticized or not
     spoken of. An edit that leads to the state which its original has already, or whose original's
     state is not known, is no edit and is left out.
 
@@ -40,7 +40,7 @@ def cebab(root: Path, *, train: str = "train_exclusive", test: str = "test") -> 
     rows = [row for table in tables for row in table]
     ids = [row["id"] for row in rows]
     if len(set(ids)) < len(ids):
-        raise RefusedInput(f"reviews of {root.name!r}", "an id twice", "each once")
+        raise UnsafeInputError(f"reviews of {root.name!r}", "an id twice", "each once")
     numbers = {name: i for i, name in enumerate(dict.fromkeys(row[ORIGINAL] for row in rows))}
     states = np.array([[STATES.get(_aspect(row, a), 0) for a in ASPECTS] for row in rows])
     known = np.array([[_aspect(row, a) in STATES for a in ASPECTS] for row in rows])
@@ -73,7 +73,7 @@ def _tables(root: Path, names: Sequence[str]) -> tuple[list[list[Row]], dict[str
         missing = [name for name in names if f"{name}.json" not in members]
         if missing:
             what = f"archive {archives[0].name!r}"
-            raise RefusedInput(
+            raise UnsafeInputError(
                 what, f"no {missing[0]}.json", f"{names[0]}.json and {names[1]}.json"
             )
         contents = [json_from(members[f"{name}.json"], f"{name}.json") for name in names]
@@ -90,7 +90,7 @@ def _checked(table: Any, name: str) -> list[Row]:
     """Only what is read later is looked at."""
     what = f"reviews {name!r}"
     if not isinstance(table, list) or not table or not all(isinstance(r, dict) for r in table):
-        raise RefusedInput(what, "other content", "a JSON list of reviews")
+        raise UnsafeInputError(what, "other content", "a JSON list of reviews")
     texts = ("id", ORIGINAL, TEXT, "review_majority", *(f"{a}_aspect_majority" for a in ASPECTS))
     for row in table:
         wrong = [key for key in texts if not isinstance(row.get(key), str)]
@@ -100,9 +100,11 @@ def _checked(table: Any, name: str) -> list[Row]:
             fits = row.get("edit_type") in ASPECTS and row.get("edit_goal") in STATES
             wrong += [] if fits else ["edit_type or edit_goal"]
         if wrong:
-            raise RefusedInput(what, f"a review without {wrong[0]}", "reviews as published")
+            raise UnsafeInputError(what, f"a review without {wrong[0]}", "reviews as published")
         if len(row[TEXT]) > LONGEST:
-            raise RefusedInput(what, f"a review of {len(row[TEXT]):,} characters", f"{LONGEST:,}")
+            raise UnsafeInputError(
+                what, f"a review of {len(row[TEXT]):,} characters", f"{LONGEST:,}"
+            )
     return table
 
 

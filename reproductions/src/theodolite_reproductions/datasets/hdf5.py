@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from theodolite._storage.paths import existing
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 MAX_VALUES_BYTES = 1 << 34
 MAX_CHUNK_BYTES = 1 << 28
@@ -34,10 +34,10 @@ def read_hdf5_rows(
             rows = np.arange(dataset.shape[0])
         row_bytes = math.prod(dataset.shape[1:]) * dataset.dtype.itemsize
         if len(rows) and (rows[0] < 0 or rows[-1] >= len(dataset) or (np.diff(rows) <= 0).any()):
-            raise RefusedInput(what, f"{len(dataset):,} rows", "the rows asked for, ascending")
+            raise UnsafeInputError(what, f"{len(dataset):,} rows", "the rows asked for, ascending")
         if len(rows) * row_bytes > MAX_VALUES_BYTES:
             got = f"{len(rows):,} rows of {row_bytes:,} bytes"
-            raise RefusedInput(what, got, f"at most {MAX_VALUES_BYTES:,} bytes")
+            raise UnsafeInputError(what, got, f"at most {MAX_VALUES_BYTES:,} bytes")
         chunk = dataset.chunks[0] if dataset.chunks else 1
         step = max(BLOCK_BYTES // max(row_bytes, 1) // chunk, 1) * chunk
         for block in np.unique(rows // step):
@@ -59,7 +59,7 @@ def _dataset(path: Path, name: str) -> Iterator[Any]:
     try:
         h5py = importlib.import_module("h5py")
     except ModuleNotFoundError as error:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"HDF5 file {path.name!r}", "no h5py here", "that package", "pip install h5py"
         ) from error
     try:
@@ -67,37 +67,41 @@ def _dataset(path: Path, name: str) -> Iterator[Any]:
             link = file.get(name, getlink=True)
             if type(link) is not h5py.HardLink or "/" in name:
                 got = "nothing of that name" if link is None else "a link to elsewhere"
-                raise RefusedInput(f"{name!r} of {path.name!r}", got, "a data set in the file")
+                raise UnsafeInputError(f"{name!r} of {path.name!r}", got, "a data set in the file")
             dataset = file[name]
             if not isinstance(dataset, h5py.Dataset):
-                raise RefusedInput(f"{name!r} of {path.name!r}", "no data set", "one")
+                raise UnsafeInputError(f"{name!r} of {path.name!r}", "no data set", "one")
             _check(dataset, f"data set {name!r} of {path.name!r}")
             yield dataset
-    except RefusedInput:
+    except UnsafeInputError:
         raise
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise RefusedInput(f"HDF5 file {path.name!r}", reason, "a readable HDF5 file") from error
+        raise UnsafeInputError(
+            f"HDF5 file {path.name!r}", reason, "a readable HDF5 file"
+        ) from error
 
 
 def _check(dataset: Any, what: str) -> None:
     if dataset.is_virtual or dataset.external:
-        raise RefusedInput(what, "values in other files", "values in this file")
+        raise UnsafeInputError(what, "values in other files", "values in this file")
     if dataset.dtype.kind not in "iuf" or not dataset.ndim:
-        raise RefusedInput(what, f"{dataset.dtype}, {dataset.ndim} axes", "rows of numbers")
+        raise UnsafeInputError(what, f"{dataset.dtype}, {dataset.ndim} axes", "rows of numbers")
     plan = dataset.id.get_create_plist()
     filters = {plan.get_filter(i)[0] for i in range(plan.get_nfilters())}
     if not filters <= set(KNOWN_FILTERS):
         foreign = f"decoder {min(filters - set(KNOWN_FILTERS))}"
-        raise RefusedInput(what, foreign, f"{', '.join(KNOWN_FILTERS.values())} or none")
+        raise UnsafeInputError(what, foreign, f"{', '.join(KNOWN_FILTERS.values())} or none")
     size, item = dataset.shape, dataset.dtype.itemsize
     if dataset.chunks is None:
         complete = dataset.id.get_storage_size() >= math.prod(size) * item
     else:
         if math.prod(dataset.chunks) * item > MAX_CHUNK_BYTES:
             got = f"pieces of {dataset.chunks}"
-            raise RefusedInput(what, got, f"pieces of at most {MAX_CHUNK_BYTES:,} bytes")
+            raise UnsafeInputError(what, got, f"pieces of at most {MAX_CHUNK_BYTES:,} bytes")
         counts = (-(-n // c) for n, c in zip(size, dataset.chunks, strict=True))
         complete = dataset.id.get_num_chunks() == math.prod(counts)
     if not complete:
-        raise RefusedInput(what, f"shape {size}, not all of it stored", "all of it; it is cut off")
+        raise UnsafeInputError(
+            what, f"shape {size}, not all of it stored", "all of it; it is cut off"
+        )

@@ -18,7 +18,7 @@ from theodolite.models.backbones import Backbone
 from theodolite.pipelines.features import FeatureMaps
 from theodolite_reproductions.detection.correlations import Table, formula_scores
 
-SPECIALISED, OTHER = "specialised", "one concept, not specialised"
+SPECIALIZED, OTHER = "specialized", "one concept, not specialized"
 Formulas = Sequence[Formula | None]
 
 
@@ -37,7 +37,7 @@ class DissectionAlternative:
     activation: Literal["as captured", "clipped at 6"] = "as captured"
     """``clipped at 6``: what ReLU6 makes of maps that were captured before it."""
     accuracy: Literal["probe", "network"] = "probe"
-    """``network``: its own first class, on pictures of the classes that it knows."""
+    """``network``: its own first class, on images of the classes that it knows."""
 
     @property
     def same_units(self) -> bool:
@@ -100,7 +100,7 @@ def tolerated(formula_search: FormulaSearch, tolerances: Sequence[float]) -> dic
 
 def tolerance_table(
     atoms: Atoms, units: UnitMasks, formulas: Mapping[float, Formulas],
-    fires: Bool[np.ndarray, "pictures units"], right: Bool[np.ndarray, " pictures"],
+    fires: Bool[np.ndarray, "images units"], right: Bool[np.ndarray, " images"],
 ) -> Table:  # fmt: skip
     """Each unit under each tolerance: the length of its formula, its scores, accuracy."""
     ways = {f"{tolerance:g}": own for tolerance, own in formulas.items()}
@@ -108,7 +108,7 @@ def tolerance_table(
     return {"tolerance": [float(name) for name in scores.pop("formulas")]} | scores
 
 
-def specialised_table(units: Mapping[str, Sequence[Any]], examples: int) -> Table:
+def specialized_table(units: Mapping[str, Sequence[Any]], examples: int) -> Table:
     """How many units stop at one concept and meet it more often than the formula of three, how many
     stop there and do not, and examples of both (the paper's Figures 6 and 7)."""
     columns = ("unit", "alone", "alone_detection_accuracy", "three", "three_detection_accuracy")
@@ -117,9 +117,9 @@ def specialised_table(units: Mapping[str, Sequence[Any]], examples: int) -> Tabl
         formula is not None and formula == concept
         for formula, concept in zip(units["stopped"], units["alone"], strict=True)
     ]
-    for kind, special in ((SPECIALISED, True), (OTHER, False)):
+    for kind, special in ((SPECIALIZED, True), (OTHER, False)):
         rows = [
-            row for row, flag in enumerate(units["specialised"]) if single[row] and flag is special
+            row for row, flag in enumerate(units["specialized"]) if single[row] and flag is special
         ]
         best = sorted(rows, key=lambda row: -units["alone_detection_accuracy"][row])
         for row in best[:examples]:
@@ -131,17 +131,17 @@ def specialised_table(units: Mapping[str, Sequence[Any]], examples: int) -> Tabl
 
 
 def own_accuracy(
-    maps: FeatureMaps, backbone: Backbone, layer: str, labels: Int[np.ndarray, " pictures"],
+    maps: FeatureMaps, backbone: Backbone, layer: str, labels: Int[np.ndarray, " images"],
     known: Mapping[int, int],
-) -> tuple[Bool[np.ndarray, " pictures"], Bool[np.ndarray, " pictures"]]:  # fmt: skip
-    """Whether the network's first class is the picture's, and of which pictures it knows the class.
+) -> tuple[Bool[np.ndarray, " images"], Bool[np.ndarray, " images"]]:  # fmt: skip
+    """Whether the network's first class is the image's, and of which images it knows the class.
 
     Args:
         maps: What the layer gave.
         backbone: The network; the layer is its last with a spatial grid, or that before its
             activation.
         layer: See there.
-        labels: The class of each picture.
+        labels: The class of each image.
         known: From a class of the data to that of the network.
     """
     import torch  # noqa: PLC0415

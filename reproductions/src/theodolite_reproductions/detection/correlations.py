@@ -20,14 +20,14 @@ def formula_scores(
     atoms: Atoms,
     units: UnitMasks,
     variants: Mapping[str, Sequence[Formula | None]],
-    fires: Bool[np.ndarray, "pictures units"],
-    right: Bool[np.ndarray, " pictures"],
-    among: Bool[np.ndarray, " pictures"] | None = None,
+    fires: Bool[np.ndarray, "images units"],
+    right: Bool[np.ndarray, " images"],
+    among: Bool[np.ndarray, " images"] | None = None,
 ) -> Table:
-    """Of every unit under every way to choose its formula: scores, and accuracy on its pictures.
+    """Of every unit under every way to choose its formula: scores, and accuracy on its images.
 
-    Pictures of either: the unit fires or the formula is there. Of both: they share a pixel, or each
-    is somewhere (``accuracy_present``). What is undefined is None. Accuracy is that on pictures
+    Images of either: the unit fires or the formula is there. Of both: they share a pixel, or each
+    is somewhere (``accuracy_present``). What is undefined is None. Accuracy is that on images
     ``among``, where this is given.
     """
     some = np.ones((len(right), 1), bool) if among is None else among[:, None]
@@ -40,7 +40,7 @@ def formula_scores(
             "unit": [f"unit {u}" for u in range(len(formulas))],
             "formulas": [name] * len(formulas),
             "length": [0 if formula is None else len(formula) for formula in formulas],
-            "pictures": there.sum(axis=0).tolist(),
+            "images": there.sum(axis=0).tolist(),
             "iou": _shares(counts.shared.sum(axis=0), pixels),
             "detection_accuracy": _shares(shared.sum(axis=0), there.sum(axis=0)),
             "accuracy_either": _accuracy(some & (fires | there), right),
@@ -53,7 +53,7 @@ def formula_scores(
 
 
 def correlations(scores: Table) -> Table:
-    """Pearson's correlation over units, on the pictures of either and on those of both."""
+    """Pearson's correlation over units, on the images of either and on those of both."""
     table: dict[str, list[Any]] = {"formulas": [], "score": [], "correlation": []}
     names = np.array(scores["formulas"])
     for name in dict.fromkeys(scores["formulas"]):
@@ -61,13 +61,13 @@ def correlations(scores: Table) -> Table:
             for score, label in SCORES.items():
                 x, y = (np.array(scores[c], float)[names == name] for c in (score, accuracy))
                 table["formulas"].append(name)
-                table["score"].append(f"{label}, pictures of {where}")
+                table["score"].append(f"{label}, images of {where}")
                 table["correlation"].append(_pearson(x, y))
     return table
 
 
 def _accuracy(
-    chosen: Bool[np.ndarray, "pictures units"], right: Bool[np.ndarray, " pictures"]
+    chosen: Bool[np.ndarray, "images units"], right: Bool[np.ndarray, " images"]
 ) -> list[float | None]:
     return _shares((chosen & right[:, None]).sum(axis=0), chosen.sum(axis=0))
 

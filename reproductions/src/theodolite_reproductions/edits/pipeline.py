@@ -77,7 +77,7 @@ class TextBottleneckPipeline:
             subject=Subject(
                 f"the {len(data.concepts)} concepts of a text bottleneck",
                 f"a logistic regression on {SAYS[first]}",
-                "network",
+                "model",
                 data=data.name,
             ),
         )
@@ -144,7 +144,7 @@ def _concepts(data: EditedTexts, fitted: _Bottleneck) -> ConceptEvidence:
 
 
 def _edits(data: EditedTexts, fitted: _Bottleneck) -> EditEvidence:
-    """A concept of two sides moves as one: praised less criticised."""
+    """A concept of two sides moves as one: praised less criticized."""
     values = fitted.concepts[:, 0::2] - fitted.concepts[:, 1::2]
     before, after = data.edits.T
     return EditEvidence(

@@ -1,4 +1,4 @@
-"""Texts with aspects that people praised or criticised in them, and edits of one aspect each."""
+"""Texts with aspects that people praised or criticized in them, and edits of one aspect each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,8 +8,8 @@ from jaxtyping import Bool, Int
 
 from theodolite.errors import EvidenceError
 
-PRAISED, CRITICISED = "praised", "criticised"
-SIDES = (PRAISED, CRITICISED)
+PRAISED, CRITICIZED = "praised", "criticized"
+SIDES = (PRAISED, CRITICIZED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class EditedTexts:
     """Which original each text is or was made from."""
     aspects: tuple[str, ...]
     states: Int[np.ndarray, "texts aspects"]
-    """1 where the aspect is praised, -1 where it is criticised, 0 where it is not spoken of."""
+    """1 where the aspect is praised, -1 where it is criticized, 0 where it is not spoken of."""
     known: Bool[np.ndarray, "texts aspects"]
     """Where people agreed on that."""
     labels: Int[np.ndarray, " texts"]
@@ -48,7 +48,7 @@ class EditedTexts:
 
     @property
     def concepts(self) -> tuple[str, ...]:
-        """Each aspect praised, and criticised."""
+        """Each aspect praised, and criticized."""
         return tuple(f"{aspect} {side}" for aspect in self.aspects for side in SIDES)
 
     @property

@@ -34,7 +34,7 @@ def settings_of_the_check(
     }
     if training.learned:
         # what is fitted does not look at importances: both settings have the same concepts
-        same, other = by_setting["perfect"], by_setting["random concepts"]
+        same, other = by_setting["perfect"], by_setting["random_concepts"]
         fit = partial(_fit_surrogate, layer, training)
         jobs = list(zip([*context.seeds] * 2, [*same, *other], strict=True))
         surrogate_outputs = list(
@@ -43,8 +43,8 @@ def settings_of_the_check(
         n = len(same)
         for name, learned in (
             ("perfect", surrogate_outputs[:n]),
-            ("random importances", surrogate_outputs[:n]),
-            ("random concepts", surrogate_outputs[n:]),
+            ("random_importances", surrogate_outputs[:n]),
+            ("random_concepts", surrogate_outputs[n:]),
         ):
             by_setting[name] = [
                 replace(e, learned=v) for e, v in zip(by_setting[name], learned, strict=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts, Samples
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
@@ -17,12 +17,12 @@ from theodolite_reproductions.surrogates.rest_of_network import RestOfNetwork
 MOST_PLACES = 2000
 """Places that the concepts of a class are found in."""
 SLOPES = 40
-"""Pictures a class over which the slope is averaged."""
+"""Images a class over which the slope is averaged."""
 
 
 @dataclass(frozen=True, eq=False)
-class MiddlePictures:
-    """Pictures as the network takes them."""
+class MiddleImages:
+    """Images as the network takes them."""
 
     train: Float[np.ndarray, "train 3 rows columns"]
     test: Float[np.ndarray, "test 3 rows columns"]
@@ -31,18 +31,18 @@ class MiddlePictures:
     samples: Samples
 
 
-def middle_pictures(data: LabelledPictures, backbone: Backbone, n_test: int) -> MiddlePictures:
-    """Some pictures of each class: as many as the slopes need, and ``n_test`` to be explained."""
+def middle_images(data: LabeledImages, backbone: Backbone, n_test: int) -> MiddleImages:
+    """Some images of each class: as many as the slopes need, and ``n_test`` to be explained."""
     train, test = (
         _even(data.labels, part & data.at_hand, n)
         for part, n in ((~data.is_test, 2 * SLOPES * len(data.classes)), (data.is_test, n_test))
     )
     arrays = [
-        np.stack([backbone.preprocessing(data.picture(int(row))) for row in rows])
+        np.stack([backbone.preprocessing(data.image(int(row))) for row in rows])
         for rows in (train, test)
     ]
     ids = np.array([data.ids[row] for row in test])
-    return MiddlePictures(
+    return MiddleImages(
         arrays[0],
         arrays[1],
         data.labels[test],
@@ -61,25 +61,25 @@ def _even(labels: np.ndarray, usable: np.ndarray, n: int) -> np.ndarray:
 
 
 def middle_evidence(
-    pictures: MiddlePictures, rest: RestOfNetwork, method: str, n_concepts: int, seed: int
+    images: MiddleImages, rest: RestOfNetwork, method: str, n_concepts: int, seed: int
 ) -> SurrogateEvidence:
     """Explain every class by concepts of its own at the layer.
 
-    A concept is a direction among the layer's channels; how much of it is in a picture is the sum
+    A concept is a direction among the layer's channels; how much of it is in an image is the sum
     over places. Its importance is the mean slope of the class's output along it, and the bias what
-    that leaves of the mean output: both over training pictures predicted as the class.
+    that leaves of the mean output: both over training images predicted as the class.
     """
-    n_classes = len(pictures.classes)
-    train, test = rest.activations(pictures.train), rest.activations(pictures.test)
+    n_classes = len(images.classes)
+    train, test = rest.activations(images.train), rest.activations(images.test)
     if train.ndim != 4:
-        needed, hint = "(pictures, channels, rows, columns)", "Name a layer before the pooling."
+        needed, hint = "(images, channels, rows, columns)", "Name a layer before the pooling."
         raise EvidenceError("layer", f"shape {train.shape}", needed, hint)
-    train_outputs, test_outputs = rest.outputs(pictures.train), rest.outputs(pictures.test)
+    train_outputs, test_outputs = rest.outputs(images.train), rest.outputs(images.test)
     table = np.full((n_classes, n_concepts, n_classes), np.nan)
     codes = np.zeros((len(test), n_classes, n_concepts), np.float32)
     # a class without concepts is explained by its bias alone, here as at the last layer
     bias = train_outputs.mean(axis=0)
-    rebuilt, linearised = (np.tile(bias, (len(test_outputs), 1)) for _ in range(2))
+    rebuilt, linearized = (np.tile(bias, (len(test_outputs), 1)) for _ in range(2))
     for of in range(n_classes):
         rows = np.flatnonzero(train_outputs.argmax(axis=1) == of)
         fitted = _fit_concepts(_rows(train[rows]), method, n_concepts, [seed, of])
@@ -88,28 +88,28 @@ def middle_evidence(
         maps = _encode(fitted, test)
         codes[:, of] = maps.sum(axis=(2, 3))
         built = _decode(fitted, maps)
-        rebuilt[:, of] = rest.outputs(pictures.test, built)[:, of]
-        linearised[:, of] = rest.linearised(pictures.test, built)[:, of]
+        rebuilt[:, of] = rest.outputs(images.test, built)[:, of]
+        linearized[:, of] = rest.linearized(images.test, built)[:, of]
         some = rows[:SLOPES]
         there = _encode(fitted, train[some])
-        adds = rest.contributions(pictures.train[some], fitted.dictionary(), there)[:, of]
+        adds = rest.contributions(images.train[some], fitted.dictionary(), there)[:, of]
         amount = there.sum(axis=(0, 2, 3))
-        # a concept that is in none of these pictures has no slope: it explains nothing
+        # a concept that is in none of these images has no slope: it explains nothing
         slopes = table[of, :, of]
         np.divide(adds.sum(axis=0), amount, out=slopes, where=np.abs(amount) > 1e-6)
         bias[of] = (train_outputs[some, of] - adds.sum(axis=1)).mean()
-    names = tuple(f"{name}: {k + 1}" for name in pictures.classes.names for k in range(n_concepts))
+    names = tuple(f"{name}: {k + 1}" for name in images.classes.names for k in range(n_concepts))
     return SurrogateEvidence(
         importances=table.reshape(-1, n_classes),
         outputs=test_outputs,
         bias=bias,
         projections=codes.reshape(len(test), -1),
         rebuilt=rebuilt,
-        linearised=linearised,
-        labels=pictures.labels,
-        classes=pictures.classes,
+        linearized=linearized,
+        labels=images.labels,
+        classes=images.classes,
         concepts=Concepts(names),
-        samples=pictures.samples,
+        samples=images.samples,
     )
 
 
@@ -126,7 +126,7 @@ def _fit_concepts(
 
 
 def _rows(maps: Float[np.ndarray, "n channels *places"]) -> Float[np.ndarray, "rows channels"]:
-    """Every place of every picture."""
+    """Every place of every image."""
     return np.moveaxis(maps, 1, -1).reshape(-1, maps.shape[1])
 
 

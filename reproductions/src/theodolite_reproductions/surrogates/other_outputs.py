@@ -24,16 +24,16 @@ SPLIT_SEED = 0
 
 
 def attribute_layer(
-    data: ConceptData, pooled: Path | None, n_outputs: int, n_pictures: int
+    data: ConceptData, pooled: Path | None, n_outputs: int, n_images: int
 ) -> tuple[ExplainedLayer, dict[str, float]]:
     """A linear layer for attributes, fitted to 1 where one is present and -1 where not.
 
-    It is fitted on all training pictures. Concepts are found in ``n_pictures`` of them, two thirds,
-    and held against test pictures, one third; both drawn at random (0: all). ``n_outputs`` of the
+    It is fitted on all training images. Concepts are found in ``n_images`` of them, two thirds,
+    and held against test images, one third; both drawn at random (0: all). ``n_outputs`` of the
     attributes are explained, at equal distances (0: all).
     """
     if pooled is None:
-        raise EvidenceError("pooled", "none", "a file with features of all pictures")
+        raise EvidenceError("pooled", "none", "a file with features of all images")
     features = checked_pooled(read_npy(pooled), len(data), pooled.name)
     targets = np.where(data.presence, 1.0, -1.0)
     train, test = np.flatnonzero(~data.is_test), np.flatnonzero(data.is_test)
@@ -49,12 +49,12 @@ def attribute_layer(
     chosen = np.arange(len(data.concepts))
     if n_outputs:
         chosen = np.unique(np.linspace(0, len(chosen) - 1, n_outputs).round().astype(int))
-    train, test = _some(train, test, n_pictures)
+    train, test = _some(train, test, n_images)
     return ExplainedLayer(
         train=features[train], test=features[test], head=head[chosen], bias=bias[chosen],
         train_labels=data.labels[train], labels=data.labels[test],
         classes=Classes(tuple(data.concepts.names[c] for c in chosen)),
-        samples=_samples(test, [data.pictures[row] for row in test], data.labels[test]),
+        samples=_samples(test, [data.images[row] for row in test], data.labels[test]),
         patches={}, found_on="positive",
     ), facts  # fmt: skip
 
@@ -62,9 +62,9 @@ def attribute_layer(
 def area_layer(
     data: MaskData, target: str, backbone: Backbone, digest: str, context: WorkContext
 ) -> tuple[ExplainedLayer, dict[str, float]]:
-    """A linear layer for one number: the logarithm of how much of a picture a concept covers.
+    """A linear layer for one number: the logarithm of how much of an image a concept covers.
 
-    In standard deviations over the training pictures, two thirds of all. Pictures without the
+    In standard deviations over the training images, two thirds of all. Images without the
     concept are left out.
     """
     if target not in data.concepts:
@@ -85,7 +85,7 @@ def area_layer(
         train=features[train], test=features[test], head=head, bias=bias,
         train_labels=np.zeros(len(train), int), labels=labels[test],
         classes=Classes((f"log area of {target}",)),
-        samples=_samples(rows[test], [data.pictures[row] for row in rows[test]], labels[test]),
+        samples=_samples(rows[test], [data.images[row] for row in rows[test]], labels[test]),
         patches={}, found_on="all",
     ), {name: float(fact) for name, fact in facts.items()}  # fmt: skip
 
@@ -116,7 +116,7 @@ def _some(
 
 
 def _samples(rows: np.ndarray, ids: list[str], labels: np.ndarray) -> Samples:
-    """Pictures of a class belong together."""
+    """Images of a class belong together."""
     return Samples(index=rows, ids=np.array(ids), clusters=labels)
 
 
@@ -136,5 +136,5 @@ def _embedded(
     file = context.cache / "embeddings" / f"{key.hexdigest()}.npy"
     if not file.is_file():
         context.progress("embeddings", 0, 1)
-        write_npy(file, embeddings_of(backbone, (data.picture(int(row)) for row in rows)))
+        write_npy(file, embeddings_of(backbone, (data.image(int(row)) for row in rows)))
     return np.asarray(read_npy(file))

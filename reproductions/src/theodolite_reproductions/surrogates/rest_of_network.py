@@ -1,4 +1,4 @@
-"""What a network makes of a layer's output: the output replaced, or its effect linearised."""
+"""What a network makes of a layer's output: the output replaced, or its effect linearized."""
 
 import warnings
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from theodolite.models.features import evaluating, find_module
 if TYPE_CHECKING:
     import torch
 
-Pictures = Float[np.ndarray, "samples *picture"]
+Images = Float[np.ndarray, "samples *image"]
 Activations = Float[np.ndarray, "_samples _channels *places"]
 Outputs = Float[np.ndarray, "samples classes"]
 
@@ -21,8 +21,8 @@ Outputs = Float[np.ndarray, "samples classes"]
 class RestOfNetwork:
     r"""The part of a network after a layer, :math:`y(h)`, without taking the network apart.
 
-    The whole network is run on the pictures, and what the layer gives is replaced on the way. So
-    the pictures are always needed: whatever goes around the layer, such as a skip connection,
+    The whole network is run on the images, and what the layer gives is replaced on the way. So
+    the images are always needed: whatever goes around the layer, such as a skip connection,
     comes from them and stays as it was.
 
     Args:
@@ -44,16 +44,16 @@ class RestOfNetwork:
         self.network, self.batch, self.axis = network, batch, channels_axis
         self.layer = find_module(network, layer) if isinstance(layer, str) else layer
 
-    def activations(self, pictures: Pictures) -> Activations:
+    def activations(self, images: Images) -> Activations:
         """What the layer gives, :math:`h`."""
-        return self._in_batches(lambda x: self._run(x)[1], pictures)
+        return self._in_batches(lambda x: self._run(x)[1], images)
 
-    def outputs(self, pictures: Pictures, activations: Activations | None = None) -> Outputs:
+    def outputs(self, images: Images, activations: Activations | None = None) -> Outputs:
         """What the network gives, with these activations in the place of the layer's, if any."""
         replaced = () if activations is None else (activations,)
-        return self._in_batches(lambda *tensors: self._run(*tensors)[0], pictures, *replaced)
+        return self._in_batches(lambda *tensors: self._run(*tensors)[0], images, *replaced)
 
-    def linearised(self, pictures: Pictures, replaced: Activations) -> Outputs:
+    def linearized(self, images: Images, replaced: Activations) -> Outputs:
         r"""To first order, what the network gives for other activations :math:`h'`.
 
         .. math:: y(h) + J(h) (h' - h)
@@ -66,11 +66,11 @@ class RestOfNetwork:
             value, change = self._derivative(x, here, _alike(new, here) - here)
             return value + change
 
-        return self._in_batches(expanded, pictures, replaced)
+        return self._in_batches(expanded, images, replaced)
 
     def contributions(
         self,
-        pictures: Pictures,
+        images: Images,
         directions: Float[np.ndarray, "concepts channels"],
         codes: Float[np.ndarray, "_samples _concepts *places"],
     ) -> Float[np.ndarray, "samples classes concepts"]:
@@ -95,7 +95,7 @@ class RestOfNetwork:
             changes = [self._derivative(x, here, _alike(step, here))[1] for step in steps]
             return torch.stack(changes, dim=2)
 
-        return self._in_batches(added, pictures, codes)
+        return self._in_batches(added, images, codes)
 
     def _in_batches(self, step: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
         import torch  # noqa: PLC0415
@@ -118,7 +118,7 @@ class RestOfNetwork:
         tensor = torch.from_numpy(np.array(array, np.float32)).to(device)
         return tensor.contiguous(memory_format=torch.channels_last) if array.ndim == 4 else tensor
 
-    def _run(self, pictures: Any, replaced: Any = None) -> tuple[Any, Any]:
+    def _run(self, images: Any, replaced: Any = None) -> tuple[Any, Any]:
         """What the network gives, and what the layer gave, channels second."""
         activations: list[Any] = []
 
@@ -132,7 +132,7 @@ class RestOfNetwork:
 
         handle = self.layer.register_forward_hook(hook)
         try:
-            outputs = self.network(pictures)
+            outputs = self.network(images)
         finally:
             handle.remove()
         if len(activations) != 1:
@@ -142,7 +142,7 @@ class RestOfNetwork:
             raise EvidenceError("network", type(outputs).__name__, "scores, samples x classes")
         return outputs, activations[0]
 
-    def _derivative(self, pictures: Any, here: Any, step: Any) -> tuple[Any, Any]:
+    def _derivative(self, images: Any, here: Any, step: Any) -> tuple[Any, Any]:
         """The outputs, and how they change along a step of the activations."""
         import torch  # noqa: PLC0415
         from torch.autograd import forward_ad  # noqa: PLC0415
@@ -155,11 +155,11 @@ class RestOfNetwork:
                     with warnings.catch_warnings():  # torch's own, when it first does this
                         warnings.simplefilter("ignore", DeprecationWarning)
                         moving = forward.make_dual(here, step)
-                    value, change = forward.unpack_dual(self._run(pictures, moving)[0])
+                    value, change = forward.unpack_dual(self._run(images, moving)[0])
             except NotImplementedError:  # an operation without forward mode
                 with torch.enable_grad():
                     start = here.detach().requires_grad_()
-                    value = self._run(pictures, start)[0]
+                    value = self._run(images, start)[0]
                     weights = torch.zeros_like(value, requires_grad=True)
                     back = torch.autograd.grad(value, start, weights, create_graph=True)
                     change = torch.autograd.grad(back, weights, step)[0]

@@ -86,7 +86,7 @@ def _release(subject: CertifiedSubject, generator: Generator) -> Iterator[Condit
 
 def _accepted(subject: CertifiedSubject, condition: Condition) -> list[Condition]:
     """With a fault as large as is accepted, where the score looks for one."""
-    if subject.tolerance is None or not subject.looks_for_a_fault:
+    if subject.tolerance is None or not subject.is_defect_metric:
         return []
     return [replace(condition, dial=subject.generator.dial_at(subject.name, subject.tolerance))]
 

@@ -39,7 +39,7 @@ class Certified:
             changed = Condition(**cell.condition).changed_from(usual)
             where = ", ".join(f"{name} {value}" for name, value in changed.items()) or "as usual"
             failed += [f"{where}: {failure}" for failure in cell.failures]
-        return failed + [f"{line.name}: {line.because}" for line in self.lines if not line.holds]
+        return failed + [f"{line.name}: {line.summary}" for line in self.lines if not line.holds]
 
 
 def certify(
@@ -78,5 +78,5 @@ def certify(
 def subjects_of(size: Size) -> list[CatalogueSubject]:
     """Scores that verdicts are read from; for a release all, the quick ones first."""
     names = [name for name, metric in catalogue().items() if metric.decides or size == "release"]
-    slow = [name for name in names if find_metric(name).on_request]
+    slow = [name for name in names if find_metric(name).opt_in]
     return [CatalogueSubject(name) for name in [*(n for n in names if n not in slow), *slow]]

@@ -18,7 +18,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.workers import Arrays, SerialWorkers, Work, Workers
 
 FLIPS = 0.05
-"""The share of answers that may change to or from "cannot tell" or "partly"."""
+"""The share of answers that may change to or from "inconclusive" or "partly"."""
 DIALS = (0.0, 0.05, 0.1, 0.2)
 YES, NO = ANSWERS.index("yes"), ANSWERS.index("no")
 

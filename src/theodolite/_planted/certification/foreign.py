@@ -51,7 +51,7 @@ class Foreign:
     bounds: tuple[float, float] = (-np.inf, np.inf)
     nulls: tuple[Null, ...] = ()
     """(evidence, seed) -> evidence in which there is nothing to find, or no fault."""
-    looks_for_a_fault: bool = False
+    is_defect_metric: bool = False
     tolerance: float | None = None
     planted: Generator | None = None
     """What is planted; else what is usual for the question."""
@@ -145,7 +145,7 @@ class Foreign:
         quantile: float,
     ) -> str:
         """Better than every null, or a fault beyond the clean one; else it cannot be told."""
-        sign = 1.0 if self.looks_for_a_fault or self.better == "higher" else -1.0
+        sign = 1.0 if self.is_defect_metric or self.better == "higher" else -1.0
         lows, highs = [], []
         for null in self.nulls:
             # each draw of the null shares the bootstraps with the others: its spread is in theirs
@@ -159,13 +159,13 @@ class Foreign:
             lows.append(sign * middle - half)
             highs.append(sign * middle + half)
         if not lows:
-            return "cannot tell"
-        if self.looks_for_a_fault:
+            return "inconclusive"
+        if self.is_defect_metric:
             accepted = self.tolerance or 0.0
             if max(highs) <= accepted:
                 return "yes"
-            return "no" if min(lows) > accepted else "partly" if min(lows) > 0 else "cannot tell"
-        return "partly" if min(lows) > 0 else "no" if min(highs) < 0 else "cannot tell"
+            return "no" if min(lows) > accepted else "partly" if min(lows) > 0 else "inconclusive"
+        return "partly" if min(lows) > 0 else "no" if min(highs) < 0 else "inconclusive"
 
 
 @lru_cache(maxsize=1024)

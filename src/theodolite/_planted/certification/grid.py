@@ -72,7 +72,7 @@ def _summed_up(
 ) -> Characteristics:
     draws = Draws(*(np.concatenate([part[name] for part in parts]) for name in FIELDS))
     expected = Expected(
-        subject.looks_for_a_fault,
+        subject.is_defect_metric,
         subject.tolerance,
         worthless=cell.dial == 0,
         unsure=cell.clusters / subject.generator.truth_rows(subject.name),

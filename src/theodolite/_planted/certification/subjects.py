@@ -65,7 +65,7 @@ class CertifiedSubject(Protocol):
         """Which values are better."""
 
     @property
-    def looks_for_a_fault(self) -> bool:
+    def is_defect_metric(self) -> bool:
         """Whether it must stay at its clean null instead of beating another."""
 
     @property
@@ -110,9 +110,9 @@ class CatalogueSubject:
         return self.metric.better
 
     @property
-    def looks_for_a_fault(self) -> bool:
+    def is_defect_metric(self) -> bool:
         """Whether it must stay at its clean null."""
-        return self.metric.looks_for_a_fault
+        return self.metric.is_defect_metric
 
     @property
     def tolerance(self) -> float | None:
@@ -144,7 +144,7 @@ class CatalogueSubject:
         repeats = find_repeats([{kind: InMemoryShards(bundle)} for bundle in planted.evidence])
         run = MetricRun(request, [kinds[kind] for kinds in repeats.seeds])
         scores = evaluate_all([run], resampling)[0]
-        return with_doubt(scores[:1], repeats.doubt)[0]
+        return with_doubt(scores[:1], repeats.caveat)[0]
 
     def outcome(self, planted: Planted, resampling: Resampling) -> Outcome:
         """As an audit computes and reads it."""
@@ -156,7 +156,7 @@ class CatalogueSubject:
         low = high = np.nan
         if interval is not None:
             low, high = interval.low, interval.high
-            if interval.of == "population" or interval.over in ITEMS:
+            if interval.scope == "population" or interval.over in ITEMS:
                 truth = planted.population
         return Outcome(score.value, low, high, truth, answer, score.best, seconds)
 

@@ -80,7 +80,7 @@ def gate(
         >>> bool(theodolite.gate(result, {"questions": {"exists": "yes"}}))
         True
         >>> print(theodolite.gate(result, {"questions": {"located": "yes"}}).failures[0].sentence)
-        located: not asked; asked for 'yes'.
+        located: not evaluated; asked for 'yes'.
     """
     criteria = _criteria(thresholds)
     answers = read_finished(Path(run)) if isinstance(run, str | Path) else run

@@ -169,7 +169,7 @@ def _is_ours(path: Path) -> bool:
 
 def _is_partial(out: Path) -> bool:
     try:
-        return read_produced(out).failed_pieces > 0
+        return read_produced(out).failed_tasks > 0
     except ValueError:
         return False
 

@@ -27,7 +27,7 @@ class GateResult:
         """Return a line for each threshold."""
         lines = []
         for check in self.checks:
-            let = check.outcome == "cannot tell" and check not in self.failures
+            let = check.outcome == "inconclusive" and check not in self.failures
             lines.append(f"{check.outcome}{' (let pass)' if let else ''}: {check.sentence}")
         return lines
 

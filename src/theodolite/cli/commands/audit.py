@@ -255,24 +255,24 @@ def _places(job: _AuditRun, out: Path | None) -> Iterator[Places]:
 def _print(answers: AuditAnswers, *, as_json: bool) -> None:
     if as_json:
         content = scores_file(
-            answers.scores, answers.verdicts, answers.unanswered, answers.failed, answers.subject
+            answers.scores, answers.verdicts, answers.not_computed, answers.errors, answers.subject
         )
         typer.echo(content.model_dump_json(indent=1))
         return
-    print_scores(answers.scores, of_stand_in=answers.subject.outputs == "stand-in")
+    print_scores(answers.scores, of_probe=answers.subject.outputs == "probe_only")
     typer.echo("")
     print_verdicts(answers.verdicts)
     for missing_evidence in answers.missing:
         typer.echo(str(missing_evidence))
-    if answers.stand_in is not None:
-        typer.echo(stand_in_line(answers.subject, answers.stand_in))
+    if answers.linear_probe is not None:
+        typer.echo(stand_in_line(answers.subject, answers.linear_probe))
     needing: dict[str, list[str]] = {}
-    for lacking in answers.unanswered:
+    for lacking in answers.not_computed:
         if not lacking.needs[0].endswith(" evidence"):  # of a kind that came
             needing.setdefault(", ".join(lacking.needs), []).append(lacking.metric)
     for needs, metrics in needing.items():
         typer.echo(f"not scored, for lack of {needs}: {', '.join(metrics)}")
-    for failure in answers.failed:
+    for failure in answers.errors:
         typer.echo(printable(f"failed: {failure}", 1000))
     for note in answers.notes:
         typer.echo(f"note: {note}")

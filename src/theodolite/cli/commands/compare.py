@@ -71,7 +71,7 @@ def _print_pair(pair: Comparison) -> None:
         words = (outcome_text(line), line.why, shortage_text(line))
         outcome = ". ".join(part[0].upper() + part[1:] for part in words if part)
         better = better_text(line.score.better)
-        rows.append((verdict_pair.asks, answer, *values, better, difference, outcome))
+        rows.append((verdict_pair.question_text, answer, *values, better, difference, outcome))
     heads = ("question", "answer", pair.first.name, pair.second.name, "better", "difference", "")
     print_table(heads, rows, right=(2, 3))
 

@@ -45,9 +45,9 @@ def data_check(
         print_table(("", dataset.name), [*dataset.summary(), *notes])
         return
     at_hand = dataset.at_hand(np.arange(len(dataset)))
-    facts = [("pictures", f"{len(dataset):,} listed, {len(at_hand):,} at hand"), *dataset.summary()]
+    facts = [("images", f"{len(dataset):,} listed, {len(at_hand):,} at hand"), *dataset.summary()]
     print_table(("", dataset.name), [*facts, *notes])
-    dataset.check_pictures(at_hand)
+    dataset.check_images(at_hand)
 
 
 def data_example(

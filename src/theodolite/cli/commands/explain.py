@@ -133,7 +133,7 @@ def _explain(
             write_npy(place.with_name(place.name + ".npy"), relevance)
             _draw(place.with_name(place.name + ".png"), opened[i], relevance)
             rows.append(
-                {"picture": str(path), "method": method, "target": int(targets[i]),
+                {"image": str(path), "method": method, "target": int(targets[i]),
                  "class": classifier.classes[targets[i]] if classifier.classes else "",
                  "probability": float(chances[i])}
             )  # fmt: skip
@@ -162,5 +162,5 @@ def _predict_targets(
 def _draw(path: Path, picture: Image.Image, relevance: np.ndarray) -> None:
     """The map over the pale picture: orange for the class, blue against it."""
     with all_or_nothing(path) as stream:
-        width = min(picture.width, 640)
-        relevance_overlay(picture, relevance, width=width).save(stream, "PNG")
+        width = min(image.width, 640)
+        relevance_overlay(image, relevance, width=width).save(stream, "PNG")

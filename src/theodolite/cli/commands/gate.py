@@ -64,7 +64,7 @@ def _append_summary(path: Path, run: Path, verdicts: Sequence[Verdict], result: 
     decision = "may pass" if result.passed else "stop"
     lines = [f"## Explanations: {decision}", "", markdown_text(run.name), ""]
     lines += ["| question | answer | because |", "|---|---|---|"]
-    rows = [(v.asks, v.answer, v.because) for v in verdicts if v.answer != "not asked"]
+    rows = [(v.question_text, v.answer, v.summary) for v in verdicts if v.answer != "not_evaluated"]
     lines += [f"| {' | '.join(map(markdown_text, row))} |" for row in rows]
     lines += ["", "| threshold | outcome | |", "|---|---|---|"]
     for check in result.checks:
@@ -86,7 +86,7 @@ def _write_junit(path: Path, result: GateResult) -> None:
         if check in result.failures:
             sentence = printable(check.sentence, 1000)
             ElementTree.SubElement(case, "failure", message=sentence).text = sentence
-        elif check.outcome == "cannot tell":
+        elif check.outcome == "inconclusive":
             ElementTree.SubElement(case, "skipped", message=printable(check.sentence, 1000))
     with all_or_nothing(path) as stream:
         stream.write(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))

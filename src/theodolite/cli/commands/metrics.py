@@ -29,9 +29,9 @@ def metrics_show(
         print_table(("", ""), rows)
         return
     listed = [
-        (e.question, e.name, e.better, f"{e.bounds[0]:g} to {e.bounds[1]:g}", e.card.asks)
+        (e.question, e.name, e.better, f"{e.bounds[0]:g} to {e.bounds[1]:g}", e.card.question)
         for e in chosen
     ]
-    print_table(("question", "score", "better", "range", "asks"), listed)
+    print_table(("question", "score", "better", "range", "question in words"), listed)
     for entry in left_out(GROUP):
         typer.echo(f"note: {entry}")

@@ -94,14 +94,20 @@ def _print(tables: Sequence[tuple[Pilot, Sequence[SizeNeeded]]]) -> None:
     rows: list[tuple[str, ...]] = []
     for pilot, needed in tables:
         if pilot.why:
-            rows.append((pilot.asks, f"cannot be planned: {pilot.why}", "", "", ""))
+            rows.append((pilot.question_text, f"cannot be planned: {pilot.why}", "", "", ""))
         for size in needed:
             spread = f"{100 * size.sd:.3g} points"
             rows.append(
-                (pilot.asks, size.what, spread, _number(size.alone), _number(size.strictest))
+                (
+                    pilot.question_text,
+                    size.what,
+                    spread,
+                    _number(size.alone),
+                    _number(size.strictest),
+                )
             )
     heads: tuple[str, ...] = ("question", "what", "standard deviation", "at .05", "at .05/6")
-    if not any(pilot.asks for pilot, _ in tables):
+    if not any(pilot.question_text for pilot, _ in tables):
         heads, rows = heads[1:], [row[1:] for row in rows]
     right = range(len(heads) - 2, len(heads))
     print_table(heads, rows, right=tuple(right))

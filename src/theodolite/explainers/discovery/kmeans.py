@@ -1,4 +1,4 @@
-"""Centres of clusters of embeddings."""
+"""Centers of clusters of embeddings."""
 
 import warnings
 from dataclasses import dataclass, field, replace
@@ -16,9 +16,9 @@ from theodolite.explainers.discovery.protocol import Directions, Embeddings
 class KMeansConcepts(SpanConcepts):
     """The directions of the centres that scikit-learn's k-means finds.
 
-    Centres are far from orthogonal, so that projections on each alone could not be added up
-    again. Codes are therefore the coordinates by least squares, all centres together, and
-    ``decode(encode(h))`` is the closest point to ``h`` in the span of the centres.
+    Centers are far from orthogonal, so that projections on each alone could not be added up
+    again. Codes are therefore the coordinates by least squares, all centers together, and
+    ``decode(encode(h))`` is the closest point to ``h`` in the span of the centers.
 
     Example:
         >>> embeddings = np.array([[4.0, 0.0], [4.0, 0.0], [3.0, 3.0], [3.0, 3.0]])

@@ -34,9 +34,9 @@ class SubspaceConcepts(SpanConcepts):
     published code has a lasso (``solver="lasso"``); no outliers are removed; the dimension of a
     subspace is ``dimensions``, or as many as hold the share ``explained`` of its variance, at most
     ``most``.
-    The published principal components are of centred embeddings, so that a group's mean direction
-    need not be in its subspace; ``centred=False`` keeps it. Subspaces come in the order of their
-    size. A group that spans nothing (one sample, centred) adds none, and directions that depend
+    The published principal components are of centered embeddings, so that a group's mean direction
+    need not be in its subspace; ``centered=False`` keeps it. Subspaces come in the order of their
+    size. A group that spans nothing (one sample, centered) adds none, and directions that depend
     on earlier ones are left out, so the dictionary may have any number of rows.
 
     Example:
@@ -51,15 +51,15 @@ class SubspaceConcepts(SpanConcepts):
     dimensions: int | None = None
     explained: float = 0.9
     most: int = 10
-    neighbours: int = 10
+    neighbors: int = 10
     """Other samples that a sample may be a sum of."""
     noise: float = 0.3
     """The rest of a sample counts as noise when it is a smaller share of its length than this."""
     max_samples: int = 2000
     """Draw this many samples if there are more; the paper draws 10,000."""
-    centred: bool = True
+    centered: bool = True
     solver: Literal["omp", "lasso"] = "omp"
-    """How samples are written as sums of others: ``neighbours`` and ``noise`` are for ``omp``."""
+    """How samples are written as sums of others: ``neighbors`` and ``noise`` are for ``omp``."""
     vectors: Directions | None = field(default=None, repr=False)
     subspace: Int[np.ndarray, " concepts"] | None = field(default=None, repr=False)
     """The subspace that each row of the dictionary belongs to."""
@@ -81,7 +81,7 @@ class SubspaceConcepts(SpanConcepts):
         if not len(rows):
             raise EvidenceError(
                 "embeddings", "groups that do not vary", "samples that span subspaces",
-                "Give more varied samples, or pass centred=False.",
+                "Give more varied samples, or pass centered=False.",
             )  # fmt: skip
         return replace(self, vectors=unit_rows(union[rows])[0], subspace=owner[rows])
 
@@ -98,7 +98,7 @@ class SubspaceConcepts(SpanConcepts):
         if self.solver == "lasso":
             weights = np.abs(lasso_representation(rows))
         else:
-            weights = np.abs(self_representation(rows, self.neighbours, self.noise))
+            weights = np.abs(self_representation(rows, self.neighbors, self.noise))
         groups = spectral_groups(weights + weights.T, self.n_concepts, seed)
         size = np.bincount(groups, minlength=self.n_concepts)
         rank = np.empty(self.n_concepts, np.int64)
@@ -108,7 +108,7 @@ class SubspaceConcepts(SpanConcepts):
     def _basis(self, members: Embeddings) -> Directions:
         if not len(members):
             return members
-        deviations = members - members.mean(axis=0) if self.centred else members
+        deviations = members - members.mean(axis=0) if self.centered else members
         _, strengths, directions = np.linalg.svd(deviations, full_matrices=False)
         size = max(deviations.shape) * np.finfo(np.float64).eps
         there = int((strengths > np.linalg.norm(members) * size).sum())

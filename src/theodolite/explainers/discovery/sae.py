@@ -81,12 +81,12 @@ class SparseAutoencoder(DirectionConcepts):
             shuffle=True,
             generator=torch.Generator().manual_seed(seed),
         )
-        optimiser = torch.optim.Adam(model.parameters(), lr=self.learning_rate)
+        optimizer = torch.optim.Adam(model.parameters(), lr=self.learning_rate)
         loss = sae.losses.top_k_auxiliary_loss
-        sae.train_sae(model, batches, loss, optimiser, nb_epochs=self.epochs, monitoring=0)
+        sae.train_sae(model, batches, loss, optimizer, nb_epochs=self.epochs, monitoring=0)
         model.eval()
-        learnt = (linear.weight, linear.bias, model.get_dictionary())
-        return tuple(values.detach().numpy().astype(np.float64) for values in learnt)
+        learned = (linear.weight, linear.bias, model.get_dictionary())
+        return tuple(values.detach().numpy().astype(np.float64) for values in learned)
 
     def encode(self, embeddings: Embeddings) -> Codes:
         """The largest codes of each embedding."""

@@ -19,7 +19,7 @@ class SvdConcepts(DirectionConcepts):
     r"""The orthogonal directions that hold most of the embeddings' squared length.
 
     They are the leading right singular vectors :math:`v_k` of the matrix of embeddings, which is
-    not centred: the first is close to the mean. A code is the projection :math:`h \cdot v_k`.
+    not centered: the first is close to the mean. A code is the projection :math:`h \cdot v_k`.
     A singular vector has no sign of its own; ours is the one with a mean code of at least 0.
     Nothing is random, so the seed does not matter. Graziani et al. 2023.
 

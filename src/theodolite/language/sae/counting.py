@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Integer
 
 from theodolite._stats.threads import for_each, in_slices
-from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.pieces import SparseActivationShard
 
 BLOCK_BYTES = 2 << 20
 """Of the counts of a block of units: what a cache holds."""
@@ -43,7 +43,7 @@ def block_shift(concepts: int) -> int:
 
 
 def sort_values(
-    piece: CodePiece, units: Integer[np.ndarray, " chosen"], shift: int
+    piece: SparseActivationShard, units: Integer[np.ndarray, " chosen"], shift: int
 ) -> SortedValues:
     """The values of the chosen units (rising numbers), two passes over all values."""
     from theodolite.language.sae import _count_kernels as kernels  # noqa: PLC0415
@@ -89,11 +89,11 @@ class UnitCounts:
         return cls(np.zeros((units, concepts, 2), np.uint32), np.zeros((units, 2), np.uint32))
 
 
-Counter = Callable[[CodePiece, Integer[np.ndarray, " chosen"], UnitCounts], None]
+Counter = Callable[[SparseActivationShard, Integer[np.ndarray, " chosen"], UnitCounts], None]
 
 
 def count_piece(
-    piece: CodePiece, units: Integer[np.ndarray, " chosen"], counts: UnitCounts
+    piece: SparseActivationShard, units: Integer[np.ndarray, " chosen"], counts: UnitCounts
 ) -> None:
     """Add the counts of a piece."""
     from theodolite.language.sae import _count_kernels as kernels  # noqa: PLC0415
@@ -120,8 +120,8 @@ def torch_counter(device: str) -> Counter:
 
 
 def limited(
-    piece: CodePiece, limits: Float[np.ndarray, " units"], seed: tuple[int, int] | None
-) -> CodePiece:
+    piece: SparseActivationShard, limits: Float[np.ndarray, " units"], seed: tuple[int, int] | None
+) -> SparseActivationShard:
     """A piece as it is counted: above the thresholds; with labels moved on, for the null."""
     piece = piece.above(limits)
     return piece if seed is None else piece.moved(seed)

@@ -29,7 +29,7 @@ def _at_random(evidence: RatingEvidence) -> PerSample:
 
 
 RANDOM_VOTES = NullModel(
-    "votes at random",
+    "random_ratings",
     "every vote drawn from all answers of the scale alike",
     expected=_at_random,
     random=False,
@@ -80,7 +80,7 @@ def _of_other_clusters(
 
 
 DEALT_OUT = NullModel(
-    "votes dealt out",
+    "permuted_ratings",
     "each rater gives each answer as often as they did, but to explanations at random",
     _dealt_out,
     sums=_answers,
@@ -103,7 +103,7 @@ def _the_average(
 
 
 ALWAYS_THE_AVERAGE = NullModel(
-    "always the average",
+    "constant_mean",
     "whatever the explanation, the average of all votes is predicted",
     _the_average,
     sums=_mean_votes,
@@ -131,7 +131,7 @@ def _of_another(
 
 
 OTHER_PREDICTION = NullModel(
-    "shuffled samples",
+    "permuted_samples",
     "each explanation with the prediction for another",
     _of_another,
     sums=_some_predictions,

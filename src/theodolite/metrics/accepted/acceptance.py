@@ -17,17 +17,17 @@ from theodolite.metrics.base import Card, PerSample, SampleMean, metric
     bounds=(0.0, 1.0),
     uses=("ratings", "scale"),
     nulls=(RANDOM_VOTES,),
-    reliable_from=0.75,
+    threshold=0.75,
     cite="kazmierczak2024benchmarking",
     card=Card(
-        asks="Do people accept the explanations?",
-        read="0 is the lowest answer from everybody, 1 the highest; 0.75 is four of five stars. "
-        "From 0.75 on we would say that they are accepted; that line is a convention.",
-        misleads="Raters who like everything make every explanation accepted, and liking is not "
+        question="Do people accept the explanations?",
+        interpretation="0 is the lowest answer from everybody, 1 the highest; 0.75 is four of five "
+        "stars. From 0.75 on we would say that they are accepted; that line is a convention.",
+        limitations="Raters who like everything make every explanation accepted, and liking is not "
         "understanding. Read it beside the agreement of the raters, and beside the acceptance of "
         "a poor explanation by the same people.",
         cost="one mean per explanation",
-        says="Votes reach {value} of the way from the lowest answer to the highest "
+        template="Votes reach {value} of the way from the lowest answer to the highest "
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )

@@ -30,11 +30,11 @@ from theodolite.metrics.option_types import Against
     nulls=(ALWAYS_THE_AVERAGE, OTHER_PREDICTION),
     cite="kazmierczak2024benchmarking",
     card=Card(
-        asks="How far are predicted votes from real ones?",
-        read="0 is no error; on a scale of five answers 1 is one answer beside it. It tells about "
-        "the learned score, not about the explanations.",
-        misleads="Where most explanations get the same votes, always predicting the average does "
-        "nearly as well: compare with that.",
+        question="How far are predicted votes from real ones?",
+        interpretation="0 is no error; on a scale of five answers 1 is one answer beside it. It "
+        "tells about the learned score, not about the explanations.",
+        limitations="Where most explanations get the same votes, always predicting the average "
+        "does nearly as well: compare with that.",
         cost="one difference per explanation",
     ),
 )
@@ -80,12 +80,12 @@ class PredictedRatingError(SampleMean):
     nulls=(ALWAYS_THE_AVERAGE, OTHER_PREDICTION),
     cite="kazmierczak2024benchmarking",
     card=Card(
-        asks="Do predicted votes agree with the votes of people?",
-        read="1 is the same answer always, 0 chance. Compare with rater_agreement, which one "
-        "person reaches against the others. It tells about the learned score, not about the "
+        question="Do predicted votes agree with the votes of people?",
+        interpretation="1 is the same answer always, 0 chance. Compare with rater_agreement, which "
+        "one person reaches against the others. It tells about the learned score, not about the "
         "explanations.",
-        misleads="A prediction that hardly moves from the average rounds to one answer and scores "
-        "0, even if it orders the explanations well: read it beside the correlation.",
+        limitations="A prediction that hardly moves from the average rounds to one answer and "
+        "scores 0, even if it orders the explanations well: read it beside the correlation.",
         cost="one comparison per explanation",
     ),
 )
@@ -141,12 +141,12 @@ Rounded = Annotated[
     nulls=(of_all(OTHER_PREDICTION),),
     cite="kazmierczak2024benchmarking",
     card=Card(
-        asks="Do predicted votes order explanations as people do?",
-        read="1 is the same order, 0 an unrelated one. Compare with rater_correlation, which one "
-        "person reaches against the others. It tells about the learned score, not about the "
-        "explanations.",
-        misleads="The order of pictures counts as well as that of explanations: a score that only "
-        "sees which picture is easy correlates, too.",
+        question="Do predicted votes order explanations as people do?",
+        interpretation="1 is the same order, 0 an unrelated one. Compare with rater_correlation, "
+        "which one person reaches against the others. It tells about the learned score, not about "
+        "the explanations.",
+        limitations="The order of images counts as well as that of explanations: a score that only "
+        "sees which image is easy correlates, too.",
         cost="one sort of predictions and votes",
     ),
 )

@@ -39,11 +39,11 @@ ModeTies = Annotated[
     nulls=(DEALT_OUT,),
     cite="kazmierczak2024benchmarking",
     card=Card(
-        asks="Does one rater say what most of the others say?",
-        read="1 is the same answer always, 0 what raters with these habits would reach by chance. "
-        "It is what a predictor of votes can be measured against: it cannot be expected to agree "
-        "with people more than they do with each other.",
-        misleads="With own=included a rater agrees with himself: 0.31 of nothing for five votes "
+        question="Does one rater say what most of the others say?",
+        interpretation="1 is the same answer always, 0 what raters with these habits would reach "
+        "by chance. It is what a predictor of votes can be measured against: it cannot be expected "
+        "to agree with people more than they do with each other.",
+        limitations="With own=included a rater agrees with himself: 0.31 of nothing for five votes "
         "on five answers. Ties of the mode (a third of all patterns of five votes) go to the "
         "lowest answer unless you say otherwise.",
         cost="one mode per vote",
@@ -59,7 +59,7 @@ class RaterAgreement(QuadraticKappa):
     :math:`E_{ij}` how often it would if the two were independent.
 
     ``own="included"`` takes the mode of all votes, the rater's own among them, as
-    :cite:t:`kazmierczak2024benchmarking` do: with five votes at random on five answers that
+    :cite:t:`kazmierczak2024benchmarking` do: with five random ratings on five answers that
     gives 0.31, not 0; explanations with a single vote, which is its own mode, are left out. By
     default the mode is that of the others. The authors draw one rater for each explanation; here
     every vote is compared, which is what their number varies around.
@@ -115,11 +115,11 @@ class RaterAgreement(QuadraticKappa):
     nulls=(DEALT_OUT,),
     cite="cohen1968weighted",
     card=Card(
-        asks="Do any two raters say the same?",
-        read="1 is the same answers from everybody, 0 what raters with these habits would reach "
-        "by chance. It does not depend on how many people rated each explanation, as agreement "
-        "with a mode does.",
-        misleads="Where raters are not identified the columns are positions in a list, and each "
+        question="Do any two raters say the same?",
+        interpretation="1 is the same answers from everybody, 0 what raters with these habits "
+        "would reach by chance. It does not depend on how many people rated each explanation, as "
+        "agreement with a mode does.",
+        limitations="Where raters are not identified the columns are positions in a list, and each "
         "pair mixes many people. Pairs with few explanations in common count as much as others.",
         cost="five sums per pair of raters: grows with the square of their number",
     ),
@@ -136,7 +136,7 @@ class PairwiseAgreement(Additive):
 
     Distances are those between positions on the full scale, whether or not an answer was given:
     Cohen's kappa :cite:p:`cohen1968weighted` of the answers that happen to occur has other
-    distances. A pair that rated nothing in common, or gave one and the same answer throughout, is
+    distances. A pair that rated zero correlation, or gave one and the same answer throughout, is
     undefined: left out, and counted. Each pair counts once, however much it rated.
 
     Example:
@@ -189,10 +189,10 @@ class PairwiseAgreement(Additive):
     nulls=(of_all(DEALT_OUT),),
     cite="kazmierczak2024benchmarking",
     card=Card(
-        asks="Does one rater order explanations as the others do on average?",
-        read="1 is the same order, 0 an unrelated one. A learned score of what people say is "
-        "doing well where its own correlation with the votes comes near this one.",
-        misleads="It is what one person reaches against the mean of few, and rises with their "
+        question="Does one rater order explanations as the others do on average?",
+        interpretation="1 is the same order, 0 an unrelated one. A learned score of what people "
+        "say is doing well where its own correlation with the votes comes near this one.",
+        limitations="It is what one person reaches against the mean of few, and rises with their "
         "number. A learned score is compared with a mean of one more and can exceed it.",
         cost="one sort per rater",
     ),

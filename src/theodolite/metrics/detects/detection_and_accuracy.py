@@ -16,14 +16,14 @@ Which = Literal["union", "intersection"]
 By = Literal["detection_accuracy", "iou"]
 Sets = Annotated[
     Sequence[Which],
-    Field(min_length=1, description="Pictures where unit or formula is, or where both are."),
+    Field(min_length=1, description="Images where unit or formula is, or where both are."),
 ]
 Scores = Annotated[
     Sequence[By], Field(min_length=1, description="The score of a unit that is correlated.")
 ]
 Meeting = Annotated[
     Literal["overlap", "present"],
-    Field(description="When a picture is in the intersection: a shared pixel, or both somewhere."),
+    Field(description="When an image is in the intersection: a shared pixel, or both somewhere."),
 ]
 
 
@@ -41,26 +41,26 @@ Meeting = Annotated[
     headline={"which": "intersection", "by": "detection_accuracy"},
     cite="makinwa2022detection",
     card=Card(
-        asks="Is the model right more often where a well-explained unit is at work?",
-        read="Above 0, units with a better score work where the model is right. It says something "
-        "about the score, not about any one unit.",
-        misleads="Frequent concepts have large sets of pictures, whose accuracies all lie near the "
-        "model's own: little is left to correlate with.",
-        cost="counts of pictures per unit",
+        question="Is the model right more often where a well-explained unit is at work?",
+        interpretation="Above 0, units with a better score work where the model is right. It says "
+        "something about the score, not about any one unit.",
+        limitations="Frequent concepts have large sets of images, whose accuracies all lie near "
+        "the model's own: little is left to correlate with.",
+        cost="counts of images per unit",
     ),
 )
 @dataclass(frozen=True)
 class DetectionAndAccuracy(Additive):
-    r"""Correlation over units of a unit's score with the model's accuracy on the unit's pictures.
+    r"""Correlation over units of a unit's score with the model's accuracy on the unit's images.
 
     .. math:: r = \frac{\sum_u (s_u - \bar s)(a_u - \bar a)}
         {\sqrt{\sum_u (s_u - \bar s)^2 \, \sum_u (a_u - \bar a)^2}}
 
-    :math:`s_u` is the score of unit :math:`u`, :math:`a_u` the accuracy on its pictures.
+    :math:`s_u` is the score of unit :math:`u`, :math:`a_u` the accuracy on its images.
 
-    The *union* are pictures in which the unit fires or its formula is there; the *intersection*
+    The *union* are images in which the unit fires or its formula is there; the *intersection*
     those in which they share a pixel (``meeting="overlap"``, as the published code has it) or both
-    are somewhere (``"present"``, as the paper says). Pearson's correlation; a unit without pictures
+    are somewhere (``"present"``, as the paper says). Pearson's correlation; a unit without images
     or without a score is left out, where the published code puts 0.5 and 0. Introduced in
     :cite:t:`makinwa2022detection`, section 4.2.
 
@@ -75,7 +75,7 @@ class DetectionAndAccuracy(Additive):
     """
 
     pixels: Float[np.ndarray, "*resamples 3 units"]
-    pictures: Float[np.ndarray, "*resamples 2 units"]
+    images: Float[np.ndarray, "*resamples 2 units"]
     asked: Float[np.ndarray, "*resamples 2 units"]
     right: Float[np.ndarray, "*resamples 2 units"]
 
@@ -93,7 +93,7 @@ class DetectionAndAccuracy(Additive):
         right = np.asarray(evidence.right)[:, None, None]
         return cls(
             pixels=total(np.stack(pixels, axis=1).astype(float), weights),
-            pictures=total(np.stack([there, shared], axis=1).astype(float), weights),
+            images=total(np.stack([there, shared], axis=1).astype(float), weights),
             asked=total(sets, weights),
             right=total(sets * right, weights),
         )
@@ -116,7 +116,7 @@ class DetectionAndAccuracy(Additive):
 
     def _scores(self) -> dict[str, np.ndarray]:
         unit, formula, shared = (self.pixels[..., i, :] for i in range(3))
-        there, met = (self.pictures[..., i, :] for i in range(2))
+        there, met = (self.images[..., i, :] for i in range(2))
         return {
             "iou": ratio(shared, np.where(there > 0, unit + formula - shared, 0.0)),
             "detection_accuracy": ratio(met, there),
@@ -124,7 +124,7 @@ class DetectionAndAccuracy(Additive):
 
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
         """Units that enter, and units that cannot."""
-        usable = (self.asked > 0) & (self.pictures[..., :1, :] > 0)
+        usable = (self.asked > 0) & (self.images[..., :1, :] > 0)
         n = np.repeat(usable.sum(axis=-1)[..., None], 2, axis=-1)
         return n, self.asked.shape[-1] - n
 

@@ -22,12 +22,13 @@ def _by_chance(evidence: UnitEvidence, seed: int) -> UnitEvidence:
 
 
 BY_CHANCE = NullModel(
-    "by chance",
-    "the best formula for what stands for nothing: the unit's masks dealt out over other pictures "
-    "or sequences; or, if the evidence was made so, units of a random dictionary",
+    "permuted_masks",
+    "the best formula for what stands for nothing: the unit's masks dealt out over other images "
+    "or sequences; or, if the evidence was made so, units of a random SAE",
     _by_chance,
     random=False,
     per_item=True,
+    label="chance-level masks",
 )
 CHANCE_ARRAYS = ("chance_unit_pixels", "chance_formula_pixels", "chance_shared_pixels")
 
@@ -38,7 +39,7 @@ def _other_units_accuracy(state: Any, seed: int) -> Any:
 
 
 SHUFFLED_UNITS = NullModel(
-    "shuffled units",
+    "permuted_units",
     "each unit with the accuracy that belongs to another",
     _other_units_accuracy,
     on="state",
@@ -47,7 +48,7 @@ SHUFFLED_UNITS = NullModel(
 
 Denominator = Annotated[
     Literal["all", "category"],
-    Field(description="Pictures whose pixels count in the union: all, or the annotated ones."),
+    Field(description="Images whose pixels count in the union: all, or the annotated ones."),
 ]
 Over = Literal["units"]
 
@@ -65,19 +66,19 @@ Over = Literal["units"]
     uses_if={"denominator": {"category": ("annotated", "chance_annotated")}},
     detail=True,
     nulls=(BY_CHANCE,),
-    reliable_from=0.5,
-    share_from="null",
+    threshold=0.5,
+    threshold_from="null",
     cite="bau2017network",
     card=Card(
-        asks="Do the unit and what it is named after mark the same places (pixels or tokens)?",
-        read="1 is the same mask. Units mark half a per cent of all pixels, so that large or "
-        "frequent concepts cannot reach 1; 0.04 is Network Dissection's customary line. Compare "
-        "with what the best formula scores by chance: from half of the way from there to 1 on we "
-        "would rely on the name, which is a convention.",
-        misleads="It grows with the length of the formula, whatever the formula says: it is what "
-        "the search maximises. Read it beside detection accuracy.",
+        question="Do the unit and what it is named after mark the same places (pixels or tokens)?",
+        interpretation="1 is the same mask. Units mark half a per cent of all pixels, so that "
+        "large or frequent concepts cannot reach 1; 0.04 is Network Dissection's customary line. "
+        "Compare with what the best formula scores by chance: from half of the way from there to 1 "
+        "on we would rely on the name, which is a convention.",
+        limitations="It grows with the length of the formula, whatever the formula says: it is "
+        "what the search maximizes. Read it beside detection accuracy.",
         cost="three sums of pixel counts",
-        says="Units and what they are named after overlap to {value} ({low}–{high}{best}). "
+        template="Units and what they are named after overlap to {value} ({low}–{high}{best}). "
         "{null}{enough}.",
     ),
 )
@@ -86,9 +87,9 @@ class UnitIoU(SampleMean):
 
     .. math:: \frac{\sum_x |M_u(x) \cap G(x)|}{\sum_x |M_u(x) \cup G(x)|}
 
-    Places are pixels of pictures, or tokens of sequences (``theodolite.dissect_tokens``).
+    Places are pixels of images, or tokens of sequences (``theodolite.dissect_tokens``).
     Network Dissection :cite:p:`bau2017network` counts in the union only the unit's pixels in
-    pictures that are annotated with the concept's category (``denominator="category"``, needs
+    images that are annotated with the concept's category (``denominator="category"``, needs
     ``annotated``). The published codes return 0 where both masks are empty everywhere; here that
     is undefined, so NaN.
 
@@ -103,7 +104,7 @@ class UnitIoU(SampleMean):
     def each(
         evidence: UnitEvidence, *, denominator: Denominator = "all", over: Over = "units"
     ) -> PerSample:
-        """Each picture's shared pixels, and the pixels in either mask."""
+        """Each image's shared pixels, and the pixels in either mask."""
         del over
         unit = evidence.unit_pixels
         if denominator == "category":
@@ -127,17 +128,17 @@ class UnitIoU(SampleMean):
     nulls_use=CHANCE_ARRAYS,
     detail=True,
     nulls=(BY_CHANCE,),
-    reliable_from=0.5,
-    share_from="null",
+    threshold=0.5,
+    threshold_from="null",
     cite="larosa2023towards",
     card=Card(
-        asks="How much of the formula's places (pixels or tokens) does the unit mark?",
-        read="A unit marks half a per cent of all pixels, so that only small concepts can be "
-        "covered; compare units of one layer with each other. From half of the way from chance to "
-        "1 on we would rely on the name, which is a convention.",
-        misleads="A large concept has a low recall however well it is found.",
+        question="How much of the formula's places (pixels or tokens) does the unit mark?",
+        interpretation="A unit marks half a per cent of all pixels, so that only small concepts "
+        "can be covered; compare units of one layer with each other. From half of the way from "
+        "chance to 1 on we would rely on the name, which is a convention.",
+        limitations="A large concept has a low recall however well it is found.",
         cost="two sums of pixel counts",
-        says="Units mark {value} of the places of what they are named after "
+        template="Units mark {value} of the places of what they are named after "
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -158,7 +159,7 @@ class PixelRecall(SampleMean):
 
     @staticmethod
     def each(evidence: UnitEvidence, *, over: Over = "units") -> PerSample:
-        """Each picture's shared pixels and its pixels of the formula."""
+        """Each image's shared pixels and its pixels of the formula."""
         del over
         return PerSample(
             part=evidence.shared_pixels.astype(float),
@@ -179,21 +180,21 @@ class PixelRecall(SampleMean):
     nulls_use=CHANCE_ARRAYS,
     detail=True,
     nulls=(BY_CHANCE,),
-    reliable_from=0.8,
+    threshold=0.8,
     cite="makinwa2022detection",
     card=Card(
-        asks="Where the formula is in the picture, does the unit notice it?",
-        read="0.8 means that the unit marks some of it in four of five pictures that show it. From "
-        "0.8 on we would rely on the name; that line is a convention.",
-        misleads="One shared place (pixel, token) is enough, so that a unit that fires everywhere "
-        "detects everything: compare with chance, and read it beside the overlap.",
-        cost="two counts of pictures",
-        says="In {value} of the pictures that show what a unit is named after, the unit marks "
+        question="Where the formula is in the image, does the unit notice it?",
+        interpretation="0.8 means that the unit marks some of it in four of five images that show "
+        "it. From 0.8 on we would rely on the name; that line is a convention.",
+        limitations="One shared place (pixel, token) is enough, so that a unit that fires "
+        "everywhere detects everything: compare with chance, and read it beside the overlap.",
+        cost="two counts of images",
+        template="In {value} of the images that show what a unit is named after, the unit marks "
         "some of it ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class DetectionAccuracy(SampleMean):
-    r"""Of the pictures that show the formula, the share in which the unit marks a pixel of it.
+    r"""Of the images that show the formula, the share in which the unit marks a pixel of it.
 
     .. math:: \frac{\#\{x : M_u(x) \cap G(x) \neq \emptyset\}}{\#\{x : G(x) \neq \emptyset\}}
 
@@ -210,7 +211,7 @@ class DetectionAccuracy(SampleMean):
 
     @staticmethod
     def each(evidence: UnitEvidence, *, over: Over = "units") -> PerSample:
-        """Whether each picture shows the formula, and whether the unit meets it there."""
+        """Whether each image shows the formula, and whether the unit meets it there."""
         del over
         return PerSample(
             part=(evidence.shared_pixels > 0).astype(float),

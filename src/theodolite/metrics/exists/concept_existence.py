@@ -43,21 +43,21 @@ from theodolite.metrics.shared.ranking import (
     ideal=told_the_truth,
     ideal_options={"rank_by": "value"},
     fitting=lambda evidence: {"top": fitting_top(len(evidence.concepts))},
-    reliable_from=0.8,
+    threshold=0.8,
     cite="aysel2025concept",
     card=Card(
-        asks="Of the concepts that the explanation names first, how many are in the picture?",
-        read="0.8 means that four of five named concepts are there. Compare with always naming the "
-        "commonest concepts: an explanation that does not beat that list tells nothing about "
-        "this sample. The best possible is below 1 where samples have fewer concepts than are "
-        "named. From 0.8 of the best on we would rely on it; that line is a convention. Quoted for "
-        "the first five concepts, or for the first half where there are fewer than ten: of all of "
-        "them, any order names the same.",
-        misleads="Presence copied from the class (as for CUB without votes per picture) rewards a "
+        question="Of the concepts that the explanation names first, how many are in the image?",
+        interpretation="0.8 means that four of five named concepts are there. Compare with always "
+        "naming the commonest concepts: an explanation that does not beat that list tells nothing "
+        "about this sample. The best possible is below 1 where samples have fewer concepts than "
+        "are named. From 0.8 of the best on we would rely on it; that line is a convention. Quoted "
+        "for the first five concepts, or for the first half where there are fewer than ten: of all "
+        "of them, any order names the same.",
+        limitations="Presence copied from the class (as for CUB without votes per image) rewards a "
         "model for knowing the class. Ranking by the concept's value alone scores high and says "
         "little: it ignores what the prediction was made of.",
         cost="one sort of the concepts per sample",
-        says="Of the {noun_named}, {value} are there ({low}–{high}{best}). {null}{enough}.",
+        template="Of the {noun_named}, {value} are there ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class ConceptExistence(SampleMean):

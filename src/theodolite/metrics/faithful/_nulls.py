@@ -10,18 +10,18 @@ from theodolite.evidence.surrogate_settings import (
 from theodolite.metrics.null_model import NullModel, from_another_sample
 
 RANDOM_IMPORTANCES = NullModel(
-    "random importances",
+    "random_importances",
     "the same concepts, each with an importance drawn from 0 to 1",
     random_importances,
 )
 RANDOM_CONCEPTS = NullModel(
-    "random concepts",
+    "random_concepts",
     "random directions with importances drawn from 0 to 1",
     random_concepts,
     sums=pool_of_samples,
 )
 AVERAGE = NullModel(
-    "always the average",
+    "constant_mean",
     "no concepts: whatever the sample, the average of what the network puts out",
     lambda evidence, seed, sums: always_the_average(evidence, sums),
     sums=sum_of_outputs,

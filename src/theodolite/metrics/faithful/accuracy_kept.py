@@ -134,11 +134,12 @@ class SurrogateAccuracy(AccuracyKept):
     uses_if={},
     cite="yeh2020completeness",
     card=Card(
-        asks="Could the network's answers be had from the concepts, by any means?",
-        read="1 means that nothing needed is missing from the concepts, 0 that they tell nothing.",
-        misleads="A network stands between concepts and answer, so that it says what could be made "
-        "of the concepts and not what an explanation makes of them. Random directions are often "
-        "as complete: compare with them. Importances are not looked at.",
+        question="Could the network's answers be had from the concepts, by any means?",
+        interpretation="1 means that nothing needed is missing from the concepts, 0 that they tell "
+        "nothing.",
+        limitations="A network stands between concepts and answer, so that it says what could be "
+        "made of the concepts and not what an explanation makes of them. Random directions are "
+        "often as complete: compare with them. Importances are not looked at.",
         cost="counts; the fit of the network comes before",
     ),
 )

@@ -87,7 +87,7 @@ def _projected(
         asks="Does the answer go when its most important concepts are taken away?",
         read="Low means that the concepts named first carry the answer. Compare with "
         "random importances: only what lies below that is owed to their order.",
-        misleads="Embeddings with concepts missing may be like nothing that the network has "
+        limitations="Embeddings with concepts missing may be like nothing that the network has "
         "ever seen, and what it makes of them proves little. It looks at the order of importances "
         "only, and at one class.",
     ),
@@ -102,7 +102,7 @@ class ConceptDeletion(ConceptCurve):
 
     The embedding is rebuilt from the projections that are left, and the last layer's probability of
     the class is read after each step; the value is the mean height of that curve. Nothing is
-    normalised. With more than ``most_steps`` concepts several go at a time. As proposed in
+    normalized. With more than ``most_steps`` concepts several go at a time. As proposed in
     :cite:t:`fel2023craft`, which reads the output before softmax instead of the probability. A
     class without concepts is undefined.
 

@@ -21,7 +21,7 @@ from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.faithful._nulls import ALL
 
 Surrogate = Annotated[
-    Literal["linear", "rebuilt", "learned", "linearised"],
+    Literal["linear", "rebuilt", "learned", "linearized"],
     Field(description="What stands for the explanation: the sum, or rebuilt or fitted outputs."),
 ]
 Projection = Annotated[
@@ -45,7 +45,7 @@ MAY_USE = (
 )  # fmt: skip
 """Arrays that stand for the network and its concepts, in whichever way the evidence gives them."""
 USES_IF = {
-    "surrogate": {"learned": ("learned",), "linearised": ("linearised",)},
+    "surrogate": {"learned": ("learned",), "linearized": ("linearized",)},
     "projection": {"dot": ("embeddings", "vectors"), "coordinates": ("embeddings", "vectors")},
 }
 surrogate_metric = partial(
@@ -197,7 +197,7 @@ SURROGATES: dict[str, SurrogateOutputs] = {
     "linear": _linear,
     "rebuilt": _rebuilt,
     "learned": _stored("learned"),
-    "linearised": _stored("linearised"),
+    "linearized": _stored("linearized"),
 }
 PROJECTIONS: dict[str, Projects] = {
     "given": _project_as_given,

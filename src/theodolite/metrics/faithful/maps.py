@@ -144,17 +144,17 @@ def _position(names: Sequence[str], option: str, choice: str) -> int:
     nulls_use=CHANCE_CURVES,
     reliable_from=0.5,
     card=Card(
-        asks="Does the answer change without the marked pixels, and only without them?",
-        read="0.77 is the most there can be; what a map without fault reaches on these pictures "
-        "is marked. From half of that on we would rely on it; a convention.",
-        misleads="Pictures with pixels removed are unlike any that the network knows: it may "
+        question="Does the answer change without the marked pixels, and only without them?",
+        interpretation="0.77 is the most there can be; what a map without fault reaches on these "
+        "images is marked. From half of that on we would rely on it; a convention.",
+        limitations="Images with pixels removed are unlike any that the network knows: it may "
         "change its mind for that alone, which is why maps that know nothing stand beside it: "
-        "noise, which filling in all but undoes, broad hills, and the middle of the picture. "
+        "noise, which filling in all but undoes, broad hills, and the middle of the image. "
         "Sufficiency is near 1 for any map, as a few irrelevant pixels change nothing; so the "
         "number is nearly a matter of necessity.",
         cost="one forward for each step, way and direction; all thresholds share them",
-        says="Removing what the map marks first changes the answer by {value} more than removing "
-        "it last ({low}–{high}{best}). {null}{enough}.",
+        template="Removing what the map marks first changes the answer by {value} more than "
+        "removing it last ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class RemovalFaithfulness(RemovalScore):
@@ -164,9 +164,9 @@ class RemovalFaithfulness(RemovalScore):
         S = \max_t e^{-\overline{d}^{\,\mathrm{least}}_t}, \quad
         N = \max_t \bigl(1 - e^{-\overline{d}^{\,\mathrm{most}}_t}\bigr)
 
-    :math:`\overline{d}_t` is the mean of :math:`|p(\hat y|x) - p(\hat y|x')|` over all pictures
+    :math:`\overline{d}_t` is the mean of :math:`|p(\hat y|x) - p(\hat y|x')|` over all images
     :math:`x'` with less than :math:`t` per cent of the pixels removed, the least or the most
-    relevant first. Thresholds below the first step have no such picture and are left out. Follows
+    relevant first. Thresholds below the first step have no such image and are left out. Follows
     algorithm 1 of :cite:t:`kazmierczak2024benchmarking`, which prints the maximum over the last
     list of changes where that over thresholds is meant.
 
@@ -188,10 +188,10 @@ class RemovalFaithfulness(RemovalScore):
     nulls_use=("least_first", *CHANCE_CURVES),
     decides=False,
     card=Card(
-        asks="Does the answer change without the pixels that are said to matter?",
-        read="0.63 if all confidence is lost at once, 0 if nothing changes. Compare it with the "
-        "random map: large parts of any picture, removed anyhow, change the answer.",
-        misleads="Pictures with pixels removed are unlike any that the network knows, and it may "
+        question="Does the answer change without the pixels that are said to matter?",
+        interpretation="0.63 if all confidence is lost at once, 0 if nothing changes. Compare it "
+        "with the random map: large parts of any image, removed anyhow, change the answer.",
+        limitations="Images with pixels removed are unlike any that the network knows, and it may "
         "change its mind for that alone.",
         cost="one forward for each step and way; all thresholds share them",
     ),
@@ -222,10 +222,10 @@ class RemovalNecessity(RemovalScore):
     nulls_use=("most_first", *CHANCE_CURVES),
     decides=False,
     card=Card(
-        asks="Does the answer stay without the pixels that are said not to matter?",
-        read="1 if nothing changes, 0.37 if all confidence is lost at once. Compare it with the "
-        "random map: the best over thresholds is near 1 for almost any map.",
-        misleads="The smallest threshold decides: few irrelevant pixels hardly ever change "
+        question="Does the answer stay without the pixels that are said not to matter?",
+        interpretation="1 if nothing changes, 0.37 if all confidence is lost at once. Compare it "
+        "with the random map: the best over thresholds is near 1 for almost any map.",
+        limitations="The smallest threshold decides: few irrelevant pixels hardly ever change "
         "an answer. Take across=mean to see the whole curve.",
         cost="one forward for each step and way; all thresholds share them",
     ),

@@ -94,9 +94,9 @@ class SurrogateError(Compared):
     card=surrogate_card(
         asks="How much of the probability does the explanation put on other classes than the "
         "network?",
-        read="0.1 means that a tenth of the probability lies on other classes, on average. Up "
-        "to 0.1 we would rely on the explanation; that line is a convention.",
-        misleads="Softmax makes it depend on the scale of the outputs: a sure network punishes "
+        interpretation="0.1 means that a tenth of the probability lies on other classes, on "
+        "average. Up to 0.1 we would rely on the explanation; that line is a convention.",
+        limitations="Softmax makes it depend on the scale of the outputs: a sure network punishes "
         "small errors, one that says nothing punishes none. Read it beside the error of "
         "the outputs.",
         says="{value} of the probability lands on other classes than the reference's "

@@ -31,7 +31,7 @@ def _permuted_decoder(evidence: TokenEvidence, seed: int) -> TokenEvidence:
 
 
 PERMUTED_DECODER = NullModel(
-    "permuted decoder", "directions dealt out among the latents", _permuted_decoder
+    "permuted_decoder", "directions dealt out among the latents", _permuted_decoder
 )
 
 
@@ -88,12 +88,14 @@ def _largest(token: np.ndarray, amounts: np.ndarray, n: int, most: int) -> np.nd
     cite="chanin2024absorption",
     asked_as="Is the concept carried by its own latents?",
     card=Card(
-        asks="Where a concept is and a probe finds it, how much of what the probe finds is carried "
-        "by other latents than those that are named after the concept?",
-        read="0 means that its own latents carry it, 1 that others do. It is no merit by itself: "
-        "random directions absorb nothing, for they carry nothing. Read it beside `latent_probe`.",
-        misleads="Latents that share a direction for a good reason count as absorbers. A constant "
-        "part of the activations along the probe counts as if it were carried: centre them.",
+        question="Where a concept is and a probe finds it, how much of what the probe finds is "
+        "carried by other latents than those that are named after the concept?",
+        interpretation="0 means that its own latents carry it, 1 that others do. It is no merit by "
+        "itself: random directions absorb nothing, for they carry nothing. Read it beside "
+        "`latent_probe`.",
+        limitations="Latents that share a direction for a good reason count as absorbers. A "
+        "constant part of the activations along the probe counts as if it were carried: center "
+        "them.",
         cost="one product for each active latent and concept",
     ),
 )

@@ -35,7 +35,7 @@ def _in_any_order(evidence: TokenEvidence, seed: int) -> TokenEvidence:
 
 
 DEALT_OUT = NullModel(
-    "claims dealt out",
+    "permuted_claims",
     "the claims of a sequence dealt out among its latents that were ablated",
     _in_any_order,
 )
@@ -49,20 +49,21 @@ DEALT_OUT = NullModel(
     bounds=(-1.0, 1.0),
     uses=("importance", "effect"),
     nulls=(DEALT_OUT,),
-    reliable_from=0.8,
-    share_from="null",
-    share=True,
+    threshold=0.8,
+    threshold_from="null",
+    is_percentage=True,
     cite="syed2024attribution",
     asked_as="Do claimed contributions of latents agree with ablations?",
     card=Card(
-        asks="Are latents that are said to contribute more those whose ablation changes the "
+        question="Are latents that are said to contribute more those whose ablation changes the "
         "output more?",
-        read="1 is the same order, 0 no relation. From 0.8 on we would rely on it, a convention.",
-        misleads="Pairs drawn from the largest claims alone say nothing of small ones. At the last "
-        "token gradients are nearly exact; ask at earlier tokens too, where paths lead through "
-        "attention.",
+        interpretation="1 is the same order, 0 no relation. From 0.8 on we would rely on it, a "
+        "convention.",
+        limitations="Pairs drawn from the largest claims alone say nothing of small ones. At the "
+        "last token gradients are nearly exact; ask at earlier tokens too, where paths lead "
+        "through attention.",
         cost="one run of the network for each pair, then one sort",
-        says="What latents are said to contribute and what their ablation does are in the same "
+        template="What latents are said to contribute and what their ablation does are in the same "
         "order to {value} ({low}–{high}{best}). {null}{enough}.",
     ),
 )

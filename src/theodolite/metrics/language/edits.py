@@ -42,10 +42,11 @@ def _followed(evidence: EditEvidence) -> np.ndarray:
 
 
 OTHERS_FOLLOWED = NullModel(
-    "another concept's name",
+    "another_concept",
     "whether the other concepts moved to that side, on average over them",
     expected=lambda evidence: mean_of_others(evidence, _followed(evidence)),
     random=False,
+    label="another concept's name",
 )
 
 
@@ -56,14 +57,14 @@ OTHERS_FOLLOWED = NullModel(
     nulls=(OTHERS_FOLLOWED, DEALT_OUT),
     asked_as="Does the named concept follow edits of the input?",
     card=Card(
-        asks="Does the value of a concept move the way an edit of that concept was meant to?",
-        read="0.8 means that four of five edits moved the concept's value to the side that was "
-        "meant. Values that move alike for all concepts are seen in the null that reads another "
-        "concept. From 0.8 on we would rely on it; a convention.",
-        misleads="A value that moves at every edit, to any side, gets a half. Nothing is said of "
-        "how far it moved.",
+        question="Does the value of a concept move the way an edit of that concept was meant to?",
+        interpretation="0.8 means that four of five edits moved the concept's value to the side "
+        "that was meant. Values that move alike for all concepts are seen in the null that reads "
+        "another concept. From 0.8 on we would rely on it; a convention.",
+        limitations="A value that moves at every edit, to any side, gets a half. Nothing is said "
+        "of how far it moved.",
         cost="one comparison per edit",
-        says="For {value} of the edits the value of the edited one of the {noun} moves the way "
+        template="For {value} of the edits the value of the edited one of the {noun} moves the way "
         "that was meant ({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -97,10 +98,11 @@ def _moved_most(evidence: EditEvidence) -> np.ndarray:
 
 
 OTHERS_MOVED_MOST = NullModel(
-    "another concept's name",
+    "another_concept",
     "whether another concept moved most, on average over them",
     expected=lambda evidence: mean_of_others(evidence, _moved_most(evidence)),
     random=False,
+    label="another concept's name",
 )
 
 
@@ -111,14 +113,14 @@ OTHERS_MOVED_MOST = NullModel(
     nulls=(DEALT_OUT, OTHERS_MOVED_MOST),
     asked_as="Does an edit of one concept leave the others alone?",
     card=Card(
-        asks="Does the concept that was edited move more than every other?",
-        read="0.6 means that in six of ten edits the edited concept's value moved most. Concepts "
-        "that carry one another move together and come near the nulls. From 0.8 on we would rely "
-        "on it; a convention.",
-        misleads="A concept on a wider scale than the others moves most at every edit: put values "
-        "on one scale first. An edit may really touch two concepts.",
+        question="Does the concept that was edited move more than every other?",
+        interpretation="0.6 means that in six of ten edits the edited concept's value moved most. "
+        "Concepts that carry one another move together and come near the nulls. From 0.8 on we "
+        "would rely on it; a convention.",
+        limitations="A concept on a wider scale than the others moves most at every edit: put "
+        "values on one scale first. An edit may really touch two concepts.",
         cost="one comparison per edit and concept",
-        says="In {value} of the edits the one of the {noun} that was edited moves most "
+        template="In {value} of the edits the one of the {noun} that was edited moves most "
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -179,7 +181,7 @@ def _no_change(evidence: EditEvidence, *, distance: Distance) -> PerSample:
 
 
 NO_CHANGE = NullModel(
-    "no change", "the concepts say that nothing changes", expected=_no_change, random=False
+    "no_change", "the concepts say that nothing changes", expected=_no_change, random=False
 )
 
 
@@ -196,14 +198,15 @@ NO_CHANGE = NullModel(
     paper_names=("ICaCE_error",),
     asked_as="Do the concepts predict what an edit does to the output?",
     card=Card(
-        asks="How far is the change that the concepts predict from the real change of the output?",
-        read="0 is a change in the same direction, 1 a right angle, 2 the opposite. Both nulls lie "
-        "near 1. From half of the way from the harder one to 0 on we would rely on it, a "
+        question="How far is the change that the concepts predict from the real change of the "
+        "output?",
+        interpretation="0 is a change in the same direction, 1 a right angle, 2 the opposite. Both "
+        "nulls lie near 1. From half of the way from the harder one to 0 on we would rely on it, a "
         "convention.",
-        misleads="`l2` is small where little changes at all: saying that nothing ever changes may "
-        "do nearly as well. `cosine` does not see how large a change is.",
+        limitations="`l2` is small where little changes at all: saying that nothing ever changes "
+        "may do nearly as well. `cosine` does not see how large a change is.",
         cost="one product per edit",
-        says="Between the change that {noun} predict and the real change lies {value}, where 0 "
+        template="Between the change that {noun} predict and the real change lies {value}, where 0 "
         "is the same direction and 1 none ({low}–{high}{best}). {null}{enough}.",
     ),
 )

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
-from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.language._judgements import (
     ALWAYS_NO,
@@ -47,15 +47,16 @@ judge_metric = partial(
     nulls=(OTHER_EXPLANATION, DEALT_OUT, ALWAYS_NO, ALWAYS_YES),
     asked_as="Does the explanation tell where the latent is active?",
     card=Card(
-        asks="Does a judge who reads the explanation know in which texts the latent is active?",
-        read="0.5 is a judge who always answers the same. Accuracy and F1 are as published, and "
-        "start higher: read them beside the judges who always say no or yes. From half of the way "
-        "from the best null to 1 on we would rely on the explanation; a convention.",
-        misleads="Texts in which the latent is active may differ from the others in more than "
+        question="Does a judge who reads the explanation know in which texts the latent is active?",
+        interpretation="0.5 is a judge who always answers the same. Accuracy and F1 are as "
+        "published, and start higher: read them beside the judges who always say no or yes. From "
+        "half of the way from the best null to 1 on we would rely on the explanation; a "
+        "convention.",
+        limitations="Texts in which the latent is active may differ from the others in more than "
         "that: where they are longer, or about another thing, a judge needs no explanation. "
         "Match their lengths, and ask with the explanation of another latent too.",
         cost="one answer of a judge per latent and text; counting them costs nothing",
-        says="A judge who reads what a latent is said to mean tells {value} of the texts it is "
+        template="A judge who reads what a latent is said to mean tells {value} of the texts it is "
         "active in from others ({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -85,7 +86,7 @@ class JudgeDetection(Pooled):
 
     @staticmethod
     def measure(
-        evidence: JudgementEvidence,
+        evidence: JudgmentEvidence,
         weights: Float[np.ndarray, "rows samples"],
         *,
         by: Scores = ("balanced", "accuracy", "f1"),
@@ -110,11 +111,11 @@ TASK = {"within": "fuzzing", "across": "fuzzing across"}
     nulls=(OTHER_EXPLANATION_OF_MARKS, DEALT_OUT, ALWAYS_NO, ALWAYS_YES),
     asked_as="Does the explanation tell on which tokens the latent is active?",
     card=Card(
-        asks="Does a judge who reads the explanation know whether the right tokens are marked?",
-        read="As detection by a judge, of tokens instead of texts: 0.5 is a judge who always "
-        "answers the same.",
-        misleads="With `across`, the published way, wrong marks are in texts in which the latent "
-        "is not active: the text alone then answers the question.",
+        question="Does a judge who reads the explanation know whether the right tokens are marked?",
+        interpretation="As detection by a judge, of tokens instead of texts: 0.5 is a judge who "
+        "always answers the same.",
+        limitations="With `across`, the published way, wrong marks are in texts in which the "
+        "latent is not active: the text alone then answers the question.",
         cost="one answer of a judge per latent and text; counting them costs nothing",
     ),
 )
@@ -136,7 +137,7 @@ class JudgeFuzzing(Pooled):
 
     @staticmethod
     def measure(
-        evidence: JudgementEvidence,
+        evidence: JudgmentEvidence,
         weights: Float[np.ndarray, "rows samples"],
         *,
         by: Scores = ("balanced", "accuracy", "f1"),
@@ -153,11 +154,11 @@ class JudgeFuzzing(Pooled):
     nulls=(ANY_TEXT,),
     asked_as="Do the texts in which the latent is active have something in common?",
     card=Card(
-        asks="Does a judge see which of several texts is the one without the latent?",
-        read="0.2 is any of five. It needs no explanation, so it can be had of a dictionary "
-        "without labels.",
-        misleads="A latent that is active on one word is seen at once, and so is a random "
-        "direction that is: compare with a random dictionary.",
+        question="Does a judge see which of several texts is the one without the latent?",
+        interpretation="0.2 is any of five. It needs no explanation, so it can be had of a "
+        "dictionary without labels.",
+        limitations="A latent that is active on one word is seen at once, and so is a random "
+        "direction that is: compare with a random SAE.",
         cost="one answer of a judge per round; counting them costs nothing",
     ),
 )
@@ -179,7 +180,7 @@ class JudgeIntruder(Pooled):
 
     @staticmethod
     def measure(
-        evidence: JudgementEvidence,
+        evidence: JudgmentEvidence,
         weights: Float[np.ndarray, "rows samples"],
         *,
         over: Over = "latents",

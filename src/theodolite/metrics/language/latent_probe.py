@@ -65,16 +65,17 @@ def _random_dictionary(evidence: TokenEvidence, seed: int) -> TokenEvidence:
 
 
 RANDOM_DICTIONARY = NullModel(
-    "a random dictionary",
+    "random_sae",
     "the best latent of a dictionary of random directions; undefined where none was given",
     _random_dictionary,
     per_item=True,
     draws_in="chance_pooled",
+    label="random SAE",
 )
 NULLS = (
     RANDOM_DICTIONARY,
     NullModel(
-        "a single token", "the best token, by whether it occurs in the sequence",
+        "single_token", "the best token, by whether it occurs in the sequence",
         _tokens_as_latents, random=False, beaten="more than a word",
     ),
     from_another_sample(
@@ -98,15 +99,15 @@ NULLS = (
     cite="kantamneni2025sparse",
     asked_as="Does a latent tell where the concept is?",
     card=Card(
-        asks="How well does the latent that tells a concept best on one half of the texts tell it "
-        "on the other half?",
-        read="An AUROC: the share of pairs, one with the concept and one without, that the latent "
-        "puts in order. Yes: better than each of 20 random dictionaries, and surely than their "
-        "mean. No: surely less than 0.1 better than that, a convention.",
-        misleads="Random directions get far above 0.5, for there are so many of them. The best of "
-        "all latents on the texts it was chosen on is no evidence at all.",
+        question="How well does the latent that tells a concept best on one half of the texts tell "
+        "it on the other half?",
+        interpretation="An AUROC: the share of pairs, one with the concept and one without, that "
+        "the latent puts in order. Yes: better than each of 20 random dictionaries, and surely "
+        "than their mean. No: surely less than 0.1 better than that, a convention.",
+        limitations="Random directions get far above 0.5, for there are so many of them. The best "
+        "of all latents on the texts it was chosen on is no evidence at all.",
         cost="a sort for each latent",
-        says="The best latent puts {value} of pairs, one text with what is asked and one "
+        template="The best latent puts {value} of pairs, one text with what is asked and one "
         "without, in the right order ({low}–{high}{best}). {null}.",
     ),
 )

@@ -72,14 +72,15 @@ def _random_dictionary(evidence: TokenEvidence, number: int) -> TokenEvidence:
 
 
 RANDOM_DICTIONARY = NullModel(
-    "a random dictionary",
+    "random_sae",
     "the best latent for the same explanation of a dictionary of random directions; undefined "
     "where none was given",
     make=_random_dictionary,
     draws_in="chance_activation",
+    label="random SAE",
 )
 ANY_TOKEN = NullModel(
-    "any token",
+    "random_token",
     "the same activity at tokens drawn from all texts: how often the explanation holds at all",
     expected=_any_token,
     sums=_how_often,
@@ -97,16 +98,18 @@ ANY_TOKEN = NullModel(
     may_use=("chance_activation", "chance_on_formula"),
     detail=True,
     nulls=(RANDOM_DICTIONARY, ANY_TOKEN),
-    reliable_from=0.8,
+    threshold=0.8,
     decides=False,
     cite="bricken2023monosemanticity",
     asked_as="Is the latent active where its explanation holds?",
     card=Card(
-        asks="How much of a latent's activity is at tokens of which its explanation holds?",
-        read="A share of the activity, or of the active tokens. Without a random dictionary "
-        "beside it, it is no finding about the network: any direction is active at some word.",
-        misleads="Explanations written from the strongest activations describe these, and by value "
-        "they weigh most: look at `weight='token'` too. A predicate that always holds gets 1.",
+        question="How much of a latent's activity is at tokens of which its explanation holds?",
+        interpretation="A share of the activity, or of the active tokens. Without a random "
+        "dictionary beside it, it is no finding about the network: any direction is active at some "
+        "word.",
+        limitations="Explanations written from the strongest activations describe these, and by "
+        "value they weigh most: look at `weight='token'` too. A predicate that always holds gets "
+        "1.",
         cost="one pass over the codes",
     ),
 )
@@ -168,7 +171,7 @@ def _base_rate(evidence: TokenEvidence, sums: Mapping[str, np.ndarray], *, over:
 
 
 BASE_RATE = NullModel(
-    "base rate",
+    "base_rate",
     "active in sequences drawn from all of them: how often the concept is there at all",
     expected=_base_rate,
     sums=_rates,
@@ -186,16 +189,16 @@ BASE_RATE = NullModel(
     may_use=("known",),
     detail=True,
     nulls=(BASE_RATE,),
-    reliable_from=0.8,
+    threshold=0.8,
     decides=False,
     cite="bricken2023monosemanticity",
     asked_as="Is the concept there where its latent is active?",
     card=Card(
-        asks="In how many of the sequences where a latent is active is the concept it is named "
+        question="In how many of the sequences where a latent is active is the concept it is named "
         "after?",
-        read="A share of sequences, to be read beside the base rate: how often the concept is "
-        "there at all.",
-        misleads="It says nothing of the sequences with the concept in which the latent is "
+        interpretation="A share of sequences, to be read beside the base rate: how often the "
+        "concept is there at all.",
+        limitations="It says nothing of the sequences with the concept in which the latent is "
         "silent. A latent that is active in every sequence gets the base rate.",
         cost="one pass over the codes",
     ),

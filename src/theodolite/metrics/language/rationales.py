@@ -41,7 +41,7 @@ def random_tokens(chance: str) -> NullModel:
         return falls(evidence, answers.reshape(shape), form)
 
     return NullModel(
-        "random tokens",
+        "random_tokens",
         "equally many tokens at random, in runs of the same lengths; undefined where these were "
         "not tried",
         expected=expected,
@@ -75,10 +75,11 @@ class ErasedTokens(SampleMean):
     nulls=(random_tokens("chance_removed"),),
     asked_as="Does the answer need the tokens that are said to matter?",
     card=Card(
-        asks="How far does the probability of the answer fall without the most relevant tokens?",
-        read="A difference of probabilities: 0.5 is a fall from 0.9 to 0.4. Compare with as many "
-        "tokens at random.",
-        misleads="Deleting tokens makes texts that nobody would write; the fall may be due to "
+        question="How far does the probability of the answer fall without the most relevant "
+        "tokens?",
+        interpretation="A difference of probabilities: 0.5 is a fall from 0.9 to 0.4. Compare with "
+        "as many tokens at random.",
+        limitations="Deleting tokens makes texts that nobody would write; the fall may be due to "
         "that. Give both ways, deleting and masking.",
         cost="one run of the network for each step and way",
     ),
@@ -113,11 +114,11 @@ class Comprehensiveness(ErasedTokens):
     nulls=(random_tokens("chance_only"),),
     asked_as="Do the tokens that are said to matter suffice?",
     card=Card(
-        asks="How far does the probability of the answer fall with nothing but the most relevant "
-        "tokens?",
-        read="A difference of probabilities; 0 means that these tokens alone do. Compare with as "
-        "many tokens at random.",
-        misleads="A few words alone are no text that the network has learnt from. Below 0, the "
+        question="How far does the probability of the answer fall with nothing but the most "
+        "relevant tokens?",
+        interpretation="A difference of probabilities; 0 means that these tokens alone do. Compare "
+        "with as many tokens at random.",
+        limitations="A few words alone are no text that the network has learned from. Below 0, the "
         "rest of the text spoke against the answer.",
         cost="one run of the network for each step and way",
     ),
@@ -189,13 +190,14 @@ def _uniform(evidence: TokenEvidence) -> PerSample:
 
 NULLS = (
     NullModel(
-        "rare tokens",
+        "rare_tokens",
         "minus the logarithm of how often a token occurs: rare words are content words",
         _rare_tokens, sums=_counts, random=False,
     ),
-    NullModel("first tokens", "the earlier, the more relevant", _first_tokens, random=False),
+    NullModel("first_tokens", "the earlier, the more relevant", _first_tokens, random=False),
     NullModel(
-        "all alike", "every token as relevant as every other", expected=_uniform, random=False
+        "uniform_relevance", "every token as relevant as every other",
+        expected=_uniform, random=False,
     ),
 )  # fmt: skip
 rationale_metric = partial(

@@ -78,13 +78,14 @@ def nulls_of(measure: str) -> tuple[NullModel, NullModel]:
 
     return (
         NullModel(
-            "a random dictionary",
+            "random_sae",
             "what a dictionary of random directions rebuilds, the mean over those that were tried; "
             "undefined where none was",
             random_dictionary, draws_in=draws,
+            label="random SAE",
         ),
         NullModel(
-            "the mean activation", "the same vector put in at every token", mean_activation,
+            "mean_activation", "the same vector put in at every token", mean_activation,
             random=False,
         ),
     )  # fmt: skip
@@ -104,11 +105,11 @@ def nulls_of(measure: str) -> tuple[NullModel, NullModel]:
     cite="bricken2023monosemanticity",
     asked_as="Does the network do as well with what the dictionary rebuilds?",
     card=Card(
-        asks="Of the loss that the network would suffer without the layer, how much is saved when "
-        "what the dictionary rebuilds is put in?",
-        read="1 is as good as the layer itself, 0 no better than its mean. Read it beside a "
-        "random dictionary.",
-        misleads="Zeros in place of the layer cost so much that anything recovers most of it: "
+        question="Of the loss that the network would suffer without the layer, how much is saved "
+        "when what the dictionary rebuilds is put in?",
+        interpretation="1 is as good as the layer itself, 0 no better than its mean. Read it "
+        "beside a random SAE.",
+        limitations="Zeros in place of the layer cost so much that anything recovers most of it: "
         "published numbers use `ablation='zero'`, where random directions may get more than half. "
         "A few rare tokens can make up most of a sum of losses.",
         cost="three runs of the network, then one sum",
@@ -152,20 +153,20 @@ class LossRecovered(Recovered):
     uses_if={"ablation": {"zero": ("divergence_zeroed",)}},
     may_use=("chance_divergence_spliced",),
     nulls=nulls_of("divergence"),
-    reliable_from=0.8,
-    share_from="null",
-    share=True,
+    threshold=0.8,
+    threshold_from="null",
+    is_percentage=True,
     cite="bricken2023monosemanticity",
     asked_as="Does the network answer the same with what the dictionary rebuilds?",
     card=Card(
-        asks="How much nearer to the network's own next-token distribution is the one with what "
-        "the dictionary rebuilds than the one without the layer?",
-        read="1 is the same distribution, 0 as far away as with the mean activation. From 0.8 of "
-        "the way from the harder null to 1 on we would rely on it, a convention.",
-        misleads="Zeros in place of the layer flatter, as they do the loss. A layer that hardly "
+        question="How much nearer to the network's own next-token distribution is the one with "
+        "what the dictionary rebuilds than the one without the layer?",
+        interpretation="1 is the same distribution, 0 as far away as with the mean activation. "
+        "From 0.8 of the way from the harder null to 1 on we would rely on it, a convention.",
+        limitations="Zeros in place of the layer flatter, as they do the loss. A layer that hardly "
         "matters leaves little to recover, and the share is then of next to nothing.",
         cost="three runs of the network, then one sum",
-        says="What the dictionary rebuilds keeps {value} of the network's own next-token "
+        template="What the dictionary rebuilds keeps {value} of the network's own next-token "
         "distribution ({low}–{high}{best}). {null}{enough}.",
     ),
 )

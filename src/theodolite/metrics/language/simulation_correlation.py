@@ -60,16 +60,18 @@ def _of_the_token(evidence: TokenEvidence, seed: int) -> TokenEvidence:
 
 NULLS = (
     NullModel(
-        "another latent's explanation",
+        "another_latent",
         "the simulation from the explanation of another latent, one that is active about as often; "
         "undefined where there is none",
         _of_another, sums=_firing,
+        label="another latent's explanation",
     ),
     NullModel(
-        "the token alone",
+        "token_only",
         "the mean activation of the token in other sequences, without any explanation; undefined "
         "where it was not given",
         _of_the_token, random=False,
+        label="token identity only",
     ),
 )  # fmt: skip
 
@@ -84,20 +86,20 @@ NULLS = (
     may_use=("picked", "chance_simulated"),
     detail=True,
     nulls=NULLS,
-    reliable_from=0.8,
-    share_from="null",
-    share=True,
+    threshold=0.8,
+    threshold_from="null",
+    is_percentage=True,
     decides=False,
     cite="bills2023language",
     asked_as="Can a simulator predict the latent from its explanation?",
     card=Card(
-        asks="Does a simulator that knows the explanation alone predict how active the latent is "
-        "at each token?",
-        read="1 is the same activity up to a factor, 0 no relation. On sequences drawn at random, "
-        "unless said otherwise. From 0.8 on we would rely on it, a convention.",
-        misleads="Over sequences in which the latent is most active the same simulator gets "
+        question="Does a simulator that knows the explanation alone predict how active the latent "
+        "is at each token?",
+        interpretation="1 is the same activity up to a factor, 0 no relation. On sequences drawn "
+        "at random, unless said otherwise. From 0.8 on we would rely on it, a convention.",
+        limitations="Over sequences in which the latent is most active the same simulator gets "
         "another number, mostly a higher one: only numbers of one choice of `sequences` compare. "
-        "A latent that fires at one word is predicted by a word list: see the token alone.",
+        "A latent that fires at one word is predicted by a word list: see token identity only.",
         cost="a simulation of every token, then sums over tokens",
     ),
 )
@@ -202,8 +204,8 @@ def _of_values(pair: Pair, row: np.ndarray, weights: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         spreads = xx - sx**2 / total, yy - sy**2 / total
         flat = [
-            ~(spread > FLAT * total * np.abs(centred).max() ** 2) | _same(values)
-            for spread, centred, values in zip(spreads, (x, y), pair, strict=True)
+            ~(spread > FLAT * total * np.abs(centered).max() ** 2) | _same(values)
+            for spread, centered, values in zip(spreads, (x, y), pair, strict=True)
         ]
         value = np.clip((xy - sx * sy / total) / np.sqrt(spreads[0] * spreads[1]), -1.0, 1.0)
     tokens = np.bincount(row, minlength=n)

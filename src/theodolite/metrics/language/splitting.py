@@ -38,12 +38,12 @@ LEAST_GAIN = 0.03
     cite="chanin2024absorption",
     asked_as="Is the concept in a single latent?",
     card=Card(
-        asks="By how many latents more than one does a probe of a concept become better?",
-        read="0 means that the best latent tells as much as several, 2 that three are needed. It "
-        "decides nothing: a concept that no latent tells is not split either. Read it beside "
-        "`latent_probe`.",
-        misleads="A gain of 0.03 is within chance for fewer than some hundred sequences with the "
-        "concept: look at the interval.",
+        question="By how many latents more than one does a probe of a concept become better?",
+        interpretation="0 means that the best latent tells as much as several, 2 that three are "
+        "needed. It decides nothing: a concept that no latent tells is not split either. Read it "
+        "beside `latent_probe`.",
+        limitations="A gain of 0.03 is within chance for fewer than some hundred sequences with "
+        "the concept: look at the interval.",
         cost="a sort for each latent, and a logistic regression for each latent that is tried",
     ),
 )

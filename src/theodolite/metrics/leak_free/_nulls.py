@@ -63,12 +63,13 @@ def _nothing_but_some_concepts(
 
 
 CLEAN = NullModel(
-    "nothing but the concept",
+    "leak_free_reference",
     "each concept's values shuffled among the samples with the same true concept: what remains is "
     "estimation error",
     _nothing_but_the_concept,
     of_columns=_nothing_but_some_concepts,
-    clean=True,
+    is_reference=True,
+    label="leak-free reference",
 )
 
 
@@ -85,12 +86,13 @@ def _vectors_of_some_concepts(
 
 
 CLEAN_VECTORS = NullModel(
-    "nothing but the concept",
+    "leak_free_reference",
     "each concept's vectors shuffled among the samples with the same true concept: what remains is "
     "estimation error",
     _vectors_of_the_concept,
     of_columns=_vectors_of_some_concepts,
-    clean=True,
+    is_reference=True,
+    label="leak-free reference",
 )
 
 
@@ -101,7 +103,7 @@ def _other_samples_vectors(evidence: EmbeddingEvidence, seed: int) -> EmbeddingE
 
 
 SHUFFLED_VECTORS = NullModel(
-    "shuffled samples",
+    "permuted_samples",
     "each sample with the vectors of another",
     _other_samples_vectors,
     of_columns=_alike(_other_samples_vectors),
@@ -127,11 +129,11 @@ def _some_aligned_at_random(
 
 
 ALIGNED_AT_RANDOM = NullModel(
-    "concepts dealt out",
+    "permuted_concepts",
     "which samples have the concept is drawn anew, so that aligned vectors are like the others",
     _aligned_at_random,
     of_columns=_some_aligned_at_random,
-    clean=True,
+    is_reference=True,
 )
 
 
@@ -143,7 +145,7 @@ def _other_samples_truth(evidence: ConceptEvidence, seed: int) -> ConceptEvidenc
 
 
 SHUFFLED_TRUTH = NullModel(
-    "shuffled samples",
+    "permuted_samples",
     "each sample with the concepts of another",
     _other_samples_truth,
     of_columns=_alike(_other_samples_truth),
@@ -166,11 +168,12 @@ def _head_of_the_truth(evidence: InterventionEvidence, seed: int) -> Interventio
 
 
 HONEST_HEAD = NullModel(
-    "a head of the true concepts",
+    "head_on_true_concepts",
     "the same kind of head, trained on the true concepts",
     _head_of_the_truth,
     random=False,
-    clean=True,
+    is_reference=True,
+    label="head trained on true concepts",
 )
 
 
@@ -181,5 +184,5 @@ def _never_corrected(evidence: InterventionEvidence, seed: int) -> InterventionE
 
 
 NOTHING_CORRECTED = NullModel(
-    "nothing corrected", "the model's own concepts throughout", _never_corrected, random=False
+    "no_intervention", "the model's own concepts throughout", _never_corrected, random=False
 )

@@ -28,7 +28,7 @@ from theodolite.metrics.leak_free._nulls import CLEAN, CLEAN_VECTORS
 
 Pairs = Int[np.ndarray, "pairs 2"]
 WIDER = 1.3
-"""Terms of neighbouring samples rise and fall together, which drawing samples one by one does not
+"""Terms of neighboring samples rise and fall together, which drawing samples one by one does not
 see: measured on normal pairs from 200 to 4,000 samples, intervals came out 0.75 to 0.97 as wide as
 they must be (tests/stats/test_information.py). Resampled means are moved out by this factor."""
 EXACT = 1 << 27
@@ -140,7 +140,7 @@ class ConceptTerms:
 
     values: Float[np.ndarray, "samples concepts"]
     discrete: bool
-    """Whether all are whole numbers: then they are counted, else neighbours are sought."""
+    """Whether all are whole numbers: then they are counted, else neighbors are sought."""
     truth: Bool[np.ndarray, "samples concepts"]
     known: Bool[np.ndarray, "samples concepts"] | None
 
@@ -154,7 +154,7 @@ def estimator_inputs(evidence: ConceptEvidence, common: Common, tie_seed: int) -
     return replace(inputs, values=tie_broken(inputs.values, keys, names, seed=tie_seed))
 
 
-def neighbour_inputs(evidence: ConceptEvidence, common: Common) -> ConceptTerms:
+def neighbor_inputs(evidence: ConceptEvidence, common: Common) -> ConceptTerms:
     """Values as they are, or rounded if they are whole numbers of which there are few."""
     return _inputs(evidence, discrete=common.discrete and not common.many_kinds)
 

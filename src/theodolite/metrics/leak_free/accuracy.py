@@ -26,9 +26,10 @@ from theodolite.metrics.leak_free._terms import auc_terms, weighted_means
     nulls=(SHUFFLED_PREDICTIONS,),
     cite="parisini2025leakage",
     card=Card(
-        asks="How often is the model's answer right?",
-        read="The share of samples that are rightly classified.",
-        misleads="High accuracy with badly predicted concepts is a sign of leakage, not quality.",
+        question="How often is the model's answer right?",
+        interpretation="The share of samples that are rightly classified.",
+        limitations="High accuracy with badly predicted concepts is a sign of leakage, not "
+        "quality.",
         cost="one comparison per sample",
     ),
 )
@@ -78,10 +79,10 @@ Threshold = Annotated[
     nulls=(SHUFFLED_TRUTH,),
     cite="parisini2025leakage",
     card=Card(
-        asks="How well does the model predict the concepts?",
-        read="Accuracy, F1 and area under the ROC curve, averaged over concepts.",
-        misleads="Says nothing about leakage: two models with the same accuracy can leak nothing "
-        "and everything. Logits that all lie between 0 and 1 need threshold=0.",
+        question="How well does the model predict the concepts?",
+        interpretation="Accuracy, F1 and area under the ROC curve, averaged over concepts.",
+        limitations="Says nothing about leakage: two models with the same accuracy can leak "
+        "nothing and everything. Logits that all lie between 0 and 1 need threshold=0.",
         cost="one sort per concept",
     ),
 )

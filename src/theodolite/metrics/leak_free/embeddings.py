@@ -24,7 +24,7 @@ from theodolite.metrics.option_types import Neighbours
 
 Which = Literal["vectors", "positive", "negative"]
 MOST = 2.0
-"""Normalised information is cut off here: it is at most 1, but estimates of it exceed that."""
+"""Normalized information is cut off here: it is at most 1, but estimates of it exceed that."""
 
 
 def task_information(
@@ -35,17 +35,17 @@ def task_information(
     k: int,
 ) -> Float[np.ndarray, "rows concepts"]:
     """I(w_i; y) / H(y) of each concept's vectors."""
-    learnt = np.stack([ross_terms(vectors[:, j], labels, k=k) for j in range(vectors.shape[1])])
+    learned = np.stack([ross_terms(vectors[:, j], labels, k=k) for j in range(vectors.shape[1])])
     entropy = plug_in_terms(labels, labels)
     return share(
-        weighted_means(learnt, weights, wider=WIDER), weighted_means(entropy[None], weights), MOST
+        weighted_means(learned, weights, wider=WIDER), weighted_means(entropy[None], weights), MOST
     )
 
 
 def told_apart(evidence: EmbeddingEvidence, which: Which = "vectors") -> np.ndarray:
     """The vectors, with noise of 1e-10 of their size for concepts in which some vector repeats.
 
-    Equal vectors are at distance 0, and would all count as one another's neighbours.
+    Equal vectors are at distance 0, and would all count as one another's neighbors.
     """
     vectors = np.asarray(getattr(evidence, which), np.float64)
     keys, size = np.asarray(evidence.samples.index), vectors.shape[2]
@@ -66,10 +66,10 @@ def told_apart(evidence: EmbeddingEvidence, which: Which = "vectors") -> np.ndar
     nulls_use=("explained.truth",),
     decides=False,
     card=Card(
-        asks="How much do the vectors of one concept tell about the answer?",
-        read="0 for nothing, about 1 where one concept's vectors alone settle the label. What is "
-        "above the score without leakage is leakage.",
-        misleads="In many dimensions nearest neighbours are far and estimates biased: compare "
+        question="How much do the vectors of one concept tell about the answer?",
+        interpretation="0 for nothing, about 1 where one concept's vectors alone settle the label. "
+        "What is above the score without leakage is leakage.",
+        limitations="In many dimensions nearest neighbors are far and estimates biased: compare "
         "models of one dimension only, at one number of samples. There is no comparison with the "
         "true concept in the definition; the null beside it gives one.",
         cost="all distances between samples, per concept",
@@ -101,7 +101,7 @@ class EmbeddingTaskInformation(Blockwise):
         block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
-        k: Neighbours = 3,
+        k: Neighbors = 3,
     ) -> Mapping[str, np.ndarray]:
         del over
         labels = np.asarray(evidence.explained.labels)
@@ -117,9 +117,10 @@ class EmbeddingTaskInformation(Blockwise):
     decides=False,
     nulls=(SHUFFLED_VECTORS,),
     card=Card(
-        asks="How much do the vectors of a concept tell about that concept?",
-        read="About 1 where the vectors give the concept. Wanted, and no leakage by itself.",
-        misleads="Estimates exceed 1 by a few per cent where the vectors separate the concept.",
+        question="How much do the vectors of a concept tell about that concept?",
+        interpretation="About 1 where the vectors give the concept. Wanted, and no leakage by "
+        "itself.",
+        limitations="Estimates exceed 1 by a few per cent where the vectors separate the concept.",
         cost="all distances between samples, per concept",
     ),
 )
@@ -149,20 +150,20 @@ class EmbeddingSelfInformation(Blockwise):
         block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
-        k: Neighbours = 3,
+        k: Neighbors = 3,
     ) -> Mapping[str, np.ndarray]:
         del over
         truth, known = truth_and_known(evidence.explained)
         vectors = told_apart(evidence)
-        learnt = np.full((truth.shape[1], len(truth)), np.nan)
-        entropy = learnt.copy()
-        for j in range(len(learnt)):
+        learned = np.full((truth.shape[1], len(truth)), np.nan)
+        entropy = learned.copy()
+        for j in range(len(learned)):
             rows = np.flatnonzero(known[:, j])
             own = truth[rows, j].astype(np.int64)
-            learnt[j, rows] = ross_terms(vectors[rows, j], own, k=k)
+            learned[j, rows] = ross_terms(vectors[rows, j], own, k=k)
             entropy[j, rows] = plug_in_terms(own, own)
-        learnt_mean = weighted_means(learnt, weights, wider=WIDER)
-        return block.of_concepts(share(learnt_mean, weighted_means(entropy, weights), MOST))
+        learned_mean = weighted_means(learned, weights, wider=WIDER)
+        return block.of_concepts(share(learned_mean, weighted_means(entropy, weights), MOST))
 
 
 Form = Annotated[
@@ -179,10 +180,10 @@ Form = Annotated[
     uses=("vectors", "explained.truth"),
     decides=False,
     card=Card(
-        asks="How much do the vectors of one concept tell about the other concepts?",
-        read="0 for nothing, about 1 where one concept's vectors give every other concept. What is "
-        "above the score without leakage is leakage.",
-        misleads="Related true concepts raise it without any leakage. The formula of the paper "
+        question="How much do the vectors of one concept tell about the other concepts?",
+        interpretation="0 for nothing, about 1 where one concept's vectors give every other "
+        "concept. What is above the score without leakage is leakage.",
+        limitations="Related true concepts raise it without any leakage. The formula of the paper "
         "takes half of the ordered pairs and changes with the order of the concepts (0.1709 "
         "against 0.0854 in the worked example).",
         cost="all distances between samples, per concept",
@@ -217,7 +218,7 @@ class EmbeddingInterconceptInformation(Blockwise):
         block: BlockContext,
         *,
         form: Form = "reference",
-        k: Neighbours = 3,
+        k: Neighbors = 3,
     ) -> Mapping[str, np.ndarray]:
         assert block.truths is not None  # noqa: S101  they are asked for
         rows = np.flatnonzero(block.common.known)
@@ -259,10 +260,10 @@ AlignmentForm = Annotated[
     decides=False,
     nulls=(ALIGNED_AT_RANDOM,),
     card=Card(
-        asks="Do vectors tell more about the answer where they agree with the true concept?",
-        read="0 for no difference; above 0, a correction by hand swaps in a vector that knows the "
-        "answer better, so that intervention looks better than it is.",
-        misleads="Sides with few samples give noisy estimates whose biases do not cancel. The "
+        question="Do vectors tell more about the answer where they agree with the true concept?",
+        interpretation="0 for no difference; above 0, a correction by hand swaps in a vector that "
+        "knows the answer better, so that intervention looks better than it is.",
+        limitations="Sides with few samples give noisy estimates whose biases do not cancel. The "
         "published code cuts the larger side to the first samples in order of the data.",
         cost="all distances between samples, four times per concept",
     ),
@@ -275,7 +276,7 @@ class EmbeddingAlignment(Blockwise):
 
     Positive vectors are aligned where the concept is there, negative ones where it is not.
     ``paper`` takes all samples of a side; ``reference``, the published code, only the first of each
-    up to the size of the smaller side. Each term is normalised by the entropy of the label among
+    up to the size of the smaller side. Each term is normalized by the entropy of the label among
     its own samples; undefined where that is 0. Introduced in :cite:t:`parisini2025leakage`, eq. 13.
 
     Example:
@@ -301,7 +302,7 @@ class EmbeddingAlignment(Blockwise):
         *,
         over: Literal["concepts"] = "concepts",
         form: AlignmentForm = "paper",
-        k: Neighbours = 3,
+        k: Neighbors = 3,
     ) -> Mapping[str, np.ndarray]:
         del over
         labels = np.asarray(evidence.explained.labels)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from theodolite._stats.grouped_weights import RowWeights
 from theodolite._stats.information import plug_in_terms
-from theodolite._stats.neighbours import label_terms, label_vector_terms, one_of_each_cluster
+from theodolite._stats.neighbors import label_terms, label_vector_terms, one_of_each_cluster
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card
@@ -58,22 +58,23 @@ def shares_of_open_labels(
 
 @leakage_metric(
     "task_leakage_given_concept",
-    title="Task leakage given the concept (neighbour estimate)",
+    title="Task leakage given the concept (neighbor estimate)",
     version=2,
     decides=False,
     tolerance=0.05,
     card=Card(
-        asks="Of what the true concept leaves open about the answer, how much does its value tell?",
-        read="0.1 means that, on average, a concept's value tells a tenth of what the true concept "
-        "leaves open about the label. Compare with the score without leakage; up to 0.05 above "
-        "it we would accept, which is a convention.",
-        misleads="Whatever the value grades beyond yes and no counts, if it has to do with the "
+        question="Of what the true concept leaves open about the answer, how much does its value "
+        "tell?",
+        interpretation="0.1 means that, on average, a concept's value tells a tenth of what the "
+        "true concept leaves open about the label. Compare with the score without leakage; up to "
+        "0.05 above it we would accept, which is a convention.",
+        limitations="Whatever the value grades beyond yes and no counts, if it has to do with the "
         "label: a long horn told from a short one is not smuggling, but looks like it. Where "
         "inputs are graded and concepts related, an honest model scores above 0 too: compare with "
         "a model whose concepts were trained without the labels. Too high with few samples: 0.28 "
         "where 0.22 is true with 30 of each concept and label. Equal values are counted, which "
         "leaves it up to 0.03 too low; rows that repeat others must be declared as clusters, or "
-        "they are each other's neighbours.",
+        "they are each other's neighbors.",
         cost="two sorts per concept",
     ),
 )
@@ -106,7 +107,7 @@ class TaskLeakageGivenConcept(Blockwise):
         block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
-        k: Neighbours = 3,
+        k: Neighbors = 3,
     ) -> Mapping[str, np.ndarray]:
         del over
         inputs = neighbour_inputs(evidence, block.common)
@@ -122,19 +123,19 @@ class TaskLeakageGivenConcept(Blockwise):
 
 @vector_leakage_metric(
     "embedding_task_leakage_given_concept",
-    title="Task leakage of concept vectors given the concept (neighbour estimate)",
+    title="Task leakage of concept vectors given the concept (neighbor estimate)",
     version=2,
     decides=False,
     tolerance=0.05,
     card=Card(
-        asks="Of what the true concept leaves open about the answer, how much do its vectors tell?",
-        read="0.1 means that, on average, a concept's vectors tell a tenth of what the true "
-        "concept leaves open about the label. "
-        "Up to 0.05 above the score without leakage we would accept, "
-        "which is a convention.",
-        misleads="As for single values: gradings that have to do with the label count too. In many "
-        "dimensions estimates are too low rather than too high. Rows that repeat others must be "
-        "declared as clusters, or they are each other's neighbours.",
+        question="Of what the true concept leaves open about the answer, how much do its vectors "
+        "tell?",
+        interpretation="0.1 means that, on average, a concept's vectors tell a tenth of what the "
+        "true concept leaves open about the label. Up to 0.05 above the score without leakage we "
+        "would accept, which is a convention.",
+        limitations="As for single values: gradings that have to do with the label count too. In "
+        "many dimensions estimates are too low rather than too high. Rows that repeat others must "
+        "be declared as clusters, or they are each other's neighbors.",
         cost="all distances between samples, per concept",
     ),
 )
@@ -165,7 +166,7 @@ class EmbeddingTaskLeakageGivenConcept(Blockwise):
         block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
-        k: Neighbours = 3,
+        k: Neighbors = 3,
     ) -> Mapping[str, np.ndarray]:
         del over
         vectors, clusters = np.asarray(evidence.vectors), evidence.samples.clusters
@@ -178,23 +179,23 @@ class EmbeddingTaskLeakageGivenConcept(Blockwise):
 
 @leakage_metric(
     "interconcept_leakage_given_concepts",
-    title="Interconcept leakage given the concepts (neighbour estimate)",
+    title="Interconcept leakage given the concepts (neighbor estimate)",
     version=2,
     uses=("values", "truth"),
     decides=False,
     tolerance=0.05,
     card=Card(
-        asks="Beyond what two true concepts say, do their values tell about each other?",
-        read="The share of one value's variation that the other explains among samples that agree "
-        "on both concepts: 0 for none, 1 where one gives the other. Comparable over numbers of "
-        "samples from about 25 per combination of two concepts on; below that it is too low. Up to "
-        "0.05 above the score without leakage we would accept, which is a convention. Whole "
-        "numbers (two values) cannot score above 0.75 by this scale.",
-        misleads="Anything that both values share and the concepts do not say counts: a blurred "
-        "picture that makes all values timid, or graded inputs that are related, looks like "
+        question="Beyond what two true concepts say, do their values tell about each other?",
+        interpretation="The share of one value's variation that the other explains among samples "
+        "that agree on both concepts: 0 for none, 1 where one gives the other. Comparable over "
+        "numbers of samples from about 25 per combination of two concepts on; below that it is too "
+        "low. Up to 0.05 above the score without leakage we would accept, which is a convention. "
+        "Whole numbers (two values) cannot score above 0.75 by this scale.",
+        limitations="Anything that both values share and the concepts do not say counts: a blurred "
+        "image that makes all values timid, or graded inputs that are related, looks like "
         "leakage. It says that values are not only concepts; compare with a model whose concepts "
         "were trained apart before calling it smuggling. Rows that repeat others must be declared "
-        "as clusters, or they are each other's neighbours.",
+        "as clusters, or they are each other's neighbors.",
         cost="all pairs of concepts, about 1.5 times interconcept_leakage",
     ),
 )
@@ -229,9 +230,9 @@ class InterconceptLeakageGivenConcepts(Blockwise):
         block: BlockContext,
         *,
         over: ConceptsOrPairs = "concepts",
-        k: Neighbours = 3,
+        k: Neighbors = 3,
     ) -> Mapping[str, np.ndarray]:
-        inputs, clusters = neighbour_inputs(evidence, block.common), evidence.samples.clusters
+        inputs, clusters = neighbor_inputs(evidence, block.common), evidence.samples.clusters
         pairs = block.pairs
         wider = 1.0 if inputs.discrete else WIDER
         pair_scores = np.full((len(weights), len(pairs)), np.nan)

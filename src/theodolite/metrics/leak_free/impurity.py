@@ -49,7 +49,7 @@ def fitted(
 ) -> "Predictor":
     """A network that predicts all targets at once from the inputs.
 
-    Targets with one value only cannot be learnt; for these it says what it saw.
+    Targets with one value only cannot be learned; for these it says what it saw.
     """
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415
     from sklearn.neural_network import MLPClassifier  # noqa: PLC0415
@@ -77,8 +77,8 @@ def fitted(
 class Predictor:
     """Probabilities of all targets, with those that were constant in training kept apart."""
 
-    def __init__(self, network: object, learnt: np.ndarray, seen: np.ndarray) -> None:
-        self._network, self._learnt, self._seen = network, learnt, seen
+    def __init__(self, network: object, learned: np.ndarray, seen: np.ndarray) -> None:
+        self._network, self._learned, self._seen = network, learned, seen
 
     def __call__(
         self, inputs: Float[np.ndarray, "samples inputs"]
@@ -86,8 +86,8 @@ class Predictor:
         probabilities = np.repeat(self._seen.astype(float), len(inputs), axis=0)
         if self._network is not None:
             predicted = self._network.predict_proba(inputs)  # type: ignore[attr-defined]
-            probabilities[:, self._learnt] = (
-                predicted if self._learnt.sum() > 1 else predicted[:, 1:]
+            probabilities[:, self._learned] = (
+                predicted if self._learned.sum() > 1 else predicted[:, 1:]
             )
         return probabilities
 
@@ -108,19 +108,19 @@ JOINT, PAIRWISE = Size((32,), 50, 2048), Size((32,), 25, 512)
 Matrix = Float[np.ndarray, "*rows sources concepts"]
 
 
-def impurity(learnt: Matrix, oracle: Matrix) -> Float[np.ndarray, "*rows"]:
+def impurity(learned: Matrix, oracle: Matrix) -> Float[np.ndarray, "*rows"]:
     r"""The oracle impurity of two matrices of areas: :math:`\frac2k\|\pi-\pi_0\|_F`.
 
-    >>> learnt, oracle = np.array([[1, 0.7], [0.6, 1]]), np.array([[1, 0.5], [0.5, 1]])
-    >>> round(float(impurity(learnt, oracle)), 6)
+    >>> learned, oracle = np.array([[1, 0.7], [0.6, 1]]), np.array([[1, 0.5], [0.5, 1]])
+    >>> round(float(impurity(learned, oracle)), 6)
     0.223607
     """
-    return np.asarray(2 / learnt.shape[-1] * np.sqrt(squared_distance(learnt, oracle)))
+    return np.asarray(2 / learned.shape[-1] * np.sqrt(squared_distance(learned, oracle)))
 
 
-def squared_distance(learnt: Matrix, oracle: Matrix) -> Float[np.ndarray, "*rows"]:
+def squared_distance(learned: Matrix, oracle: Matrix) -> Float[np.ndarray, "*rows"]:
     """Of two matrices, or of some of their rows."""
-    return np.asarray(((learnt - oracle) ** 2).sum(axis=(-1, -2)))
+    return np.asarray(((learned - oracle) ** 2).sum(axis=(-1, -2)))
 
 
 @impurity_metric(
@@ -129,13 +129,14 @@ def squared_distance(learnt: Matrix, oracle: Matrix) -> Float[np.ndarray, "*rows
     title="Oracle impurity (OIS)",
     bounds=(0.0, 2.0),
     card=Card(
-        asks="Can a concept's value predict the others better or worse than the true concept can?",
-        read="0 if each value predicts every concept exactly as well as the true concept does. "
-        "Compare with the score without leakage, not with 0.",
-        misleads="Badly learnt concepts raise it (the diagonal enters), so do networks that were "
-        "trained on few samples: with 50 passes in batches of 2,048 a set of a thousand samples "
-        "gives 50 steps. It knows nothing about the label. A hard bottleneck without leakage "
-        "scores well above 0. Another seed gives another value.",
+        question="Can a concept's value predict the others better or worse than the true concept "
+        "can?",
+        interpretation="0 if each value predicts every concept exactly as well as the true concept "
+        "does. Compare with the score without leakage, not with 0.",
+        limitations="Badly learned concepts raise it (the diagonal enters), so do networks that "
+        "were trained on few samples: with 50 passes in batches of 2,048 a set of a thousand "
+        "samples gives 50 steps. It knows nothing about the label. A hard bottleneck without "
+        "leakage scores well above 0. Another seed gives another value.",
         cost="two small networks per concept: about 0.1 s each for a thousand samples",
     ),
 )
@@ -187,7 +188,7 @@ class OracleImpurity(Blockwise):
         learnt, oracle = areas(evidence.values), areas(evidence.truth)
         if form == "pairwise":
             oracle[:, np.arange(len(evidence.concepts)), block.item.concepts] = 1.0
-        return {AT: at, SUM: squared_distance(learnt, oracle)[:, None], COUNT: n}
+        return {AT: at, SUM: squared_distance(learned, oracle)[:, None], COUNT: n}
 
     @classmethod
     def whole(cls, parts: Mapping[str, np.ndarray]) -> Float[np.ndarray, " rows"]:
@@ -237,10 +238,11 @@ NicheForm = Annotated[
     title="Niche impurity (NIS)",
     bounds=(0.0, 0.95),
     card=Card(
-        asks="Can a concept be predicted from the values that are hardly correlated with it?",
-        read="0.475 if values outside a concept's niche say nothing about it, 0.95 if all.",
-        misleads="The published code integrates the area inside the niche (form as_published): it "
-        "is then high for every good model, hard ones included, and says nothing about leakage; "
+        question="Can a concept be predicted from the values that are hardly correlated with it?",
+        interpretation="0.475 if values outside a concept's niche say nothing about it, 0.95 if "
+        "all.",
+        limitations="The published code integrates the area inside the niche (form as_published): "
+        "it is then high for every good model, hard ones included, and says nothing about leakage; "
         "four independent hard concepts score 0.95 so, and 0.47 as defined. A network that was "
         "trained with all values is asked with some at 0, which it never saw.",
         cost="one network, then 20 predictions per concept",

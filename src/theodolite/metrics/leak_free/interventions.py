@@ -32,14 +32,14 @@ Reference = Annotated[
     tolerance=0.02,
     cite="parisini2025leakage",
     card=Card(
-        asks="How much accuracy is lost when every concept is replaced by the truth?",
-        read="Above 0 the head relies on something that the true concepts do not have. 0.02 we "
-        "would accept, which is a convention.",
-        misleads="A head that was trained on soft values and is given 0 and 1 can lose accuracy "
+        question="How much accuracy is lost when every concept is replaced by the truth?",
+        interpretation="Above 0 the head relies on something that the true concepts do not have. "
+        "0.02 we would accept, which is a convention.",
+        limitations="A head that was trained on soft values and is given 0 and 1 can lose accuracy "
         "without any leakage. 0 does not mean that nothing leaks: a concept embedding model can "
         "leak a great deal and score 0, because its vectors carry the answer on both sides.",
         cost="one comparison per sample",
-        says="With all {noun} corrected, the model loses {value} of its accuracy "
+        template="With all {noun} corrected, the model loses {value} of its accuracy "
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -89,11 +89,11 @@ Policy = Annotated[int, Field(ge=0, description="Number of the policy in the evi
     nulls=(NOTHING_CORRECTED,),
     cite="parisini2025leakage",
     card=Card(
-        asks="Is the answer right more often once concepts are corrected?",
-        read="An honest model gains with every correction. A curve that falls shows a head that "
-        "relies on more than the concepts.",
-        misleads="A model that is right anyway has nothing to gain. A concept embedding model can "
-        "gain and leak.",
+        question="Is the answer right more often once concepts are corrected?",
+        interpretation="An honest model gains with every correction. A curve that falls shows a "
+        "head that relies on more than the concepts.",
+        limitations="A model that is right anyway has nothing to gain. A concept embedding model "
+        "can gain and leak.",
         cost="one comparison per sample",
     ),
 )

@@ -78,16 +78,16 @@ class PredictiveGains:
     tolerance=0.05,
     share=True,
     card=Card(
-        asks="By how much does a concept's value help to predict the answer for samples that were "
-        "never seen, beyond the true concept?",
-        read="0.1 means that, on average, a concept's value takes away a tenth of the surprise "
-        "that the true concept leaves about the label. 0 or a little less: nothing.",
-        misleads="A lower bound: what hides in the last digits, or in less than 1/128 of the "
+        question="By how much does a concept's value help to predict the answer for samples that "
+        "were never seen, beyond the true concept?",
+        interpretation="0.1 means that, on average, a concept's value takes away a tenth of the "
+        "surprise that the true concept leaves about the label. 0 or a little less: nothing.",
+        limitations="A lower bound: what hides in the last digits, or in less than 1/128 of the "
         "ranks, is not seen, and with fewer than 100 clusters or with many labels much of a leak "
         "is missed. Rows that repeat each other must be declared as clusters. Whatever the value "
         "grades beyond yes and no counts, if it has to do with the label.",
         cost="a sort and 23 small models per concept",
-        says="The values of {noun} give away {value} of what the true {noun} leave open about "
+        template="The values of {noun} give away {value} of what the true {noun} leave open about "
         "the label ({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -97,7 +97,7 @@ class PredictiveTaskLeakage(Pooled):
     .. math:: T_j = \frac{\sum_i \log p(y_i \mid \hat c_{ij}, c_{ij}) - \log p(y_i \mid c_{ij})}
         {- \sum_i \log p(y_i \mid c_{ij})}
 
-    Both probabilities are learnt without the cluster that sample i belongs to, from the ranks of
+    Both probabilities are learned without the cluster that sample i belongs to, from the ranks of
     the values among the samples that agree on the concept. Labels that fewer than two clusters
     have are left out. Rows of a cluster count as one together as far as they share their label. 0
     where the value tells nothing more, below 0 where what seemed to help did not; at most 1.
@@ -143,16 +143,16 @@ def _learn(evidence: ConceptEvidence) -> PredictiveGains:
     tolerance=0.05,
     share=True,
     card=Card(
-        asks="By how much do a concept's vectors help to predict the answer for samples that were "
-        "never seen, beyond the true concept?",
-        read="0.1 means that, on average, a concept's vectors take away a tenth of the surprise "
-        "that the true concept leaves about the label. 0 or a little less: nothing.",
-        misleads="A lower bound: what no linear discriminant finds is not seen, and with few "
+        question="By how much do a concept's vectors help to predict the answer for samples that "
+        "were never seen, beyond the true concept?",
+        interpretation="0.1 means that, on average, a concept's vectors take away a tenth of the "
+        "surprise that the true concept leaves about the label. 0 or a little less: nothing.",
+        limitations="A lower bound: what no linear discriminant finds is not seen, and with few "
         "clusters for each dimension much of a leak is missed; with fewer than three it cannot be "
         "told. Rows that repeat each other must be declared as clusters. Whatever vectors grade "
         "beyond yes and no counts, if it has to do with the label.",
         cost="20 small eigenvalue problems per concept",
-        says="The vectors of {noun} give away {value} of what the true {noun} leave open about "
+        template="The vectors of {noun} give away {value} of what the true {noun} leave open about "
         "the label ({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -162,7 +162,7 @@ class PredictiveEmbeddingLeakage(Pooled):
     .. math:: T_j = \frac{\sum_i \log p(y_i \mid w_{ij}, c_{ij}) - \log p(y_i \mid c_{ij})}
         {- \sum_i \log p(y_i \mid c_{ij})}
 
-    As for single values, with linear discriminants in place of tables, learnt in ten folds of
+    As for single values, with linear discriminants in place of tables, learned in ten folds of
     clusters among the samples that agree on the concept. Ours: the embedding scores of
     :cite:t:`parisini2025leakage` have no true concept to compare with.
 
@@ -215,14 +215,14 @@ def _vector_terms(values: np.ndarray, *others: Any) -> PredictiveTerms:
     decides=False,
     on_request=True,
     card=Card(
-        asks="Beyond what two true concepts say, do their values help to predict each other in "
+        question="Beyond what two true concepts say, do their values help to predict each other in "
         "samples that were never seen?",
-        read="The share of one value's variation that the other explains among samples that agree "
-        "on both concepts: 0 or a little less for none, 1 where one gives the other.",
-        misleads="A lower bound. What two values share is seen late if it does not rise or fall "
+        interpretation="The share of one value's variation that the other explains among samples "
+        "that agree on both concepts: 0 or a little less for none, 1 where one gives the other.",
+        limitations="A lower bound. What two values share is seen late if it does not rise or fall "
         "together: of values that follow each other's square, a fifth is seen with 500 samples, "
-        "where neighbour estimates see three quarters. Whatever both values share and the concepts "
-        "do not say counts: a blurred picture that makes all values timid looks like leakage. Rows "
+        "where neighbor estimates see three quarters. Whatever both values share and the concepts "
+        "do not say counts: a blurred image that makes all values timid looks like leakage. Rows "
         "that repeat each other must be declared as clusters.",
         cost="all pairs of concepts, about as much as interconcept_leakage_given_concepts",
     ),
@@ -234,7 +234,7 @@ class PredictiveInterconceptLeakage(Blockwise):
         \frac{p(\hat c_{in}, \hat c_{jn} \mid c_{in}, c_{jn})}
         {p(\hat c_{in} \mid c_{in}, c_{jn})\, p(\hat c_{jn} \mid c_{in}, c_{jn})}
 
-    Densities of ranks are learnt without the cluster that sample n belongs to, among the samples
+    Densities of ranks are learned without the cluster that sample n belongs to, among the samples
     that agree on both concepts; a cluster counts once. On this scale jointly normal values score
     their squared correlation :cite:p:`linfoot1957informational`. 0 where values tell nothing about
     each other, below 0 where what seemed to help did not. Ours, to mend the interconcept score of

@@ -55,12 +55,12 @@ def leakage_warnings(evidence: ConceptEvidence) -> list[str]:
     decides=False,
     warns=leakage_warnings,
     card=Card(
-        asks="Does a concept's value tell more about the answer than the true concept does?",
-        read="0.1 means that, on average, a concept's value tells a tenth of what there is to know "
-        "about the label more than the true concept. Compare with the score without leakage: "
-        "what is above that is leakage.",
-        misleads=f"{AS_CATEGORIES} "
-        "Blind to leakage into a concept that is learnt badly: what the value fails to "
+        question="Does a concept's value tell more about the answer than the true concept does?",
+        interpretation="0.1 means that, on average, a concept's value tells a tenth of what there "
+        "is to know about the label more than the true concept. Compare with the score without "
+        "leakage: what is above that is leakage.",
+        limitations=f"{AS_CATEGORIES} "
+        "Blind to leakage into a concept that is learned badly: what the value fails to "
         "say about the label through the concept hides what it says beside it (a dial of planted "
         "leakage that starts at 0 and stays there is in docs/leakage.md). The estimate can exceed "
         "the entropy of the labels. Values that saturate are told apart by noise of 1e-10. "
@@ -73,7 +73,7 @@ class ConceptTaskLeakage(Blockwise):
 
     .. math:: \mathrm{CTL}_i = \max\left(0, \frac{I(\hat c_i; y) - I(c_i; y)}{H(y)}\right)
 
-    Information by Ross's estimator with ``k`` neighbours where values are numbers, from counts
+    Information by Ross's estimator with ``k`` neighbors where values are numbers, from counts
     where all are whole; the entropy of the labels from counts. Estimates can exceed what there is
     to know: the score is cut off at 1. Undefined where there is only one label. Introduced in
     :cite:t:`parisini2025leakage`, eqs. 6 and 7.
@@ -95,7 +95,7 @@ class ConceptTaskLeakage(Blockwise):
         block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
-        k: Neighbours = 3,
+        k: Neighbors = 3,
         tie_seed: TieSeed = 0,
     ) -> Mapping[str, np.ndarray]:
         del over
@@ -104,22 +104,24 @@ class ConceptTaskLeakage(Blockwise):
         shape = (inputs.values.shape[1], len(labels))
         learnt, true, entropy = np.full((3, *shape), np.nan)
         if not inputs.discrete and inputs.known is None:
-            learnt = ross_columns(inputs.values, labels, k=k)
+            learned = ross_columns(inputs.values, labels, k=k)
         for j in range(shape[0]):
             rows = rows_known(inputs, j)
             if inputs.discrete:
-                learnt[j, rows] = plug_in_terms(inputs.values[rows, j].astype(int), labels[rows])
+                learned[j, rows] = plug_in_terms(inputs.values[rows, j].astype(int), labels[rows])
             elif inputs.known is not None:
-                learnt[j, rows] = ross_columns(inputs.values[rows, j : j + 1], labels[rows], k=k)[0]
+                learned[j, rows] = ross_columns(inputs.values[rows, j : j + 1], labels[rows], k=k)[
+                    0
+                ]
             true[j, rows] = plug_in_terms(inputs.truth[rows, j], labels[rows])
             entropy[j, rows] = plug_in_terms(labels[rows], labels[rows])
         wider = 1.0 if inputs.discrete else WIDER
-        learnt_mean = np.maximum(weighted_means(learnt, weights, wider=wider), 0.0)
-        more = learnt_mean - weighted_means(true, weights)
+        learned_mean = np.maximum(weighted_means(learned, weights, wider=wider), 0.0)
+        more = learned_mean - weighted_means(true, weights)
         return block.of_concepts(share(more, weighted_means(entropy, weights)))
 
 
-Normaliser = Annotated[
+Normalizer = Annotated[
     Literal["reference", "truth"],
     Field(description="What information is divided by: as published, or entropies of the truth."),
 ]
@@ -133,12 +135,12 @@ Normaliser = Annotated[
     uses=("values", "truth"),
     decides=False,
     card=Card(
-        asks="Do concepts' values tell more about each other than the true concepts do?",
-        read="0 means that two concepts' values are no more related than the concepts are; 1 that "
-        "one gives the other. Compare only at equal numbers of samples, and soft values only with "
-        "soft ones.",
-        misleads=f"{AS_CATEGORIES} "
-        "The published normaliser is no entropy but psi(N) - psi(4): the score falls with "
+        question="Do concepts' values tell more about each other than the true concepts do?",
+        interpretation="0 means that two concepts' values are no more related than the concepts "
+        "are; 1 that one gives the other. Compare only at equal numbers of samples, and soft "
+        "values only with soft ones.",
+        limitations=f"{AS_CATEGORIES} "
+        "The published normalizer is no entropy but psi(N) - psi(4): the score falls with "
         "the number of samples, and a bit shared by values counts a tenth of a bit shared by the "
         "true concepts. Where true concepts are related the score therefore goes to 0 however much "
         "leaks (two equal concepts up to 10 % flips, with a shared signal added: 0.0000). "
@@ -154,7 +156,7 @@ class InterconceptLeakage(Blockwise):
         - \frac{I(c_i; c_j)}{\sqrt{H(c_i) H(c_j)}}\right)
 
     A concept's score is the mean over the others. Information by the KSG estimator with ``k``
-    neighbours where values are numbers, from counts where all are whole. ``normaliser``:
+    neighbors where values are numbers, from counts where all are whole. ``normalizer``:
     ``reference`` takes for the entropy of numbers what the published code takes, which without
     ties is psi(N) - psi(k + 1) whatever the numbers; ``truth`` divides both terms by the entropies
     of the true concepts, so that a shared bit weighs the same in both. Introduced in
@@ -180,8 +182,8 @@ class InterconceptLeakage(Blockwise):
         block: BlockContext,
         *,
         over: ConceptsOrPairs = "concepts",
-        normaliser: Normaliser = "reference",
-        k: Neighbours = 3,
+        normalizer: Normalizer = "reference",
+        k: Neighbors = 3,
         tie_seed: TieSeed = 0,
     ) -> Mapping[str, np.ndarray]:
         inputs = estimator_inputs(evidence, block.common, tie_seed)
@@ -191,18 +193,18 @@ class InterconceptLeakage(Blockwise):
             [plug_in_entropy(inputs.truth[rows_known(inputs, j), j]) for j in columns]
         )
         of_values = np.where(of_truth > 0, of_truth, np.nan)
-        if normaliser == "reference":
+        if normalizer == "reference":
             of_values = _entropies(inputs, evidence, k, tie_seed)
         wider = 1.0 if inputs.discrete else WIDER
         counts = true_counts(inputs)
         pair_scores = np.full((len(weights), len(pairs)), np.nan)
-        for some, learnt in value_pair_terms(inputs, pairs, k=k):
+        for some, learned in value_pair_terms(inputs, pairs, k=k):
             true = true_pair_terms(inputs, counts, pairs[some])
             whole = _together(of_values, pairs[some])
             # a column and itself would tell a little more than what is called its entropy
-            learnt_share = np.clip(weighted_means(learnt, weights, wider=wider) / whole, 0.0, 1.0)
+            learned_share = np.clip(weighted_means(learned, weights, wider=wider) / whole, 0.0, 1.0)
             true_share = weighted_means(true, weights) / _together(of_truth, pairs[some])
-            pair_scores[:, some] = learnt_share - true_share
+            pair_scores[:, some] = learned_share - true_share
         return block.of_pairs(np.clip(pair_scores, 0.0, 1.0), over)
 
 

@@ -108,7 +108,7 @@ def _anywhere(
     regions: int,
     ties: Ties,
 ) -> PerSample:
-    """Each picture's share of points anywhere that are inside: the area of the region.
+    """Each image's share of points anywhere that are inside: the area of the region.
 
     Of a part at several places each is drawn by itself. Pixels that share the last places of a
     region count as if these were drawn among them.
@@ -132,8 +132,8 @@ def _at_any_place(area: np.ndarray, n: np.ndarray, sides: Sides) -> np.ndarray:
 
 
 RANDOM_POINT = NullModel(
-    "random point",
-    "a random point of the picture instead of the annotated one",
+    "random_point",
+    "a random point of the image instead of the annotated one",
     expected=_anywhere,
     random=False,
 )
@@ -161,9 +161,9 @@ __all__ = ["ConceptLocation", "inside_regions"]
 
 Alpha = Annotated[
     Sequence[Annotated[float, Field(gt=0)]],
-    Field(min_length=1, description="Sizes of the region, in parts of the picture."),
+    Field(min_length=1, description="Sizes of the region, in parts of the image."),
 ]
-Regions = Annotated[int, Field(ge=1, description="Parts that the picture is divided into.")]
+Regions = Annotated[int, Field(ge=1, description="Parts that the image is divided into.")]
 
 
 @metric(
@@ -182,20 +182,20 @@ Regions = Annotated[int, Field(ge=1, description="Parts that the picture is divi
         for option, c in USES_IF.items()
     },
     sweeps=("alpha", "top"),
-    nulls=(nulls.SHUFFLED_MAPS, RANDOM_POINT, nulls.IMAGE_CENTRE, nulls.UNIFORM_MAP),
+    nulls=(nulls.SHUFFLED_MAPS, RANDOM_POINT, nulls.IMAGE_CENTER, nulls.UNIFORM_MAP),
     headline={"alpha": 1, "top": 5},
-    reliable_from=0.8,
+    threshold=0.8,
     cite="aysel2025concept",
     card=Card(
-        asks="Is the concept's point inside the region where the model sees that concept?",
-        read="With alpha = 1 the region is a twelfth of the picture, with 6 a half: chance is "
-        "alpha / 12. Compare with always the middle: photographers put things there. From 0.8 on "
-        "we would rely on it; that line is a convention.",
-        misleads="A map that covers the whole animal holds all its parts when alpha is large. The "
-        "concept need not exist in the picture: read it beside concept existence.",
-        cost="one pass over the pixels of l maps per picture; maps are never upsampled in memory",
-        says="For {value} of the named {noun} the annotated place lies in the {alpha}/12 of the "
-        "picture that the map marks ({low}–{high}{best}). {null}{enough}.",
+        question="Is the concept's point inside the region where the model sees that concept?",
+        interpretation="With alpha = 1 the region is a twelfth of the image, with 6 a half: chance "
+        "is alpha / 12. Compare with center baseline: photographers put things there. From 0.8 "
+        "on we would rely on it; that line is a convention.",
+        limitations="A map that covers the whole animal holds all its parts when alpha is large. "
+        "The concept need not exist in the image: read it beside concept existence.",
+        cost="one pass over the pixels of l maps per image; maps are never upsampled in memory",
+        template="For {value} of the named {noun} the annotated place lies in the {alpha}/12 of "
+        "the image that the map marks ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class ConceptLocation(SampleMean):
@@ -204,20 +204,20 @@ class ConceptLocation(SampleMean):
     .. math:: \rho_l = \frac1N \sum_i \frac1l \sum_{s=1}^{l} 1[p_{iq_{is}} \in \Omega_{iq_{is}}]
 
     :math:`\Omega_{ij}` are the :math:`n = \alpha M_1 M_2 / 12` pixels (rounded half up) with the
-    highest values of concept :math:`j`'s map, upsampled bilinearly with half-pixel centres to the
-    picture of :math:`M_1 \times M_2`; :math:`p_{ij}` is where the concept is. Introduced in
+    highest values of concept :math:`j`'s map, upsampled bilinearly with half-pixel centers to the
+    image of :math:`M_1 \times M_2`; :math:`p_{ij}` is where the concept is. Introduced in
     :cite:t:`aysel2025concept`, eq. 11, whose sum over "j = 1..l" must run over the ranked
     concepts. The choices that the paper leaves open, with our defaults:
 
     - ``among="localisable"``: rank only concepts tied to a part, so that :math:`l` are named
       ("all": rank all, then leave out those without a part);
     - ``invisible="skip"``: leave out a concept whose part is not visible ("miss": count it as
-      missed); a picture with nothing left is undefined;
+      missed); an image with nothing left is undefined;
     - ``sides="either"``: of two wings one inside is enough ("every", "share");
     - ``ties="stable"``: of equal pixels the first in reading order comes first ("share": they have
       equal claims);
-    - ``average="pictures"``: mean over pictures ("pairs": over all evaluated concepts);
-    - ``regions=12``: the number of parts that the picture is divided by.
+    - ``average="images"``: mean over images ("pairs": over all evaluated concepts);
+    - ``regions=12``: the number of parts that the image is divided by.
 
     Example:
         >>> import numpy as np
@@ -244,10 +244,10 @@ class ConceptLocation(SampleMean):
         invisible: Invisible = "skip",
         sides: Sides = "either",
         ties: Ties = "stable",
-        average: Average = "pictures",
+        average: Average = "images",
         regions: Regions = 12,
     ) -> PerSample:
-        """Each picture's share, for each size of region and length of explanation."""
+        """Each image's share, for each size of region and length of explanation."""
         if not alpha or min(alpha) <= 0 or max(alpha) > regions:
             raise EvidenceError("alpha", f"{list(alpha)}", f"numbers above 0, up to {regions}")
         scores = importance(evidence.explained, rank_by, order)

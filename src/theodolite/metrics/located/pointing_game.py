@@ -21,9 +21,7 @@ Target = Annotated[
 ]
 Pairs = Annotated[
     Literal["present", "all"],
-    Field(
-        description="Pairs of picture and concept that count: where the concept is there, or all."
-    ),
+    Field(description="Pairs of image and concept that count: where the concept is there, or all."),
 ]
 NEAR = 0.2
 """How near a peak must be to a point, unless it is said otherwise."""
@@ -40,16 +38,16 @@ def hits(
     if target == "masks":
         masks = np.asarray(evidence.masks)
         cell = (peak * masks.shape[2:]).astype(int)
-        picture = np.arange(len(evidence))[:, None]
-        hit = masks[picture, evidence.part_of[None, :], cell[..., 0], cell[..., 1]]
-        return hit, _in_picture(evidence, target)
+        image = np.arange(len(evidence))[:, None]
+        hit = masks[image, evidence.part_of[None, :], cell[..., 0], cell[..., 1]]
+        return hit, _in_image(evidence, target)
     if target == "boxes":
         boxes, place = _boxes(evidence, tolerance), peak[:, :, None]
         inside = (boxes[..., :2] <= place) & (place <= boxes[..., 2:])
-        return np.asarray(inside.all(axis=-1).any(axis=-1)), _in_picture(evidence, target)
+        return np.asarray(inside.all(axis=-1).any(axis=-1)), _in_image(evidence, target)
     away = np.sqrt(((_points(evidence) - peak[:, :, None]) ** 2).sum(axis=-1))
     limit = NEAR if tolerance is None else tolerance
-    return np.asarray((away <= limit).any(axis=-1)), _in_picture(evidence, target)
+    return np.asarray((away <= limit).any(axis=-1)), _in_image(evidence, target)
 
 
 def over_pairs(
@@ -59,7 +57,7 @@ def over_pairs(
     pairs: Pairs,
     average: Average,
 ) -> PerSample:
-    """Each picture's credit and the pairs it is counted among."""
+    """Each image's credit and the pairs it is counted among."""
     counted = there & (evidence.part_of >= 0)
     if pairs == "present":
         counted &= np.asarray(evidence.explained.truth)
@@ -78,7 +76,7 @@ def _anywhere(
     pairs: Pairs,
     average: Average,
 ) -> PerSample:
-    """Each picture's hits by peaks anywhere: the area of what is a hit."""
+    """Each image's hits by peaks anywhere: the area of what is a hit."""
     target = _target(evidence, target)
     if target == "masks":
         areas = np.asarray(evidence.masks).mean(axis=(2, 3))[:, evidence.part_of]
@@ -86,12 +84,12 @@ def _anywhere(
         areas = box_area(_boxes(evidence, tolerance))
     else:
         areas = disc_area(_points(evidence), NEAR if tolerance is None else tolerance)
-    return over_pairs(evidence, areas, _in_picture(evidence, target), pairs, average)
+    return over_pairs(evidence, areas, _in_image(evidence, target), pairs, average)
 
 
 RANDOM_PEAK = NullModel(
-    "random point",
-    "a random point of the picture instead of the map's peak",
+    "random_point",
+    "a random point of the image instead of the map's peak",
     expected=_anywhere,
     random=False,
 )
@@ -106,8 +104,8 @@ def _target(evidence: LocationEvidence, target: Target) -> Target:
     return target
 
 
-def _in_picture(evidence: LocationEvidence, target: Target) -> Bool[np.ndarray, "samples concepts"]:
-    """Whether each concept has a place in each picture."""
+def _in_image(evidence: LocationEvidence, target: Target) -> Bool[np.ndarray, "samples concepts"]:
+    """Whether each concept has a place in each image."""
     places = np.asarray(getattr(evidence, target))
     if target == "masks":
         return np.asarray(places.any(axis=(2, 3)))[:, evidence.part_of]
@@ -148,28 +146,29 @@ Tolerance = Annotated[
     uses=("maps", "sizes", "part_of"),
     may_use=("points", "boxes", "masks", "explained.known"),
     uses_if={"pairs": {"present": ("explained.truth",)}},
-    nulls=(nulls.SHUFFLED_MAPS, RANDOM_PEAK, nulls.IMAGE_CENTRE),
-    reliable_from=0.8,
+    nulls=(nulls.SHUFFLED_MAPS, RANDOM_PEAK, nulls.IMAGE_CENTER),
+    threshold=0.8,
     cite="zhang2018top",
     card=Card(
-        asks="Does the map of each present concept peak where that concept is?",
-        read="0.6 means that six of ten maps peak at their concept. Pointing at the middle of each "
-        "picture is the baseline to beat. From 0.8 on we would rely on it; a convention.",
-        misleads="Coarse maps peak in the middle of a cell, up to half a cell from the true one; a "
-        "tolerance near half the picture is passed by the centre alone.",
+        question="Does the map of each present concept peak where that concept is?",
+        interpretation="0.6 means that six of ten maps peak at their concept. Pointing at the "
+        "middle of each image is the baseline to beat. From 0.8 on we would rely on it; a "
+        "convention.",
+        limitations="Coarse maps peak in the middle of a cell, up to half a cell from the true "
+        "one; a tolerance near half the image is passed by the center alone.",
         cost="one maximum per map",
-        says="For {value} of the {noun} that are there, the map peaks where they are "
+        template="For {value} of the {noun} that are there, the map peaks where they are "
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class PointingGame(SampleMean):
-    r"""Share of pairs of picture and concept whose map peaks at the concept.
+    r"""Share of pairs of image and concept whose map peaks at the concept.
 
     .. math:: \frac{\#\{(i, j) : \text{the peak of } F_{ij} \text{ hits } j\}}{\#\{(i, j)\}}
 
-    over the concepts :math:`j` that are present in picture :math:`i` and have a place there. The
+    over the concepts :math:`j` that are present in image :math:`i` and have a place there. The
     peak hits a mask or a box when it lies inside, with ``tolerance`` around boxes; it hits a point
-    when it is within ``tolerance`` of it, with height and width of the picture counted as 1 each.
+    when it is within ``tolerance`` of it, with height and width of the image counted as 1 each.
     Where masks are given they are used, else boxes, else points. No pair: NaN. After
     :cite:t:`zhang2018top`, whose tolerance is 15 pixels around a mask.
 
@@ -192,6 +191,6 @@ class PointingGame(SampleMean):
         pairs: Pairs = "present",
         average: Average = "pairs",
     ) -> PerSample:
-        """Each picture's hits and the pairs they are counted among."""
+        """Each image's hits and the pairs they are counted among."""
         hit, there = hits(evidence, peaks(evidence.maps), target, tolerance)
         return over_pairs(evidence, hit, there, pairs, average)

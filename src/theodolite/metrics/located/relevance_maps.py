@@ -11,10 +11,10 @@ from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric, ratio
 from theodolite.metrics.shared.map_nulls import (
     FLAT_MAP,
-    IMAGE_CENTRE,
+    IMAGE_CENTER,
     NOISE,
     RANDOM_PLACE,
-    SHUFFLED_PICTURES,
+    SHUFFLED_IMAGES,
 )
 
 Sign = Annotated[
@@ -34,7 +34,7 @@ map_metric = partial(
 
 
 def flattened(maps: np.ndarray) -> np.ndarray:
-    """Pixels in a row, also of no pictures."""
+    """Pixels in a row, also of no images."""
     return maps.reshape(len(maps), maps.shape[1] * maps.shape[2])
 
 
@@ -55,18 +55,19 @@ def objects(evidence: SaliencyEvidence) -> np.ndarray:
     version=2,
     reliable_from=0.8,
     card=Card(
-        asks="How much of the relevance lies on the object?",
-        read="A share of the relevance. From 0.8 on we would rely on it; a convention. The middle "
-        "of the picture is often the object: it must be beaten first.",
-        misleads="A network may use the background, and a faithful map then marks it: a low share "
-        "can be the network's fault. Large objects make any map look good, and a map that adds "
-        "the same to every pixel, as RISE does, a poor one: its order is read by the rank.",
+        question="How much of the relevance lies on the object?",
+        interpretation="A share of the relevance. From 0.8 on we would rely on it; a convention. "
+        "The middle of the image is often the object: it must be beaten first.",
+        limitations="A network may use the background, and a faithful map then marks it: a low "
+        "share can be the network's fault. Large objects make any map look good, and a map that "
+        "adds the same to every pixel, as RISE does, a poor one: its order is read by the rank.",
         cost="one sum over each map",
-        says="{value} of the relevance lies on the object ({low}–{high}{best}). {null}{enough}.",
+        template="{value} of the relevance lies on the object ({low}–{high}{best}). "
+        "{null}{enough}.",
     ),
 )
 class RelevanceMass(SampleMean):
-    r"""Share of the relevance that lies on the object, mean over pictures.
+    r"""Share of the relevance that lies on the object, mean over images.
 
     .. math:: \frac{\sum_{p \in O} e^+_p}{\sum_p e^+_p}
 
@@ -94,10 +95,10 @@ class RelevanceMass(SampleMean):
     reliable_from=0.8,
     decides=False,
     card=Card(
-        asks="Are the most relevant pixels those of the object?",
-        read="1 if the map ranks every pixel of the object above all others. It does not mind "
-        "how large the numbers are, only their order.",
-        misleads="Maps with many zeros are ranked by chance from there on, which is counted as "
+        question="Are the most relevant pixels those of the object?",
+        interpretation="1 if the map ranks every pixel of the object above all others. It does not "
+        "mind how large the numbers are, only their order.",
+        limitations="Maps with many zeros are ranked by chance from there on, which is counted as "
         "the mean over all orders. Large objects make any map look good.",
         cost="one sort of each map",
     ),
@@ -138,15 +139,16 @@ class RelevanceRank(SampleMean):
     nulls=(IMAGE_CENTRE, SHUFFLED_PICTURES, RANDOM_PLACE),
     cite="zhang2018excitation",
     card=Card(
-        asks="Does the map peak on the object?",
-        read="A share of the pictures; one pixel of each map decides. The middle of the picture "
-        "is often the object: it must be beaten first.",
-        misleads="Maps that mark everything pass as well, if they mark the object a little more.",
+        question="Does the map peak on the object?",
+        interpretation="A share of the images; one pixel of each map decides. The middle of the "
+        "image is often the object: it must be beaten first.",
+        limitations="Maps that mark everything pass as well, if they mark the object a little "
+        "more.",
         cost="one maximum per map",
     ),
 )
 class RelevancePeak(SampleMean):
-    r"""Share of pictures whose map is highest on the object: the pointing game.
+    r"""Share of images whose map is highest on the object: the pointing game.
 
     .. math:: \frac{\#\{i : \arg\max_p e_i(p) \in O_i\}}{\#\{i\}}
 
@@ -181,15 +183,16 @@ Form = Annotated[
     nulls=(NOISE,),
     cite="chalasani2020concise",
     card=Card(
-        asks="Does the map point at few pixels?",
-        read="0 if all pixels matter alike, near 1 if a single one does; noise has a third.",
-        misleads="Few is not right: a map of one wrong pixel is as sparse as can be. It depends "
+        question="Does the map point at few pixels?",
+        interpretation="0 if all pixels matter alike, near 1 if a single one does; noise has a "
+        "third.",
+        limitations="Few is not right: a map of one wrong pixel is as sparse as can be. It depends "
         "on the number of pixels and on whether negative relevance was cut off.",
         cost="one sort of each map",
     ),
 )
 class Sparseness(SampleMean):
-    r"""Gini index of the relevance, signs left out, mean over pictures.
+    r"""Gini index of the relevance, signs left out, mean over images.
 
     .. math:: G = \frac{\sum_i (2i - n - 1)\, a_{(i)}}{n \sum_i a_{(i)}}, \qquad a = |e|
 

@@ -1,4 +1,4 @@
-"""Areas of regions around annotated places, as shares of the picture."""
+"""Areas of regions around annotated places, as shares of the image."""
 
 import numpy as np
 from jaxtyping import Float

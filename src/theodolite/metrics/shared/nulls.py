@@ -138,24 +138,26 @@ def told_the_truth(evidence: ConceptEvidence) -> ConceptEvidence:
 
 
 SHUFFLED_CONCEPTS = NullModel(
-    "shuffled concepts",
+    "permuted_concepts",
     "the same ranking with the concepts' names dealt out at random",
     expected=_any_concept,
     random=False,
 )
 SHUFFLED_SAMPLES = NullModel(
-    "another sample's concepts",
+    "another_sample",
     "the same ranking, checked against the concepts of a random other sample",
     expected=_any_sample,
     sums=_annotation,
     random=False,
+    label="another sample's concepts",
 )
 MOST_COMMON = NullModel(
-    "the most common concepts",
+    "most_frequent",
     "always naming the concepts that are most often there, without looking",
     _most_common,
     sums=_how_common,
     random=False,
+    label="most frequent concepts",
 )
 
 
@@ -169,13 +171,13 @@ def _permuted_truth(axis: int) -> Any:
 
 SHUFFLED_ANNOTATION = (
     NullModel(
-        "shuffled classes",
+        "permuted_classes",
         "each concept's annotation dealt out over the classes at random",
         _permuted_truth(1),
         on="state",
     ),
     NullModel(
-        "shuffled concepts",
+        "permuted_concepts",
         "each class's annotation dealt out over the concepts at random",
         _permuted_truth(0),
         on="state",
@@ -183,8 +185,8 @@ SHUFFLED_ANNOTATION = (
 )
 
 
-def centre_map(side: int = 63) -> np.ndarray:
-    """A map that is highest in the middle of the picture and falls with the distance from it."""
+def center_map(side: int = 63) -> np.ndarray:
+    """A map that is highest in the middle of the image and falls with the distance from it."""
     away = (np.arange(side) + 0.5) / side - 0.5
     return -(away[:, None] ** 2 + away[None, :] ** 2)
 
@@ -204,14 +206,15 @@ def _shuffled_maps(evidence: LocationEvidence, seed: int) -> LocationEvidence:
     return replace(evidence, maps=evidence.maps[np.arange(n)[:, None], _orders(evidence, k, seed)])
 
 
-IMAGE_CENTRE = NullModel(
-    "image centre",
-    "every map replaced by one that points at the middle of the picture",
-    _with_one_map(centre_map),
+IMAGE_CENTER = NullModel(
+    "center",
+    "every map replaced by one that points at the middle of the image",
+    _with_one_map(center_map),
     random=False,
+    label="center baseline",
 )
 UNIFORM_MAP = NullModel(
-    "uniform map",
+    "uniform_map",
     "every map replaced by a flat one, of which any region is as good as any other (a part at "
     "several places counts once)",
     _with_one_map(lambda: np.zeros((1, 1))),
@@ -219,5 +222,5 @@ UNIFORM_MAP = NullModel(
     options={"ties": "share"},
 )
 SHUFFLED_MAPS = NullModel(
-    "shuffled concepts", "the maps of one picture dealt out over its concepts", _shuffled_maps
+    "permuted_concepts", "the maps of one image dealt out over its concepts", _shuffled_maps
 )

@@ -27,7 +27,7 @@ def _always_the_mean(
 
 
 ALWAYS_THE_MEAN = NullModel(
-    "always the mean",
+    "constant_mean",
     "no attributions: whatever the sample, the mean output",
     _always_the_mean,
     sums=_sums,
@@ -47,11 +47,11 @@ ALWAYS_THE_MEAN = NullModel(
     nulls=(ALWAYS_THE_MEAN,),
     cite="lundberg2017unified",
     card=Card(
-        asks="How far are base and attributions from adding up to the output?",
-        read="0 if they add up, as Shapley values do; 1 if they miss by the spread of the output. "
-        "Always answering the mean misses by about 0.8 of it.",
-        misleads="Adding up is easy: whatever is left can be given to any feature. A large gap is "
-        "mostly another scale (log-odds against probability) or another model.",
+        question="How far are base and attributions from adding up to the output?",
+        interpretation="0 if they add up, as Shapley values do; 1 if they miss by the spread of "
+        "the output. Always answering the mean misses by about 0.8 of it.",
+        limitations="Adding up is easy: whatever is left can be given to any feature. A large gap "
+        "is mostly another scale (log-odds against probability) or another model.",
         cost="one sum over the features of each sample",
     ),
 )

@@ -53,7 +53,7 @@ def another_sample(other: str) -> NullModel:
 
     return NullModel(
         ANOTHER, "the overlap with what is named for another sample, mean over all others",
-        expected=expected, sums=sums, random=False,
+        expected=expected, sums=sums, random=False, label="another sample's attribution",
     )  # fmt: skip
 
 
@@ -81,11 +81,11 @@ AT_RANDOM = NullModel(
     nulls=(another_sample("repeat_values"),),
     cite="krishna2024disagreement",
     card=Card(
-        asks="Does the explanation name the same features when it is made again?",
-        read="1 if another seed, background or sampling names the same five features first. "
-        "Compare with another sample's: if that overlaps as much, it is the same features "
+        question="Does the explanation name the same features when it is made again?",
+        interpretation="1 if another seed, background or sampling names the same five features "
+        "first. Compare with another sample's: if that overlaps as much, it is the same features "
         "everywhere that are stable, not the explanation of the single case.",
-        misleads="An explanation that is always the same is perfectly stable. With few features "
+        limitations="An explanation that is always the same is perfectly stable. With few features "
         "any two explanations overlap; with five or fewer it is undefined.",
         cost="the explanations made twice",
     ),
@@ -123,12 +123,12 @@ class AttributionStability(SampleMean):
     nulls=(another_sample("other_method_values"), AT_RANDOM),
     cite="krishna2024disagreement",
     card=Card(
-        asks="Do two methods name the same features for the same sample?",
-        read="1 if both name the same five features first. Compare with another sample's: where "
-        "that agrees as much, the methods agree on what the model uses in general and on nothing "
-        "about the single case.",
-        misleads="Agreement is no truth: two methods may share a fault. It decides nothing. With "
-        "few features any two explanations overlap; with five or fewer it is undefined.",
+        question="Do two methods name the same features for the same sample?",
+        interpretation="1 if both name the same five features first. Compare with another "
+        "sample's: where that agrees as much, the methods agree on what the model uses in general "
+        "and on nothing about the single case.",
+        limitations="Agreement is no truth: two methods may share a fault. It decides nothing. "
+        "With few features any two explanations overlap; with five or fewer it is undefined.",
         cost="the explanations of a second method",
     ),
 )
@@ -154,12 +154,12 @@ class MethodAgreement(SampleMean):
 
 def _likeness(evidence: AttributionEvidence) -> Float[np.ndarray, " samples"]:
     """Spearman's correlation over features; NaN where all of one are equal."""
-    centred = []
-    for array in (evidence.values, evidence.randomised_values):
+    centered = []
+    for array in (evidence.values, evidence.randomized_values):
         strength = np.abs(grouped_values(np.asarray(array), evidence.groups))
         ranks = average_ranks(strength)
-        centred.append(ranks - ranks.mean(axis=1, keepdims=True))
-    first, second = centred
+        centered.append(ranks - ranks.mean(axis=1, keepdims=True))
+    first, second = centered
     sizes = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
     alike = np.full(len(sizes), np.nan)
     np.divide((first * second).sum(axis=1), sizes, out=alike, where=sizes > 0)
@@ -172,11 +172,11 @@ def _nothing_in_common(evidence: AttributionEvidence, **options: Any) -> PerSamp
 
 
 NOTHING_IN_COMMON = NullModel(
-    "nothing in common",
-    "attributions that are others altogether when the model has learnt nothing",
+    "zero_correlation",
+    "attributions that are others altogether when the model has learned nothing",
     expected=_nothing_in_common,
     random=False,
-    clean=True,
+    is_reference=True,
 )
 
 
@@ -187,33 +187,33 @@ NOTHING_IN_COMMON = NullModel(
     asked_as="Does the model use the features that the attribution names?",
     better="lower",
     bounds=(-1.0, 1.0),
-    uses=("values", "randomised_values"),
+    uses=("values", "randomized_values"),
     may_use=("groups",),
     decides=False,
     tolerance=0.3,
     nulls=(NOTHING_IN_COMMON,),
     cite="adebayo2018sanity",
     card=Card(
-        asks="Are attributions the same when the model was trained on shuffled labels?",
-        read="0 if they become others altogether, 1 if the order of features stays: then it "
-        "shows the data or the method, but not what the model learnt. Up to 0.3 is accepted; a "
+        question="Are attributions the same when the model was trained on permuted labels?",
+        interpretation="0 if they become others altogether, 1 if the order of features stays: then "
+        "it shows the data or the method, but not what the model learned. Up to 0.3 is accepted; a "
         "convention.",
-        misleads="Features of large spread, or with many values, may get more from any model: "
+        limitations="Features of large spread, or with many values, may get more from any model: "
         "some likeness is no proof of blindness, much of it is.",
-        cost="one more model, trained on shuffled labels, and its explanations",
+        cost="one more model, trained on permuted labels, and its explanations",
     ),
 )
-class AttributionRandomisation(SampleMean):
-    r"""Rank correlation with attributions of a model of shuffled labels, mean over samples.
+class AttributionRandomization(SampleMean):
+    r"""Rank correlation with attributions of a model of permuted labels, mean over samples.
 
     .. math:: \frac1N \sum_i \rho\bigl(|a_i|, |a_i^{\mathrm{shuffled}}|\bigr)
 
     Over the features of a sample; equal ones share their rank. Undefined where all features of a
-    sample have one attribution. The data randomisation test of :cite:t:`adebayo2018sanity`.
+    sample have one attribution. The data randomization test of :cite:t:`adebayo2018sanity`.
 
     Example:
-        >>> from theodolite.metrics import attribution_randomisation
-        >>> attribution_randomisation([[3.0, 2.0, 1.0]], [[1.0, 2.0, -3.0]])
+        >>> from theodolite.metrics import attribution_randomization
+        >>> attribution_randomization([[3.0, 2.0, 1.0]], [[1.0, 2.0, -3.0]])
         -1.0
     """
 

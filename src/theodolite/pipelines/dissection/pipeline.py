@@ -47,11 +47,11 @@ class DissectionPipeline:
     """A unit is active above this quantile of its own values."""
     method: Method = "linear"
     exact_thresholds: bool = True
-    """``false``: in constant memory, off by less than 1/128, where pictures are too many."""
+    """``false``: in constant memory, off by less than 1/128, where images are too many."""
     grid: int | tuple[int, int] = 112
     """Rows and columns that all masks are counted on; one number for both."""
-    min_pictures: int = 5
-    """Concepts in fewer pictures are left out."""
+    min_images: int = 5
+    """Concepts in fewer images are left out."""
     beam: int = 5
     candidates: int = 0
     distinct: bool = True
@@ -88,11 +88,11 @@ class DissectionPipeline:
         )  # fmt: skip
         right = rightly_classified(maps, data.labels, seed)
         evidence = replace(
-            evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.pictures))
+            evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.images))
         )
         dissection = DissectionResult(data, atoms, units, read, limits, peak)
         chosen = self._units_to_show(evidence, seed)
-        cards, pictures = unit_cards(dissection, formula_search, formulas, chosen)
+        cards, images = unit_cards(dissection, formula_search, formulas, chosen)
         tables = unit_tables(atoms, units, formula_search, proved, formulas, evidence)
         finished = FinishedDissection(
             dissection, maps, backbone, formula_search, formulas, right, tables["units"]
@@ -104,7 +104,7 @@ class DissectionPipeline:
             notes=(*data.notes, *_notes(right, self)),
             facts=_facts(atoms, formula_search, proved, right),
             inputs=data.digests() | weights_digest(self.weights) | {"packed masks": atoms.digest()},
-            pictures=pictures,
+            images=images,
             cards=cards,
             subject=_subject(len(limits), backbone, self.layer, data),
         )
@@ -142,7 +142,7 @@ class DissectionPipeline:
         )  # fmt: skip
         if data.void:
             packed = packed.with_void(len(data.concepts))
-        return packed.without_rare(self.min_pictures)
+        return packed.without_rare(self.min_images)
 
     def compute_thresholds(
         self, maps: FeatureMaps, change: Callable[[Maps], Maps] | None = None
@@ -211,7 +211,7 @@ def _at_hand(data: Any) -> tuple[MaskData, np.ndarray]:
     rows = data.at_hand()
     if len(rows) != len(data):
         raise EvidenceError(
-            f"data set {data.name!r}", f"{len(rows)} of {len(data)} pictures", "all of them",
+            f"data set {data.name!r}", f"{len(rows)} of {len(data)} images", "all of them",
             "Leave the missing ones out of its tables.",
         )  # fmt: skip
     return data, rows
@@ -226,7 +226,7 @@ def _notes(right: Bool[np.ndarray, " n"] | None, settings: DissectionPipeline) -
         notes.append("Thresholds were counted in bins: each is off by less than 1/128.")
     if right is not None:
         notes.append(
-            "Accuracy is that of a linear classifier on the layer's pooled features, each picture "
+            "Accuracy is that of a linear classifier on the layer's pooled features, each image "
             "predicted by a model that did not see it (five folds)."
         )
     return notes
@@ -236,7 +236,7 @@ def _facts(
     atoms: Atoms, formula_search: FormulaSearch, proved: Any, right: Bool[np.ndarray, " n"] | None
 ) -> list[tuple[str, float | int | str]]:
     facts: list[tuple[str, float | int | str]] = [
-        ("pictures", len(atoms)),
+        ("images", len(atoms)),
         ("units", len(formula_search.searched)),
         ("concepts", len(atoms.concepts)),
         ("units that mark nothing", int((formula_search.unit_pixels == 0).sum())),

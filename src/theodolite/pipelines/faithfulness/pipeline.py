@@ -8,7 +8,7 @@ import numpy as np
 
 from theodolite._storage.paths import sha256_of
 from theodolite.datasets.concept_data import ConceptData
-from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
@@ -22,7 +22,7 @@ from theodolite.pipelines.faithfulness.explained_layer import (
     HeadFrom,
     class_patches,
     digest_of,
-    layer_from_pictures,
+    layer_from_images,
     layer_from_pooled,
 )
 from theodolite.pipelines.faithfulness.explanations import (
@@ -48,7 +48,7 @@ class FaithfulnessPipeline:
     backbone: str
     weights: Path | None = None
     pooled: Path | None = None
-    """Embeddings of all pictures, a row each (.npy), where not all pictures are at hand."""
+    """Embeddings of all images, a row each (.npy), where not all images are at hand."""
     head: HeadFrom = "network"
     """The layer that is explained: the network's own last layer, or one fitted to the classes."""
     methods: Sequence[str] = ("nmf", "svd", "pca", "kmeans", "mcd", "random")
@@ -137,7 +137,7 @@ class FaithfulnessPipeline:
         return Subject(
             f"{self.concepts} concepts a class found by {self.methods[0]}",
             f"{self.backbone}, last layer" if own else self.backbone,
-            "network" if own else "stand-in",
+            "model" if own else "probe_only",
             "" if own else fitted,
             data.name,
         )
@@ -188,17 +188,17 @@ class FaithfulnessPipeline:
         return list(dict.fromkeys([self.concepts, *(self.numbers if curve else ())]))
 
     def _layer(
-        self, data: LabelledPictures, backbone: Backbone, context: WorkContext
+        self, data: LabeledImages, backbone: Backbone, context: WorkContext
     ) -> ExplainedLayer:
         context.progress("embeddings", 0, 1)
         if self.pooled is None:
-            embeddings, (head, bias) = layer_from_pictures(data, self.head, backbone)
+            embeddings, (head, bias) = layer_from_images(data, self.head, backbone)
         else:
             embeddings, (head, bias) = layer_from_pooled(data, self.pooled, self.head, backbone)
         context.progress("embeddings", 1, 1)
         digest = digest_of(self.weights, self.backbone)
         predicted = (embeddings @ head.T + bias).argmax(axis=1)
-        patches = class_patches(data, predicted, backbone, self.patch_pictures, digest, context)
+        patches = class_patches(data, predicted, backbone, self.patch_images, digest, context)
         test = np.flatnonzero(data.is_test)
         looked_at = {RECIPES[method].rows for method in self.methods}
         return ExplainedLayer(
@@ -224,12 +224,12 @@ class FaithfulnessPipeline:
         if self.head == "probe":
             notes.append(
                 "The explained layer is a linear classifier fitted to embeddings of the training "
-                "pictures: the network's own last layer has other classes."
+                "images: the network's own last layer has other classes."
             )
         if self.pooled is not None:
             notes.append(
                 "Embeddings come from a file; patches are embedded by the network itself, from "
-                "those pictures that are at hand."
+                "those images that are at hand."
             )
         return notes
 

@@ -28,7 +28,7 @@ def material_of_run(
         data: The folder that the paths of the run's spec are in.
         folder: The study folder to write.
         settings: How much is asked. Give it the run's first seed (`seed_of_run`) to show the
-            run's own pictures.
+            run's own images.
         progress: Told how far it is.
     """
     verify(run)
@@ -37,11 +37,11 @@ def material_of_run(
     spec = record.spec
     if spec.pipeline is None or spec.dataset is None:
         raise EvidenceError(
-            f"run {spec.name!r}", "stored evidence alone", "a run that explained pictures",
-            "Without pictures and a network there is nothing to show.",
+            f"run {spec.name!r}", "stored evidence alone", "a run that explained images",
+            "Without images and a network there is nothing to show.",
         )  # fmt: skip
     pipeline = build("pipelines", spec.pipeline, data)
-    pictures = build("datasets", spec.dataset, data)
+    images = build("datasets", spec.dataset, data)
     origin = {
         "run": spec.name,
         "run manifest": sha256_of(run / MANIFEST),
@@ -49,10 +49,10 @@ def material_of_run(
     }
     if isinstance(pipeline, SaliencyPipeline):
         return material_from_saliency_run(
-            pipeline, pictures, folder, settings, progress=progress, origin=origin
+            pipeline, images, folder, settings, progress=progress, origin=origin
         )
     if isinstance(pipeline, PosthocPipeline):
-        posthoc_run = PosthocRun(pipeline, pictures, read_safetensors(run / "model.safetensors"))
+        posthoc_run = PosthocRun(pipeline, images, read_safetensors(run / "model.safetensors"))
         return material_from_posthoc_run(
             posthoc_run, folder, settings, progress=progress, origin=origin
         )
@@ -63,6 +63,6 @@ def material_of_run(
 
 
 def seed_of_run(run: Path) -> int:
-    """The first seed of a run: with it a study shows the run's own pictures."""
+    """The first seed of a run: with it a study shows the run's own images."""
 
     return read_record(run / "run.json", RunRecord).spec.seeds[0]

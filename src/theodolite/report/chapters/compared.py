@@ -78,12 +78,12 @@ def _point(model: ComparedRecord, score: Score, x: int, level: float) -> Point:
     if not math.isnan(low):
         says += f" [{value_text(low, score)}, {value_text(high, score)}]"
     if score.null is not None:
-        says += f"; {score.null.shown}: {percent(null, score)}"
+        says += f"; {score.null.label}: {percent(null, score)}"
     return Point(x, value, low, high, null, says)
 
 
 def _caption(scores: Sequence[Score]) -> str:
-    nulls = dict.fromkeys(s.null.shown for s in scores if s.null is not None)
+    nulls = dict.fromkeys(s.null.label for s in scores if s.null is not None)
     tick = f"; tick: {' or '.join(nulls)}" if nulls else ""
     return f"{scores[0].better} is better{tick}"
 

@@ -15,7 +15,7 @@ from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.overlays import (
     Annotation,
-    EmbeddedPicture,
+    EmbeddedImage,
     data_address,
     definitions,
     mask_path,
@@ -32,7 +32,7 @@ MAIN = {
     "relevance_mass": "relevance on the object (%)",
     "relevance_peak": "peak on the object (%)",
     "max_sensitivity": "moved by noise",
-    "randomisation_similarity": "like a random network's map",
+    "randomization_similarity": "like a random network's map",
     "sparseness": "sparseness (%)",
 }
 """Columns of the ranking, in words that fit a narrow head."""
@@ -132,7 +132,7 @@ def _seconds(material: RunMaterial) -> dict[str, float]:
 
 
 def _duration_text(seconds: float) -> str:
-    return f"{seconds:.1f} s of one core a picture" if seconds >= 0.05 else "no time to speak of"
+    return f"{seconds:.1f} s of one core an image" if seconds >= 0.05 else "no time to speak of"
 
 
 # the maps themselves
@@ -144,12 +144,12 @@ def _maps(
     main: ComparedRecord,
     spec: RunSpec,
 ) -> dict[str, Any] | None:
-    """A row of maps for each method, over the pictures that the run kept."""
-    files = material.sample_pictures()
+    """A row of maps for each method, over the images that the run kept."""
+    files = material.sample_images()
     rows = [int(Path(file).stem.rpartition("-")[2]) for file in files]
     if not files:
         return None
-    pictures = [material.picture(file) for file in files]
+    images = [material.image(file) for file in files]
     method_rows, first_evidence = [], None
     for model in models:
         name = "" if model.name == main.name else model.name
@@ -172,21 +172,21 @@ def _maps(
     own_first = sorted(method_rows, key=lambda method: OWN not in method["notes"])
     return {
         "definitions": definitions(embedded),
-        "pictures": [_picture(first_evidence, p, r) for p, r in zip(embedded, rows, strict=True)],
+        "images": [_image(first_evidence, p, r) for p, r in zip(embedded, rows, strict=True)],
         "first": own_first[:FIRST_METHODS],
         "more": own_first[FIRST_METHODS:],
     }
 
 
-def _picture(evidence: SaliencyEvidence, picture: EmbeddedPicture, row: int) -> dict[str, Any]:
-    """A picture with the object's outline, and the class that the maps explain."""
+def _image(evidence: SaliencyEvidence, image: EmbeddedImage, row: int) -> dict[str, Any]:
+    """An image with the object's outline, and the class that the maps explain."""
     outlined = evidence.objects is not None
     objects = [np.asarray(evidence.objects[row])] if evidence.objects is not None else []
-    annotation = Annotation(masks=[mask_path(o, (picture.width, picture.height)) for o in objects])
-    words = f"Picture {evidence.samples.name(row)}" + (" with the object outlined" * outlined)
+    annotation = Annotation(masks=[mask_path(o, (image.width, image.height)) for o in objects])
+    words = f"Image {evidence.samples.name(row)}" + (" with the object outlined" * outlined)
     name = (
         "" if evidence.predicted is None else evidence.classes.names[int(evidence.predicted[row])]
     )
     sure = "" if evidence.clean is None else f"{100 * float(evidence.clean[row]):.0f} %"
-    drawing = tile(picture, f"sample-tile-{row}", words, annotation=annotation)
+    drawing = tile(image, f"sample-tile-{row}", words, annotation=annotation)
     return {"tile": drawing, "predicted": name, "sure": sure}

@@ -24,7 +24,7 @@ def units_chapter(
     return {
         "curves": _curves(lengths),
         "chosen": _chosen_lengths(chosen),
-        "specialised": _specialised_units(units),
+        "specialized": _specialized_units(units),
         "cards": [_card(material, card, scores) for card in cards],
     }
 
@@ -59,9 +59,9 @@ def _chosen_lengths(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
     return figures
 
 
-def _specialised_units(table: dict[str, list[Any]], most: int = 8) -> list[tuple[str, str, str]]:
+def _specialized_units(table: dict[str, list[Any]], most: int = 8) -> list[tuple[str, str, str]]:
     """Units whose one concept is detected more often than the longer formula (Figure 6)."""
-    rows = [i for i, special in enumerate(table["specialised"]) if special]
+    rows = [i for i, special in enumerate(table["specialized"]) if special]
     rows.sort(key=lambda i: -(table["alone_detection_accuracy"][i] or 0.0))
 
     def formula_text(name: str, i: int) -> str:
@@ -84,7 +84,7 @@ def _card(material: RunMaterial, card: UnitCardRecord, scores: Sequence[Score]) 
         "literals": [
             (name, _percent(iou), _percent(detected)) for name, iou, detected in card.literals
         ],
-        "pictures": [data_address(material.picture(file)) for file in card.files],
+        "images": [data_address(material.image(file)) for file in card.files],
     }
 
 

@@ -23,7 +23,7 @@ RESULTS = {
 MISREADINGS = (
     "That an explanation may be relied upon does not say that the system decides rightly.",
     "An answer holds for the data that are named here, and for this version of the system.",
-    "A question that was not asked is not one that was passed.",
+    "A question that was not evaluated is not one that was passed.",
     "Yes means that the score reached what we take to be enough, not that there are no faults.",
 )
 

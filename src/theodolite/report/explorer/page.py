@@ -12,13 +12,13 @@ import numpy as np
 
 from theodolite._runs.material import RunMaterial
 from theodolite.report.examples import Example
+from theodolite.report.explorer.images import Items, key, shown_items
 from theodolite.report.explorer.packed_table import (
     LONGEST_NAME,
     PackedTable,
     ScoreColumn,
     pack_table,
 )
-from theodolite.report.explorer.pictures import Items, key, shown_items
 from theodolite.report.explorer.tables import item_tables
 from theodolite.report.figures.bars import histogram
 from theodolite.report.figures.scales import round_scale
@@ -44,9 +44,9 @@ DIGITS = (
 def explorer_chapter(
     material: RunMaterial, scores: Sequence[Score], examples: Sequence[Example]
 ) -> dict[str, Any] | None:
-    """All that the page shows one by one, its scripts and its pictures; None if there is nothing.
+    """All that the page shows one by one, its scripts and its images; None if there is nothing.
 
-    ``scripts`` and ``pictures`` are for :func:`theodolite.report.page.write_page`.
+    ``scripts`` and ``images`` are for :func:`theodolite.report.page.write_page`.
     """
     tables = item_tables(material.per_sample(), scores)
     if not tables:
@@ -76,24 +76,22 @@ def _files(tables: Sequence[PackedTable]) -> list[str]:
 
 
 def _row_notes(table: PackedTable, items: Items) -> dict[int, Any]:
-    """What is known of rows beyond their scores; pictures by the key that scripts find them by."""
+    """What is known of rows beyond their scores; images by the key that scripts find them by."""
     known = {name: item for (kind, name), item in items.items() if kind == table.over}
     rows = {name: row for row, name in enumerate(table.names) if name in known}
     return {
         row: {
             "says": [text[:LONGEST_NAME] for text in known[name].says],
-            "pictures": [[key(a), words[:LONGEST_NAME]] for a, words in known[name].pictures],
+            "images": [[key(a), words[:LONGEST_NAME]] for a, words in known[name].images],
         }
         for name, row in rows.items()
     }
 
 
-def _pictures(tables: Sequence[PackedTable], items: Items) -> list[str]:
-    """Addresses of the pictures that rows refer to, each once."""
-    keys = {
-        picture[0] for t in tables for note in t.row_notes.values() for picture in note["pictures"]
-    }
-    addresses = dict.fromkeys(a for item in items.values() for a, _ in item.pictures)
+def _images(tables: Sequence[PackedTable], items: Items) -> list[str]:
+    """Addresses of the images that rows refer to, each once."""
+    keys = {image[0] for t in tables for note in t.row_notes.values() for image in note["images"]}
+    addresses = dict.fromkeys(a for item in items.values() for a, _ in item.images)
     return [a for a in addresses if key(a) in keys and a.startswith("data:")]
 
 

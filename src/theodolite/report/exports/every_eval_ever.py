@@ -30,7 +30,7 @@ def every_eval_ever(folder: Path) -> dict[str, Any]:
     run = read_finished(folder)
     spec, defined = run.record.spec, [s for s in run.scores if math.isfinite(s.value)]
     data = run.subject.data or (spec.dataset.name if spec.dataset is not None else spec.name)
-    model = run.subject.network or UNKNOWN
+    model = run.subject.model or UNKNOWN
     seconds = str(int(datetime.fromisoformat(run.record.started).timestamp()))
     return {
         "schema_version": SCHEMA_VERSION,
@@ -43,7 +43,7 @@ def every_eval_ever(folder: Path) -> dict[str, Any]:
             "source_organization_name": UNKNOWN,
             "evaluator_relationship": "other",
             "additional_details": {
-                "explanation": run.subject.of,
+                "explanation": run.subject.description,
                 "scores_undefined": str(len(run.scores) - len(defined)),
                 **{f"answer_{v.question}": v.answer for v in run.verdicts},
             },
@@ -87,7 +87,7 @@ def _metric(score: Score) -> dict[str, Any]:
         "additional_details": {"metric_version": str(score.version)},
     }
     if known is not None:
-        config |= {"metric_name": known.title, "evaluation_description": known.card.asks}
+        config |= {"metric_name": known.title, "evaluation_description": known.card.question}
     if all(map(math.isfinite, score.bounds)):  # a continuous score must have finite ends
         low, high = score.bounds
         config |= {"score_type": "continuous", "min_score": low, "max_score": high}
@@ -102,7 +102,7 @@ def _details(score: Score) -> dict[str, str]:
     details = {
         "question": score.question,
         "n": str(score.n),
-        "n_of": score.n_of,
+        "n_unit": score.n_unit,
         "n_undefined": str(score.n_undefined),
     }
     if math.isfinite(score.best):

@@ -59,7 +59,7 @@ class PlotLine:
 
     @property
     def css(self) -> str:
-        """The class of its colour."""
+        """The class of its color."""
         return f"c{self.style % STYLES}"
 
 

@@ -1,7 +1,7 @@
 """The marks that all drawings are made of, as SVG: lines, boxes, dots, outlines, text.
 
 Coordinates have one digit after the point, names are escaped, and what a mark says when it is
-pointed at is its title. Colours are classes of the page's style.
+pointed at is its title. Colors are classes of the page's style.
 """
 
 import math

@@ -32,7 +32,7 @@ def study_init(
         Path,
         typer.Argument(
             help="A run folder (saliency or posthoc_cbm), or a folder with instances.json and "
-            "pictures/ made from Python."
+            "images/ made from Python."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The study folder to write.")],
@@ -72,9 +72,9 @@ def study_init(
 
 
 def material_from(
-    source: Path, out: Path, data: Path, pictures: int, techniques: str | None, *, quiet: bool
+    source: Path, out: Path, data: Path, images: int, techniques: str | None, *, quiet: bool
 ) -> "Material":
-    """Pictures and explanations of a run, or of a folder that has them already."""
+    """Images and explanations of a run, or of a folder that has them already."""
     from theodolite.errors import EvidenceError
     from theodolite.ext.studies import INSTANCES, read_material
 
@@ -88,7 +88,7 @@ def material_from(
     from theodolite.ext.studies import TwinSettings, material_of_run, seed_of_run
 
     chosen = tuple(name.strip() for name in techniques.split(",")) if techniques else ()
-    settings = TwinSettings(pictures=pictures, techniques=chosen, seed=seed_of_run(source))
+    settings = TwinSettings(images=images, techniques=chosen, seed=seed_of_run(source))
     with show_progress(quiet=quiet) as progress:
         return material_of_run(source, data, out, settings, progress)
 
@@ -119,7 +119,7 @@ def study_serve(
 
     If the folder has a study.yaml, it is put there first.
 
-    The server reads the database, and pictures and keys of the folder; a proxy with TLS goes
+    The server reads the database, and images and keys of the folder; a proxy with TLS goes
     before it.
     """
     from theodolite_study.serve.run import serve
@@ -179,7 +179,7 @@ def study_demo(
     try:
         if not (place / "study.yaml").exists():
             material = demo_material(place, seed=0)
-            title = "A study to try: drawn pictures"
+            title = "A study to try: drawn images"
             begin_study(
                 place,
                 material,

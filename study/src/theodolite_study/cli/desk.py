@@ -83,11 +83,11 @@ def account_link(folder: Path, url: str, origin: str, name: str, *, operator: bo
     """The link of an account, which owns all studies that nobody owns yet."""
     import psycopg
 
-    from theodolite_study.desk.accounts import enrol_link
+    from theodolite_study.desk.accounts import enroll_link
     from theodolite_study.keys import Keys
 
     with psycopg.connect(url) as connection:
-        link = enrol_link(
+        link = enroll_link(
             connection, Keys.read(folder), origin, name, operator=True if operator else None
         )
         connection.execute(
@@ -107,7 +107,7 @@ def _close_account(url: str, name: str) -> None:
 
     with psycopg.connect(url) as connection:
         row = connection.execute(
-            "update staff set disabled = true, enrol_sha256 = null where name = %s returning id",
+            "update staff set disabled = true, enroll_sha256 = null where name = %s returning id",
             (name,),
         ).fetchone()
         if row is None:

@@ -36,7 +36,7 @@ def study_rehearse_restore(
         report = rehearse_restore(backup, url, folder)
     typer.echo(str(report))
     if report.problems:
-        raise VerificationFailed("restore", f"{len(report.problems)} problems", "none")
+        raise VerificationError("restore", f"{len(report.problems)} problems", "none")
 
 
 def study_upgrade(
@@ -63,4 +63,4 @@ def study_upgrade(
         report = check_upgrade(check, url)
     typer.echo(str(report))
     if report.problems:
-        raise VerificationFailed("upgrade", f"{len(report.problems)} problems", "none")
+        raise VerificationError("upgrade", f"{len(report.problems)} problems", "none")

@@ -20,7 +20,7 @@ def study_plan(
     instances: Annotated[int, typer.Option(help="Explanations in all.", min=1)],
     ratings: Annotated[int, typer.Option(help="Ratings per explanation", min=1, max=50)] = 5,
     quota: Annotated[int, typer.Option(help="Explanations for each person.", min=1)] = 20,
-    techniques: Annotated[int, typer.Option(help="On the same pictures.", min=1)] = 1,
+    techniques: Annotated[int, typer.Option(help="On the same images.", min=1)] = 1,
     leave: Annotated[float, typer.Option(help="Share of people who leave.", min=0, max=0.9)] = 0.1,
     panel: Annotated[
         int | None, typer.Option(help="People, if they are known: is it enough?", min=1)
@@ -70,7 +70,7 @@ def study_export(
 
     with in_words(), studied(folder, database) as study:
         manifest = export_study(
-            study.connection, study.id, out, pictures=folder, csv=csv, public=public,
+            study.connection, study.id, out, images=folder, csv=csv, public=public,
             reviewed=reviewed,
         )  # fmt: skip
     for line in manifest.summary().splitlines():
@@ -108,7 +108,7 @@ def study_verify(
         typer.echo(printable(fault, LONGEST), err=True)
     if faults:
         count = "1 thing" if len(faults) == 1 else f"{len(faults)} things"
-        raise VerificationFailed(f"{folder.name}", f"{count} that must not be", "none")
+        raise VerificationError(f"{folder.name}", f"{count} that must not be", "none")
     typer.echo("ok: order, count, digests and aggregates hold")
 
 
@@ -148,17 +148,17 @@ def study_convert(
         if answers.is_dir()
         else read_label_studio(answers, material, protocol)
     )
-    names = sorted({name for instance in material.instances for name in instance.pictures()})
+    names = sorted({name for instance in material.instances for name in instance.images()})
     _write(conversion, folder, names, out)
 
 
-def _write(conversion: "Converted", folder: Path, pictures: Sequence[str], out: Path) -> None:
-    from theodolite.ext.studies import PICTURES, existing, picture_path, write_parquet
+def _write(conversion: "Converted", folder: Path, images: Sequence[str], out: Path) -> None:
+    from theodolite.ext.studies import IMAGES, existing, image_path, write_parquet
 
-    there = [existing(picture_path(folder, name), "picture") for name in pictures]
-    (out / PICTURES).mkdir(parents=True)
+    there = [existing(image_path(folder, name), "image") for name in images]
+    (out / IMAGES).mkdir(parents=True)
     for path in there:  # those that are named, and none that a link leads to elsewhere
-        (out / PICTURES / path.name).write_bytes(path.read_bytes())
+        (out / IMAGES / path.name).write_bytes(path.read_bytes())
     for name, columns in conversion.tables.items():
         write_parquet(out / f"{name}.parquet", columns)
     for note in conversion.notes:

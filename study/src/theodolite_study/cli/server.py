@@ -30,7 +30,7 @@ def study_jobs(folder: Folder, database: StudyDatabase = None) -> None:
 
 def study_material(
     source: Annotated[
-        Path, typer.Argument(help="A run folder, or a folder with instances.json and pictures/.")
+        Path, typer.Argument(help="A run folder, or a folder with instances.json and images/.")
     ],
     out: Annotated[Path, typer.Option(help="A new zip file, for the desk.")],
     data: Annotated[Path, typer.Option(help="The folder that the run's paths are in.")] = Path(),

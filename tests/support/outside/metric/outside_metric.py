@@ -40,7 +40,7 @@ def _half(evidence: ConceptEvidence, **options: object) -> PerSample:
     card=Card(
         asks="Are the values of the concepts honest probabilities?",
         read="0 is certain and right, 0.25 is what always saying one half scores.",
-        misleads="Values that are no probabilities are cut off at 0 and 1.",
+        limitations="Values that are no probabilities are cut off at 0 and 1.",
         cost="one pass over the samples",
     ),
 )
