@@ -11,8 +11,8 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import ideal, outputs_of
 from theodolite.metrics.base import Additive, Card, Weights, constant, ratio, total
-from theodolite.metrics.faithful._nulls import BLIND
 from theodolite.metrics.faithful.frame import (
+    BLIND,
     Outputs,
     Projection,
     Surrogate,

@@ -11,8 +11,7 @@ from pydantic import Field
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import bias_of, outputs_of, working
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.faithful._nulls import RANDOM_IMPORTANCES
-from theodolite.metrics.faithful.frame import MAY_USE, members, needed
+from theodolite.metrics.faithful.frame import MAY_USE, RANDOM_IMPORTANCES, members, needed
 from theodolite.metrics.option_types import MostSteps
 
 Of = Annotated[

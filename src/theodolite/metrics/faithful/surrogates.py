@@ -20,9 +20,10 @@ from theodolite.metrics.base import (
     ratio,
     total,
 )
-from theodolite.metrics.faithful._nulls import BLIND, OTHER_SAMPLES
 from theodolite.metrics.faithful.frame import (
+    BLIND,
     MAY_USE,
+    OTHER_SAMPLES,
     Compared,
     Outputs,
     Projection,
@@ -31,8 +32,8 @@ from theodolite.metrics.faithful.frame import (
     surrogate_card,
     surrogate_metric,
     surrogate_outputs,
+    surrogate_warnings,
 )
-from theodolite.metrics.faithful.warnings import surrogate_warnings
 
 PerSampleValues = Float[np.ndarray, " samples"]
 
