@@ -71,7 +71,7 @@ with torch.no_grad():
 
 
 @generator(
-    "maps of a linear network", PicturesOfALinearNetwork, serves=("products", "gradients"),
+    "maps of a linear network", ImagesOfALinearNetwork, serves=("products", "gradients"),
     says="λ times gradient, or gradient times input; else noise",
 )  # fmt: skip
 def linear_maps(draw: Draw) -> Arrays:
@@ -259,12 +259,12 @@ def of_labels() -> Iterator[Foreign]:
     yield Foreign("sklearn average_precision_score", _first_precision, **concept)
     yield Foreign(
         "sklearn mutual_info_classif", _information, ("values", "labels"), "leak_free", "lower",
-        looks_for_a_fault=True, tolerance=0.05, planted=leaking_values, bootstraps=BOOTSTRAPS,
+        is_defect_metric=True, tolerance=0.05, planted=leaking_values, bootstraps=BOOTSTRAPS,
         nulls=(dealt_out("labels"),), truth=lambda condition: condition.dial,
     )  # fmt: skip
     yield Foreign(
         "sklearn silhouette_score", _silhouette, ("vectors", "explained.labels"), "leak_free",
-        "lower", looks_for_a_fault=True, tolerance=0.05, planted=leaking_vectors,
+        "lower", is_defect_metric=True, tolerance=0.05, planted=leaking_vectors,
         bootstraps=BOOTSTRAPS, nulls=(_vector_labels,), large=1000,  # type: ignore[arg-type]
     )  # fmt: skip
     yield Foreign(

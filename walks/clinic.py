@@ -23,7 +23,7 @@ def clinic(root: Path) -> ext.ConceptData:
     return ext.ConceptData(
         name="clinic",
         folder=root,
-        pictures=tuple(row["id"] for row in rows),
+        images=tuple(row["id"] for row in rows),
         labels=labels,
         is_test=np.ones(len(rows), bool),
         presence=presence,
@@ -51,7 +51,7 @@ class Readings:
             values += 0.1 * random.random(values.shape)
             evidence = ext.ConceptEvidence(
                 values=values, truth=data.presence, labels=data.labels, concepts=data.concepts,
-                classes=data.classes, samples=ext.Samples(ids=np.array(data.pictures)),
+                classes=data.classes, samples=ext.Samples(ids=np.array(data.images)),
             )  # fmt: skip
             bundles.append([evidence])
         return ext.Produced(bundles, inputs=data.digests(), facts=[("patients", len(data))])

@@ -36,7 +36,7 @@ class PassageEvidence(ext.Evidence):
 
 @ext.metric(
     "top_word_marked", question="located", better="higher", bounds=(0.0, 1.0),
-    decides=True, reliable_from=0.8,
+    decides=True, threshold=0.8,
 )  # fmt: skip
 def top_word_marked(word_relevance, marked_words):
     """Share of texts whose most relevant word is marked."""

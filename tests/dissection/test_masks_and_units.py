@@ -159,7 +159,7 @@ def test_masks_of_other_images() -> None:
     assert search(atoms, dealt).best(1) == search(atoms, plain).best(1)
 
 
-N_PICTURES = 12
+N_IMAGES = 12
 
 
 def plain_arrays() -> tuple[np.ndarray, list[np.ndarray]]:

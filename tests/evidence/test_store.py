@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 from theodolite._planted.concepts import planted_concepts, planted_locations
 from theodolite._planted.surrogates import planted_surrogates
 from theodolite._planted.units import planted_units
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.shards import InMemoryShards, clusters_of, evidence_digest, some_samples

@@ -42,7 +42,7 @@ def test_function_metric_defaults() -> None:
     assert metric.title == "Mean squared error of concept predictions"
     assert [null.name for null in metric.nulls] == ["permuted values"]
     assert not metric.decides and metric.version == 1
-    assert card(metric)["range"] == "0 to 1" and "no validation record" in metric.card.misleads
+    assert card(metric)["range"] == "0 to 1" and "no validation record" in metric.card.limitations
     assert metric.cite == f"{__name__}.squared_error"
 
 
@@ -73,15 +73,15 @@ def test_verdict_names_a_score_without_validation_record() -> None:
         for v in theodolite.audit(EVIDENCE, resamples=50, metrics=["outside_brier"]).verdicts
         if v.question == "accepted"
     ]
-    assert verdict.answer == "not asked"
+    assert verdict.answer == "not_evaluated"
     assert verdict.because.endswith("so no verdict is based on it.")
 
 
 def test_deciding_metric_without_validation_record_claims_nothing() -> None:
-    declare(decides=True, reliable_from=0.5, question="accepted")
+    declare(decides=True, threshold=0.5, question="accepted")
     result = theodolite.audit(EVIDENCE, resamples=50, metrics=["outside_brier"])
     verdict = result.verdicts["accepted"]
-    assert verdict.answer == "cannot tell" and "outside_brier has no certificate" in verdict.because
+    assert verdict.answer == "inconclusive" and "outside_brier has no certificate" in verdict.because
 
 
 def test_validation_record_lets_a_metric_decide(tmp_path: Path) -> None:

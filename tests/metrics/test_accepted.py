@@ -28,7 +28,7 @@ from theodolite.metrics import (
     predicted_rating_error,
     rater_agreement,
 )
-from theodolite.metrics.accepted._ranks import spearman
+from theodolite.metrics.accepted._ratings import spearman
 from theodolite.metrics.accepted.intraclass_correlation import IntraclassCorrelation
 from theodolite.metrics.accepted.krippendorff import KrippendorffAlpha
 from theodolite.metrics.accepted.raters import PairwiseAgreement, RaterAgreement, RaterCorrelation

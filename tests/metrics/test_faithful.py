@@ -16,8 +16,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import outputs_of
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.faithful.frame import members, surrogate_outputs
-from theodolite.metrics.faithful.warnings import surrogate_warnings
+from theodolite.metrics.faithful.frame import members, surrogate_outputs, surrogate_warnings
 from theodolite.testing.strategies import surrogate_evidence
 
 HEAD = np.array([[2.0, 0, 1], [0, 1, -1], [-1, 2, 0]])

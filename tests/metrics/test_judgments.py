@@ -20,7 +20,7 @@ from theodolite.language.judges import judge_and_people
 from theodolite.metrics import judge_detection, judge_intruder
 from theodolite.metrics.accepted.krippendorff import JudgeAgreement
 from theodolite.metrics.catalogue import find_metric
-from theodolite.metrics.language._judgements import LIKE, OTHER_EXPLANATION
+from theodolite.metrics.language._judgments import LIKE, OTHER_EXPLANATION
 from theodolite.metrics.language.judges import JudgeDetection, JudgeFuzzing, JudgeIntruder
 from theodolite.results import Score
 from theodolite.testing.strategies import judgment_evidence

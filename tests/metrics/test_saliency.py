@@ -15,8 +15,8 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Chances
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics import relevance_mass, relevance_peak, relevance_rank, sparseness
-from theodolite.metrics.faithful.maps import MOST, RandomisationSimilarity, ideal
-from theodolite.metrics.shared.map_nulls import CHANCES, SHUFFLED_PICTURES
+from theodolite.metrics.faithful.maps import MOST, RandomizationSimilarity, ideal
+from theodolite.metrics.shared.map_nulls import CHANCES, SHUFFLED_IMAGES
 from theodolite.testing.strategies import saliency_evidence
 
 max_sensitivity = of_evidence("max_sensitivity")

@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.surrogate_settings import outputs_of
@@ -177,5 +177,5 @@ def test_wrong_settings_are_said() -> None:
 
 def test_strongest_patches_are_of_different_images() -> None:
     strength = np.array([1.0, 9.0, 8.0, 0.0, 2.0, -1.0])
-    picture = np.array([0, 1, 1, 2, 3, 4])
-    assert strongest(strength, picture).tolist() == [1, 4, 0]
+    image = np.array([0, 1, 1, 2, 3, 4])
+    assert strongest(strength, image).tolist() == [1, 4, 0]

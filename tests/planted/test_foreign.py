@@ -113,7 +113,7 @@ def test_a_truth_that_is_not_declared_comes_from_large_samples() -> None:
 def test_a_fault_is_read_against_its_clean_null() -> None:
     worse = Foreign(
         "unhappy", lambda ratings: np.nansum(ratings - 3, axis=1) / 5, ("ratings",), "accepted",
-        "lower", looks_for_a_fault=True, tolerance=0.2, planted=accepting_votes, bootstraps=60,
+        "lower", is_defect_metric=True, tolerance=0.2, planted=accepting_votes, bootstraps=60,
         nulls=(lambda evidence, seed: replace(evidence, ratings=np.full_like(evidence.ratings, 3.0)),),
     )  # fmt: skip
     few = [Condition(clusters=200, concepts=5, dial=dial) for dial in (0.0, 0.2, 0.8)]

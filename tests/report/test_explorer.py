@@ -189,7 +189,7 @@ def test_figures_are_there_without_scripts(tmp_path: Path) -> None:
     assert f"of {300 - undefined} units; {undefined} undefined" in part
 
 
-def test_pictures_that_a_page_shows_are_not_added(tmp_path: Path) -> None:
+def test_images_that_a_page_shows_are_not_added(tmp_path: Path) -> None:
     addresses = ["data:image/jpeg;base64,AAAA", "data:image/jpeg;base64,BBBB"]
     content = {"title": "t", "subtitle": Markup(f'<img src="{addresses[0]}">')}  # noqa: S704
     path = write_page(tmp_path / "p.html", "page.html.j2", content, images=addresses)

@@ -28,7 +28,7 @@ from theodolite.metrics.base import (
     ratio,
     total,
 )
-from theodolite.metrics.leak_free.interventions import InterventionAccuracy
+from theodolite.metrics.leak_free.accuracy import InterventionAccuracy
 
 QUICK = Resampling(resamples=20, shuffles=20)
 EVIDENCE = plant_example(InterventionEvidence, 0)

@@ -22,22 +22,22 @@ from theodolite._storage.shown_images import (
     shown_from_drawing,
 )
 from theodolite._storage.zip_members import read_zip_members
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 many = shown_images.shown_images
 
 
-def shown_picture(content: bytes, name: str, **options: int) -> ShownPicture:
-    (picture,) = many([(name, content)], **options)
-    return picture
+def shown_image(content: bytes, name: str, **options: int) -> ShownImage:
+    (image,) = many([(name, content)], **options)
+    return image
 
 
-def shown_pictures_of_zip(path: Path) -> dict[str, ShownPicture]:
+def shown_images_of_zip(path: Path) -> dict[str, ShownImage]:
     members = read_zip_members(path)
     return dict(zip(members, many(members.items()), strict=True))
 
 
-def file_of(picture: Image.Image, kind: str, **options: object) -> bytes:
+def file_of(image: Image.Image, kind: str, **options: object) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, kind, **options)
     return buffer.getvalue()
@@ -323,7 +323,7 @@ def zipped(path: Path, members: dict[str, bytes]) -> Path:
 
 def test_images_of_an_archive(tmp_path: Path) -> None:
     given = {"b/2.png": file_of(pattern(), "PNG"), "a.jpg": file_of(pattern(), "JPEG")}
-    found = shown_pictures_of_zip(zipped(tmp_path / "x.zip", given))
+    found = shown_images_of_zip(zipped(tmp_path / "x.zip", given))
     assert list(found) == ["b/2.png", "a.jpg"]
     assert [one.suffix for one in found.values()] == ["png", "jpg"]
     assert os.listdir(tmp_path) == ["x.zip"]
@@ -335,12 +335,12 @@ def test_images_of_an_archive(tmp_path: Path) -> None:
         ({"../a.png": b""}, "a path with '..'"),
         ({"/a.png": b""}, "an absolute path"),
         ({"a.png": bytes(1 << 20)}, "unpack to"),
-        ({"a.png": SVG}, "picture 'a.png': got something that does not decode"),
+        ({"a.png": SVG}, "image 'a.png': got something that does not decode"),
     ],
 )
 def test_archives_that_are_refused(tmp_path: Path, members: dict[str, bytes], why: str) -> None:
-    with pytest.raises(RefusedInput, match=why):
-        shown_pictures_of_zip(zipped(tmp_path / "x.zip", members))
+    with pytest.raises(UnsafeInputError, match=why):
+        shown_images_of_zip(zipped(tmp_path / "x.zip", members))
     assert os.listdir(tmp_path) == ["x.zip"]
 
 
@@ -350,8 +350,8 @@ def test_a_link_in_an_archive_is_no_image(tmp_path: Path) -> None:
     link.create_system, link.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr(link, str(tmp_path / "own.png"))
-    with pytest.raises(RefusedInput, match=r"a\.png"):
-        shown_pictures_of_zip(tmp_path / "x.zip")
+    with pytest.raises(UnsafeInputError, match=r"a\.png"):
+        shown_images_of_zip(tmp_path / "x.zip")
 
 
 def test_from_a_image_in_memory() -> None:

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 
 def copy_some_masks(real: Path, root: Path) -> None:
-    """A few pictures of each of the three real data sets, with their real annotations."""
+    """A few images of each of the three real data sets, with their real annotations."""
     for name, table in (("oxford_pets", "annotations.json"), ("monumai", "annotations.json")):
         (root / name / "images").mkdir(parents=True)
         content = json.loads((real / name / table).read_text())

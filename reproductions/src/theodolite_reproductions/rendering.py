@@ -1,6 +1,6 @@
-"""An explanation as people are shown it: a picture with colours, a picture with holes, a sentence.
+"""An explanation as people are shown it: an image with colors, an image with holes, a sentence.
 
-What is shown is also what an embedding of pictures and texts is given.
+What is shown is also what an embedding of images and texts is given.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,14 +9,14 @@ from typing import Literal, TypeAlias
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from theodolite._storage.map_colours import unsigned_colours
+from theodolite._storage.map_colors import unsigned_colors
 from theodolite.errors import EvidenceError
 from theodolite.explainers.rendering import bwr, enlarged
 
 Values: TypeAlias = Literal["signed", "as they are", "paper lime", "paper shap"]
 Variant: TypeAlias = Literal["ours", "reference"]
 Blend: TypeAlias = Literal["added", "mixed"]
-Picture: TypeAlias = Float[np.ndarray, "rows columns 3"]
+Image: TypeAlias = Float[np.ndarray, "rows columns 3"]
 Map: TypeAlias = Float[np.ndarray, "rows columns"]
 SmallMap: TypeAlias = Float[np.ndarray, "height width"]
 FAR = 10_000.0
@@ -24,61 +24,61 @@ FAR = 10_000.0
 
 
 def heatmap(
-    picture: Picture, relevance: Map, *, values: Values = "signed"
+    image: Image, relevance: Map, *, values: Values = "signed"
 ) -> UInt8[np.ndarray, "rows columns 3"]:
-    r"""The picture under its map, blue over white to red, half and half.
+    r"""The image under its map, blue over white to red, half and half.
 
     .. math:: h = 255 \cdot g / \max g, \qquad g = \tfrac12 c(v(m)) + \tfrac12 x
 
-    :math:`c` are the 256 colours of matplotlib's ``bwr`` and :math:`v` puts a map into 0 to 1.
+    :math:`c` are the 256 colors of matplotlib's ``bwr`` and :math:`v` puts a map into 0 to 1.
     ``signed`` keeps the sign: nothing is white, against is blue, for is red. The others are as
     published: ``as they are`` cuts off what is outside of 0 to 1 (maps of the CAM family), ``paper
     lime`` takes -1, 0 and 1 to 0, 0.49 and 0.98, and ``paper shap`` divides by the largest value
     and then cuts off, so that zero and everything below it are the same blue.
 
     Args:
-        picture: Red, green and blue, 0 to 1.
+        image: Red, green and blue, 0 to 1.
         relevance: How much each pixel matters.
         values: How the map is put into 0 to 1.
     """
-    _check(picture, relevance)
-    colours = bwr()
-    place = (colour_positions(relevance, values) * len(colours)).astype(np.int64)
-    mixed = 0.5 * colours[np.minimum(place, len(colours) - 1)] + 0.5 * picture
+    _check(image, relevance)
+    colors = bwr()
+    place = (color_positions(relevance, values) * len(colors)).astype(np.int64)
+    mixed = 0.5 * colors[np.minimum(place, len(colors) - 1)] + 0.5 * image
     return np.asarray(mixed / mixed.max() * 255).astype(np.uint8)
 
 
-def masked_picture(picture: Picture, relevance: Map) -> UInt8[np.ndarray, "rows columns 3"]:
-    """The picture times its map: what does not matter is dark. The map is cut off at 0 and 1."""
-    _check(picture, relevance)
-    product = np.asarray(picture, np.float64) * np.clip(relevance, 0, 1)[..., None]
+def masked_image(image: Image, relevance: Map) -> UInt8[np.ndarray, "rows columns 3"]:
+    """The image times its map: what does not matter is dark. The map is cut off at 0 and 1."""
+    _check(image, relevance)
+    product = np.asarray(image, np.float64) * np.clip(relevance, 0, 1)[..., None]
     return np.asarray(np.rint(product * 255)).astype(np.uint8)
 
 
 def concept_overlay(
-    picture: Picture,
+    image: Image,
     concept_map: SmallMap,
     *,
     beta: float = 0.45,
     span: tuple[float, float] | None = None,
     blend: Blend = "added",
-    colours: Callable[[Map], Picture] | None = None,
-) -> Picture:
-    r"""A concept's map in colours over the picture.
+    colors: Callable[[Map], Image] | None = None,
+) -> Image:
+    r"""A concept's map in colors over the image.
 
     .. math:: X + \beta J \qquad\text{or, mixed,}\qquad (1 - \beta) X + \beta J
 
-    :math:`J` are colours of the map enlarged to the picture. Added up, as
-    :cite:t:`aysel2025concept` have it (Algorithm 2, coloured), what is above 1 is cut off.
+    :math:`J` are colors of the map enlarged to the image. Added up, as
+    :cite:t:`aysel2025concept` have it (Algorithm 2, colored), what is above 1 is cut off.
 
     Args:
-        picture: Red, green and blue, 0 to 1.
+        image: Red, green and blue, 0 to 1.
         concept_map: Of any size.
-        beta: Strength of the colours, 0 to 1.
-        span: Values that are the first and the last colour; without, the map's own lowest and
-            highest: colours then say where a concept is strongest, not how strong it is.
+        beta: Strength of the colors, 0 to 1.
+        span: Values that are the first and the last color; without, the map's own lowest and
+            highest: colors then say where a concept is strongest, not how strong it is.
         blend: How the two are put together.
-        colours: Red, green and blue for numbers from 0 to 1; without, those of cividis. The paper's
+        colors: Red, green and blue for numbers from 0 to 1; without, those of cividis. The paper's
             rainbow makes steps where the map has none.
     """
     if not 0 <= beta <= 1:
@@ -88,53 +88,53 @@ def concept_overlay(
         raise EvidenceError("span", f"{low:g} to {high:g}", "the lower value first")
     wide = high - low if high > low else 1.0
     # stretched before it is enlarged: the range is that of the map, not of what lies between
-    stretched = np.clip(enlarged((concept_map - low) / wide, picture.shape[:2]), 0.0, 1.0)
-    _check(picture, stretched)
-    heat = (colours or magnitude_colours)(stretched)
-    of_picture = 1.0 - beta if blend == "mixed" else 1.0
-    return np.asarray(np.minimum(of_picture * picture + beta * heat, 1.0))
+    stretched = np.clip(enlarged((concept_map - low) / wide, image.shape[:2]), 0.0, 1.0)
+    _check(image, stretched)
+    heat = (colors or magnitude_colors)(stretched)
+    of_image = 1.0 - beta if blend == "mixed" else 1.0
+    return np.asarray(np.minimum(of_image * image + beta * heat, 1.0))
 
 
 def concept_cut_out(
-    picture: Picture,
+    image: Image,
     concept_map: SmallMap,
     *,
     threshold: float | None = None,
     share: float | None = None,
-) -> Picture:
-    r"""The picture where a concept's map is high, and black elsewhere.
+) -> Image:
+    r"""The image where a concept's map is high, and black elsewhere.
 
     .. math:: X \odot 1[\bar F_j \ge \tau]
 
-    :math:`\bar F_j` is the map enlarged to the picture :cite:p:`aysel2025concept` (Algorithm 2,
+    :math:`\bar F_j` is the map enlarged to the image :cite:p:`aysel2025concept` (Algorithm 2,
     binary).
 
     Args:
-        picture: Red, green and blue, 0 to 1.
+        image: Red, green and blue, 0 to 1.
         concept_map: Of any size.
-        threshold: The value of the map from which on the picture is shown; or:
-        share: How much of the picture is shown, its highest pixels; equal ones are all shown.
+        threshold: The value of the map from which on the image is shown; or:
+        share: How much of the image is shown, its highest pixels; equal ones are all shown.
     """
     if (threshold is None) == (share is None):
         raise EvidenceError("threshold", "both or none of threshold and share", "one of them")
-    pixels = enlarged(concept_map, picture.shape[:2])
-    _check(picture, pixels)
+    pixels = enlarged(concept_map, image.shape[:2])
+    _check(image, pixels)
     if share is not None:
         if not 0 < share <= 1:
             raise EvidenceError("share", f"{share:g}", "above 0, up to 1")
         n = max(int(np.floor(share * pixels.size + 0.5)), 1)
         threshold = float(np.partition(pixels, pixels.size - n, axis=None)[pixels.size - n])
-    return np.asarray(np.where((pixels >= threshold)[..., None], picture, 0.0))
+    return np.asarray(np.where((pixels >= threshold)[..., None], image, 0.0))
 
 
-def magnitude_colours(values: Map) -> Picture:
-    """Colours of cividis for numbers from 0 to 1."""
-    table = unsigned_colours()
+def magnitude_colors(values: Map) -> Image:
+    """Colors of cividis for numbers from 0 to 1."""
+    table = unsigned_colors()
     return np.asarray(table[np.rint(values * (len(table) - 1)).astype(np.int64)] / 255)
 
 
-def colour_positions(relevance: Map, values: Values) -> Float[np.ndarray, "rows columns"]:
-    """A map as places on the scale of colours, 0 to 1."""
+def color_positions(relevance: Map, values: Values) -> Float[np.ndarray, "rows columns"]:
+    """A map as places on the scale of colors, 0 to 1."""
     numbers = np.asarray(relevance, np.float64)
     largest = float(np.abs(numbers).max(initial=0.0)) or 1.0
     if values == "signed":
@@ -212,13 +212,13 @@ def _as_published(concepts: Mapping[str, float], *, distances: bool) -> list[str
     return [name for _, name in (pairs if distances else reversed(pairs))]
 
 
-def _check(picture: np.ndarray, relevance: np.ndarray) -> None:
-    if picture.shape[:2] != relevance.shape:
+def _check(image: np.ndarray, relevance: np.ndarray) -> None:
+    if image.shape[:2] != relevance.shape:
         raise EvidenceError(
-            "relevance", f"{relevance.shape}", f"{picture.shape[:2]}, as the picture",
-            "Enlarge the map to the picture first.",
+            "relevance", f"{relevance.shape}", f"{image.shape[:2]}, as the image",
+            "Enlarge the map to the image first.",
         )  # fmt: skip
     if not np.isfinite(relevance).all():
         raise EvidenceError("relevance", "NaN or infinite values", "finite numbers")
-    if not (picture.size and picture.min() >= 0 and picture.max() <= 1):
-        raise EvidenceError("picture", "values outside of 0 to 1", "0 to 1")
+    if not (image.size and image.min() >= 0 and image.max() <= 1):
+        raise EvidenceError("image", "values outside of 0 to 1", "0 to 1")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite_reproductions.datasets.hdf5 import hdf5_shape, read_hdf5_rows
 from theodolite_reproductions.datasets.shapes3d import _latents, shapes3d
 
@@ -157,7 +157,7 @@ def test_rows_come_in_pieces_and_in_order(tmp_path: Path, monkeypatch: pytest.Mo
         with pytest.raises(UnsafeInputError, match="ascending"):
             list(read_hdf5_rows(tmp_path / "a.h5", "a", np.array(wrong)))
     monkeypatch.setattr("theodolite_reproductions.datasets.hdf5.MAX_VALUES_BYTES", 1000)
-    with pytest.raises(RefusedInput, match="at most 1,000 bytes"):
+    with pytest.raises(UnsafeInputError, match="at most 1,000 bytes"):
         list(read_hdf5_rows(tmp_path / "a.h5", "a"))
 
 
@@ -285,5 +285,5 @@ def test_broken_files_and_missing_h5py(tmp_path: Path, monkeypatch: pytest.Monke
         raise ModuleNotFoundError(name)
 
     monkeypatch.setattr("theodolite_reproductions.datasets.hdf5.importlib.import_module", absent)
-    with pytest.raises(RefusedInput, match="pip install h5py"):
+    with pytest.raises(UnsafeInputError, match="pip install h5py"):
         hdf5_shape(path, "a")

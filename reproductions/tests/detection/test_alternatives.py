@@ -59,7 +59,7 @@ def tables(root: Path) -> dict[str, dict[str, list[Any]]]:
         "name": "alternatives", "dataset": {"name": "mask_folder", "root": "masks"},
         "pipeline": {
             "name": "dissection_study", "backbone": "test_resnet", "weights": "weights.safetensors",
-            "units": 12, "quantile": 0.9, "min_pictures": 2, "cards": 1, "examples": 3,
+            "units": 12, "quantile": 0.9, "min_images": 2, "cards": 1, "examples": 3,
             "alternatives": alternatives, "tolerances": TOLERANCES,
             "network_classes": {classes[0]: 3, classes[1]: 7},
         },

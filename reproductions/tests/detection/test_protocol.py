@@ -22,7 +22,7 @@ def test_the_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
     copy_some_masks(shared_data, tmp_path / "data")
     protocol = PROTOCOLS / "detection_pets_monumai_camvid.yaml"
     content = yaml.safe_load(protocol.read_text())
-    content["pipeline"] |= {"units": 64, "min_pictures": 3, "cards": 2}
+    content["pipeline"] |= {"units": 64, "min_images": 3, "cards": 2}
     content["resampling"]["resamples"] = 20
     out = tmp_path / "out"
     out.mkdir()
@@ -47,8 +47,8 @@ def test_the_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
     assert len(each["unit"]) == 64 * 13 and set(each["formulas"]) == set(table["formulas"])
     rows = zip(table["formulas"], table["score"], table["correlation"], strict=True)
     scored = {score: value for name, score, value in rows if name == "as scored"}
-    assert scored["overlap, pictures of either"] == pytest.approx(by["union", "iou"])
-    assert scored["detection accuracy, pictures of both"] == pytest.approx(
+    assert scored["overlap, images of either"] == pytest.approx(by["union", "iou"])
+    assert scored["detection accuracy, images of both"] == pytest.approx(
         by["intersection", "detection_accuracy"]
     )
     page = write_report(out).read_text()

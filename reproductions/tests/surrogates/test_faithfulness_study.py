@@ -28,7 +28,7 @@ from theodolite.pipelines.faithfulness.recipes import FORMS
 from theodolite.report.html import write_report
 from theodolite_reproductions.protocols import PROTOCOLS
 from theodolite_reproductions.surrogates import middle_layers
-from theodolite_reproductions.surrogates.middle_layers import MiddlePictures, middle_evidence
+from theodolite_reproductions.surrogates.middle_layers import MiddleImages, middle_evidence
 from theodolite_reproductions.surrogates.pipeline import FaithfulnessStudyPipeline
 from theodolite_reproductions.surrogates.rest_of_network import RestOfNetwork
 
@@ -36,13 +36,13 @@ EPOCHS = {"sae": 2, "concept_shap": 2, "learned": 2}
 
 
 def short(name: str, seeds: list[int], dataset: dict[str, Any], **changes: Any) -> RunSpec:
-    """A protocol with few epochs, pictures and resamples."""
+    """A protocol with few epochs, images and resamples."""
     content = yaml.safe_load((PROTOCOLS / name).read_text())
     content["dataset"] |= dataset
     content["pipeline"] |= {"epochs": EPOCHS, "numbers": [1, 2], **changes}
     content["seeds"] = seeds
     content["resampling"]["resamples"] = 20
-    kept = ("surrogate_distance", "surrogate_error", "linearisation_error", "concept_deletion")
+    kept = ("surrogate_distance", "surrogate_error", "linearization_error", "concept_deletion")
     content["compared_metrics"] = [m for m in content["compared_metrics"] if m["name"] in kept]
     without = {"svd", "kmeans", *FORMS} | (set() if find_spec("overcomplete") else {"sae"})
     methods = [m for m in content["pipeline"]["methods"] if m not in without]
@@ -56,7 +56,7 @@ def test_layers_in_the_middle_take_methods_that_fit() -> None:
 
 
 class TestMiddle:
-    """A class that no training picture is predicted as."""
+    """A class that no training image is predicted as."""
 
     def test_is_explained_by_its_bias_alone(self) -> None:
         network = torch.nn.Sequential(
@@ -66,22 +66,22 @@ class TestMiddle:
         with torch.no_grad():
             network[4].bias[2] = -100.0
         random = np.random.default_rng(0)
-        pictures = MiddlePictures(
+        images = MiddleImages(
             random.normal(size=(30, 3, 4, 4)).astype(np.float32),
             random.normal(size=(8, 3, 4, 4)).astype(np.float32), np.zeros(8, int),
             Classes(("a", "b", "c")), Samples.numbered(8),
         )  # fmt: skip
         rest = RestOfNetwork(network, "1")
-        found = middle_evidence(pictures, rest, "pca", 2, 0)
-        mean = rest.outputs(pictures.train)[:, 2].mean()
-        for surrogate in ("linear", "rebuilt", "linearised"):
+        found = middle_evidence(images, rest, "pca", 2, 0)
+        mean = rest.outputs(images.train)[:, 2].mean()
+        for surrogate in ("linear", "rebuilt", "linearized"):
             np.testing.assert_allclose(surrogate_outputs(found, surrogate)[:, 2], mean, rtol=1e-5)
         with pytest.raises(EvidenceError, match="before the pooling"):
-            middle_evidence(pictures, RestOfNetwork(network, "3"), "pca", 2, 0)
+            middle_evidence(images, RestOfNetwork(network, "3"), "pca", 2, 0)
 
 
 def some_of_cifar(shared_data: Path, root: Path, each: int) -> Path:
-    """The weights, and the first pictures of every class."""
+    """The weights, and the first images of every class."""
     whole, some = shared_data / "cifar10_resnet20", root / "cifar10_resnet20"
     some.mkdir(parents=True)
     shutil.copy(whole / "resnet20_cifar10.safetensors", some)
@@ -96,8 +96,8 @@ def some_of_cifar(shared_data: Path, root: Path, each: int) -> Path:
 def test_cifar(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(middle_layers, "SLOPES", 4)
     spec = short(
-        "faithfulness_cifar.yaml", [0, 1], {}, layers=["layer2", "layer3"], layer_pictures=4,
-        layer_methods=["nmf"], methods=["nmf", "pca", "random"], patch_pictures=1, card_classes=1,
+        "faithfulness_cifar.yaml", [0, 1], {}, layers=["layer2", "layer3"], layer_images=4,
+        layer_methods=["nmf"], methods=["nmf", "pca", "random"], patch_images=1, card_classes=1,
         curve_methods=["nmf", "pca"], repeats=2,
     )  # fmt: skip
     out = tmp_path / "out"
@@ -110,7 +110,7 @@ def test_cifar(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert {"nmf-5", "nmf-1", "pca-2", "layer2-nmf", "setting-perfect"} <= set(models)
     # the rest of the network after layer3 is linear but for the pooling: the slope is exact
     missed = {
-        name: score(models[name], "linearisation_error") for name in models if "layer" in name
+        name: score(models[name], "linearization_error") for name in models if "layer" in name
     }
     assert missed["layer3-nmf"] < 1e-3 < missed["layer2-nmf"]
     studies = {s["kind"]: s for s in json.loads((out / "findings.json").read_text())["findings"]}
@@ -136,7 +136,7 @@ def score(model: dict[str, Any], metric: str) -> float:
 
 def test_cub(shared_data: Path, tmp_path: Path) -> None:
     spec = short(
-        "faithfulness_cub.yaml", [0], {"n_classes": 6}, patch_pictures=1, card_classes=1,
+        "faithfulness_cub.yaml", [0], {"n_classes": 6}, patch_images=1, card_classes=1,
         curve_methods=["pca"],
     )  # fmt: skip
     out = tmp_path / "out"
@@ -149,4 +149,4 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
     accuracy = dict(made["facts"])["test accuracy of the reference layer"]
     assert accuracy > 0.7
     page = write_report(out).read_text()
-    assert "<h2>Faithful to the stand-in</h2>" in page and "Not asked of your network" in page
+    assert "<h2>Faithful to the stand-in</h2>" in page and "Not evaluated of your network" in page

@@ -24,7 +24,7 @@ def planted_attributes(folder: Path) -> tuple[ConceptData, Path]:
     presence = np.stack([features[:, 0] > 0.5, features[:, 1] > 0.8, np.zeros(200, bool)], axis=1)
     write_npy(folder / "pooled.npy", features)
     data = ConceptData(
-        name="planted", folder=folder, pictures=tuple(f"{n}.png" for n in range(200)),
+        name="planted", folder=folder, images=tuple(f"{n}.png" for n in range(200)),
         labels=np.arange(200) % 10, is_test=np.arange(200) % 2 == 1, presence=presence,
         class_truth=np.zeros((3, 10)), classes=Classes(tuple("abcdefghij")),
         concepts=Concepts(("one", "two", "none")), part_of=np.full(3, -1),
@@ -32,11 +32,11 @@ def planted_attributes(folder: Path) -> tuple[ConceptData, Path]:
     return data, folder / "pooled.npy"
 
 
-def test_attributes_are_explained_on_positive_and_on_all_pictures(tmp_path: Path) -> None:
+def test_attributes_are_explained_on_positive_and_on_all_images(tmp_path: Path) -> None:
     data, pooled = planted_attributes(tmp_path)
     pipeline = FaithfulnessStudyPipeline(
         backbone="none", pooled=pooled, head="probe", methods=["pca", "random"], concepts=2,
-        sanity=False, repeats=1, pictures=90,
+        sanity=False, repeats=1, images=90,
     )  # fmt: skip
     produced = pipeline.make(data, WorkContext((0,), tmp_path))
     names = [produced.about["name"], *(model.name for model in produced.compared)]
@@ -58,7 +58,7 @@ def test_the_area_of_a_concept_is_one_output(
     for n in range(40):
         (tmp_path / f"{n}.png").write_bytes(b"")
     data = MaskData(
-        name="planted", folder=tmp_path, pictures=tuple(f"{n}.png" for n in range(40)),
+        name="planted", folder=tmp_path, images=tuple(f"{n}.png" for n in range(40)),
         concepts=("head",), categories=("part",), scenes=((),) * 40,
         read_layers=lambda row, grid: layers_of_masks(
             [(0, box_mask((0.0, 0.0, sides[row], sides[row]), grid))], grid

@@ -24,7 +24,7 @@ IN_GENERAL = {ONE_ORDER: 0.5, ANOTHER: 0.4}
 """What orders that know the model in general know of what the attributions know."""
 SECOND = {
     "attribution_stability": "repeat_values", "method_agreement": "other_method_values",
-    "attribution_randomisation": "randomised_values",
+    "attribution_randomization": "randomized_values",
 }  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def sums_of_parts(draw: Draw) -> Arrays:
 
 
 def _agreement(draw: Draw) -> float:
-    by_chance = 0.0 if draw.metric == "attribution_randomisation" else TOP / FEATURES
+    by_chance = 0.0 if draw.metric == "attribution_randomization" else TOP / FEATURES
     return draw.dial + (1 - draw.dial) * by_chance
 
 

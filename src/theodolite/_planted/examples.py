@@ -10,7 +10,7 @@ import numpy as np
 from theodolite._planted.attributions import planted_attributions
 from theodolite._planted.concepts import planted_concepts, planted_locations
 from theodolite._planted.edits import planted_edits
-from theodolite._planted.judgements import planted_judgements
+from theodolite._planted.judgments import planted_judgments
 from theodolite._planted.leakage import planted_embeddings
 from theodolite._planted.ratings import planted_ratings
 from theodolite._planted.saliency import planted_saliency
@@ -23,7 +23,7 @@ from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -110,7 +110,7 @@ EXAMPLES: dict[type[Evidence], Callable[..., Evidence]] = {
     EmbeddingEvidence: partial(planted_embeddings, SAMPLES, CONCEPTS, leakage=0.1),
     EditEvidence: partial(planted_edits, SAMPLES, CONCEPTS, CLASSES, carried=0.4),
     TokenEvidence: partial(planted_tokens, SAMPLES, CONCEPTS, alignment=0.7),
-    JudgementEvidence: partial(planted_judgements, 10, 3, right=0.85),
+    JudgmentEvidence: partial(planted_judgments, 10, 3, right=0.85),
     UnitEvidence: partial(planted_units, SAMPLES, OTHER_AXES, alignment=0.8),
     SurrogateEvidence: partial(planted_surrogates, SAMPLES, CLASSES, faithfulness=0.8),
     SaliencyEvidence: _saliency_example,

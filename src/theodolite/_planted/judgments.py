@@ -5,7 +5,7 @@ import numpy as np
 from theodolite._planted.draws import Draw
 from theodolite._planted.generators import Arrays, generator
 from theodolite.evidence.axes import Judges, Latents, Tasks
-from theodolite.evidence.kinds.judgement import TASKS, TEXTS, JudgementEvidence
+from theodolite.evidence.kinds.judgment import TASKS, TEXTS, JudgmentEvidence
 
 
 def planted_judgments(
@@ -39,11 +39,11 @@ answer, task, judge, explanation, written_from>
 
 
 @generator(
-    "judgements", JudgementEvidence, serves=("judge_detection", "judge_fuzzing", "judge_intruder"),
+    "judgments", JudgmentEvidence, serves=("judge_detection", "judge_fuzzing", "judge_intruder"),
     says="a judge knows the answer with the probability of the dial, else guesses",
     exact=lambda draw: draw.dial + (1 - draw.dial) * _guessed(draw), varies=("concepts",),
 )  # fmt: skip
-def judgements(draw: Draw) -> Arrays:
+def judgments(draw: Draw) -> Arrays:
     n, task = len(draw), draw.metric.removeprefix("judge_")
     intruder = task == "intruder"
     active = (draw.facts.random(n) < draw.condition.prevalence) & (not intruder)

@@ -4,7 +4,7 @@ from theodolite._planted import (
     attributions,
     concepts,
     edits,
-    judgements,
+    judgments,
     leakage,
     ratings,
     saliency,
@@ -17,7 +17,7 @@ from theodolite._planted.generators import Generator
 from theodolite.errors import EvidenceError
 
 MODULES = (
-    concepts, saliency, values, leakage, surrogates, units, ratings, edits, judgements, tokens,
+    concepts, saliency, values, leakage, surrogates, units, ratings, edits, judgments, tokens,
     attributions,
 )  # fmt: skip
 GENERATORS = tuple(

@@ -12,10 +12,10 @@ SIDE, BLOCK = 12, 4
 BACKGROUND = 0.1
 PERCENTS = np.arange(2.0, 50.0, 4.0)
 OBJECT = 0.1
-"""The share of the picture that the answer depends on."""
+"""The share of the image that the answer depends on."""
 SPREAD = 0.15
 WAYS = ("road", "black", "uniform")
-CHANCES = ("random", "smooth", "centre")
+CHANCES = ("random", "smooth", "center")
 HALF_WIDTH = 0.1
 
 
@@ -24,7 +24,7 @@ def planted_saliency(
 ) -> SaliencyEvidence:
     """Maps that mark their object in a share ``alignment`` of the images.
 
-    On the other pictures a map marks a place of the same size anywhere. The answer goes with the
+    On the other images a map marks a place of the same size anywhere. The answer goes with the
     pixels that are removed, the sooner the larger the alignment, and maps move under noise the
     less. ``blindness`` is the likeness of the maps to those of a network with random weights.
 
@@ -78,7 +78,7 @@ def few_pixels(draw: Draw) -> Arrays:
 @generator(
     "removed pixels", SaliencyEvidence,
     serves=("removal_faithfulness", "removal_necessity", "removal_sufficiency"),
-    says="a part of the picture (the dial, varied from one to the next) is ordered rightly, the "
+    says="a part of the image (the dial, varied from one to the next) is ordered rightly, the "
     "rest and the maps that know nothing in any order",
     no_ends=("removal_faithfulness", "removal_necessity"),
 )  # fmt: skip
@@ -108,7 +108,7 @@ def _curves(
 ) -> tuple[np.ndarray, np.ndarray]:
     """What is left of the answer, most relevant first and least relevant first.
 
-    A map orders pixels rightly in a part of the picture that varies from one to the next; the rest
+    A map orders pixels rightly in a part of the image that varies from one to the next; the rest
     is in any order. At the end of the dial the answer is gone with the first pixels.
     """
     part = np.clip(dial + SPREAD * min(1.0, 4 * (1 - dial)) * draw.normal(), 0.0, 1.0)[:, None]
@@ -121,7 +121,7 @@ def _curves(
 
 @generator(
     "moved maps", SaliencyEvidence, serves=("max_sensitivity",),
-    says="maps move under noise as far as another picture's map is away, the less the higher the "
+    says="maps move under noise as far as another image's map is away, the less the higher the "
     "dial",
     reference=0.25,
 )  # fmt: skip
@@ -137,11 +137,11 @@ def moved_maps(draw: Draw) -> Arrays:
 
 
 @generator(
-    "blind maps", SaliencyEvidence, serves=("randomisation_similarity",),
+    "blind maps", SaliencyEvidence, serves=("randomization_similarity",),
     says="the likeness of maps to those of a network with random weights is the dial on average",
     exact=lambda draw: draw.dial,
 )  # fmt: skip
 def blind_maps(draw: Draw) -> Arrays:
     half = min(HALF_WIDTH, 1 - draw.dial)
     alike = draw.dial + half * (2 * draw.uniform() - 1)
-    return {"maps": np.ones((len(draw), 1, 1)), "randomised_similarity": alike}
+    return {"maps": np.ones((len(draw), 1, 1)), "randomized_similarity": alike}

@@ -57,7 +57,7 @@ def _layer(draw: Draw, classes: int) -> Arrays:
     return {
         "embeddings": embeddings, "head": head, "bias": np.full(classes, BIAS), "labels": labels,
         "vectors": turned / np.linalg.norm(turned, axis=2, keepdims=True),
-        "importances": importances, "learned": by_concepts, "linearised": by_concepts,
+        "importances": importances, "learned": by_concepts, "linearized": by_concepts,
         "rebuilt": outputs,
     }  # fmt: skip
 
@@ -68,7 +68,7 @@ def _layer(draw: Draw, classes: int) -> Arrays:
         "surrogate_distance", "surrogate_error", "surrogate_agreement", "surrogate_accuracy",
         "surrogate_rank_correlation", "surrogate_relative_error",
         "surrogate_relative_error_by_class", "attribute_agreement", "completeness",
-        "concept_deletion", "concept_insertion", "linearisation_error",
+        "concept_deletion", "concept_insertion", "linearization_error",
     ),
     says="a linear layer of four concepts a class; concepts are turned by an angle from 90° to 0 "
     "and importances mixed with random ones, less the higher the dial",

@@ -10,16 +10,16 @@ from theodolite.evidence.kinds.unit import UnitEvidence
 CHANCE = 0.3
 SPREAD = 0.15
 SHOWS = 0.5
-"""The share of pictures that show a unit's formula."""
+"""The share of images that show a unit's formula."""
 LEAST, MOST = 50, 500
 
 
 def planted_units(
     n_samples: int = 200, n_units: int = 12, *, alignment: float = 1.0, seed: int = 0
 ) -> UnitEvidence:
-    """Units that mark their concept exactly, in some of the pictures that show it.
+    """Units that mark their concept exactly, in some of the images that show it.
 
-    Every picture shows one unit's concept. Unit j of n marks it in a share ``alignment`` times
+    Every image shows one unit's concept. Unit j of n marks it in a share ``alignment`` times
     0.6 to 1.0, rising with j, and elsewhere as many pixels beside it. The model is right the more
     often the more reliable the unit is.
     """

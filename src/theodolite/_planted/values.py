@@ -23,7 +23,7 @@ SATURATED = 0.95
 """The share of values that lie on a bound where values are saturated."""
 STEP = 0.05
 """How far a standard deviation of the deviation moves a value."""
-NEIGHBOURS = 3
+NEIGHBORS = 3
 GRID = np.linspace(-8.0, 8.0, 1601)
 WIDE = np.linspace(-12.0, 40.0, 5201)
 FULL = 0.999
@@ -151,7 +151,7 @@ def true_dependence(condition: Condition, metric: str = "") -> float:
     nats = _square_information(strength) if squared else -0.5 * np.log(1 - strength)
     if metric == "interconcept_leakage":
         n = condition.clusters * condition.rows
-        return float(min(nats / (digamma(n) - digamma(NEIGHBOURS + 1)), 1.0))
+        return float(min(nats / (digamma(n) - digamma(NEIGHBORS + 1)), 1.0))
     return float(round(1 - np.exp(-2 * nats), 12))
 
 

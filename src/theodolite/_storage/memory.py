@@ -48,7 +48,7 @@ def check_memory(size: int, what: str, do: str = "") -> None:
     """Refuse what would take more than may be taken."""
     limit = most_memory()
     if size > limit:
-        raise RefusedInput(
+        raise UnsafeInputError(
             what, f"{size:,} bytes unpacked", f"at most {limit:,} (--max-memory)",
             do or f"Where the machine has more, set --max-memory or {VARIABLE}.",
         )  # fmt: skip

@@ -17,7 +17,7 @@ from theodolite._storage._image_process import (
     REQUEST,
     encoded,
 )
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 MAX_BYTES = 1 << 26
 LONGEST = 1024
@@ -37,14 +37,14 @@ class ShownImage(NamedTuple):
     """Width and height."""
 
 
-def shown_pictures(
+def shown_images(
     files: Iterable[tuple[str, bytes]], *, longest: int = LONGEST
-) -> Iterator[ShownPicture]:
+) -> Iterator[ShownImage]:
     """PNG, JPEG or WebP files from anybody, made anew by one other process; others are refused.
 
     The pixels are as a viewer shows them: turned as the camera held it, on white where they are
     transparent, 8 bits, red, green and blue. Profiles, comments, places and whatever is appended
-    are gone. JPEG stays JPEG, the others become PNG. Colour profiles are not applied. The first
+    are gone. JPEG stays JPEG, the others become PNG. Color profiles are not applied. The first
     file that is refused ends it.
     """
     process = _Process()
@@ -55,7 +55,7 @@ def shown_pictures(
         process.close()
 
 
-def shown_from(picture: Image.Image, *, longest: int = LONGEST) -> ShownPicture:
+def shown_from(image: Image.Image, *, longest: int = LONGEST) -> ShownImage:
     """A photograph that is decoded already, as JPEG."""
     return _written(_reduced(image, longest), photograph=True)
 

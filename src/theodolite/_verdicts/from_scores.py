@@ -55,8 +55,8 @@ def verdicts(
             continue
         if not own:
             others = [_metric_of(score) for score in scores if score.question == question]
-            because = " ".join([missing(question, unanswered).because, *validation_notes(others)])
-            answers.append(Verdict(question, asks, "not asked", because))
+            because = " ".join([missing(question, not_computed).because, *validation_notes(others)])
+            answers.append(Verdict(question, asks, "not_evaluated", because))
             continue
         number = at[question]
         answer = _worst(own, float(steps.level[number]), float(steps.p[number]))

@@ -1,16 +1,16 @@
-"""Maps in the size of a picture, and their colors."""
+"""Maps in the size of an image, and their colors."""
 
 import numpy as np
 from jaxtyping import Float
 from PIL import Image
 
-COLOURS = 256
+COLORS = 256
 
 
 def enlarged(
     numbers: Float[np.ndarray, "height width"], size: tuple[int, int]
 ) -> Float[np.ndarray, "rows columns"]:
-    """A map as large as a picture, bilinear with the centres of pixels at their middle."""
+    """A map as large as an image, bilinear with the centers of pixels at their middle."""
     image = Image.fromarray(np.asarray(numbers, np.float32))
     return np.asarray(image.resize(size[::-1], Image.Resampling.BILINEAR), np.float64)
 

@@ -239,7 +239,7 @@ if TYPE_CHECKING:
     from theodolite.metrics.catalogue import catalogue, find_metric
     from theodolite.metrics.compute import number, table
     from theodolite.metrics.declare import metric
-    from theodolite.metrics.option_types import Chance, Neighbours, Seed, TieSeed, Top
+    from theodolite.metrics.option_types import Chance, Neighbors, Seed, TieSeed, Top
     from theodolite.metrics.shared.common_nulls import CLEAN, MOST_COMMON, SHUFFLED_TRUTH
     from theodolite.metrics.shared.permuted import permuted
     from theodolite.metrics.shared.ranking import Order, Population, RankBy

@@ -25,7 +25,7 @@ from theodolite.results import Better
 
 Declared = TypeVar("Declared", bound=Callable[..., Any])
 EXAMPLE = '@metric("concept_brier", question="exists", better="lower", bounds=(0.0, 1.0))'
-NOT_VALIDATED = "It has no validation record: when it misleads was not measured."
+NOT_VALIDATED = "It has no validation record: its limitations was not measured."
 
 
 def metric(
@@ -166,11 +166,11 @@ def _from_docstring(
     title = summary.partition(". ")[0].rstrip(".") or name.replace("_", " ").capitalize()
     (low, high), better = given["bounds"], given["better"]
     read = f"{title}. {better.capitalize()} is better, from {low:g} to {high:g}."
-    misleads = NOT_VALIDATED if validation is None else "See its validation record."
+    limitations = NOT_VALIDATED if validation is None else "See its validation record."
     asks, cost = QUESTIONS[given["question"]], "one pass over the samples"
     return {
         "title": title, "version": 1, "cite": f"{thing.__module__}.{thing.__qualname__}",
-        "card": base.Card(asks=asks, read=read, misleads=misleads, cost=cost),
+        "card": base.Card(asks=asks, read=read, limitations=limitations, cost=cost),
         "decides": validation is not None,
     }  # fmt: skip
 

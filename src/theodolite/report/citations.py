@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import theodolite.metrics
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.report.words import joined
 
 BIBLIOGRAPHY = Path(theodolite.metrics.__file__).parent / "references.bib"

@@ -13,7 +13,7 @@ from theodolite._verdicts.words import percent
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
-from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.figures.bars import Bar, bar_rows, histogram
 from theodolite.report.figures.scales import Scale, round_scale
 from theodolite.report.head import WORDS

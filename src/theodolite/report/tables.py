@@ -13,7 +13,7 @@ from theodolite._runs.folder.spec import GridSpec, TableRow, TableSpec
 from theodolite._runs.material import RunMaterial
 from theodolite._stats.resampling import mean_interval
 from theodolite.errors import EvidenceError
-from theodolite.report.chapters.clean import looks_for_a_fault, loses_to_null
+from theodolite.report.chapters.clean import is_defect_metric, loses_to_null
 from theodolite.report.words import interval_words, minus, option_text, value_text
 from theodolite.results import Score
 

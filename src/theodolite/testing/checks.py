@@ -97,15 +97,15 @@ def _sentence(entry: Metric, where: str) -> Iterator[None]:
 def check_card(entry: Metric) -> None:
     """Check that the card is complete, and that a score that decides has a threshold."""
     name, card = entry.name, entry.card
-    for field in ("asks", "read", "misleads", "cost"):
+    for field in ("asks", "read", "limitations", "cost"):
         text = getattr(card, field)
         hold(len(text) > 10, f"{name}: `{field}` of the card is too short, {text!r}.")
     hold(card.asks.endswith("?"), f"{name}: `asks` of the card is no question, {card.asks!r}.")
     hold(entry.cite and entry.title, f"{name}: `cite` or `title` is empty.")
     hold(entry.version >= 1, f"{name}: `version` is {entry.version}, but it starts at 1.")
-    line = entry.reliable_from is not None or entry.tolerance is not None
+    line = entry.threshold is not None or entry.tolerance is not None
     line = line or any(null.draws_in for null in entry.nulls)
-    text = "it decides a verdict and has no threshold; declare `reliable_from` or `tolerance`"
+    text = "it decides a verdict and has no threshold; declare `threshold` or `tolerance`"
     hold(line or not entry.decides, f"{name}: {text}.")
 
 
@@ -136,7 +136,7 @@ def check_kind(
         check_saving(bundle)
 
     survives()
-    if any(metric.needs is kind and not metric.on_request for metric in catalogue().values()):
+    if any(metric.needs is kind and not metric.opt_in for metric in catalogue().values()):
         check_audit(plant_example(kind, 0))
 
 

@@ -205,7 +205,7 @@ def weights_repeat_samples(entry: Metric, whole: Any, options: dict[str, Any], s
     """A weight of two counts a sample twice, a weight of nought not at all."""
     times = np.random.default_rng(seed).integers(0, 3, size=len(whole))
     expected = scored(entry, whole, options)
-    if issubclass(entry.state, Pooled):  # neighbours and fits stay those of the samples as they are
+    if issubclass(entry.state, Pooled):  # neighbors and fits stay those of the samples as they are
         even = state(entry, whole, options, np.outer([1.0, 3.0], np.ones(len(whole))))
         for row in value(entry, even, options):
             hold_equal(row, expected, "samples of equal weight score {} instead of {}")

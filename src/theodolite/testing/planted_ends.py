@@ -8,7 +8,7 @@ import numpy as np
 from theodolite._planted.attributions import planted_attributions
 from theodolite._planted.concepts import planted_concepts, planted_locations
 from theodolite._planted.edits import planted_edits
-from theodolite._planted.judgements import planted_judgements
+from theodolite._planted.judgments import planted_judgments
 from theodolite._planted.leakage import (
     planted_embeddings,
     planted_interventions,
@@ -25,7 +25,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -46,7 +46,7 @@ PERFECT: dict[type[Evidence], Plant] = {
     RatingEvidence: planted_ratings,
     SaliencyEvidence: planted_saliency,
     EditEvidence: planted_edits,
-    JudgementEvidence: planted_judgements,
+    JudgmentEvidence: planted_judgments,
     TokenEvidence: planted_tokens,
     AttributionEvidence: planted_attributions,
 }
@@ -69,11 +69,11 @@ def plant_end(entry: Metric) -> tuple[str, Any]:
 
     A kind of another package plants a good explanation with its class method ``planted(seed)``.
     """
-    name, ends = ("defect", DEFECT) if entry.looks_for_a_fault else ("perfect", PERFECT)
+    name, ends = ("defect", DEFECT) if entry.is_defect_metric else ("perfect", PERFECT)
     if entry.needs in ends:
         return name, ends[entry.needs]()
     own = getattr(entry.needs, "planted", None)
-    return name, None if own is None or entry.looks_for_a_fault else own(0)
+    return name, None if own is None or entry.is_defect_metric else own(0)
 
 
 def check_planted_end(entry: Metric, evidence: Any) -> None:

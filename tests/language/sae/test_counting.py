@@ -10,7 +10,7 @@ from support.evidence.codes import planted_codes, planted_piece
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.language.sae import counting, set_counts
 from theodolite.language.sae.counting import UnitCounts, count_piece, torch_counter
-from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.inventory import take_inventory, thresholds
 from theodolite.language.sae.passes import Cut, cut_for
 from theodolite.language.sae.pieces import SparseActivationShard
@@ -19,7 +19,7 @@ from theodolite.language.sae.set_counts import merge_sets, project_range
 LIMITS = np.zeros(60, np.float32)
 
 
-def count_plainly(piece: CodePiece, units: np.ndarray, counts: UnitCounts) -> None:
+def count_plainly(piece: SparseActivationShard, units: np.ndarray, counts: UnitCounts) -> None:
     """Count by numpy alone, to compare with."""
     position = np.repeat(np.arange(len(piece)), np.diff(piece.start))
     slot = np.searchsorted(units, piece.unit)

@@ -14,7 +14,7 @@ from theodolite.errors import EvidenceError
 from theodolite.models.schedules import one_thread_if
 from theodolite_reproductions.bottlenecks.checkpoint import Checkpoint, TrainingState
 from theodolite_reproductions.bottlenecks.lightning import interrupts_kept, lightning_quiet
-from theodolite_reproductions.bottlenecks.settings import Optimiser
+from theodolite_reproductions.bottlenecks.settings import Optimizer
 
 require("lightning", "training", "torch")
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment  # noqa: E402

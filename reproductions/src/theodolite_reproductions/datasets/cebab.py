@@ -10,7 +10,7 @@ import numpy as np
 from theodolite._storage.paths import confined, sha256_of
 from theodolite._storage.text import json_from, read_json
 from theodolite._storage.zip_members import read_zip_members
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.edits.texts import EditedTexts
 
 ASPECTS = ("food", "ambiance", "service", "noise")

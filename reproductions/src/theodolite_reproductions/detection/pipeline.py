@@ -21,7 +21,7 @@ from theodolite_reproductions.detection.alternatives import (
     chosen_by_detection,
     four_ways,
     own_accuracy,
-    specialised_table,
+    specialized_table,
     tolerance_table,
     tolerated,
 )
@@ -37,7 +37,7 @@ class DissectionStudyPipeline(DissectionPipeline):
     tolerances: tuple[float, ...] = ()
     """By how much detection may fall where formulas are stopped by it; table ``tolerances``."""
     examples: int = 0
-    """So many specialised units, and so many that are not, in the table ``specialised``."""
+    """So many specialized units, and so many that are not, in the table ``specialized``."""
     network_classes: Mapping[str, int] = field(default_factory=dict)
     """From classes of the data to outputs of the network, for its own accuracy."""
 
@@ -49,7 +49,7 @@ class DissectionStudyPipeline(DissectionPipeline):
         if finished.right is not None:
             tables |= self._compare_formulas(finished, finished.right, context)
         if self.examples:
-            tables["specialised"] = specialised_table(finished.units, self.examples)
+            tables["specialized"] = specialized_table(finished.units, self.examples)
         return tables
 
     def _compare_formulas(

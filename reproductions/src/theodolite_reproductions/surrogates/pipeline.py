@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from theodolite.datasets.concept_data import ConceptData
-from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
@@ -20,7 +20,7 @@ from theodolite.pipelines.faithfulness.pipeline import (
 )
 from theodolite.pipelines.faithfulness.recipes import RECIPES
 from theodolite_reproductions.surrogates.check_settings import settings_of_the_check
-from theodolite_reproductions.surrogates.middle_layers import middle_evidence, middle_pictures
+from theodolite_reproductions.surrogates.middle_layers import middle_evidence, middle_images
 from theodolite_reproductions.surrogates.other_outputs import area_layer, attribute_layer
 from theodolite_reproductions.surrogates.rest_of_network import RestOfNetwork
 
@@ -37,27 +37,27 @@ class FaithfulnessStudyPipeline(FaithfulnessPipeline):
     layers: Sequence[str] = ()
     """Layers in the middle of the network to explain as well."""
     layer_methods: Sequence[str] = ("nmf", "pca")
-    layer_pictures: int = 500
+    layer_images: int = 500
     target: str = ""
     """With masks as data: the concept whose area is the one output."""
     outputs: int = 0
     """With attributes as data: how many are explained; 0 for all."""
-    pictures: int = 0
-    """With attributes as data: how many pictures are used beside the fit; 0 for all."""
+    images: int = 0
+    """With attributes as data: how many images are used beside the fit; 0 for all."""
     found_on: Sequence[FoundOn] = ("positive", "all")
-    """With attributes as data: training pictures that the concepts of one are found in."""
+    """With attributes as data: training images that the concepts of one are found in."""
 
     def make(
-        self, data: LabelledPictures | ConceptData | MaskData, context: WorkContext
+        self, data: LabeledImages | ConceptData | MaskData, context: WorkContext
     ) -> Produced:
         """Find concepts by every method, and compare each explanation with the outputs."""
-        if isinstance(data, LabelledPictures):
+        if isinstance(data, LabeledImages):
             return super().make(data, context)
         self._check()
         return self._make_other(data, context)
 
     def make_more_models(
-        self, layer: ExplainedLayer, data: LabelledPictures, backbone: Backbone,
+        self, layer: ExplainedLayer, data: LabeledImages, backbone: Backbone,
         context: WorkContext,
     ) -> Iterator[ComparedModel]:  # fmt: skip
         """Yield the settings of the check, and explanations of layers in the middle."""
@@ -74,7 +74,7 @@ class FaithfulnessStudyPipeline(FaithfulnessPipeline):
             if model.about["kind"] == "layer":
                 table = model.evidence[0][0].importances  # type: ignore[attr-defined]
                 n = int(np.isnan(table).all(axis=0).sum())
-                without[model.name] = ("no training picture is predicted as it.",) * n
+                without[model.name] = ("no training image is predicted as it.",) * n
         return without
 
     def _make_other(self, data: ConceptData | MaskData, context: WorkContext) -> Produced:
@@ -83,7 +83,7 @@ class FaithfulnessStudyPipeline(FaithfulnessPipeline):
         if wrong:
             raise EvidenceError("methods", f"{wrong}", "methods that need no classes")
         if isinstance(data, ConceptData):
-            layer, facts = attribute_layer(data, self.pooled, self.outputs, self.pictures)
+            layer, facts = attribute_layer(data, self.pooled, self.outputs, self.images)
             layers = [replace(layer, found_on=on) for on in self.found_on]
         else:
             backbone = load_backbone(self.backbone, self.weights)
@@ -117,17 +117,17 @@ class FaithfulnessStudyPipeline(FaithfulnessPipeline):
         )  # fmt: skip
 
     def _middle(
-        self, data: LabelledPictures, backbone: Backbone, context: WorkContext
+        self, data: LabeledImages, backbone: Backbone, context: WorkContext
     ) -> Iterator[ComparedModel]:
         if not self.layers:
             return
-        pictures = middle_pictures(data, backbone, self.layer_pictures)
+        images = middle_images(data, backbone, self.layer_images)
         jobs = [(name, method) for name in self.layers for method in self.layer_methods]
         for at, (name, method) in enumerate(jobs):
             context.progress("layers in the middle", at, len(jobs))
             rest = RestOfNetwork(backbone.network, name)
             seeds = [
-                [middle_evidence(pictures, rest, method, self.concepts, seed)]
+                [middle_evidence(images, rest, method, self.concepts, seed)]
                 for seed in context.seeds[: self.repeats]
             ]
             description: Description = {

@@ -282,7 +282,7 @@ def _end(
     answers: AuditAnswers, out: Path | None, criteria: Thresholds | None, *, quiet: bool
 ) -> None:
     """Report and seal; then say which thresholds are not met."""
-    code = PARTIAL if answers.failed_pieces or answers.failed else 0
+    code = PARTIAL if answers.failed_tasks or answers.failed else 0
     if out is not None:
         from theodolite.cli.finish import finish
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from theodolite._storage.arrays import write_npy
 from theodolite._storage.paths import all_or_nothing
-from theodolite._storage.pictures import read_picture
+from theodolite._storage.images import read_image
 from theodolite._storage.text import read_json
 from theodolite.cli import options as opt
 from theodolite.cli.options import argument, option
@@ -57,7 +57,7 @@ def explain(
         print_json(rows)
         return
     cells = [
-        (r["picture"], r["method"], f"{r['target']} {r['class']}".strip(),
+        (r["image"], r["method"], f"{r['target']} {r['class']}".strip(),
          f"{r['probability']:.4f}")
         for r in rows
     ]  # fmt: skip
@@ -120,7 +120,7 @@ def _explain(
     from theodolite.models.classifiers import load_classifier
 
     layer, target, seed = how
-    opened = [read_picture(path) for path in images]
+    opened = [read_image(path) for path in images]
     name, weights, class_names = network
     classifier = load_classifier(name, weights, classes=_names(class_names))
     numbers, targets, chances = _predict_targets(classifier, opened, target)
@@ -137,7 +137,7 @@ def _explain(
                  "class": classifier.classes[targets[i]] if classifier.classes else "",
                  "probability": float(chances[i])}
             )  # fmt: skip
-    return sorted(rows, key=lambda row: [str(path) for path in images].index(row["picture"]))
+    return sorted(rows, key=lambda row: [str(path) for path in images].index(row["image"]))
 
 
 def _names(path: Path | None) -> tuple[str, ...]:
@@ -150,8 +150,8 @@ def _names(path: Path | None) -> tuple[str, ...]:
 def _predict_targets(
     classifier: "Classifier", opened: Sequence[Image.Image], target: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The pictures as the network wants them, the class of each, and its probability."""
-    numbers = np.stack([classifier.preprocessing(picture) for picture in opened])
+    """The images as the network wants them, the class of each, and its probability."""
+    numbers = np.stack([classifier.preprocessing(image) for image in opened])
     chances = classifier.probabilities(numbers)
     if target is not None and target >= chances.shape[1]:
         raise EvidenceError("--target", f"{target}", f"0 to {chances.shape[1] - 1}")
@@ -159,8 +159,8 @@ def _predict_targets(
     return numbers, targets, chances[np.arange(len(numbers)), targets]
 
 
-def _draw(path: Path, picture: Image.Image, relevance: np.ndarray) -> None:
-    """The map over the pale picture: orange for the class, blue against it."""
+def _draw(path: Path, image: Image.Image, relevance: np.ndarray) -> None:
+    """The map over the pale image: orange for the class, blue against it."""
     with all_or_nothing(path) as stream:
         width = min(image.width, 640)
         relevance_overlay(image, relevance, width=width).save(stream, "PNG")

@@ -80,7 +80,7 @@ def dissect(
     pipeline: dict[str, Any] = {
         "name": "dissection", "backbone": model, "layer": layer, "units": units, "length": length,
         "lengths": max(length, 10), "search": search, "quantile": quantile,
-        "min_pictures": min_images,
+        "min_images": min_images,
     }  # fmt: skip
     if weights:
         pipeline["weights"] = places[1]

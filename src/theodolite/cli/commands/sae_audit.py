@@ -10,7 +10,7 @@ from theodolite._storage.atomic import default_cache
 from theodolite.cli import options as opt
 from theodolite.cli.commands.run import run_spec
 from theodolite.cli.options import argument, option
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 
 def sae_audit(
@@ -52,7 +52,7 @@ def sae_audit(
     """
     for path in (model, texts, sae):
         if path is not None and not path.exists():
-            raise RefusedInput(
+            raise UnsafeInputError(
                 f"{str(path)!r}", "nothing there", "a file or folder of this machine"
             )
     root, places = opt.below_one_folder(model, texts, sae)

@@ -8,7 +8,7 @@ import typer
 from theodolite.cli.options import argument, check_there, option
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load
-from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.store import is_stored, stored
 from theodolite.language.dashboard.pages import feature_pages
@@ -38,7 +38,7 @@ def sae_dashboard(
         option("Baseline activations on the same texts; repeatable", metavar="NAME=EVIDENCE"),
     ] = None,
     explanations: Annotated[Path | None, option("Folder with explanations.parquet")] = None,
-    judgements: Annotated[Path | None, option("Stored answers of judges on the latents")] = None,
+    judgments: Annotated[Path | None, option("Stored answers of judges on the latents")] = None,
     title: Annotated[str, option("Title of the pages")] = "A dictionary of features",
     strongest: Annotated[int, option("Strongest contexts per latent")] = 20,
     per_tenth: Annotated[int, option("Contexts per decile of activation")] = 2,
@@ -57,7 +57,7 @@ def sae_dashboard(
         out,
         beside=compared | dict(_parse_beside(pair) for pair in beside or ()),
         explanations=() if explanations is None else load_explanations(explanations),
-        judgements=None if judgements is None else _judgements(judgements),
+        judgments=None if judgments is None else _judgments(judgments),
         title=title,
         strongest=strongest,
         per_tenth=per_tenth,
@@ -95,8 +95,8 @@ def _parse_beside(pair: str) -> tuple[str, Shards]:
     return name.strip(), _tokens(Path(folder))
 
 
-def _judgements(folder: Path) -> JudgementEvidence:
+def _judgments(folder: Path) -> JudgmentEvidence:
     answers = load(folder)
-    if not isinstance(answers, JudgementEvidence):
-        raise EvidenceError("--judgements", answers.kind, "answers of judges")
+    if not isinstance(answers, JudgmentEvidence):
+        raise EvidenceError("--judgments", answers.kind, "answers of judges")
     return answers

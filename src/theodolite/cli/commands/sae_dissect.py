@@ -14,15 +14,15 @@ from theodolite.cli.interrupts import PARTIAL, goes_on
 from theodolite.cli.options import argument, engine_options, option
 from theodolite.cli.progress import show_progress
 from theodolite.errors import EvidenceError
-from theodolite.language.sae.dissect import dissect_codes
-from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.dissect import dissect_sae
+from theodolite.language.sae.evidence import SparseActivationEvidence
 
 TABLE, SUMMARY = "units.parquet", "summary.json"
 
 
 @engine_options("checkpoint_dir")
 def sae_dissect(
-    folder: Annotated[Path, argument("Folder of sparse activations, as CodeWriter writes it")],
+    folder: Annotated[Path, argument("Folder of sparse activations, as SparseActivationWriter writes it")],
     out: Annotated[Path, option("Folder to write")],
     length: Annotated[int, option("Concepts in a formula", min=1, max=3)] = 3,
     candidates: Annotated[
@@ -43,7 +43,7 @@ def sae_dissect(
 
     To resume a run that was interrupted, give the same command again.
     """
-    evidence = CodeEvidence.open(folder)
+    evidence = SparseActivationEvidence.open(folder)
     if (out / SUMMARY).exists() and not overwrite:
         raise EvidenceError(
             f"folder {str(out)!r}", "an earlier result in it", "an empty folder", "Or --overwrite."
@@ -51,7 +51,7 @@ def sae_dissect(
     with goes_on(), claimed(out), show_progress(quiet=quiet) as progress:
         with worker_pool(engine, out, progress) as crew:
             try:
-                dissected = dissect_codes(
+                dissected = dissect_sae(
                     evidence, workers=crew, quantile=quantile, length=length, candidates=candidates,
                     precision=precision, min_documents=min_documents, null_units=null_units,
                     device=device, seed=seed,
@@ -62,7 +62,7 @@ def sae_dissect(
                 raise
             failed = crew.n_failed
         write_parquet(out / TABLE, dissected.columns())
-        summary = {**dissected.summary(), "codes": evidence.digest(), "failed_pieces": failed}
+        summary = {**dissected.summary(), "codes": evidence.digest(), "failed_tasks": failed}
         write_json(out / SUMMARY, summary)
     typer.echo(f"{dissected!r}\ntable: {out / TABLE}")
     if failed:

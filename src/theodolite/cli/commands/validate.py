@@ -112,7 +112,7 @@ def _subjects(
         return [CatalogueSubject(find_metric(name).name)]
     null, tolerance = declared.pop("null"), declared["tolerance"]
     nulls = (dealt_out(*null.split(",")),) if null else ()
-    return [foreign_named(name, **declared, nulls=nulls, looks_for_a_fault=tolerance is not None)]
+    return [foreign_named(name, **declared, nulls=nulls, is_defect_metric=tolerance is not None)]
 
 
 def _renew(folder: Path, metric: str | None, day: str, *, as_json: bool) -> int:
@@ -151,11 +151,11 @@ def _print(certified: Certified) -> None:
         rows.append(
             (
                 condition, f"{cell.truth:.3f}", f"{cell.mean:.3f} ± {cell.spread:.3f}", covered,
-                shares["yes"], shares["partly"], shares["no"], shares["cannot tell"],
+                shares["yes"], shares["partly"], shares["no"], shares["inconclusive"],
                 "; ".join(cell.failures) or "holds",
             )
         )  # fmt: skip
-    heads = ("condition", "true", "mean", "covered", "yes", "partly", "no", "cannot tell", "")
+    heads = ("condition", "true", "mean", "covered", "yes", "partly", "no", "inconclusive", "")
     print_table(heads, rows)
     for line in certified.lines:
         typer.echo(f"{line.name}: {'holds' if line.holds else 'FAILS'} ({line.because})")

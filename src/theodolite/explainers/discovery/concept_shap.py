@@ -20,7 +20,7 @@ from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddin
 
 @dataclass(frozen=True, eq=False)
 class ConceptShap(DirectionConcepts):
-    r"""Directions for all classes together, learnt so that their codes still tell the labels.
+    r"""Directions for all classes together, learned so that their codes still tell the labels.
 
     With the directions a small network is learned that makes embeddings of codes again. The loss is
     the cross entropy of the network's last layer on these embeddings, minus 0.1 times the mean

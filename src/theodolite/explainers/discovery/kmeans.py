@@ -14,7 +14,7 @@ from theodolite.explainers.discovery.protocol import Directions, Embeddings
 
 @dataclass(frozen=True, eq=False)
 class KMeansConcepts(SpanConcepts):
-    """The directions of the centres that scikit-learn's k-means finds.
+    """The directions of the centers that scikit-learn's k-means finds.
 
     Centers are far from orthogonal, so that projections on each alone could not be added up
     again. Codes are therefore the coordinates by least squares, all centers together, and

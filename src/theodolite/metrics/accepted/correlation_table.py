@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri, stdtr
 
 from theodolite._stats.resampling import poisson_weights
 from theodolite.errors import EvidenceError
-from theodolite.metrics.accepted._ranks import pearson, spearman
+from theodolite.metrics.accepted._ratings import pearson, spearman
 
 Method = Literal["pearson", "spearman"]
 Correction = Literal["holm", "benjamini-hochberg", "none"]

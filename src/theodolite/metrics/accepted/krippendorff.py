@@ -7,11 +7,12 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
+from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import histogram
-from theodolite.metrics.accepted._bundle import nearest, quotient
-from theodolite.metrics.accepted._nulls import DEALT_OUT, OTHER_PREDICTION
-from theodolite.metrics.base import Additive, Card, Weights, constant, metric, total
+from theodolite.metrics.accepted._nulls import OTHER_PREDICTION
+from theodolite.metrics.accepted._ratings import nearest, rating_metric
+from theodolite.metrics.base import Additive, Card, Weights, constant, ratio, total
 
 Level = Annotated[
     Literal["ordinal", "interval", "nominal"],
@@ -19,15 +20,9 @@ Level = Annotated[
 ]
 
 
-@metric(
+@rating_metric(
     "krippendorff_alpha",
     title="Krippendorff's alpha",
-    question="accepted",
-    better="higher",
-    bounds=(-1.0, 1.0),
-    uses=("ratings", "scale"),
-    decides=False,
-    nulls=(DEALT_OUT,),
     cite="krippendorff2018content",
     card=Card(
         question="How much less do raters differ than if their answers were mixed up?",
@@ -49,10 +44,9 @@ class KrippendorffAlpha(Additive):
     trouble; an explanation with one vote says nothing. Undefined if only one answer was ever given.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import krippendorff_alpha
-        >>> votes = np.array([[1.0, 1.0, 2.0], [5.0, 4.0, 4.0], [3.0, 3.0, np.nan]])
-        >>> round(krippendorff_alpha(votes, np.arange(1.0, 6), level="interval"), 6)
+        >>> votes = [[1.0, 1.0, 2.0], [5.0, 4.0, 4.0], [3.0, 3.0, float("nan")]]
+        >>> round(krippendorff_alpha(votes, scale=[1.0, 2, 3, 4, 5], level="interval"), 6)
         0.882353
     """
 
@@ -89,7 +83,7 @@ class KrippendorffAlpha(Additive):
         far = self._distances(answers, level)
         observed = (self.together * far).sum(axis=(-2, -1))
         expected = (answers[..., :, None] * answers[..., None, :] * far).sum(axis=(-2, -1))
-        return np.asarray(1 - quotient(observed * (n - 1), expected))
+        return np.asarray(1 - ratio(observed * (n - 1), expected))
 
     def _distances(self, answers: np.ndarray, level: Level) -> np.ndarray:
         if level == "nominal":
@@ -99,14 +93,11 @@ class KrippendorffAlpha(Additive):
         return np.asarray((places[..., :, None] - places[..., None, :]) ** 2)
 
 
-@metric(
+@rating_metric(
     "judge_agreement",
     title="Agreement of a judge with people",
-    question="accepted",
-    better="higher",
     bounds=(-2.0, 2.0),
     uses=("ratings", "scale", "predicted"),
-    decides=False,
     nulls=(OTHER_PREDICTION,),
     cite="krippendorff2018content",
     card=Card(
@@ -131,9 +122,8 @@ class JudgeAgreement(Additive):
     :func:`krippendorff_alpha` :cite:p:`krippendorff2018content`.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import judge_agreement
-        >>> people = np.array([[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        >>> people = [[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
         >>> round(judge_agreement(people, [0.0, 1.0], [1.0, 0.0, 1.0, 0.0]), 6)
         0.263889
     """
@@ -178,6 +168,5 @@ class JudgeAgreement(Additive):
 
 def _answers(evidence: RatingEvidence, votes: np.ndarray, weights: Weights) -> np.ndarray:
     """How often answers met on one item."""
-    other = evidence[slice(None)]
-    object.__setattr__(other, "ratings", votes)  # a shard may have no vote: nothing is checked
+    other = with_arrays(evidence, ratings=votes)  # a shard may have no vote: nothing is checked
     return np.asarray(KrippendorffAlpha.of(other, weights).together)

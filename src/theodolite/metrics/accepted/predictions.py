@@ -1,5 +1,6 @@
-"""Do predicted votes agree with those of people?"""
+"""Do people accept the explanations, and do predicted votes agree with theirs?"""
 
+from functools import partial
 from typing import Annotated, Literal, cast
 
 import numpy as np
@@ -7,28 +8,86 @@ from jaxtyping import Bool, Float
 from pydantic import Field
 
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.metrics.accepted._bundle import (
+from theodolite.evidence.rating_summary import aggregated
+from theodolite.metrics.accepted._nulls import (
+    ALWAYS_THE_AVERAGE,
+    OTHER_PREDICTION,
+    RANDOM_VOTES,
+    of_all,
+)
+from theodolite.metrics.accepted._ratings import (
+    QuadraticKappa,
     clipped_predictions,
     nearest,
+    pair_sums,
+    rating_metric,
+    spearman,
     target,
 )
-from theodolite.metrics.accepted._kappa import QuadraticKappa, pair_sums
-from theodolite.metrics.accepted._nulls import ALWAYS_THE_AVERAGE, OTHER_PREDICTION, of_all
-from theodolite.metrics.accepted._ranks import spearman
 from theodolite.metrics.base import Card, PerSample, Pooled, SampleMean, Weights, metric
 from theodolite.metrics.option_types import Against
 
+Rounded = Annotated[
+    Literal["no", "yes"],
+    Field(description="Whether predictions and votes are rounded to the nearest answer first."),
+]
+prediction_metric = partial(
+    rating_metric,
+    uses=("ratings", "scale", "predicted"),
+    nulls=(ALWAYS_THE_AVERAGE, OTHER_PREDICTION),
+)
+
 
 @metric(
+    "acceptance",
+    title="Acceptance",
+    version=2,
+    question="accepted",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("ratings", "scale"),
+    nulls=(RANDOM_VOTES,),
+    threshold=0.75,
+    cite="kazmierczak2024benchmarking",
+    card=Card(
+        asks="Do people accept the explanations?",
+        read="0 is the lowest answer from everybody, 1 the highest; 0.75 is four of five stars. "
+        "From 0.75 on we would say that they are accepted; that line is a convention.",
+        limitations="Raters who like everything make every explanation accepted, and liking is not "
+        "understanding. Read it beside the agreement of the raters, and beside the acceptance of "
+        "a poor explanation by the same people.",
+        cost="one mean per explanation",
+        says="Votes reach {value} of the way from the lowest answer to the highest "
+        "({low}–{high}{best}). {null}{enough}.",
+    ),
+)
+class Acceptance(SampleMean):
+    r"""Mean vote, with the lowest answer of the scale as 0 and the highest as 1.
+
+    .. math:: \frac{1}{n} \sum_i \frac{\bar r_i - s_1}{s_k - s_1}
+
+    Each explanation counts once, however many people rated it. One that nobody rated is left out
+    and counted as undefined.
+
+    Example:
+        >>> from numpy import nan
+        >>> from theodolite.metrics import acceptance
+        >>> acceptance([[5.0, 4.0], [3.0, nan]], scale=[1.0, 2, 3, 4, 5])
+        0.6875
+    """
+
+    @staticmethod
+    def each(evidence: RatingEvidence) -> PerSample:
+        low, high = evidence.scale[0], evidence.scale[-1]
+        means = (aggregated(evidence.ratings, evidence.scale, "mean") - low) / (high - low)
+        return PerSample.from_values(np.clip(means, 0.0, 1.0))
+
+
+@prediction_metric(
     "predicted_rating_error",
     title="Error of predicted votes (MSE)",
-    question="accepted",
     better="lower",
     bounds=(0.0, float("inf")),
-    uses=("ratings", "scale", "predicted"),
-    decides=False,
-    nulls=(ALWAYS_THE_AVERAGE, OTHER_PREDICTION),
-    cite="kazmierczak2024benchmarking",
     card=Card(
         question="How far are predicted votes from real ones?",
         interpretation="0 is no error; on a scale of five answers 1 is one answer beside it. It "
@@ -47,38 +106,24 @@ class PredictedRatingError(SampleMean):
     mode (the lowest, where it is not unique), mean or median.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import predicted_rating_error
-        >>> error = predicted_rating_error(
-        ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
-        ...     np.arange(1.0, 6),
-        ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
-        ... )
-        >>> round(error, 6)
+        >>> votes, scale = [[1.0], [2], [3], [4], [5], [5], [3], [2]], [1.0, 2, 3, 4, 5]
+        >>> predicted = [1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]
+        >>> round(predicted_rating_error(votes, scale, predicted), 6)
         0.437513
     """
 
     @staticmethod
     def each(evidence: RatingEvidence, *, against: Against = "mode") -> PerSample:
-        """The squared difference of each explanation."""
-        apart = clipped_predictions(evidence) - target(evidence, against)
-        known = ~np.isnan(apart)
-        return PerSample(
-            np.where(known, apart, 0.0) ** 2, known.astype(float), np.ones(len(apart), bool)
+        return PerSample.from_values(
+            (clipped_predictions(evidence) - target(evidence, against)) ** 2
         )
 
 
-@metric(
+@prediction_metric(
     "predicted_rating_agreement",
     paper_names=("QWK",),
     title="Agreement of predicted votes (QWK)",
-    question="accepted",
-    better="higher",
-    bounds=(-1.0, 1.0),
-    uses=("ratings", "scale", "predicted"),
-    decides=False,
-    nulls=(ALWAYS_THE_AVERAGE, OTHER_PREDICTION),
-    cite="kazmierczak2024benchmarking",
     card=Card(
         question="Do predicted votes agree with the votes of people?",
         interpretation="1 is the same answer always, 0 chance. Compare with rater_agreement, which "
@@ -102,14 +147,10 @@ class PredictedRatingAgreement(QuadraticKappa):
     Distances are those on the full scale. Undefined if all are one and the same answer.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import predicted_rating_agreement
-        >>> agreement = predicted_rating_agreement(
-        ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
-        ...     np.arange(1.0, 6),
-        ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
-        ... )
-        >>> round(agreement, 6)
+        >>> votes, scale = [[1.0], [2], [3], [4], [5], [5], [3], [2]], [1.0, 2, 3, 4, 5]
+        >>> predicted = [1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]
+        >>> round(predicted_rating_agreement(votes, scale, predicted), 6)
         0.888889
     """
 
@@ -124,22 +165,10 @@ class PredictedRatingAgreement(QuadraticKappa):
         return cls.by(each, (~both).astype(float), weights)
 
 
-Rounded = Annotated[
-    Literal["no", "yes"],
-    Field(description="Whether predictions and votes are rounded to the nearest answer first."),
-]
-
-
-@metric(
+@prediction_metric(
     "predicted_rating_correlation",
     title="Correlation of predicted votes (Spearman)",
-    question="accepted",
-    better="higher",
-    bounds=(-1.0, 1.0),
-    uses=("ratings", "scale", "predicted"),
-    decides=False,
     nulls=(of_all(OTHER_PREDICTION),),
-    cite="kazmierczak2024benchmarking",
     card=Card(
         question="Do predicted votes order explanations as people do?",
         interpretation="1 is the same order, 0 an unrelated one. Compare with rater_correlation, "
@@ -160,15 +189,10 @@ class PredictedRatingCorrelation(Pooled):
     and its p-value, about half of it. Undefined if all predictions, or all votes, are the same.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import predicted_rating_correlation
-        >>> correlation = predicted_rating_correlation(
-        ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
-        ...     np.arange(1.0, 6),
-        ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
-        ...     rounded="yes",
-        ... )
-        >>> round(correlation, 6)
+        >>> votes, scale = [[1.0], [2], [3], [4], [5], [5], [3], [2]], [1.0, 2, 3, 4, 5]
+        >>> predicted = [1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]
+        >>> round(predicted_rating_correlation(votes, scale, predicted, rounded="yes"), 6)
         0.882716
     """
 

@@ -9,35 +9,32 @@ from pydantic import Field
 
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import Ties, histogram, modes
-from theodolite.metrics.accepted._bundle import nearest, quotient
-from theodolite.metrics.accepted._kappa import SUMS, QuadraticKappa, pair_sums, quadratic_kappa
 from theodolite.metrics.accepted._nulls import DEALT_OUT, of_all
-from theodolite.metrics.accepted._ranks import spearman
-from theodolite.metrics.base import Additive, Card, Pooled, Weights, metric, ratio, total
+from theodolite.metrics.accepted._ratings import (
+    SUMS,
+    QuadraticKappa,
+    nearest,
+    pair_sums,
+    quadratic_kappa,
+    rating_metric,
+    spearman,
+)
+from theodolite.metrics.base import Additive, Card, Pooled, Weights, ratio, total
 
 Own = Annotated[
     Literal["left out", "included"],
     Field(description="Whether a rater's own vote counts in the mode it is compared with."),
 ]
-
-
 ModeTies = Annotated[
     Ties, Field(description="Of answers that are equally common: the lowest, the median, or none.")
 ]
 
 
-@metric(
+@rating_metric(
     "rater_agreement",
     paper_names=("QWK",),
     title="Agreement with the others' mode (QWK)",
     version=2,
-    question="accepted",
-    better="higher",
-    bounds=(-1.0, 1.0),
-    uses=("ratings", "scale"),
-    decides=False,
-    nulls=(DEALT_OUT,),
-    cite="kazmierczak2024benchmarking",
     card=Card(
         question="Does one rater say what most of the others say?",
         interpretation="1 is the same answer always, 0 what raters with these habits would reach "
@@ -68,10 +65,9 @@ class RaterAgreement(QuadraticKappa):
     or with a tied mode under ``ties="nan"``, is left out and counted.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import rater_agreement
-        >>> votes = np.array([[1.0, 1.0, 2.0], [5.0, 5.0, 4.0], [3.0, 3.0, 3.0]])
-        >>> round(rater_agreement(votes, np.arange(1.0, 6)), 6)
+        >>> votes = [[1.0, 1.0, 2.0], [5.0, 5.0, 4.0], [3.0, 3.0, 3.0]]
+        >>> round(rater_agreement(votes, scale=[1.0, 2, 3, 4, 5]), 6)
         0.888889
     """
 
@@ -103,16 +99,10 @@ class RaterAgreement(QuadraticKappa):
         return cls.by(each, alone, weights)
 
 
-@metric(
+@rating_metric(
     "pairwise_agreement",
     paper_names=("QWK",),
     title="Pairwise agreement (QWK)",
-    question="accepted",
-    better="higher",
-    bounds=(-1.0, 1.0),
-    uses=("ratings", "scale"),
-    decides=False,
-    nulls=(DEALT_OUT,),
     cite="cohen1968weighted",
     card=Card(
         question="Do any two raters say the same?",
@@ -140,10 +130,9 @@ class PairwiseAgreement(Additive):
     undefined: left out, and counted. Each pair counts once, however much it rated.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import pairwise_agreement
-        >>> votes = np.array([[1.0, 1.0, 2.0], [5.0, 4.0, 4.0], [3.0, 3.0, np.nan]])
-        >>> round(pairwise_agreement(votes, np.arange(1.0, 6)), 6)
+        >>> votes = [[1.0, 1.0, 2.0], [5.0, 4.0, 4.0], [3.0, 3.0, float("nan")]]
+        >>> round(pairwise_agreement(votes, scale=[1.0, 2, 3, 4, 5]), 6)
         0.860073
     """
 
@@ -175,19 +164,13 @@ class PairwiseAgreement(Additive):
         """The mean over pairs."""
         each = quadratic_kappa(self.sums)
         known = ~np.isnan(each)
-        return quotient(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1))
+        return ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1))
 
 
-@metric(
+@rating_metric(
     "rater_correlation",
     title="One rater against the others (Spearman)",
-    question="accepted",
-    better="higher",
-    bounds=(-1.0, 1.0),
-    uses=("ratings", "scale"),
-    decides=False,
     nulls=(of_all(DEALT_OUT),),
-    cite="kazmierczak2024benchmarking",
     card=Card(
         question="Does one rater order explanations as the others do on average?",
         interpretation="1 is the same order, 0 an unrelated one. A learned score of what people "
@@ -209,10 +192,9 @@ class RaterCorrelation(Pooled):
     is what a predictor of votes has as its human ceiling.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import rater_correlation
-        >>> votes = np.array([[1.0, 2.0, 1.0], [4.0, 4.0, 5.0], [3.0, 5.0, 2.0], [2.0, 1.0, 3.0]])
-        >>> round(rater_correlation(votes, np.arange(1.0, 6)), 6)
+        >>> votes = [[1.0, 2.0, 1.0], [4.0, 4.0, 5.0], [3.0, 5.0, 2.0], [2.0, 1.0, 3.0]]
+        >>> round(rater_correlation(votes, scale=[1.0, 2, 3, 4, 5]), 6)
         0.587814
     """
 

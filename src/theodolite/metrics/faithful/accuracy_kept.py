@@ -11,8 +11,8 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import ideal, outputs_of
 from theodolite.metrics.base import Additive, Card, Weights, constant, ratio, total
-from theodolite.metrics.faithful._nulls import BLIND
 from theodolite.metrics.faithful.frame import (
+    BLIND,
     Outputs,
     Projection,
     Surrogate,
@@ -90,7 +90,7 @@ def _right_answers(outputs: Outputs, labels: np.ndarray) -> Float[np.ndarray, " 
         asks="How much of the network's accuracy is left if only the explanation answers?",
         read="1 is all of it, 0 is chance, below 0 is worse than chance. Above 1 the explanation "
         "is right more often than the network that it explains, which is not faithful either.",
-        misleads="Being right for other reasons counts as well: it compares with the labels, not "
+        limitations="Being right for other reasons counts as well: it compares with the labels, not "
         "with the network. Nearly blind to importances.",
     ),
 )

@@ -11,8 +11,7 @@ from pydantic import Field
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import bias_of, outputs_of, working
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.faithful._nulls import RANDOM_IMPORTANCES
-from theodolite.metrics.faithful.frame import MAY_USE, members, needed
+from theodolite.metrics.faithful.frame import MAY_USE, RANDOM_IMPORTANCES, members, needed
 from theodolite.metrics.option_types import MostSteps
 
 Of = Annotated[
@@ -127,7 +126,7 @@ class ConceptDeletion(ConceptCurve):
         asks="Does the answer come when its most important concepts are put in?",
         read="High means that the concepts named first are enough for the answer. Compare with "
         "random importances: only what lies above that is owed to their order.",
-        misleads="Embeddings with concepts left out may be like nothing that the network has "
+        limitations="Embeddings with concepts left out may be like nothing that the network has "
         "ever seen, and what it makes of them proves little. It looks at the order of importances "
         "only, and at one class.",
     ),

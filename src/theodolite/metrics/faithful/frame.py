@@ -2,10 +2,11 @@ r"""The frame of every measure of faithfulness: a distance, a surrogate, a proje
 
 A projection :math:`P` says how much of each concept is in a sample, a surrogate :math:`s` makes
 outputs of that, and a distance :math:`d` compares these with the network's. A measure states the
-distance alone: the method ``compare`` of a ``Compared``.
+distance alone: the method ``compare`` of a ``Compared``. Null baselines and warnings are here too.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -16,9 +17,18 @@ from pydantic import Field
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.surrogate_settings import bias_of, outputs_of, working
+from theodolite.evidence.surrogate_settings import (
+    always_the_average,
+    bias_of,
+    outputs_of,
+    pool_of_samples,
+    random_concepts,
+    random_importances,
+    sum_of_outputs,
+    working,
+)
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.faithful._nulls import ALL
+from theodolite.metrics.null_model import NullModel, from_another_sample
 
 Surrogate = Annotated[
     Literal["linear", "rebuilt", "learned", "linearized"],
@@ -39,6 +49,7 @@ Projects = Callable[[SurrogateEvidence, Loads], Outputs]
 SurrogateOutputs = Callable[[SurrogateEvidence, Projects], Outputs]
 """A surrogate: outputs made of concepts."""
 DENSE = 0.1
+ROWS_TO_WARN = 200
 
 MAY_USE = (
     "embeddings", "head", "bias", "outputs", "vectors", "projections", "rebuilt", "constant",
@@ -48,6 +59,32 @@ USES_IF = {
     "surrogate": {"learned": ("learned",), "linearized": ("linearized",)},
     "projection": {"dot": ("embeddings", "vectors"), "coordinates": ("embeddings", "vectors")},
 }
+RANDOM_IMPORTANCES = NullModel(
+    "random_importances",
+    "the same concepts, each with an importance drawn from 0 to 1",
+    random_importances,
+)
+RANDOM_CONCEPTS = NullModel(
+    "random_concepts",
+    "random directions with importances drawn from 0 to 1",
+    random_concepts,
+    sums=pool_of_samples,
+)
+AVERAGE = NullModel(
+    "constant_mean",
+    "no concepts: whatever the sample, the average of what the network puts out",
+    lambda evidence, seed, sums: always_the_average(evidence, sums),
+    sums=sum_of_outputs,
+    random=False,
+)
+OTHER_SAMPLES = from_another_sample(
+    "another_sample",
+    "what the slope of the network at one sample says about another",
+    "linearized",
+)
+BLIND = (RANDOM_CONCEPTS, AVERAGE)
+"""For scores of the highest output alone, which random importances hardly change."""
+ALL = (RANDOM_IMPORTANCES, *BLIND)
 surrogate_metric = partial(
     metric,
     question="faithful",
@@ -204,3 +241,45 @@ PROJECTIONS: dict[str, Projects] = {
     "dot": _dot,
     "coordinates": _coordinates,
 }
+
+
+def surrogate_warnings(evidence: SurrogateEvidence) -> list[str]:
+    """Warn of signs that the arrays do not belong together, which no shape can show."""
+    return [*_outputs(evidence[:ROWS_TO_WARN]), *_without_concepts(evidence)]
+
+
+def _outputs(some: SurrogateEvidence) -> list[str]:
+    if some.outputs is None or not len(some):
+        return []
+    outputs = np.asarray(some.outputs, float)
+    if outputs.shape[1] > 1 and outputs.min() >= 0 and np.abs(outputs.sum(axis=1) - 1).max() < 1e-3:
+        return [
+            "The outputs are not negative and add up to 1: they look like probabilities. Scores "
+            "want what comes before the softmax."
+        ]
+    if some.embeddings is None or some.head is None:
+        return []
+    off = outputs - outputs_of(replace(some, outputs=None))
+    size = max(float(np.abs(outputs).max()), 1e-9)
+    if np.abs(off).max() <= 1e-2 * size:
+        return []
+    if np.ptp(off, axis=0).max() <= 1e-2 * size:
+        return [
+            "Outputs differ from embeddings times head by the same number in every sample: pass "
+            "that as `bias`, or it counts as an error of the explanation."
+        ]
+    return [
+        "Outputs are not embeddings times head plus bias. If the head belongs to this network, "
+        "something is in the wrong order."
+    ]
+
+
+def _without_concepts(evidence: SurrogateEvidence) -> list[str]:
+    bare = np.flatnonzero(~members(evidence).any(axis=0))
+    if not len(bare):
+        return []
+    first = evidence.classes.names[int(bare[0])]
+    return [
+        f"{len(bare)} of {len(evidence.classes)} classes have no concepts ({first!r} first): their "
+        "outputs are explained by the bias alone."
+    ]

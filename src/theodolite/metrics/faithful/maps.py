@@ -1,4 +1,4 @@
-"""Does the answer depend on the pixels that a map marks, and the map on picture and network?"""
+"""Does the answer depend on the pixels that a map marks, and the map on image and network?"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -84,7 +84,7 @@ class RemovalScore(SampleMean):
         removal: Removal = "first",
         across: Across = "best",
     ) -> PerSample:
-        """Read the curves of each picture."""
+        """Read the curves of each image."""
         measures = [
             _one_of(MEASURES[curve](_mean_changes(evidence, curve, thresholds, removal)), across)
             for curve in cls.curves
@@ -142,7 +142,7 @@ def _position(names: Sequence[str], option: str, choice: str) -> int:
     bounds=(0.0, MOST),
     uses=("clean", "percents", "most_first", "least_first"),
     nulls_use=CHANCE_CURVES,
-    reliable_from=0.5,
+    threshold=0.5,
     card=Card(
         question="Does the answer change without the marked pixels, and only without them?",
         interpretation="0.77 is the most there can be; what a map without fault reaches on these "
@@ -158,7 +158,7 @@ def _position(names: Sequence[str], option: str, choice: str) -> int:
     ),
 )
 class RemovalFaithfulness(RemovalScore):
-    r"""Harmonic mean of sufficiency and necessity, mean over pictures.
+    r"""Harmonic mean of sufficiency and necessity, mean over images.
 
     .. math:: F = \frac{2 S N}{S + N}, \qquad
         S = \max_t e^{-\overline{d}^{\,\mathrm{least}}_t}, \quad
@@ -197,7 +197,7 @@ class RemovalFaithfulness(RemovalScore):
     ),
 )
 class RemovalNecessity(RemovalScore):
-    r"""How much the answer changes without the most relevant pixels, mean over pictures.
+    r"""How much the answer changes without the most relevant pixels, mean over images.
 
     .. math:: N = \max_t \bigl(1 - \exp(-\overline{d}_t)\bigr)
 
@@ -231,7 +231,7 @@ class RemovalNecessity(RemovalScore):
     ),
 )
 class RemovalSufficiency(RemovalScore):
-    r"""How little the answer changes without the least relevant pixels, mean over pictures.
+    r"""How little the answer changes without the least relevant pixels, mean over images.
 
     .. math:: S = \max_t \exp(-\overline{d}_t)
 
@@ -260,16 +260,16 @@ class RemovalSufficiency(RemovalScore):
     nulls=(ANOTHER_MAP,),
     cite="yeh2019infidelity",
     card=Card(
-        asks="Does the map stay what it is when the picture gets a little noise?",
+        asks="Does the map stay what it is when the image gets a little noise?",
         read="0 if it does not move; 1 if it moves by its own length. Above what another "
-        "picture's map is away, the noise decides the map more than the picture.",
-        misleads="It is the worst of so many draws, and rises with their number: compare methods "
+        "image's map is away, the noise decides the map more than the image.",
+        limitations="It is the worst of so many draws, and rises with their number: compare methods "
         "under the same number only. A map that is always the same is perfectly stable.",
         cost="one explanation for each draw",
     ),
 )
 class MaxSensitivity(SampleMean):
-    r"""The largest change of a map under noise, mean over pictures.
+    r"""The largest change of a map under noise, mean over images.
 
     .. math:: \max_r \frac{\lVert e(x) - e(x + \varepsilon_r) \rVert_2}{\lVert e(x) \rVert_2}
 
@@ -289,7 +289,7 @@ class MaxSensitivity(SampleMean):
     def each(
         evidence: SaliencyEvidence, *, form: Form = "relative", noise: Noise = "first"
     ) -> PerSample:
-        """The largest change of each picture's map; pictures that were not tried are not asked."""
+        """The largest change of each image's map; images that were not tried are not asked."""
         changes = np.asarray(evidence.changes)
         changes = changes[:, _position(evidence.noises.names, "noise", noise)]
         tried = ~np.isnan(changes)
@@ -299,12 +299,12 @@ class MaxSensitivity(SampleMean):
 
 
 @map_metric(
-    "randomisation_similarity",
+    "randomization_similarity",
     title="Likeness to a random network's map",
     better="lower",
     bounds=(-1.0, 1.0),
-    uses=("randomised_similarity",),
-    may_use=("randomised",),
+    uses=("randomized_similarity",),
+    may_use=("randomized",),
     decides=False,
     tolerance=0.3,
     nulls=(NOTHING_IN_COMMON,),
@@ -312,28 +312,28 @@ class MaxSensitivity(SampleMean):
     card=Card(
         asks="Does the map look the same when the network's weights are random?",
         read="0 if the map becomes another one altogether, 1 if it stays: then it shows the "
-        "picture or nothing, but not what the network learnt. Up to 0.3 is accepted; a convention.",
-        misleads="Maps of the same picture share its edges, and all maps of a method its habits, "
+        "image or nothing, but not what the network learned. Up to 0.3 is accepted; a convention.",
+        limitations="Maps of the same image share its edges, and all maps of a method its habits, "
         "such as the middle: some likeness is no proof of blindness, much of it is.",
         cost="one explanation of a network with random weights",
     ),
 )
-class RandomisationSimilarity(SampleMean):
-    r"""Rank correlation of maps before and after the weights are drawn anew, mean over pictures.
+class RandomizationSimilarity(SampleMean):
+    r"""Rank correlation of maps before and after the weights are drawn anew, mean over images.
 
     .. math:: \frac{1}{N} \sum_i \rho\bigl(|e_i|, |e_i^{\mathrm{random}}|\bigr)
 
-    A map that stays as it was cannot tell what the network learnt. Undefined where a map is the
+    A map that stays as it was cannot tell what the network learned. Undefined where a map is the
     same everywhere. See :cite:t:`adebayo2018sanity`.
 
     Example:
-        >>> from theodolite.metrics import randomisation_similarity
-        >>> randomisation_similarity([0.1, 0.5])
+        >>> from theodolite.metrics import randomization_similarity
+        >>> randomization_similarity([0.1, 0.5])
         0.3
     """
 
     @staticmethod
     def each(evidence: SaliencyEvidence) -> PerSample:
         return PerSample.from_values(
-            np.asarray(evidence.randomised_similarity, float), asked=evidence.randomised
+            np.asarray(evidence.randomized_similarity, float), asked=evidence.randomized
         )

@@ -20,9 +20,10 @@ from theodolite.metrics.base import (
     ratio,
     total,
 )
-from theodolite.metrics.faithful._nulls import BLIND, OTHER_SAMPLES
 from theodolite.metrics.faithful.frame import (
+    BLIND,
     MAY_USE,
+    OTHER_SAMPLES,
     Compared,
     Outputs,
     Projection,
@@ -31,8 +32,8 @@ from theodolite.metrics.faithful.frame import (
     surrogate_card,
     surrogate_metric,
     surrogate_outputs,
+    surrogate_warnings,
 )
-from theodolite.metrics.faithful.warnings import surrogate_warnings
 
 PerSampleValues = Float[np.ndarray, " samples"]
 
@@ -44,14 +45,14 @@ PerSampleValues = Float[np.ndarray, " samples"]
     version=2,
     better="lower",
     bounds=(0.0, float("inf")),
-    reliable_from=0.9,
-    share_from="null",
+    threshold=0.9,
+    threshold_from="null",
     card=surrogate_card(
         asks="How far is the sum of concepts times importances from the output?",
         read="In units of the outputs; 0 is the layer itself. Compare with always answering "
         "the average: an explanation that does not beat it says less than no explanation. From a "
         "tenth of the best null on down we would rely on it, which is a convention.",
-        misleads="Outputs have no common scale, so two networks cannot be compared by it. All "
+        limitations="Outputs have no common scale, so two networks cannot be compared by it. All "
         "classes count alike: a network with a thousand classes can be explained well for "
         "all but the one that matters.",
         says="The sum of {noun} times importances is off by {value} from the reference's output, "
@@ -89,7 +90,7 @@ class SurrogateError(Compared):
     version=2,
     better="lower",
     bounds=(0.0, 1.0),
-    reliable_from=0.9,
+    threshold=0.9,
     warns=surrogate_warnings,
     card=surrogate_card(
         asks="How much of the probability does the explanation put on other classes than the "
@@ -143,7 +144,7 @@ class SurrogateDistance(Compared):
     card=surrogate_card(
         asks="Does the explanation lead to the network's answer?",
         read="0.9 means the same answer for nine of ten samples.",
-        misleads="Blind to all outputs but the highest, and nearly blind to importances: with "
+        limitations="Blind to all outputs but the highest, and nearly blind to importances: with "
         "random ones it is often as high. High agreement does not make an explanation "
         "faithful.",
     ),
@@ -188,7 +189,7 @@ def highest(outputs: Outputs) -> Bool[np.ndarray, "samples classes"]:
     card=surrogate_card(
         asks="Does the explanation order the classes as the network does?",
         read="1 is the same order, 0 is unrelated, below 0 the opposite.",
-        misleads="All ranks count alike: the order among hundreds of classes that are out of the "
+        limitations="All ranks count alike: the order among hundreds of classes that are out of the "
         "question weighs as much as the order of the first two.",
     ),
 )
@@ -218,11 +219,11 @@ class SurrogateRankCorrelation(Compared):
     better="higher",
     bounds=(0.0, 1.0),
     decides=False,
-    on_request=True,
+    opt_in=True,
     card=surrogate_card(
         asks="Do explanation and network say that the same attributes are there?",
         read="0.9 means that nine of ten attributes come out alike.",
-        misleads="Attributes that are hardly ever there agree without any explanation: compare "
+        limitations="Attributes that are hardly ever there agree without any explanation: compare "
         "with always answering the average. Means nothing for classes of which one must "
         "be chosen.",
     ),
@@ -259,7 +260,7 @@ class AttributeAgreement(Compared):
     card=surrogate_card(
         asks="How far is the explanation off at the true class, as a share of the output there?",
         read="0.2 means that the output is missed by a fifth of its size.",
-        misleads="A single output near 0 can make it as large as you like. All classes but one are "
+        limitations="A single output near 0 can make it as large as you like. All classes but one are "
         "out of sight.",
     ),
 )
@@ -301,7 +302,7 @@ class SurrogateRelativeError(Compared):
     card=surrogate_card(
         asks="How far is a class's output off, as a share of its mean?",
         read="0.2 means that the output is missed by a fifth of its mean size.",
-        misleads="A class whose outputs change sign has a mean near 0 and an error without limit. "
+        limitations="A class whose outputs change sign has a mean near 0 and an error without limit. "
         "Only the class's own output is looked at, on its own samples.",
     ),
 )
@@ -354,12 +355,12 @@ class SurrogateRelativeErrorByClass(Additive):
 
 
 @metric(
-    "linearisation_error",
-    title="Linearisation error",
+    "linearization_error",
+    title="Linearization error",
     question="faithful",
     better="lower",
     bounds=(0.0, float("inf")),
-    uses=("importances", "linearised"),
+    uses=("importances", "linearized"),
     may_use=MAY_USE,
     decides=False,
     nulls=(OTHER_SAMPLES,),
@@ -368,11 +369,11 @@ class SurrogateRelativeErrorByClass(Additive):
         asks="Does the slope of the network tell what it does at the embedding that concepts make?",
         read="In units of the outputs. Scores by the slope mean something as long as this is "
         "small beside them; where it is as large as the surrogate's error, do not use them.",
-        misleads="Small errors at a layer from which little follows prove nothing about others.",
+        limitations="Small errors at a layer from which little follows prove nothing about others.",
         cost="counts; one Jacobian-vector product a sample comes before",
     ),
 )
-class LinearisationError(SampleMean):
+class LinearizationError(SampleMean):
     r"""Mean absolute difference between the rest of a network and its slope, at what concepts say.
 
     .. math:: \frac{1}{NC} \sum_{x,i} |F_i(\hat h) - F_i(h) - J_i(h)(\hat h - h)|
@@ -381,13 +382,13 @@ class LinearisationError(SampleMean):
     :math:`h`, and :math:`\hat h` is rebuilt from the concepts. 0 at the last, linear layer.
 
     Example:
-        >>> from theodolite.metrics import linearisation_error
-        >>> outputs = {"outputs": [[1.0, 2.5]], "rebuilt": [[1.0, 2.0]], "linearised": [[1.5, 2.0]]}
-        >>> linearisation_error([[1.0, 1.0]], projections=[[1.0]], **outputs)
+        >>> from theodolite.metrics import linearization_error
+        >>> outputs = {"outputs": [[1.0, 2.5]], "rebuilt": [[1.0, 2.0]], "linearized": [[1.5, 2.0]]}
+        >>> linearization_error([[1.0, 1.0]], projections=[[1.0]], **outputs)
         0.25
     """
 
     @staticmethod
     def each(evidence: SurrogateEvidence) -> PerSample:
-        rebuilt, slope = (surrogate_outputs(evidence, s) for s in ("rebuilt", "linearised"))
+        rebuilt, slope = (surrogate_outputs(evidence, s) for s in ("rebuilt", "linearized"))
         return PerSample.from_values(SurrogateError.compare(rebuilt, slope))

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from theodolite._stats.sampling import scattered, uniform
 from theodolite.evidence.columns import with_arrays
-from theodolite.evidence.kinds.judgement import TEXTS, JudgementEvidence
+from theodolite.evidence.kinds.judgment import TEXTS, JudgmentEvidence
 from theodolite.metrics.base import NullModel, ratio
 
 By = Literal["balanced", "accuracy", "f1", "auroc"]
@@ -147,15 +147,15 @@ def _group(*columns: np.ndarray) -> Int[np.ndarray, " samples"]:
     return np.asarray(np.unique(table, axis=0, return_inverse=True)[1]).reshape(-1)
 
 
-def _judge(evidence: JudgementEvidence) -> np.ndarray:
+def _judge(evidence: JudgmentEvidence) -> np.ndarray:
     return np.zeros(len(evidence), int) if evidence.judge is None else np.asarray(evidence.judge)
 
 
-def _task(evidence: JudgementEvidence) -> np.ndarray:
+def _task(evidence: JudgmentEvidence) -> np.ndarray:
     return np.zeros(len(evidence), int) if evidence.task is None else np.asarray(evidence.task)
 
 
-def _dealt_out(evidence: JudgementEvidence, seed: int) -> JudgementEvidence:
+def _dealt_out(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
     """Each judge's answers about a latent, dealt out anew among the same questions."""
     group = _group(_task(evidence), _judge(evidence), evidence.latent, evidence.explained_latent())
     number = np.asarray(evidence.samples.index)
@@ -165,8 +165,8 @@ def _dealt_out(evidence: JudgementEvidence, seed: int) -> JudgementEvidence:
     return with_arrays(evidence, answer=dealt)
 
 
-def _always(answer: float) -> Callable[[JudgementEvidence, int], JudgementEvidence]:
-    def constant(evidence: JudgementEvidence, seed: int) -> JudgementEvidence:
+def _always(answer: float) -> Callable[[JudgmentEvidence, int], JudgmentEvidence]:
+    def constant(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
         del seed
         unread = np.isnan(evidence.answer)
         return with_arrays(evidence, answer=np.where(unread, np.nan, answer))
@@ -174,7 +174,7 @@ def _always(answer: float) -> Callable[[JudgementEvidence, int], JudgementEviden
     return constant
 
 
-def _like(evidence: JudgementEvidence, a: np.ndarray, b: np.ndarray) -> Bool[np.ndarray, "*n"]:
+def _like(evidence: JudgmentEvidence, a: np.ndarray, b: np.ndarray) -> Bool[np.ndarray, "*n"]:
     """Whether two latents are active about as often; any two where that is not known."""
     if evidence.frequency is None:
         return np.ones(np.broadcast_shapes(a.shape, b.shape), bool)
@@ -184,8 +184,8 @@ def _like(evidence: JudgementEvidence, a: np.ndarray, b: np.ndarray) -> Bool[np.
 
 
 def _another_explanation(
-    evidence: JudgementEvidence, seed: int, *, marked: bool
-) -> JudgementEvidence:
+    evidence: JudgmentEvidence, seed: int, *, marked: bool
+) -> JudgmentEvidence:
     """The answer with the explanation of another latent, about the same sequence."""
     n, own = len(evidence), evidence.is_own()
     question = (_task(evidence), _judge(evidence), np.asarray(evidence.sequence))
@@ -208,41 +208,41 @@ def _another_explanation(
     return with_arrays(evidence, answer=np.where(own, answer, evidence.answer))
 
 
-def _about_sequences(evidence: JudgementEvidence, seed: int) -> JudgementEvidence:
+def _about_sequences(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
     return _another_explanation(evidence, seed, marked=False)
 
 
-def _about_marks(evidence: JudgementEvidence, seed: int) -> JudgementEvidence:
+def _about_marks(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
     return _another_explanation(evidence, seed, marked=True)
 
 
 OTHER_EXPLANATION = NullModel(
-    "another latent's explanation",
+    "another_latent",
     "what the judge answers about the same sequence with the explanation of another latent, one "
     "that is active about as often where frequencies are known",
     _about_sequences,
 )
 OTHER_EXPLANATION_OF_MARKS = NullModel(
-    "another latent's explanation",
+    "another_latent",
     "what the judge answers about the same marks with the explanation of another latent, where "
     "that was asked",
     _about_marks,
 )
 DEALT_OUT = NullModel(
-    "answers dealt out",
+    "permuted_answers",
     "each latent's answers, each as often as it was given, to its questions at random",
     _dealt_out,
 )
-ALWAYS_NO = NullModel("always no", "a judge who never says yes", _always(0.0), random=False)
-ALWAYS_YES = NullModel("always yes", "a judge who never says no", _always(1.0), random=False)
+ALWAYS_NO = NullModel("always_no", "a judge who never says yes", _always(0.0), random=False)
+ALWAYS_YES = NullModel("always_yes", "a judge who never says no", _always(1.0), random=False)
 
 
-def _any_text(evidence: JudgementEvidence, seed: int) -> JudgementEvidence:
+def _any_text(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
     del seed
     n = TEXTS if evidence.texts is None else np.maximum(evidence.texts, 1)
     return with_arrays(evidence, answer=np.where(np.isnan(evidence.answer), np.nan, 1 / n))
 
 
 ANY_TEXT = NullModel(
-    "any text", "naming any of the sequences of a round without looking", _any_text, random=False
+    "random_text", "naming any of the sequences of a round without looking", _any_text, random=False
 )

@@ -168,7 +168,7 @@ def logistic_regressions(
 ) -> Float[np.ndarray, "problems columns"]:
     """Several at once, each of some rows, by Newton's method; the last column has no penalty.
 
-    Minimises half the squared weights plus ``strength`` times the summed losses.
+    Minimizes half the squared weights plus ``strength`` times the summed losses.
     """
     penalty = np.ones(columns.shape[1])
     penalty[-1] = 1e-6  # rows of one class only must not run away

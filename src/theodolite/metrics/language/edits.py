@@ -11,10 +11,10 @@ from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metr
 from theodolite.metrics.null_model import from_another_sample
 
 DEALT_OUT = from_another_sample(
-    "edits dealt out", "what the values did under the edit of another input", "before", "after"
+    "permuted_edits", "what the values did under the edit of another input", "before", "after"
 )
 EXPLAINED_BY_OTHERS = from_another_sample(
-    "edits dealt out",
+    "permuted_edits",
     "the change that the concepts predict for the edit of another input",
     "surrogate_before",
     "surrogate_after",
@@ -24,7 +24,7 @@ edit_metric = partial(
     better="higher",
     bounds=(0.0, 1.0),
     uses=("edited", "direction", "before", "after"),
-    reliable_from=0.8,
+    threshold=0.8,
     cite="abraham2022cebab",
 )
 
@@ -46,7 +46,7 @@ OTHERS_FOLLOWED = NullModel(
     "whether the other concepts moved to that side, on average over them",
     expected=lambda evidence: mean_of_others(evidence, _followed(evidence)),
     random=False,
-    label="another concept's name",
+    label="another_concept",
 )
 
 
@@ -102,7 +102,7 @@ OTHERS_MOVED_MOST = NullModel(
     "whether another concept moved most, on average over them",
     expected=lambda evidence: mean_of_others(evidence, _moved_most(evidence)),
     random=False,
-    label="another concept's name",
+    label="another_concept",
 )
 
 
@@ -193,8 +193,8 @@ NO_CHANGE = NullModel(
     bounds=(0.0, 2.0),
     uses=("edited", "direction", *PROBABILITIES),
     nulls=(EXPLAINED_BY_OTHERS, NO_CHANGE),
-    reliable_from=0.5,
-    share_from="null",
+    threshold=0.5,
+    threshold_from="null",
     paper_names=("ICaCE_error",),
     asked_as="Do the concepts predict what an edit does to the output?",
     card=Card(

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.metrics.base import Card, Pooled, metric
-from theodolite.metrics.language._judgements import (
+from theodolite.metrics.language._judgments import (
     ALWAYS_NO,
     ALWAYS_YES,
     ANY_TEXT,
@@ -31,8 +31,8 @@ judge_metric = partial(
     may_use=("explanation",),
     uses_if={"over": {"judges": ("judge",)}},
     detail=True,
-    reliable_from=0.5,
-    share_from="null",
+    threshold=0.5,
+    threshold_from="null",
     cite="paulo2025automatically",
 )
 

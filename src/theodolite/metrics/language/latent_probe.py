@@ -79,7 +79,7 @@ NULLS = (
         _tokens_as_latents, random=False, beaten="more than a word",
     ),
     from_another_sample(
-        "shuffled labels", "concepts dealt out over the sequences, and the best latent for these",
+        "permuted_labels", "permuted concepts over the sequences, and the best latent for these",
         "truth", "known",
     ),
 )  # fmt: skip

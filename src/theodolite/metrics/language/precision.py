@@ -1,6 +1,7 @@
 """Is what a latent is named after there where the latent is active?"""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -13,7 +14,6 @@ from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metr
 from theodolite.metrics.language._tokens import (
     explained_entries,
     holds_at,
-    per_sample,
     summed,
 )
 
@@ -22,6 +22,15 @@ Weight = Annotated[
     Field(description="What each active token counts: how active the latent is there, or 1."),
 ]
 Over = Literal["explanations"]
+precision_metric = partial(
+    metric,
+    better="higher",
+    bounds=(0.0, 1.0),
+    detail=True,
+    threshold=0.8,
+    decides=False,
+    cite="bricken2023monosemanticity",
+)
 
 
 def _activity(evidence: TokenEvidence, weight: Weight) -> tuple[np.ndarray, np.ndarray]:
@@ -59,7 +68,7 @@ def _any_token(
     del over
     _, whole = _activity(evidence, weight)
     share = sums["holds"][np.asarray(evidence.predicate_of)] / max(float(sums["tokens"]), 1.0)
-    return per_sample(whole * share, whole)
+    return PerSample.from_values(whole * share, whole)
 
 
 def _random_dictionary(evidence: TokenEvidence, number: int) -> TokenEvidence:
@@ -88,15 +97,12 @@ ANY_TOKEN = NullModel(
 )
 
 
-@metric(
+@precision_metric(
     "activation_precision",
     title="Precision of activity",
     question="detects",
-    better="higher",
-    bounds=(0.0, 1.0),
     uses=("tokens", "latent", "value", "holds", "explained", "predicate_of"),
     may_use=("chance_activation", "chance_on_formula"),
-    detail=True,
     nulls=(RANDOM_DICTIONARY, ANY_TOKEN),
     threshold=0.8,
     decides=False,
@@ -139,9 +145,8 @@ class ActivationPrecision(SampleMean):
     def each(
         evidence: TokenEvidence, *, weight: Weight = "value", over: Over = "explanations"
     ) -> PerSample:
-        """The activity of each explained latent in each sequence, and the part that is meant."""
         del over
-        return per_sample(*_activity(evidence, weight))
+        return PerSample.from_values(*_activity(evidence, weight))
 
 
 def _active(evidence: TokenEvidence) -> np.ndarray:
@@ -167,7 +172,7 @@ def _base_rate(evidence: TokenEvidence, sums: Mapping[str, np.ndarray], *, over:
     del over
     active = _active(evidence)
     share = sums["there"] / np.maximum(sums["known"], 1)
-    return per_sample(active * share[np.asarray(evidence.concept_of)], active)
+    return PerSample.from_values(active * share[np.asarray(evidence.concept_of)], active)
 
 
 BASE_RATE = NullModel(
@@ -179,15 +184,12 @@ BASE_RATE = NullModel(
 )
 
 
-@metric(
+@precision_metric(
     "label_precision",
     title="Precision of named latents",
     question="exists",
-    better="higher",
-    bounds=(0.0, 1.0),
     uses=("latent", "value", "truth", "explained", "concept_of"),
     may_use=("known",),
-    detail=True,
     nulls=(BASE_RATE,),
     threshold=0.8,
     decides=False,
@@ -221,8 +223,7 @@ class LabelPrecision(SampleMean):
 
     @staticmethod
     def each(evidence: TokenEvidence, *, over: Over = "explanations") -> PerSample:
-        """Whether each explained latent is active in each sequence, and rightly so."""
         del over
         active = _active(evidence)
         there = np.asarray(evidence.truth)[:, np.asarray(evidence.concept_of)]
-        return per_sample(active * there, active)
+        return PerSample.from_values(active * there, active)

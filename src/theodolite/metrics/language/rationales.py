@@ -208,13 +208,13 @@ rationale_metric = partial(
     bounds=(0.0, 1.0),
     uses=("relevance", "rationale"),
     nulls_use=("tokens",),
-    reliable_from=0.8,
+    threshold=0.8,
     nulls=NULLS,
     cite="deyoung2020eraser",
 )
 rationale_card = partial(
     Card,
-    misleads="A network may go by other words than people would mark; a faithful relevance "
+    limitations="A network may go by other words than people would mark; a faithful relevance "
     "then lies elsewhere. Rare words are content words, so a map of rarity looks like an "
     "explanation: beat that first.",
     cost="one pass over the tokens",

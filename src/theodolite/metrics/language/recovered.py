@@ -1,7 +1,8 @@
 """How much of what an ablation destroys is there again with what a dictionary rebuilds?"""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from functools import partial
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -31,12 +32,25 @@ class Recovered(Additive):
     empty: Float[np.ndarray, "*resamples"]
 
     counts_of: ClassVar[str] = "sequences"
+    quantity: ClassVar[Literal["loss", "divergence"]]
+    """What a token costs; the divergence from the network as it is costs nothing there."""
 
     @classmethod
-    def of_tokens(
-        cls, clean: np.ndarray, spliced: Ragged, ablated: Ragged, weights: Weights
-    ) -> Any:
-        """From what each token costs; tokens without a next one are left out."""
+    def of(
+        cls: type["State"],
+        evidence: TokenEvidence,
+        weights: Weights = None,
+        *,
+        ablation: Ablation = "mean",
+    ) -> "State":
+        """Sums over the tokens of a shard that have a next one."""
+        spliced, ablated = (
+            rows_of(getattr(evidence, f"{cls.quantity}_{name}"))
+            for name in ("spliced", OF[ablation])
+        )
+        clean = np.zeros(len(spliced.flat))
+        if cls.quantity == "loss":
+            clean = rows_of(evidence.loss).flat
         known = ~(np.isnan(clean) | np.isnan(spliced.flat) | np.isnan(ablated.flat))
 
         def sums(values: np.ndarray) -> np.ndarray:
@@ -56,7 +70,15 @@ class Recovered(Additive):
 
     def value(self) -> np.ndarray:
         """The share that is recovered; undefined where the ablation costs nothing."""
-        return ratio(np.asarray(self.recovered), np.asarray(self.cost))
+        return ratio(self.recovered, self.cost)
+
+
+State = TypeVar("State", bound=Recovered)
+
+
+recovered_metric = partial(
+    metric, question="faithful", better="higher", cite="bricken2023monosemanticity"
+)
 
 
 def nulls_of(measure: str) -> tuple[NullModel, NullModel]:
@@ -91,18 +113,15 @@ def nulls_of(measure: str) -> tuple[NullModel, NullModel]:
     )  # fmt: skip
 
 
-@metric(
+@recovered_metric(
     "loss_recovered",
     title="Loss recovered",
-    question="faithful",
-    better="higher",
     bounds=(float("-inf"), float("inf")),
     uses=("loss", "loss_spliced", "loss_ablated"),
     uses_if={"ablation": {"zero": ("loss_zeroed",)}},
     may_use=("chance_loss_spliced",),
     nulls=nulls_of("loss"),
     decides=False,
-    cite="bricken2023monosemanticity",
     asked_as="Does the network do as well with what the dictionary rebuilds?",
     card=Card(
         question="Of the loss that the network would suffer without the layer, how much is saved "
@@ -115,7 +134,6 @@ def nulls_of(measure: str) -> tuple[NullModel, NullModel]:
         cost="three runs of the network, then one sum",
     ),
 )
-@dataclass(frozen=True)
 class LossRecovered(Recovered):
     r"""Share of the loss of an ablation that is recovered.
 
@@ -132,22 +150,12 @@ class LossRecovered(Recovered):
         0.9
     """
 
-    @classmethod
-    def of(
-        cls, evidence: TokenEvidence, weights: Weights = None, *, ablation: Ablation = "mean"
-    ) -> "LossRecovered":
-        """Sums over the tokens of a shard."""
-        ablated = rows_of(getattr(evidence, f"loss_{OF[ablation]}"))
-        spliced = rows_of(evidence.loss_spliced)
-        state: LossRecovered = cls.of_tokens(rows_of(evidence.loss).flat, spliced, ablated, weights)
-        return state
+    quantity = "loss"
 
 
-@metric(
+@recovered_metric(
     "divergence_recovered",
     title="Divergence recovered",
-    question="faithful",
-    better="higher",
     bounds=(float("-inf"), 1.0),
     uses=("divergence_spliced", "divergence_ablated"),
     uses_if={"ablation": {"zero": ("divergence_zeroed",)}},
@@ -170,7 +178,6 @@ class LossRecovered(Recovered):
         "distribution ({low}–{high}{best}). {null}{enough}.",
     ),
 )
-@dataclass(frozen=True)
 class DivergenceRecovered(Recovered):
     r"""Share of the divergence of an ablation that is recovered.
 
@@ -187,13 +194,4 @@ class DivergenceRecovered(Recovered):
         0.90966
     """
 
-    @classmethod
-    def of(
-        cls, evidence: TokenEvidence, weights: Weights = None, *, ablation: Ablation = "mean"
-    ) -> "DivergenceRecovered":
-        """Sums over the tokens of a shard."""
-        ablated = rows_of(getattr(evidence, f"divergence_{OF[ablation]}"))
-        spliced = rows_of(evidence.divergence_spliced)
-        nothing = np.zeros(len(spliced.flat))
-        state: DivergenceRecovered = cls.of_tokens(nothing, spliced, ablated, weights)
-        return state
+    quantity = "divergence"

@@ -9,7 +9,6 @@ import numpy as np
 from theodolite._stats.shuffles import deal_rows
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.columns import with_arrays
-from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.metrics.blocks import Truths
@@ -23,14 +22,15 @@ def _other_rows(rows: np.ndarray, samples: Samples, random: np.random.Generator)
     return np.asarray(rows[deal_rows(np.asarray(samples.clusters)[rows], random)])
 
 
-def _alike(make: Callable[[Any, int], Any]) -> Callable[[Any, int, Truths, int], Any]:
-    """Of a null that deals out samples, the same for every concept."""
+def _by_concept(
+    name: str, says: str, make: Callable[[Any, int, Truths, int], Any], *, clean: bool = False
+) -> NullModel:
+    """A null of concepts in a row: ``make`` gets the truths of all and the number of the first."""
 
-    def of_columns(evidence: Any, seed: int, truths: Truths, first: int) -> Any:
-        del truths, first
-        return make(evidence, seed)
+    def of_all(evidence: Any, seed: int) -> Any:
+        return make(evidence, seed, Truths.of(evidence), 0)
 
-    return of_columns
+    return NullModel(name, says, of_all, of_columns=make, clean=clean)
 
 
 def _dealt(
@@ -51,15 +51,22 @@ def _dealt(
     return np.asarray(dealt)
 
 
-def _nothing_but_the_concept(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
-    return _nothing_but_some_concepts(evidence, seed, Truths.of(evidence), 0)
+def _nothing_but_the_concept(array: str) -> NullModel:
+    def make(evidence: Any, seed: int, truths: Truths, first: int) -> Any:
+        samples = getattr(evidence, "explained", evidence).samples
+        values = np.asarray(getattr(evidence, array))
+        return with_arrays(evidence, **{array: _dealt(values, samples, seed, truths, first)})
+
+    return _by_concept(
+        "leak_free_reference",
+        f"each concept's {array} shuffled among the samples with the same true concept: what "
+        "remains is estimation error",
+        make,
+        clean=True,
+    )
 
 
-def _nothing_but_some_concepts(
-    evidence: ConceptEvidence, seed: int, truths: Truths, first: int
-) -> ConceptEvidence:
-    values = np.asarray(evidence.values)
-    return with_arrays(evidence, values=_dealt(values, evidence.samples, seed, truths, first))
+CLEAN, CLEAN_VECTORS = (_nothing_but_the_concept(array) for array in ("values", "vectors"))
 
 
 CLEAN = NullModel(
@@ -73,11 +80,11 @@ CLEAN = NullModel(
 )
 
 
-def _vectors_of_the_concept(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
-    return _vectors_of_some_concepts(evidence, seed, Truths.of(evidence), 0)
+SHUFFLED_VECTORS = _shuffled_samples("each sample with the vectors of another", "vectors")
+SHUFFLED_TRUTH = _shuffled_samples("each sample with the concepts of another", "truth", "known")
 
 
-def _vectors_of_some_concepts(
+def _aligned_at_random(
     evidence: EmbeddingEvidence, seed: int, truths: Truths, first: int
 ) -> EmbeddingEvidence:
     vectors = np.asarray(evidence.vectors)
@@ -112,12 +119,6 @@ SHUFFLED_VECTORS = NullModel(
 
 def _aligned_at_random(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
     """Whose vector is the aligned one is dealt out: both kinds then tell equally much."""
-    return _some_aligned_at_random(evidence, seed, Truths.of(evidence), 0)
-
-
-def _some_aligned_at_random(
-    evidence: EmbeddingEvidence, seed: int, truths: Truths, first: int
-) -> EmbeddingEvidence:
     random, explained = np.random.default_rng(seed), evidence.explained
     truth = np.array(explained.truth)
     for j in range(first + truth.shape[1]):
@@ -153,7 +154,7 @@ SHUFFLED_TRUTH = NullModel(
 
 
 SHUFFLED_PREDICTIONS = from_another_sample(
-    "shuffled samples", "each sample with the prediction for another", "predicted"
+    "permuted_samples", "each sample with the prediction for another", "predicted"
 )
 
 

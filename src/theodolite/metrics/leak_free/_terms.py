@@ -19,7 +19,7 @@ from theodolite._stats.information import (
 )
 from theodolite._stats.native import functions as native
 from theodolite._stats.native.library import has_native
-from theodolite._stats.neighbours import one_of_each_cluster, stratified_pair_terms
+from theodolite._stats.neighbors import one_of_each_cluster, stratified_pair_terms
 from theodolite._stats.threads import in_slices
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import metric, ratio

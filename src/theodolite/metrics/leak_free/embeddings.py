@@ -20,7 +20,7 @@ from theodolite.metrics.leak_free._terms import (
     vector_leakage_metric,
     weighted_means,
 )
-from theodolite.metrics.option_types import Neighbours
+from theodolite.metrics.option_types import Neighbors
 
 Which = Literal["vectors", "positive", "negative"]
 MOST = 2.0

@@ -17,14 +17,14 @@ from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
 from theodolite.metrics.leak_free._terms import (
     WIDER,
     leakage_metric,
-    neighbour_inputs,
+    neighbor_inputs,
     pair_terms_given_truth,
     share,
     truth_and_known,
     vector_leakage_metric,
     weighted_means,
 )
-from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours
+from theodolite.metrics.option_types import ConceptsOrPairs, Neighbors
 
 
 def shares_of_open_labels(
@@ -51,9 +51,9 @@ def shares_of_open_labels(
             both[1, j, at] = plug_in_terms(answers, answers)
         return both
 
-    learnt, left_open = one_of_each_cluster(clusters, len(labels), terms)
-    learnt_mean = weighted_means(learnt, weights, wider=wider)
-    return share(learnt_mean, weighted_means(left_open, weights), least=-1.0)
+    learned, left_open = one_of_each_cluster(clusters, len(labels), terms)
+    learned_mean = weighted_means(learned, weights, wider=wider)
+    return share(learned_mean, weighted_means(left_open, weights), least=-1.0)
 
 
 @leakage_metric(
@@ -110,7 +110,7 @@ class TaskLeakageGivenConcept(Blockwise):
         k: Neighbors = 3,
     ) -> Mapping[str, np.ndarray]:
         del over
-        inputs = neighbour_inputs(evidence, block.common)
+        inputs = neighbor_inputs(evidence, block.common)
 
         def tell(rows: np.ndarray, j: int, answers: np.ndarray) -> np.ndarray:
             if inputs.discrete:

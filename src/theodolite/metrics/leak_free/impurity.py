@@ -101,7 +101,7 @@ impurity_metric = partial(
     uses=("values", "truth"),
     detail=False,
     decides=False,
-    on_request=True,
+    opt_in=True,
     cite="espinosa2023quality",
 )
 JOINT, PAIRWISE = Size((32,), 50, 2048), Size((32,), 25, 512)
@@ -185,7 +185,7 @@ class OracleImpurity(Blockwise):
             terms = _areas(np.asarray(source, np.float64)[rows], truth, parts, form, seed)
             return np.stack([weighted_means(own, counted) for own in terms], axis=1)
 
-        learnt, oracle = areas(evidence.values), areas(evidence.truth)
+        learned, oracle = areas(evidence.values), areas(evidence.truth)
         if form == "pairwise":
             oracle[:, np.arange(len(evidence.concepts)), block.item.concepts] = 1.0
         return {AT: at, SUM: squared_distance(learned, oracle)[:, None], COUNT: n}

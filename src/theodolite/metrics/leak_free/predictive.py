@@ -76,7 +76,7 @@ class PredictiveGains:
     "predictive_task_leakage",
     title="Predictive task leakage",
     tolerance=0.05,
-    share=True,
+    is_percentage=True,
     card=Card(
         question="By how much does a concept's value help to predict the answer for samples that "
         "were never seen, beyond the true concept?",
@@ -141,7 +141,7 @@ def _learn(evidence: ConceptEvidence) -> PredictiveGains:
     "predictive_embedding_leakage",
     title="Predictive task leakage of concept vectors",
     tolerance=0.05,
-    share=True,
+    is_percentage=True,
     card=Card(
         question="By how much do a concept's vectors help to predict the answer for samples that "
         "were never seen, beyond the true concept?",
@@ -213,7 +213,7 @@ def _vector_terms(values: np.ndarray, *others: Any) -> PredictiveTerms:
     tolerance=0.05,
     uses=("values", "truth"),
     decides=False,
-    on_request=True,
+    opt_in=True,
     card=Card(
         question="Beyond what two true concepts say, do their values help to predict each other in "
         "samples that were never seen?",

@@ -30,7 +30,7 @@ from theodolite.metrics.leak_free._terms import (
     value_pair_terms,
     weighted_means,
 )
-from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours, TieSeed
+from theodolite.metrics.option_types import ConceptsOrPairs, Neighbors, TieSeed
 
 AS_CATEGORIES = (
     "Whole numbers are counted as categories, as published; codes of a number (percent, int8, "
@@ -102,7 +102,7 @@ class ConceptTaskLeakage(Blockwise):
         inputs = estimator_inputs(evidence, block.common, tie_seed)
         labels = np.asarray(evidence.labels)
         shape = (inputs.values.shape[1], len(labels))
-        learnt, true, entropy = np.full((3, *shape), np.nan)
+        learned, true, entropy = np.full((3, *shape), np.nan)
         if not inputs.discrete and inputs.known is None:
             learned = ross_columns(inputs.values, labels, k=k)
         for j in range(shape[0]):

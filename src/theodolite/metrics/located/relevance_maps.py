@@ -28,7 +28,7 @@ map_metric = partial(
     better="higher",
     bounds=(0.0, 1.0),
     uses=("maps", "objects"),
-    nulls=(IMAGE_CENTRE, SHUFFLED_PICTURES, FLAT_MAP),
+    nulls=(IMAGE_CENTER, SHUFFLED_IMAGES, FLAT_MAP),
     cite="arras2022clevr",
 )
 
@@ -53,7 +53,7 @@ def objects(evidence: SaliencyEvidence) -> np.ndarray:
     "relevance_mass",
     title="Relevance on the object",
     version=2,
-    reliable_from=0.8,
+    threshold=0.8,
     card=Card(
         question="How much of the relevance lies on the object?",
         interpretation="A share of the relevance. From 0.8 on we would rely on it; a convention. "
@@ -92,7 +92,7 @@ class RelevanceMass(SampleMean):
     "relevance_rank",
     title="Highest pixels on the object",
     version=2,
-    reliable_from=0.8,
+    threshold=0.8,
     decides=False,
     card=Card(
         question="Are the most relevant pixels those of the object?",
@@ -134,9 +134,9 @@ class RelevanceRank(SampleMean):
     "relevance_peak",
     title="Peak on the object (pointing game)",
     version=2,
-    reliable_from=0.9,
+    threshold=0.9,
     decides=False,
-    nulls=(IMAGE_CENTRE, SHUFFLED_PICTURES, RANDOM_PLACE),
+    nulls=(IMAGE_CENTER, SHUFFLED_IMAGES, RANDOM_PLACE),
     cite="zhang2018excitation",
     card=Card(
         question="Does the map peak on the object?",

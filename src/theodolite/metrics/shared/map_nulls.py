@@ -56,7 +56,7 @@ ANOTHER_MAP = NullModel(
     "the distance to the map of a random other image, which has nothing to do with this one",
     _another_map,
     random=False,
-    label="another image's map",
+    label="another_image",
 )
 
 
@@ -95,7 +95,7 @@ SHUFFLED_IMAGES = NullModel(
     "the maps dealt out over the images",
     _maps_dealt_out,
     sums=_some_maps,
-    label="another image's map",
+    label="another_image",
 )
 
 

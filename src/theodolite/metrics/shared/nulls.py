@@ -149,7 +149,7 @@ SHUFFLED_SAMPLES = NullModel(
     expected=_any_sample,
     sums=_annotation,
     random=False,
-    label="another sample's concepts",
+    label="another_sample",
 )
 MOST_COMMON = NullModel(
     "most_frequent",

@@ -2,19 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.kinds.attribution import (
-    ANOTHER,
-    ONE_ORDER,
-    RANDOM,
-    AttributionEvidence,
-)
+from theodolite.evidence.kinds.attribution import ANOTHER, ONE_ORDER, RANDOM, AttributionEvidence
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
 
 Removals = Annotated[
@@ -33,18 +29,6 @@ def mean_change(
     """How far the output is from the answers, mean over steps."""
     output = np.asarray(evidence.output, float)[:, None, None]
     return np.asarray(np.abs(output - answers).mean(axis=2))
-
-
-def changes(evidence: AttributionEvidence, curve: str, removal: Sequence[str]) -> PerSample:
-    """A value for each sample and way of removal."""
-    moved = mean_change(evidence, np.asarray(getattr(evidence, curve)))
-    return each_of(moved[:, positions(evidence, removal)])
-
-
-def each_of(values: Float[np.ndarray, "samples *n"]) -> PerSample:
-    """A value for each sample; NaN is undefined, and counted as that."""
-    known = ~np.isnan(values)
-    return PerSample(np.where(known, values, 0.0), known.astype(float), np.ones(len(values), bool))
 
 
 def positions(evidence: AttributionEvidence, removal: Sequence[str]) -> list[int]:
@@ -74,9 +58,9 @@ def _expected(curve: str, order: str) -> Callable[..., PerSample]:
         answers = np.asarray(getattr(evidence, curve))
         draws = [i for i, name in enumerate(evidence.chances.names) if name.startswith(order)]
         if not draws:
-            return each_of(np.full((len(evidence), len(removal)), np.nan))
+            return PerSample.from_values(np.full((len(evidence), len(removal)), np.nan))
         moved = np.mean([mean_change(evidence, answers[:, i]) for i in draws], axis=0)
-        return each_of(moved[:, positions(evidence, removal)])
+        return PerSample.from_values(moved[:, positions(evidence, removal)])
 
     return expected
 
@@ -93,7 +77,7 @@ def null_orders(curve: str) -> tuple[NullModel, ...]:
         NullModel(
             ANOTHER, "the features that are named for another sample",
             expected=_expected(curve, ANOTHER), random=False, if_not_beaten=IN_GENERAL,
-            label="another sample's attribution",
+            label="another_sample",
         ),
         NullModel(
             RANDOM, "as many features, drawn at random",
@@ -102,28 +86,51 @@ def null_orders(curve: str) -> tuple[NullModel, ...]:
     )  # fmt: skip
 
 
+attribution_metric = partial(
+    metric,
+    question="faithful",
+    asked_as="Does the model use the features that the attribution names?",
+)
+removal_metric = partial(
+    attribution_metric,
+    bounds=(0.0, float("inf")),
+    may_use=("removals",),
+    sweeps=("removal",),
+    headline={"removal": "background"},
+    fitting=in_evidence,
+    cite="covert2021explaining",
+)
+
+
+class FeatureRemoval(SampleMean):
+    """Mean change of the output when features are removed, for each way of removal."""
+
+    curve: ClassVar[str]
+    """The array with the answers."""
+
+    @classmethod
+    def each(
+        cls, evidence: AttributionEvidence, *, removal: Removals = ("background",)
+    ) -> PerSample:
+        """Measure the change of each sample."""
+        moved = mean_change(evidence, np.asarray(getattr(evidence, cls.curve)))
+        return PerSample.from_values(moved[:, positions(evidence, removal)])
+
+
 def best_order(evidence: AttributionEvidence) -> AttributionEvidence:
     """The features that a search which asks the model found."""
     return replace(evidence, removed=evidence.best_removed)
 
 
-@metric(
+@removal_metric(
     "feature_necessity",
     title="Feature necessity",
-    question="faithful",
-    asked_as="Does the model use the features that the attribution names?",
     better="higher",
-    bounds=(0.0, float("inf")),
     uses=("output", "removed"),
-    may_use=("removals",),
     nulls_use=("chance_removed", "best_removed"),
-    sweeps=("removal",),
-    headline={"removal": "background"},
-    fitting=in_evidence,
     ideal=best_order,
     threshold=0.8,
     nulls=null_orders("chance_removed"),
-    cite="covert2021explaining",
     card=Card(
         question="How far does the output move when the features named first are removed?",
         interpretation="In units of the output: 0.3 is 30 points of probability. Compare with one "
@@ -140,7 +147,7 @@ def best_order(evidence: AttributionEvidence) -> AttributionEvidence:
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )
-class FeatureNecessity(SampleMean):
+class FeatureNecessity(FeatureRemoval):
     r"""Change of the output without the features of highest attribution, mean over samples.
 
     .. math:: \frac1N \sum_i \frac{1}{|K|} \sum_{k \in K}
@@ -158,28 +165,17 @@ class FeatureNecessity(SampleMean):
         array([0.5])
     """
 
-    @staticmethod
-    def each(evidence: AttributionEvidence, *, removal: Removals = ("background",)) -> PerSample:
-        """Each sample's change, for each way of removal."""
-        return changes(evidence, "removed", removal)
+    curve = "removed"
 
 
-@metric(
+@removal_metric(
     "feature_sufficiency",
     title="Feature sufficiency gap",
-    question="faithful",
-    asked_as="Does the model use the features that the attribution names?",
     better="lower",
-    bounds=(0.0, float("inf")),
     uses=("output", "only"),
-    may_use=("removals",),
     nulls_use=("chance_only",),
-    sweeps=("removal",),
-    headline={"removal": "background"},
-    fitting=in_evidence,
     decides=False,
     nulls=null_orders("chance_only"),
-    cite="covert2021explaining",
     card=Card(
         question="How far is the output from itself when only the features named first remain?",
         interpretation="In units of the output; 0 if the named features alone give the same "
@@ -189,7 +185,7 @@ class FeatureNecessity(SampleMean):
         cost="samples x draws x orders x steps answers of the model",
     ),
 )
-class FeatureSufficiency(SampleMean):
+class FeatureSufficiency(FeatureRemoval):
     r"""Change of the output with only the features of highest attribution, mean over samples.
 
     .. math:: \frac1N \sum_i \frac{1}{|K|} \sum_{k \in K}
@@ -204,7 +200,4 @@ class FeatureSufficiency(SampleMean):
         array([0.25])
     """
 
-    @staticmethod
-    def each(evidence: AttributionEvidence, *, removal: Removals = ("background",)) -> PerSample:
-        """Each sample's change, for each way of removal."""
-        return changes(evidence, "only", removal)
+    curve = "only"

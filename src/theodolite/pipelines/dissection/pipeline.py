@@ -62,7 +62,7 @@ class DissectionPipeline:
     search: Literal["beam", "exact"] = "beam"
     """``exact``: units are scored with the best of all formulas of up to three concepts."""
     cards: int = 6
-    """Units shown with pictures: so many of the best, and as many drawn at random."""
+    """Units shown with images: so many of the best, and as many drawn at random."""
 
     def make(self, data: Any, context: WorkContext) -> Produced:
         """Capture, pack, threshold, mark, search, count; then the same for masks at random."""
@@ -146,8 +146,8 @@ class DissectionPipeline:
 
     def compute_thresholds(
         self, maps: FeatureMaps, change: Callable[[Maps], Maps] | None = None
-    ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, "pictures units"]]:
-        """Each unit's threshold, and its highest value in each picture, in one pass."""
+    ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, "images units"]]:
+        """Each unit's threshold, and its highest value in each image, in one pass."""
         peaks = []
 
         def seen() -> Iterator[Maps]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from theodolite.pipelines.faithfulness.explained_layer import ClassPatches
 
 PER_SIDE = 3
-GREY = 128
+GRAY = 128
 BATCH = 64
 
 
@@ -67,8 +67,8 @@ def place_maps(data: LabeledImages, backbone: Backbone) -> tuple[np.ndarray, np.
     extract = FeatureExtractor(backbone.network, name, channels="first")
 
     def maps(rows: np.ndarray) -> np.ndarray:
-        pictures = np.stack([backbone.preprocessing(data.picture(int(row))) for row in rows])
-        batches = range(0, len(pictures), BATCH)
-        return np.concatenate([extract(pictures[start : start + BATCH]) for start in batches])
+        images = np.stack([backbone.preprocessing(data.image(int(row))) for row in rows])
+        batches = range(0, len(images), BATCH)
+        return np.concatenate([extract(images[start : start + BATCH]) for start in batches])
 
     return maps(np.flatnonzero(~data.is_test)), maps(np.flatnonzero(data.is_test))

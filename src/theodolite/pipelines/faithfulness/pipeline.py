@@ -31,7 +31,7 @@ from theodolite.pipelines.faithfulness.explanations import (
     evidence_of,
     explain_layer,
 )
-from theodolite.pipelines.faithfulness.parts_of_pictures import class_segments, place_maps
+from theodolite.pipelines.faithfulness.parts_of_images import class_segments, place_maps
 from theodolite.pipelines.faithfulness.recipes import FORMS, RECIPES
 from theodolite.pipelines.features import weights_digest
 from theodolite.pipelines.posthoc.concept_cards import concept_cards
@@ -64,27 +64,27 @@ class FaithfulnessPipeline:
     """Whether a surrogate is fitted to each method as well, and not to the check alone."""
     learned_loss: Loss = "cross_entropy"
     """What the fitted surrogate is fitted by: class probabilities, or outputs (``l1``)."""
-    patch_pictures: int = 6
-    """Training pictures a class that are cut into patches."""
+    patch_images: int = 6
+    """Training images a class that are cut into patches."""
     card_classes: int = 4
     """Classes whose concepts the report shows."""
     epochs: dict[str, int] = field(default_factory=dict)
     """Epochs of ``sae``, ``concept_shap`` and ``learned``; 0 leaves the last out."""
 
-    def make(self, data: LabelledPictures, context: WorkContext) -> Produced:
+    def make(self, data: LabeledImages, context: WorkContext) -> Produced:
         """Find concepts by every method, and hold each explanation against the network."""
         self._check()
-        if not isinstance(data, LabelledPictures):
+        if not isinstance(data, LabeledImages):
             raise EvidenceError(
-                "data set", f"{getattr(data, 'name', data)}, which has no classes of pictures",
-                "labelled pictures", "Use one such as cifar10 or cub_pictures.",
+                "data set", f"{getattr(data, 'name', data)}, which has no classes of images",
+                "labeled images", "Use one such as cifar10 or cub_images.",
             )  # fmt: skip
         backbone = load_backbone(self.backbone, self.weights)
         layer = self._layer(data, backbone, context)
         first, models, without = self.explain(layer, context, self.training)
         models += self.make_more_models(layer, data, backbone, context)
         without |= self.describe_classes_without(models)
-        cards, pictures = concept_cards(first, layer, data, self.card_classes)
+        cards, images = concept_cards(first, layer, data, self.card_classes)
         accuracy = float(np.mean(layer.outputs(layer.test).argmax(axis=1) == layer.labels))
         return Produced(
             evidence=models[0].evidence,
@@ -102,13 +102,13 @@ class FaithfulnessPipeline:
             inputs=self.get_digests(data),
             model={"head": layer.head, "bias": layer.bias},
             concept_cards=cards,
-            pictures=pictures,
+            images=images,
             subject=self.get_subject(data),
             claim=CLAIM,
         )
 
     def make_more_models(
-        self, layer: ExplainedLayer, data: LabelledPictures, backbone: Backbone,
+        self, layer: ExplainedLayer, data: LabeledImages, backbone: Backbone,
         context: WorkContext,
     ) -> Iterable[ComparedModel]:  # fmt: skip
         """Return further explanations to compare. A pipeline of a study overrides this."""
@@ -130,7 +130,7 @@ class FaithfulnessPipeline:
     def _answers(self) -> str:
         return "the reference layer" if self.head == "probe" else "the network"
 
-    def get_subject(self, data: LabelledPictures | ConceptData | MaskData) -> Subject:
+    def get_subject(self, data: LabeledImages | ConceptData | MaskData) -> Subject:
         """Concepts of the first method; of a fitted layer, if the network has other classes."""
         fitted = "a linear layer that theodolite fitted to its embeddings and the same labels"
         own = self.head == "network"
@@ -233,7 +233,7 @@ class FaithfulnessPipeline:
             )
         return notes
 
-    def get_digests(self, data: LabelledPictures | ConceptData | MaskData) -> dict[str, str]:
+    def get_digests(self, data: LabeledImages | ConceptData | MaskData) -> dict[str, str]:
         """Return the digest of every input file."""
         pooled = {} if self.pooled is None else {self.pooled.name: sha256_of(self.pooled)}
         return data.digests() | weights_digest(self.weights) | pooled

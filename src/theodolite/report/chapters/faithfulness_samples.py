@@ -68,7 +68,7 @@ def class_panels(evidence: SurrogateEvidence) -> dict[str, Any] | None:
 
 def _error_bar(name: str, error: float, null: float) -> Bar:
     css = "bar down" if error > null else "bar"
-    title = f"{name}: {error:.2f}; always the average: {null:.2f}"
+    title = f"{name}: {error:.2f}; constant mean: {null:.2f}"
     return Bar(css, error, title, null=null, number=f"{error:,.2f}")
 
 
@@ -173,7 +173,7 @@ def concept_cards(
                 "importance": _signed(card.importance).removeprefix("+"),
                 "adds": _signed(card.adds),
                 "bar": small_bar(card.adds, low, high),
-                "patches": [data_address(material.picture(file)) for file in card.files[:PATCHES]],
+                "patches": [data_address(material.image(file)) for file in card.files[:PATCHES]],
             }
             for card in own
         ]

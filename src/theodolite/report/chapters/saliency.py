@@ -159,8 +159,8 @@ def _maps(
             continue
         first_evidence = evidence if first_evidence is None else first_evidence
         maps = [
-            data_address(relevance_overlay(picture, np.asarray(evidence.maps[row], float)))
-            for picture, row in zip(pictures, rows, strict=True)
+            data_address(relevance_overlay(image, np.asarray(evidence.maps[row], float)))
+            for image, row in zip(images, rows, strict=True)
         ]
         notes = _notes(model, main)
         method_rows.append(
@@ -168,7 +168,7 @@ def _maps(
         )
     if first_evidence is None:
         return None
-    embedded = [EmbeddedPicture.of(p, f"sample-{r}") for p, r in zip(pictures, rows, strict=True)]
+    embedded = [EmbeddedImage.of(p, f"sample-{r}") for p, r in zip(images, rows, strict=True)]
     own_first = sorted(method_rows, key=lambda method: OWN not in method["notes"])
     return {
         "definitions": definitions(embedded),

@@ -59,7 +59,7 @@ def explorer_chapter(
         "shown": STATIC_ROWS,
         "files": " and ".join(_files(tables)),
         "scripts": [explorer_script()],
-        "pictures": _pictures(tables, items),
+        "images": _images(tables, items),
     }
 
 

@@ -49,7 +49,7 @@ def triangle(
 def _small_triangle(
     square: Float[np.ndarray, "k k"], size: float, high: float, caption: str
 ) -> Markup:
-    """Too many for names: eight shades, equal neighbours drawn as one."""
+    """Too many for names: eight shades, equal neighbors drawn as one."""
     k = len(square)
     shades = np.ceil(8 * np.clip(np.nan_to_num(square) / (high or 1.0), 0.0, 1.0)).astype(int)
     paths: dict[int, list[str]] = {}

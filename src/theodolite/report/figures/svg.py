@@ -22,7 +22,7 @@ MARKS = (
 )
 """Outlines around 0: circle, square, triangle, diamond, triangle on its tip, cross."""
 STYLES = len(MARKS)
-"""How many lines or groups are told apart: by outline or hatching, and by colour too."""
+"""How many lines or groups are told apart: by outline or hatching, and by color too."""
 REST = -1
 """Style of samples that belong to no group."""
 

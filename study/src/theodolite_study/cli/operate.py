@@ -29,7 +29,7 @@ def study_rehearse_restore(
 
     The scratch database is dropped again.
     """
-    from theodolite.errors import VerificationFailed
+    from theodolite.errors import VerificationError
     from theodolite_study.operate.restore import rehearse_restore
 
     with in_words(), database_of(folder, database) as url:
@@ -51,7 +51,7 @@ def study_upgrade(
 
     With --check, try it on a copy first.
     """
-    from theodolite.errors import VerificationFailed
+    from theodolite.errors import VerificationError
     from theodolite_study.operate.revision import newest_revision
     from theodolite_study.operate.upgrade import check_upgrade, upgrade
 

@@ -83,7 +83,7 @@ def study_verify(
     database: StudyDatabase = None,
 ) -> None:
     """Verify the order and count of an export or a study."""
-    from theodolite.errors import VerificationFailed
+    from theodolite.errors import VerificationError
 
     if (folder / "manifest.json").is_file():
         from theodolite_study.export.folder_check import verify_export

@@ -16,7 +16,7 @@ from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.faithful.surrogates import (
     AttributeAgreement,
-    LinearisationError,
+    LinearizationError,
     SurrogateAgreement,
     SurrogateDistance,
     SurrogateError,

@@ -1,18 +1,118 @@
-"""Do attributions agree with others of the same samples?"""
+"""Do attributions add up, and do they agree with others of the same samples?"""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from theodolite._stats.ranks import average_ranks
+from theodolite._stats.ranks import rank_correlations
 from theodolite.evidence.attributions.orders import by_strength, grouped_values
 from theodolite.evidence.kinds.attribution import ANOTHER, RANDOM, AttributionEvidence
-from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
-from theodolite.metrics.tables.feature_removal import each_of
+from theodolite.metrics.base import (
+    Additive,
+    Card,
+    NullModel,
+    PerSample,
+    SampleMean,
+    Weights,
+    ratio,
+    total,
+)
+from theodolite.metrics.tables.feature_removal import attribution_metric
 
 TOP = 5
+NO_SPREAD = 1e-12
+"""Of the mean square of the output, what is rounding and no spread."""
+
+
+def _sums(evidence: AttributionEvidence) -> dict[str, np.ndarray]:
+    output = np.asarray(evidence.output, float)
+    return {"output": np.asarray(output.sum()), "samples": np.asarray(float(len(output)))}
+
+
+def _always_the_mean(
+    evidence: AttributionEvidence, seed: int, sums: Mapping[str, np.ndarray]
+) -> AttributionEvidence:
+    del seed
+    mean = float(sums["output"] / sums["samples"])
+    nothing = np.zeros(np.asarray(evidence.values).shape)
+    return replace(evidence, values=nothing, base=np.full(len(evidence), mean))
+
+
+ALWAYS_THE_MEAN = NullModel(
+    "constant_mean",
+    "no attributions: whatever the sample, the mean output",
+    _always_the_mean,
+    sums=_sums,
+    random=False,
+)
+
+
+@attribution_metric(
+    "additivity_gap",
+    title="Additivity gap",
+    better="lower",
+    bounds=(0.0, float("inf")),
+    uses=("values", "output", "base"),
+    decides=False,
+    nulls=(ALWAYS_THE_MEAN,),
+    cite="lundberg2017unified",
+    card=Card(
+        asks="How far are base and attributions from adding up to the output?",
+        read="0 if they add up, as Shapley values do; 1 if they miss by the spread of the output. "
+        "Always answering the mean misses by about 0.8 of it.",
+        limitations="Adding up is easy: whatever is left can be given to any feature. A large gap is "
+        "mostly another scale (log-odds against probability) or another model.",
+        cost="one sum over the features of each sample",
+    ),
+)
+@dataclass(frozen=True)
+class AdditivityGap(Additive):
+    r"""What base and attributions miss of the output, as a share of its spread.
+
+    .. math:: \frac{\frac1N \sum_i |a_{i0} + \sum_j a_{ij} - f(x_i)|}{\sqrt{\mathrm{Var}_i f(x_i)}}
+
+    :math:`a_{i0}` is the base and :math:`a_{ij}` the attribution to feature :math:`j`. Undefined
+    where all outputs are the same. Adding up is the axiom of local accuracy of
+    :cite:t:`lundberg2017unified`.
+
+    Example:
+        >>> from theodolite.metrics import additivity_gap
+        >>> additivity_gap([[1.0, 0.0], [0.0, 0.5]], [1.0, 0.0], [0.0, 0.0])
+        0.5
+    """
+
+    gap: np.ndarray
+    output: np.ndarray
+    squares: np.ndarray
+    samples: np.ndarray
+
+    @classmethod
+    def of(cls, evidence: AttributionEvidence, weights: Weights = None) -> "AdditivityGap":
+        """The sums of a shard."""
+        output = np.asarray(evidence.output, float)
+        parts = np.asarray(evidence.base, float) + np.asarray(evidence.values, float).sum(axis=1)
+        return cls(
+            gap=total(np.abs(parts - output), weights),
+            output=total(output, weights),
+            squares=total(output**2, weights),
+            samples=total(np.ones(len(output)), weights),
+        )
+
+    def counted(self) -> tuple[np.ndarray, np.ndarray]:
+        """All samples enter."""
+        return self.samples, np.zeros_like(self.samples)
+
+    def value(self) -> np.ndarray:
+        """The mean gap over the spread."""
+        mean, square = ratio(self.output, self.samples), ratio(self.squares, self.samples)
+        variance = square - mean**2
+        varies = variance > NO_SPREAD * square
+        spread = np.asarray(np.sqrt(np.where(varies, variance, 0.0)))
+        return ratio(ratio(self.gap, self.samples), spread)
 
 
 def first_features(evidence: AttributionEvidence, array: str) -> Bool[np.ndarray, "samples groups"]:
@@ -23,16 +123,9 @@ def first_features(evidence: AttributionEvidence, array: str) -> Bool[np.ndarray
     return named
 
 
-def overlap(evidence: AttributionEvidence, other: str) -> PerSample:
-    """The share of the first five that another attribution of the same sample has too; undefined
-    where there are no more than five."""
-    first, second = first_features(evidence, "values"), first_features(evidence, other)
-    return _defined((first & second).sum(axis=1) / TOP, first.shape[1])
-
-
 def _defined(shares: Float[np.ndarray, " samples"], n_groups: int) -> PerSample:
-    n = len(shares)
-    return PerSample(shares, np.full(n, float(n_groups > TOP)), np.ones(n, bool))
+    """Shares of the first five, undefined where there are no more than five."""
+    return PerSample.from_values(shares, np.full(len(shares), n_groups > TOP))
 
 
 def another_sample(other: str) -> NullModel:
@@ -53,7 +146,7 @@ def another_sample(other: str) -> NullModel:
 
     return NullModel(
         ANOTHER, "the overlap with what is named for another sample, mean over all others",
-        expected=expected, sums=sums, random=False, label="another sample's attribution",
+        expected=expected, sums=sums, random=False, label="another_sample",
     )  # fmt: skip
 
 
@@ -68,18 +161,34 @@ AT_RANDOM = NullModel(
 )
 
 
-@metric(
-    "attribution_stability",
-    title="Stability of the first five features",
-    question="faithful",
-    asked_as="Does the model use the features that the attribution names?",
+agreement_metric = partial(
+    attribution_metric,
     better="higher",
     bounds=(0.0, 1.0),
-    uses=("values", "repeat_values"),
     may_use=("groups",),
     decides=False,
-    nulls=(another_sample("repeat_values"),),
     cite="krishna2024disagreement",
+)
+
+
+class SameFeatures(SampleMean):
+    """Mean share of the first five features that another attribution of the sample has too."""
+
+    other: ClassVar[str]
+    """The array with the other attribution."""
+
+    @classmethod
+    def each(cls, evidence: AttributionEvidence) -> PerSample:
+        """Compare the first five features of each sample."""
+        first, second = first_features(evidence, "values"), first_features(evidence, cls.other)
+        return _defined((first & second).sum(axis=1) / TOP, first.shape[1])
+
+
+@agreement_metric(
+    "attribution_stability",
+    title="Stability of the first five features",
+    uses=("values", "repeat_values"),
+    nulls=(another_sample("repeat_values"),),
     card=Card(
         question="Does the explanation name the same features when it is made again?",
         interpretation="1 if another seed, background or sampling names the same five features "
@@ -90,7 +199,7 @@ AT_RANDOM = NullModel(
         cost="the explanations made twice",
     ),
 )
-class AttributionStability(SampleMean):
+class AttributionStability(SameFeatures):
     r"""Overlap of the first five features of two explanations of one model, mean over samples.
 
     .. math:: \frac1N \sum_i \frac{|T_i \cap T'_i|}{5}
@@ -104,24 +213,14 @@ class AttributionStability(SampleMean):
         0.8
     """
 
-    @staticmethod
-    def each(evidence: AttributionEvidence) -> PerSample:
-        """Each sample's share of features that both name."""
-        return overlap(evidence, "repeat_values")
+    other = "repeat_values"
 
 
-@metric(
+@agreement_metric(
     "method_agreement",
     title="Agreement of two methods on the first five features",
-    question="faithful",
-    asked_as="Does the model use the features that the attribution names?",
-    better="higher",
-    bounds=(0.0, 1.0),
     uses=("values", "other_method_values"),
-    may_use=("groups",),
-    decides=False,
     nulls=(another_sample("other_method_values"), AT_RANDOM),
-    cite="krishna2024disagreement",
     card=Card(
         question="Do two methods name the same features for the same sample?",
         interpretation="1 if both name the same five features first. Compare with another "
@@ -132,7 +231,7 @@ class AttributionStability(SampleMean):
         cost="the explanations of a second method",
     ),
 )
-class MethodAgreement(SampleMean):
+class MethodAgreement(SameFeatures):
     r"""Overlap of the first five features that two methods name, mean over samples.
 
     .. math:: \frac1N \sum_i \frac{|T_i \cap T'_i|}{5}
@@ -146,10 +245,7 @@ class MethodAgreement(SampleMean):
         0.8
     """
 
-    @staticmethod
-    def each(evidence: AttributionEvidence) -> PerSample:
-        """Each sample's share of features that both name."""
-        return overlap(evidence, "other_method_values")
+    other = "other_method_values"
 
 
 def _likeness(evidence: AttributionEvidence) -> Float[np.ndarray, " samples"]:
@@ -168,7 +264,7 @@ def _likeness(evidence: AttributionEvidence) -> Float[np.ndarray, " samples"]:
 
 def _nothing_in_common(evidence: AttributionEvidence, **options: Any) -> PerSample:
     del options
-    return each_of(0.0 * _likeness(evidence))
+    return PerSample.from_values(0.0 * _likeness(evidence))
 
 
 NOTHING_IN_COMMON = NullModel(
@@ -180,11 +276,9 @@ NOTHING_IN_COMMON = NullModel(
 )
 
 
-@metric(
-    "attribution_randomisation",
-    title="Likeness to attributions of a model of shuffled labels",
-    question="faithful",
-    asked_as="Does the model use the features that the attribution names?",
+@attribution_metric(
+    "attribution_randomization",
+    title="Likeness to attributions of a model of permuted labels",
     better="lower",
     bounds=(-1.0, 1.0),
     uses=("values", "randomized_values"),
@@ -219,5 +313,4 @@ class AttributionRandomization(SampleMean):
 
     @staticmethod
     def each(evidence: AttributionEvidence) -> PerSample:
-        """Each sample's rank correlation."""
-        return each_of(_likeness(evidence))
+        return PerSample.from_values(_likeness(evidence))
