@@ -81,7 +81,9 @@ def test_deciding_metric_without_validation_record_claims_nothing() -> None:
     declare(decides=True, threshold=0.5, question="accepted")
     result = theodolite.audit(EVIDENCE, resamples=50, metrics=["outside_brier"])
     verdict = result.verdicts["accepted"]
-    assert verdict.answer == "inconclusive" and "outside_brier has no certificate" in verdict.because
+    assert (
+        verdict.answer == "inconclusive" and "outside_brier has no certificate" in verdict.because
+    )
 
 
 def test_validation_record_lets_a_metric_decide(tmp_path: Path) -> None:

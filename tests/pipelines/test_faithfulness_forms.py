@@ -25,7 +25,7 @@ from theodolite.pipelines.faithfulness.explanations import (
     explain_layer,
 )
 from theodolite.pipelines.faithfulness.importances import contrast_importance
-from theodolite.pipelines.faithfulness.parts_of_images import segment_numbers, segment_images
+from theodolite.pipelines.faithfulness.parts_of_images import segment_images, segment_numbers
 from theodolite.pipelines.faithfulness.recipes import RECIPES
 from theodolite_reproductions.claims.answers.surrogates import BENCHMARK
 

@@ -156,7 +156,7 @@ def test_check_metric_defect_metric_compares_with_its_reference() -> None:
     def same(evidence: Any, seed: int) -> Any:
         return evidence
 
-    reference = ext.NullModel("itself", "the same evidence", same, random=False, clean=True)
+    reference = ext.NullModel("itself", "the same evidence", same, random=False, is_reference=True)
     sentence = broken_law(declare(squared_error, question="leak_free", nulls=(reference,)))
     assert "no worse than the reference 'itself'" in sentence and "'defect'" in sentence
 

@@ -170,7 +170,7 @@ def _from_docstring(
     asks, cost = QUESTIONS[given["question"]], "one pass over the samples"
     return {
         "title": title, "version": 1, "cite": f"{thing.__module__}.{thing.__qualname__}",
-        "card": base.Card(asks=asks, read=read, limitations=limitations, cost=cost),
+        "card": base.Card(question=asks, interpretation=read, limitations=limitations, cost=cost),
         "decides": validation is not None,
     }  # fmt: skip
 

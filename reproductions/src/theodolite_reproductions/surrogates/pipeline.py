@@ -47,9 +47,7 @@ class FaithfulnessStudyPipeline(FaithfulnessPipeline):
     found_on: Sequence[FoundOn] = ("positive", "all")
     """With attributes as data: training images that the concepts of one are found in."""
 
-    def make(
-        self, data: LabeledImages | ConceptData | MaskData, context: WorkContext
-    ) -> Produced:
+    def make(self, data: LabeledImages | ConceptData | MaskData, context: WorkContext) -> Produced:
         """Find concepts by every method, and compare each explanation with the outputs."""
         if isinstance(data, LabeledImages):
             return super().make(data, context)

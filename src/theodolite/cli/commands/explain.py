@@ -9,8 +9,8 @@ import numpy as np
 from PIL import Image
 
 from theodolite._storage.arrays import write_npy
-from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.images import read_image
+from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.text import read_json
 from theodolite.cli import options as opt
 from theodolite.cli.options import argument, option

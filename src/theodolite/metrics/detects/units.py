@@ -75,20 +75,8 @@ SHUFFLED_UNITS = NullModel(
     _other_units_accuracy,
     on="state",
 )
-
-
-Denominator = Annotated[
-    Literal["all", "category"],
-    Field(description="Images whose pixels count in the union: all, or the annotated ones."),
-]
-Over = Literal["units"]
-
-
-@metric(
-    "unit_iou",
-    paper_names=("IoU",),
-    title="Overlap of unit and formula (IoU)",
-    version=2,
+unit_metric = partial(
+    metric,
     question="detects",
     better="higher",
     bounds=(0.0, 1.0),
@@ -96,17 +84,26 @@ Over = Literal["units"]
     nulls_use=("chance_unit_pixels", "chance_formula_pixels", "chance_shared_pixels"),
     detail=True,
     nulls=(BY_CHANCE,),
+)
+
+
+@unit_metric(
+    "unit_iou",
+    paper_names=("IoU",),
+    title="Overlap of unit and formula (IoU)",
+    version=2,
+    uses_if={"denominator": {"category": ("annotated", "chance_annotated")}},
     threshold=0.5,
     threshold_from="null",
     cite="bau2017network",
     card=Card(
         question="Do the unit and what it is named after mark the same places (pixels or tokens)?",
-        interpretation="1 is the same mask. Units mark half a per cent of all pixels, so that "
-        "large or frequent concepts cannot reach 1; 0.04 is Network Dissection's customary line. "
-        "Compare with what the best formula scores by chance: from half of the way from there to 1 "
-        "on we would rely on the name, which is a convention.",
-        limitations="It grows with the length of the formula, whatever the formula says: it is "
-        "what the search maximizes. Read it beside detection accuracy.",
+        interpretation="1 is the same mask. Units mark half a per cent of all pixels, so that large or "
+        "frequent concepts cannot reach 1; 0.04 is Network Dissection's customary line. Compare "
+        "with what the best formula scores by chance: from half of the way from there to 1 on we "
+        "would rely on the name, which is a convention.",
+        limitations="It grows with the length of the formula, whatever the formula says: it is what "
+        "the search maximizes. Read it beside detection accuracy.",
         cost="three sums of pixel counts",
         template="Units and what they are named after overlap to {value} ({low}–{high}{best}). "
         "{null}{enough}.",
@@ -133,7 +130,6 @@ class UnitIoU(SampleMean):
     def each(
         evidence: UnitEvidence, *, denominator: Denominator = "all", over: Over = "units"
     ) -> PerSample:
-        """Each image's shared pixels, and the pixels in either mask."""
         del over
         unit = evidence.unit_pixels
         if denominator == "category":
@@ -146,21 +142,14 @@ class UnitIoU(SampleMean):
     "pixel_recall",
     title="Pixel recall",
     version=2,
-    question="detects",
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=("unit_pixels", "formula_pixels", "shared_pixels"),
-    nulls_use=CHANCE_ARRAYS,
-    detail=True,
-    nulls=(BY_CHANCE,),
     threshold=0.5,
     threshold_from="null",
     cite="larosa2023towards",
     card=Card(
         question="How much of the formula's places (pixels or tokens) does the unit mark?",
-        interpretation="A unit marks half a per cent of all pixels, so that only small concepts "
-        "can be covered; compare units of one layer with each other. From half of the way from "
-        "chance to 1 on we would rely on the name, which is a convention.",
+        interpretation="A unit marks half a per cent of all pixels, so that only small concepts can be "
+        "covered; compare units of one layer with each other. From half of the way from chance to "
+        "1 on we would rely on the name, which is a convention.",
         limitations="A large concept has a low recall however well it is found.",
         cost="two sums of pixel counts",
         template="Units mark {value} of the places of what they are named after "
@@ -183,7 +172,6 @@ class PixelRecall(SampleMean):
 
     @staticmethod
     def each(evidence: UnitEvidence, *, over: Over = "units") -> PerSample:
-        """Each image's shared pixels and its pixels of the formula."""
         del over
         return PerSample.from_values(evidence.shared_pixels, evidence.formula_pixels)
 
@@ -193,21 +181,14 @@ class PixelRecall(SampleMean):
     paper_names=("DetAcc",),
     title="Detection accuracy",
     version=2,
-    question="detects",
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=("unit_pixels", "formula_pixels", "shared_pixels"),
-    nulls_use=CHANCE_ARRAYS,
-    detail=True,
-    nulls=(BY_CHANCE,),
     threshold=0.8,
     cite="makinwa2022detection",
     card=Card(
         question="Where the formula is in the image, does the unit notice it?",
-        interpretation="0.8 means that the unit marks some of it in four of five images that show "
-        "it. From 0.8 on we would rely on the name; that line is a convention.",
-        limitations="One shared place (pixel, token) is enough, so that a unit that fires "
-        "everywhere detects everything: compare with chance, and read it beside the overlap.",
+        interpretation="0.8 means that the unit marks some of it in four of five images that show it. From "
+        "0.8 on we would rely on the name; that line is a convention.",
+        limitations="One shared place (pixel, token) is enough, so that a unit that fires everywhere "
+        "detects everything: compare with chance, and read it beside the overlap.",
         cost="two counts of images",
         template="In {value} of the images that show what a unit is named after, the unit marks "
         "some of it ({low}–{high}{best}). {null}{enough}.",
@@ -230,7 +211,6 @@ class DetectionAccuracy(SampleMean):
 
     @staticmethod
     def each(evidence: UnitEvidence, *, over: Over = "units") -> PerSample:
-        """Whether each image shows the formula, and whether the unit meets it there."""
         del over
         return PerSample.from_values(evidence.shared_pixels > 0, evidence.formula_pixels > 0)
 
@@ -249,8 +229,8 @@ class DetectionAccuracy(SampleMean):
     headline={"which": "intersection", "by": "detection_accuracy"},
     cite="makinwa2022detection",
     card=Card(
-        asks="Is the model right more often where a well-explained unit is at work?",
-        read="Above 0, units with a better score work where the model is right. It says something "
+        question="Is the model right more often where a well-explained unit is at work?",
+        interpretation="Above 0, units with a better score work where the model is right. It says something "
         "about the score, not about any one unit.",
         limitations="Frequent concepts have large sets of images, whose accuracies all lie near the "
         "model's own: little is left to correlate with.",

@@ -83,8 +83,8 @@ def _projected(
     title="Concept deletion",
     better="lower",
     card=removal_card(
-        asks="Does the answer go when its most important concepts are taken away?",
-        read="Low means that the concepts named first carry the answer. Compare with "
+        question="Does the answer go when its most important concepts are taken away?",
+        interpretation="Low means that the concepts named first carry the answer. Compare with "
         "random importances: only what lies below that is owed to their order.",
         limitations="Embeddings with concepts missing may be like nothing that the network has "
         "ever seen, and what it makes of them proves little. It looks at the order of importances "
@@ -123,8 +123,8 @@ class ConceptDeletion(ConceptCurve):
     title="Concept insertion",
     better="higher",
     card=removal_card(
-        asks="Does the answer come when its most important concepts are put in?",
-        read="High means that the concepts named first are enough for the answer. Compare with "
+        question="Does the answer come when its most important concepts are put in?",
+        interpretation="High means that the concepts named first are enough for the answer. Compare with "
         "random importances: only what lies above that is owed to their order.",
         limitations="Embeddings with concepts left out may be like nothing that the network has "
         "ever seen, and what it makes of them proves little. It looks at the order of importances "

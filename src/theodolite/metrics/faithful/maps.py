@@ -260,11 +260,11 @@ class RemovalSufficiency(RemovalScore):
     nulls=(ANOTHER_MAP,),
     cite="yeh2019infidelity",
     card=Card(
-        asks="Does the map stay what it is when the image gets a little noise?",
-        read="0 if it does not move; 1 if it moves by its own length. Above what another "
+        question="Does the map stay what it is when the image gets a little noise?",
+        interpretation="0 if it does not move; 1 if it moves by its own length. Above what another "
         "image's map is away, the noise decides the map more than the image.",
-        limitations="It is the worst of so many draws, and rises with their number: compare methods "
-        "under the same number only. A map that is always the same is perfectly stable.",
+        limitations="It is the worst of so many draws, and rises with their number: compare "
+        "methods under the same number only. A map that is always the same is perfectly stable.",
         cost="one explanation for each draw",
     ),
 )
@@ -310,8 +310,8 @@ class MaxSensitivity(SampleMean):
     nulls=(NOTHING_IN_COMMON,),
     cite="adebayo2018sanity",
     card=Card(
-        asks="Does the map look the same when the network's weights are random?",
-        read="0 if the map becomes another one altogether, 1 if it stays: then it shows the "
+        question="Does the map look the same when the network's weights are random?",
+        interpretation="0 if the map becomes another one altogether, 1 if it stays: then it shows the "
         "image or nothing, but not what the network learned. Up to 0.3 is accepted; a convention.",
         limitations="Maps of the same image share its edges, and all maps of a method its habits, "
         "such as the middle: some likeness is no proof of blindness, much of it is.",

@@ -48,14 +48,14 @@ PerSampleValues = Float[np.ndarray, " samples"]
     threshold=0.9,
     threshold_from="null",
     card=surrogate_card(
-        asks="How far is the sum of concepts times importances from the output?",
-        read="In units of the outputs; 0 is the layer itself. Compare with always answering "
+        question="How far is the sum of concepts times importances from the output?",
+        interpretation="In units of the outputs; 0 is the layer itself. Compare with always answering "
         "the average: an explanation that does not beat it says less than no explanation. From a "
         "tenth of the best null on down we would rely on it, which is a convention.",
         limitations="Outputs have no common scale, so two networks cannot be compared by it. All "
         "classes count alike: a network with a thousand classes can be explained well for "
         "all but the one that matters.",
-        says="The sum of {noun} times importances is off by {value} from the reference's output, "
+        template="The sum of {noun} times importances is off by {value} from the reference's output, "
         "in its own units ({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -93,14 +93,14 @@ class SurrogateError(Compared):
     threshold=0.9,
     warns=surrogate_warnings,
     card=surrogate_card(
-        asks="How much of the probability does the explanation put on other classes than the "
+        question="How much of the probability does the explanation put on other classes than the "
         "network?",
-        interpretation="0.1 means that a tenth of the probability lies on other classes, on "
-        "average. Up to 0.1 we would rely on the explanation; that line is a convention.",
+        interpretation="0.1 means that a tenth of the probability lies on other classes, on average. Up "
+        "to 0.1 we would rely on the explanation; that line is a convention.",
         limitations="Softmax makes it depend on the scale of the outputs: a sure network punishes "
         "small errors, one that says nothing punishes none. Read it beside the error of "
         "the outputs.",
-        says="{value} of the probability lands on other classes than the reference's "
+        template="{value} of the probability lands on other classes than the reference's "
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -142,8 +142,8 @@ class SurrogateDistance(Compared):
     ideal_options={"surrogate": "learned", "projection": "given"},
     cite="zhang2021invertible",
     card=surrogate_card(
-        asks="Does the explanation lead to the network's answer?",
-        read="0.9 means the same answer for nine of ten samples.",
+        question="Does the explanation lead to the network's answer?",
+        interpretation="0.9 means the same answer for nine of ten samples.",
         limitations="Blind to all outputs but the highest, and nearly blind to importances: with "
         "random ones it is often as high. High agreement does not make an explanation "
         "faithful.",
@@ -187,8 +187,8 @@ def highest(outputs: Outputs) -> Bool[np.ndarray, "samples classes"]:
     bounds=(-1.0, 1.0),
     decides=False,
     card=surrogate_card(
-        asks="Does the explanation order the classes as the network does?",
-        read="1 is the same order, 0 is unrelated, below 0 the opposite.",
+        question="Does the explanation order the classes as the network does?",
+        interpretation="1 is the same order, 0 is unrelated, below 0 the opposite.",
         limitations="All ranks count alike: the order among hundreds of classes that are out of the "
         "question weighs as much as the order of the first two.",
     ),
@@ -221,8 +221,8 @@ class SurrogateRankCorrelation(Compared):
     decides=False,
     opt_in=True,
     card=surrogate_card(
-        asks="Do explanation and network say that the same attributes are there?",
-        read="0.9 means that nine of ten attributes come out alike.",
+        question="Do explanation and network say that the same attributes are there?",
+        interpretation="0.9 means that nine of ten attributes come out alike.",
         limitations="Attributes that are hardly ever there agree without any explanation: compare "
         "with always answering the average. Means nothing for classes of which one must "
         "be chosen.",
@@ -258,8 +258,8 @@ class AttributeAgreement(Compared):
     decides=False,
     cite="zhang2021invertible",
     card=surrogate_card(
-        asks="How far is the explanation off at the true class, as a share of the output there?",
-        read="0.2 means that the output is missed by a fifth of its size.",
+        question="How far is the explanation off at the true class, as a share of the output there?",
+        interpretation="0.2 means that the output is missed by a fifth of its size.",
         limitations="A single output near 0 can make it as large as you like. All classes but one are "
         "out of sight.",
     ),
@@ -300,8 +300,8 @@ class SurrogateRelativeError(Compared):
     decides=False,
     cite="zhang2021invertible",
     card=surrogate_card(
-        asks="How far is a class's output off, as a share of its mean?",
-        read="0.2 means that the output is missed by a fifth of its mean size.",
+        question="How far is a class's output off, as a share of its mean?",
+        interpretation="0.2 means that the output is missed by a fifth of its mean size.",
         limitations="A class whose outputs change sign has a mean near 0 and an error without limit. "
         "Only the class's own output is looked at, on its own samples.",
     ),
@@ -366,8 +366,8 @@ class SurrogateRelativeErrorByClass(Additive):
     nulls=(OTHER_SAMPLES,),
     cite="kumar2026unfaithfulness",
     card=Card(
-        asks="Does the slope of the network tell what it does at the embedding that concepts make?",
-        read="In units of the outputs. Scores by the slope mean something as long as this is "
+        question="Does the slope of the network tell what it does at the embedding that concepts make?",
+        interpretation="In units of the outputs. Scores by the slope mean something as long as this is "
         "small beside them; where it is as large as the surrogate's error, do not use them.",
         limitations="Small errors at a layer from which little follows prove nothing about others.",
         cost="counts; one Jacobian-vector product a sample comes before",

@@ -221,12 +221,14 @@ OTHER_EXPLANATION = NullModel(
     "what the judge answers about the same sequence with the explanation of another latent, one "
     "that is active about as often where frequencies are known",
     _about_sequences,
+    label="another latent's explanation",
 )
 OTHER_EXPLANATION_OF_MARKS = NullModel(
     "another_latent",
     "what the judge answers about the same marks with the explanation of another latent, where "
     "that was asked",
     _about_marks,
+    label="another latent's explanation",
 )
 DEALT_OUT = NullModel(
     "permuted_answers",

@@ -104,18 +104,13 @@ ANY_TOKEN = NullModel(
     uses=("tokens", "latent", "value", "holds", "explained", "predicate_of"),
     may_use=("chance_activation", "chance_on_formula"),
     nulls=(RANDOM_DICTIONARY, ANY_TOKEN),
-    threshold=0.8,
-    decides=False,
-    cite="bricken2023monosemanticity",
     asked_as="Is the latent active where its explanation holds?",
     card=Card(
         question="How much of a latent's activity is at tokens of which its explanation holds?",
-        interpretation="A share of the activity, or of the active tokens. Without a random "
-        "dictionary beside it, it is no finding about the network: any direction is active at some "
-        "word.",
-        limitations="Explanations written from the strongest activations describe these, and by "
-        "value they weigh most: look at `weight='token'` too. A predicate that always holds gets "
-        "1.",
+        interpretation="A share of the activity, or of the active tokens. Without a random SAE "
+        "beside it, it is no finding about the network: any direction is active at some word.",
+        limitations="Explanations written from the strongest activations describe these, and by value "
+        "they weigh most: look at `weight='token'` too. A predicate that always holds gets 1.",
         cost="one pass over the codes",
     ),
 )
@@ -191,15 +186,12 @@ BASE_RATE = NullModel(
     uses=("latent", "value", "truth", "explained", "concept_of"),
     may_use=("known",),
     nulls=(BASE_RATE,),
-    threshold=0.8,
-    decides=False,
-    cite="bricken2023monosemanticity",
     asked_as="Is the concept there where its latent is active?",
     card=Card(
         question="In how many of the sequences where a latent is active is the concept it is named "
         "after?",
-        interpretation="A share of sequences, to be read beside the base rate: how often the "
-        "concept is there at all.",
+        interpretation="A share of sequences, to be read beside the base rate: how often the concept is "
+        "there at all.",
         limitations="It says nothing of the sequences with the concept in which the latent is "
         "silent. A latent that is active in every sequence gets the base rate.",
         cost="one pass over the codes",

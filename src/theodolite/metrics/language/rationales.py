@@ -239,8 +239,8 @@ class InRationale(SampleMean):
     title="Relevance in the rationale",
     decides=False,
     card=rationale_card(
-        asks="How much of the relevance lies on tokens that people marked?",
-        read="A share of the relevance. From 0.8 on we would rely on it; a convention.",
+        question="How much of the relevance lies on tokens that people marked?",
+        interpretation="A share of the relevance. From 0.8 on we would rely on it; a convention.",
     ),
 )
 class RationaleMass(InRationale):
@@ -269,8 +269,8 @@ class RationaleMass(InRationale):
     title="Peak in the rationale",
     decides=False,
     card=rationale_card(
-        asks="Is the most relevant token among those that people marked?",
-        read="A share of the sequences. From 0.8 on we would rely on it; a convention.",
+        question="Is the most relevant token among those that people marked?",
+        interpretation="A share of the sequences. From 0.8 on we would rely on it; a convention.",
     ),
 )
 class RationalePeak(InRationale):
@@ -299,9 +299,9 @@ class RationalePeak(InRationale):
     "rationale_rank",
     title="Most relevant tokens in the rationale",
     card=rationale_card(
-        asks="Of as many most relevant tokens as people marked, how many did they mark?",
-        read="A share of the marked tokens. From 0.8 on we would rely on it; a convention.",
-        says="Of the tokens that are said to matter most, people marked {value} "
+        question="Of as many most relevant tokens as people marked, how many did they mark?",
+        interpretation="A share of the marked tokens. From 0.8 on we would rely on it; a convention.",
+        template="Of the tokens that are said to matter most, people marked {value} "
         "({low}–{high}{best}). {null}{enough}.",
     ),
 )

@@ -30,7 +30,7 @@ def _by_concept(
     def of_all(evidence: Any, seed: int) -> Any:
         return make(evidence, seed, Truths.of(evidence), 0)
 
-    return NullModel(name, says, of_all, of_columns=make, clean=clean)
+    return NullModel(name, says, of_all, of_columns=make, is_reference=clean)
 
 
 def _dealt(
@@ -69,15 +69,18 @@ def _nothing_but_the_concept(array: str) -> NullModel:
 CLEAN, CLEAN_VECTORS = (_nothing_but_the_concept(array) for array in ("values", "vectors"))
 
 
-CLEAN = NullModel(
-    "leak_free_reference",
-    "each concept's values shuffled among the samples with the same true concept: what remains is "
-    "estimation error",
-    _nothing_but_the_concept,
-    of_columns=_nothing_but_some_concepts,
-    is_reference=True,
-    label="leak-free reference",
-)
+def _shuffled_samples(says: str, *arrays: str) -> NullModel:
+    """The same for every concept: each sample with some arrays of another."""
+
+    def make(evidence: Any, seed: int, truths: Truths, first: int) -> Any:
+        del truths, first
+        random = np.random.default_rng(seed)
+        order = _other_rows(np.arange(len(evidence)), evidence.samples, random)
+        present = [array for array in arrays if getattr(evidence, array) is not None]
+        changed = {array: np.asarray(getattr(evidence, array))[order] for array in present}
+        return with_arrays(evidence, **changed)
+
+    return _by_concept("permuted_samples", says, make)
 
 
 SHUFFLED_VECTORS = _shuffled_samples("each sample with the vectors of another", "vectors")
@@ -87,37 +90,6 @@ SHUFFLED_TRUTH = _shuffled_samples("each sample with the concepts of another", "
 def _aligned_at_random(
     evidence: EmbeddingEvidence, seed: int, truths: Truths, first: int
 ) -> EmbeddingEvidence:
-    vectors = np.asarray(evidence.vectors)
-    samples = evidence.explained.samples
-    return with_arrays(evidence, vectors=_dealt(vectors, samples, seed, truths, first))
-
-
-CLEAN_VECTORS = NullModel(
-    "leak_free_reference",
-    "each concept's vectors shuffled among the samples with the same true concept: what remains is "
-    "estimation error",
-    _vectors_of_the_concept,
-    of_columns=_vectors_of_some_concepts,
-    is_reference=True,
-    label="leak-free reference",
-)
-
-
-def _other_samples_vectors(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
-    random = np.random.default_rng(seed)
-    order = _other_rows(np.arange(len(evidence)), evidence.samples, random)
-    return with_arrays(evidence, vectors=np.asarray(evidence.vectors)[order])
-
-
-SHUFFLED_VECTORS = NullModel(
-    "permuted_samples",
-    "each sample with the vectors of another",
-    _other_samples_vectors,
-    of_columns=_alike(_other_samples_vectors),
-)
-
-
-def _aligned_at_random(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
     """Whose vector is the aligned one is dealt out: both kinds then tell equally much."""
     random, explained = np.random.default_rng(seed), evidence.explained
     truth = np.array(explained.truth)
@@ -129,30 +101,12 @@ def _aligned_at_random(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvide
     return with_arrays(evidence, explained=with_arrays(explained, truth=truth))
 
 
-ALIGNED_AT_RANDOM = NullModel(
+ALIGNED_AT_RANDOM = _by_concept(
     "permuted_concepts",
     "which samples have the concept is drawn anew, so that aligned vectors are like the others",
     _aligned_at_random,
-    of_columns=_some_aligned_at_random,
-    is_reference=True,
+    clean=True,
 )
-
-
-def _other_samples_truth(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
-    random = np.random.default_rng(seed)
-    order = _other_rows(np.arange(len(evidence)), evidence.samples, random)
-    known = None if evidence.known is None else evidence.known[order]
-    return with_arrays(evidence, truth=np.asarray(evidence.truth)[order], known=known)
-
-
-SHUFFLED_TRUTH = NullModel(
-    "permuted_samples",
-    "each sample with the concepts of another",
-    _other_samples_truth,
-    of_columns=_alike(_other_samples_truth),
-)
-
-
 SHUFFLED_PREDICTIONS = from_another_sample(
     "permuted_samples", "each sample with the prediction for another", "predicted"
 )

@@ -26,7 +26,9 @@ LINES = {
     "null": "the null's value",
     "accepted": "a clean null and what we accept above it",
 }
-LEFT_OUT = "Whether the explanation is faithful is left out here: it was not evaluated for your model."
+LEFT_OUT = (
+    "Whether the explanation is faithful is left out here: it was not evaluated for your model."
+)
 SHOWN_EXAMPLES = 3
 SHOWN_CONCEPTS = 6
 IMAGE_SIZE = 150
