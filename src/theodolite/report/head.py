@@ -92,7 +92,7 @@ def bottom_line(verdicts: Sequence[Verdict]) -> str:
 
 
 def reliance(verdicts: Sequence[Verdict]) -> tuple[str, str, str]:
-    """The worst answer, what to do, and how many questions were passed, failed and not evaluated."""
+    """Return the worst answer, what to do, and the counts of questions by answer."""
     answers = [v.answer for v in verdicts if v.answer != "not_evaluated"]
     if not answers:
         return "", RELY[""], ""

@@ -25,10 +25,10 @@ Form = Annotated[
     cite="shrout1979intraclass",
     card=Card(
         question="How much of the spread of votes is between explanations, not between people?",
-        interpretation="1: all of it. 0: explanations explain nothing of the votes. The forms with k are for "
-        "the mean of all raters, so they rise with their number.",
-        limitations="Treats the answers as numbers: the step from 1 to 2 counts as that from 4 to 5. "
-        "Low where all explanations are alike. The forms ICC2 and ICC3 need people who rated "
+        interpretation="1: all of it. 0: explanations explain nothing of the votes. The forms with "
+        "k are for the mean of all raters, so they rise with their number.",
+        limitations="Treats the answers as numbers: the step from 1 to 2 counts as that from 4 to "
+        "5. Low where all explanations are alike. The forms ICC2 and ICC3 need people who rated "
         "everything: where columns are positions in a list, only ICC1 means something.",
         cost="sums of squares",
     ),

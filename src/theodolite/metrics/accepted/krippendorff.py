@@ -26,10 +26,10 @@ Level = Annotated[
     cite="krippendorff2018content",
     card=Card(
         question="How much less do raters differ than if their answers were mixed up?",
-        interpretation="1 is full agreement, 0 is none beyond chance, below 0 they contradict each other. "
-        "0.8 is customary for conclusions, 0.667 for tentative ones.",
-        limitations="Low where all explanations are alike, even if raters are careful: there is then "
-        "little to agree on beyond chance. That is not a fault of the raters.",
+        interpretation="1 is full agreement, 0 is none beyond chance, below 0 they contradict each "
+        "other. 0.8 is customary for conclusions, 0.667 for tentative ones.",
+        limitations="Low where all explanations are alike, even if raters are careful: there is "
+        "then little to agree on beyond chance. That is not a fault of the raters.",
         cost="one table of answers by answers",
     ),
 )
@@ -102,8 +102,8 @@ class KrippendorffAlpha(Additive):
     cite="krippendorff2018content",
     card=Card(
         question="Do people and a judge agree as much as people do among themselves?",
-        interpretation="0 is a judge who agrees with people as they agree with each other; above 0 it "
-        "agrees more, below 0 it disturbs them. It may stand in for people only where its kappa "
+        interpretation="0 is a judge who agrees with people as they agree with each other; above 0 "
+        "it agrees more, below 0 it disturbs them. It may stand in for people only where its kappa "
         "(predicted_rating_agreement) reaches that of a person with the others (rater_agreement).",
         limitations="With many people one more vote hardly counts, so that it is near 0 for any "
         "judge: compare with permuted answers.",

@@ -51,8 +51,8 @@ prediction_metric = partial(
     cite="kazmierczak2024benchmarking",
     card=Card(
         question="Do people accept the explanations?",
-        interpretation="0 is the lowest answer from everybody, 1 the highest; 0.75 is four of five stars. "
-        "From 0.75 on we would say that they are accepted; that line is a convention.",
+        interpretation="0 is the lowest answer from everybody, 1 the highest; 0.75 is four of five "
+        "stars. From 0.75 on we would say that they are accepted; that line is a convention.",
         limitations="Raters who like everything make every explanation accepted, and liking is not "
         "understanding. Read it beside the agreement of the raters, and beside the acceptance of "
         "a poor explanation by the same people.",
@@ -90,10 +90,10 @@ class Acceptance(SampleMean):
     bounds=(0.0, float("inf")),
     card=Card(
         question="How far are predicted votes from real ones?",
-        interpretation="0 is no error; on a scale of five answers 1 is one answer beside it. It tells about "
-        "the learned score, not about the explanations.",
-        limitations="Where most explanations get the same votes, always predicting the average does "
-        "nearly as well: compare with that.",
+        interpretation="0 is no error; on a scale of five answers 1 is one answer beside it. It "
+        "tells about the learned score, not about the explanations.",
+        limitations="Where most explanations get the same votes, always predicting the average "
+        "does nearly as well: compare with that.",
         cost="one difference per explanation",
     ),
 )
@@ -126,11 +126,11 @@ class PredictedRatingError(SampleMean):
     title="Agreement of predicted votes (QWK)",
     card=Card(
         question="Do predicted votes agree with the votes of people?",
-        interpretation="1 is the same answer always, 0 chance. Compare with rater_agreement, which one "
-        "person reaches against the others. It tells about the learned score, not about the "
+        interpretation="1 is the same answer always, 0 chance. Compare with rater_agreement, which "
+        "one person reaches against the others. It tells about the learned score, not about the "
         "explanations.",
-        limitations="A prediction that hardly moves from the average rounds to one answer and scores "
-        "0, even if it orders the explanations well: read it beside the correlation.",
+        limitations="A prediction that hardly moves from the average rounds to one answer and "
+        "scores 0, even if it orders the explanations well: read it beside the correlation.",
         cost="one comparison per explanation",
     ),
 )
@@ -171,9 +171,9 @@ class PredictedRatingAgreement(QuadraticKappa):
     nulls=(of_all(OTHER_PREDICTION),),
     card=Card(
         question="Do predicted votes order explanations as people do?",
-        interpretation="1 is the same order, 0 an unrelated one. Compare with rater_correlation, which one "
-        "person reaches against the others. It tells about the learned score, not about the "
-        "explanations.",
+        interpretation="1 is the same order, 0 an unrelated one. Compare with rater_correlation, "
+        "which one person reaches against the others. It tells about the learned score, not about "
+        "the explanations.",
         limitations="The order of images counts as well as that of explanations: a score that only "
         "sees which image is easy correlates, too.",
         cost="one sort of predictions and votes",

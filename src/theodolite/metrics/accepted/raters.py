@@ -37,9 +37,9 @@ ModeTies = Annotated[
     version=2,
     card=Card(
         question="Does one rater say what most of the others say?",
-        interpretation="1 is the same answer always, 0 what raters with these habits would reach by chance. "
-        "It is what a predictor of votes can be measured against: it cannot be expected to agree "
-        "with people more than they do with each other.",
+        interpretation="1 is the same answer always, 0 what raters with these habits would reach "
+        "by chance. It is what a predictor of votes can be measured against: it cannot be expected "
+        "to agree with people more than they do with each other.",
         limitations="With own=included a rater agrees with himself: 0.31 of nothing for five votes "
         "on five answers. Ties of the mode (a third of all patterns of five votes) go to the "
         "lowest answer unless you say otherwise.",
@@ -106,9 +106,9 @@ class RaterAgreement(QuadraticKappa):
     cite="cohen1968weighted",
     card=Card(
         question="Do any two raters say the same?",
-        interpretation="1 is the same answers from everybody, 0 what raters with these habits would reach "
-        "by chance. It does not depend on how many people rated each explanation, as agreement "
-        "with a mode does.",
+        interpretation="1 is the same answers from everybody, 0 what raters with these habits "
+        "would reach by chance. It does not depend on how many people rated each explanation, as "
+        "agreement with a mode does.",
         limitations="Where raters are not identified the columns are positions in a list, and each "
         "pair mixes many people. Pairs with few explanations in common count as much as others.",
         cost="five sums per pair of raters: grows with the square of their number",
@@ -173,8 +173,8 @@ class PairwiseAgreement(Additive):
     nulls=(of_all(DEALT_OUT),),
     card=Card(
         question="Does one rater order explanations as the others do on average?",
-        interpretation="1 is the same order, 0 an unrelated one. A learned score of what people say is "
-        "doing well where its own correlation with the votes comes near this one.",
+        interpretation="1 is the same order, 0 an unrelated one. A learned score of what people "
+        "say is doing well where its own correlation with the votes comes near this one.",
         limitations="It is what one person reaches against the mean of few, and rises with their "
         "number. A learned score is compared with a mean of one more and can exceed it.",
         cost="one sort per rater",

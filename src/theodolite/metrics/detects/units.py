@@ -98,12 +98,12 @@ unit_metric = partial(
     cite="bau2017network",
     card=Card(
         question="Do the unit and what it is named after mark the same places (pixels or tokens)?",
-        interpretation="1 is the same mask. Units mark half a per cent of all pixels, so that large or "
-        "frequent concepts cannot reach 1; 0.04 is Network Dissection's customary line. Compare "
-        "with what the best formula scores by chance: from half of the way from there to 1 on we "
-        "would rely on the name, which is a convention.",
-        limitations="It grows with the length of the formula, whatever the formula says: it is what "
-        "the search maximizes. Read it beside detection accuracy.",
+        interpretation="1 is the same mask. Units mark half a per cent of all pixels, so that "
+        "large or frequent concepts cannot reach 1; 0.04 is Network Dissection's customary line. "
+        "Compare with what the best formula scores by chance: from half of the way from there to 1 "
+        "on we would rely on the name, which is a convention.",
+        limitations="It grows with the length of the formula, whatever the formula says: it is "
+        "what the search maximizes. Read it beside detection accuracy.",
         cost="three sums of pixel counts",
         template="Units and what they are named after overlap to {value} ({low}–{high}{best}). "
         "{null}{enough}.",
@@ -147,9 +147,9 @@ class UnitIoU(SampleMean):
     cite="larosa2023towards",
     card=Card(
         question="How much of the formula's places (pixels or tokens) does the unit mark?",
-        interpretation="A unit marks half a per cent of all pixels, so that only small concepts can be "
-        "covered; compare units of one layer with each other. From half of the way from chance to "
-        "1 on we would rely on the name, which is a convention.",
+        interpretation="A unit marks half a per cent of all pixels, so that only small concepts "
+        "can be covered; compare units of one layer with each other. From half of the way from "
+        "chance to 1 on we would rely on the name, which is a convention.",
         limitations="A large concept has a low recall however well it is found.",
         cost="two sums of pixel counts",
         template="Units mark {value} of the places of what they are named after "
@@ -185,10 +185,10 @@ class PixelRecall(SampleMean):
     cite="makinwa2022detection",
     card=Card(
         question="Where the formula is in the image, does the unit notice it?",
-        interpretation="0.8 means that the unit marks some of it in four of five images that show it. From "
-        "0.8 on we would rely on the name; that line is a convention.",
-        limitations="One shared place (pixel, token) is enough, so that a unit that fires everywhere "
-        "detects everything: compare with chance, and read it beside the overlap.",
+        interpretation="0.8 means that the unit marks some of it in four of five images that show "
+        "it. From 0.8 on we would rely on the name; that line is a convention.",
+        limitations="One shared place (pixel, token) is enough, so that a unit that fires "
+        "everywhere detects everything: compare with chance, and read it beside the overlap.",
         cost="two counts of images",
         template="In {value} of the images that show what a unit is named after, the unit marks "
         "some of it ({low}–{high}{best}). {null}{enough}.",
@@ -230,10 +230,10 @@ class DetectionAccuracy(SampleMean):
     cite="makinwa2022detection",
     card=Card(
         question="Is the model right more often where a well-explained unit is at work?",
-        interpretation="Above 0, units with a better score work where the model is right. It says something "
-        "about the score, not about any one unit.",
-        limitations="Frequent concepts have large sets of images, whose accuracies all lie near the "
-        "model's own: little is left to correlate with.",
+        interpretation="Above 0, units with a better score work where the model is right. It says "
+        "something about the score, not about any one unit.",
+        limitations="Frequent concepts have large sets of images, whose accuracies all lie near "
+        "the model's own: little is left to correlate with.",
         cost="counts of images per unit",
     ),
 )

@@ -88,10 +88,11 @@ def _right_answers(outputs: Outputs, labels: np.ndarray) -> Float[np.ndarray, " 
     uses=("importances", "labels"),
     card=surrogate_card(
         question="How much of the network's accuracy is left if only the explanation answers?",
-        interpretation="1 is all of it, 0 is chance, below 0 is worse than chance. Above 1 the explanation "
-        "is right more often than the network that it explains, which is not faithful either.",
-        limitations="Being right for other reasons counts as well: it compares with the labels, not "
-        "with the network. Nearly blind to importances.",
+        interpretation="1 is all of it, 0 is chance, below 0 is worse than chance. Above 1 the "
+        "explanation is right more often than the network that it explains, which is not faithful "
+        "either.",
+        limitations="Being right for other reasons counts as well: it compares with the labels, "
+        "not with the network. Nearly blind to importances.",
     ),
 )
 class SurrogateAccuracy(AccuracyKept):
@@ -135,10 +136,11 @@ class SurrogateAccuracy(AccuracyKept):
     cite="yeh2020completeness",
     card=Card(
         question="Could the network's answers be had from the concepts, by any means?",
-        interpretation="1 means that nothing needed is missing from the concepts, 0 that they tell nothing.",
-        limitations="A network stands between concepts and answer, so that it says what could be made "
-        "of the concepts and not what an explanation makes of them. Random directions are often "
-        "as complete: compare with them. Importances are not looked at.",
+        interpretation="1 means that nothing needed is missing from the concepts, 0 that they tell "
+        "nothing.",
+        limitations="A network stands between concepts and answer, so that it says what could be "
+        "made of the concepts and not what an explanation makes of them. Random directions are "
+        "often as complete: compare with them. Importances are not looked at.",
         cost="counts; the fit of the network comes before",
     ),
 )

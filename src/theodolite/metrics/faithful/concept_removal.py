@@ -124,8 +124,8 @@ class ConceptDeletion(ConceptCurve):
     better="higher",
     card=removal_card(
         question="Does the answer come when its most important concepts are put in?",
-        interpretation="High means that the concepts named first are enough for the answer. Compare with "
-        "random importances: only what lies above that is owed to their order.",
+        interpretation="High means that the concepts named first are enough for the answer. "
+        "Compare with random importances: only what lies above that is owed to their order.",
         limitations="Embeddings with concepts left out may be like nothing that the network has "
         "ever seen, and what it makes of them proves little. It looks at the order of importances "
         "only, and at one class.",

@@ -311,8 +311,9 @@ class MaxSensitivity(SampleMean):
     cite="adebayo2018sanity",
     card=Card(
         question="Does the map look the same when the network's weights are random?",
-        interpretation="0 if the map becomes another one altogether, 1 if it stays: then it shows the "
-        "image or nothing, but not what the network learned. Up to 0.3 is accepted; a convention.",
+        interpretation="0 if the map becomes another one altogether, 1 if it stays: then it shows "
+        "the image or nothing, but not what the network learned. Up to 0.3 is accepted; a "
+        "convention.",
         limitations="Maps of the same image share its edges, and all maps of a method its habits, "
         "such as the middle: some likeness is no proof of blindness, much of it is.",
         cost="one explanation of a network with random weights",

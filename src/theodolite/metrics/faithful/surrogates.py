@@ -49,14 +49,15 @@ PerSampleValues = Float[np.ndarray, " samples"]
     threshold_from="null",
     card=surrogate_card(
         question="How far is the sum of concepts times importances from the output?",
-        interpretation="In units of the outputs; 0 is the layer itself. Compare with always answering "
-        "the average: an explanation that does not beat it says less than no explanation. From a "
-        "tenth of the best null on down we would rely on it, which is a convention.",
+        interpretation="In units of the outputs; 0 is the layer itself. Compare with always "
+        "answering the average: an explanation that does not beat it says less than no "
+        "explanation. From a tenth of the best null on down we would rely on it, which is a "
+        "convention.",
         limitations="Outputs have no common scale, so two networks cannot be compared by it. All "
         "classes count alike: a network with a thousand classes can be explained well for "
         "all but the one that matters.",
-        template="The sum of {noun} times importances is off by {value} from the reference's output, "
-        "in its own units ({low}–{high}{best}). {null}{enough}.",
+        template="The sum of {noun} times importances is off by {value} from the reference's "
+        "output, in its own units ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class SurrogateError(Compared):
@@ -95,8 +96,8 @@ class SurrogateError(Compared):
     card=surrogate_card(
         question="How much of the probability does the explanation put on other classes than the "
         "network?",
-        interpretation="0.1 means that a tenth of the probability lies on other classes, on average. Up "
-        "to 0.1 we would rely on the explanation; that line is a convention.",
+        interpretation="0.1 means that a tenth of the probability lies on other classes, on "
+        "average. Up to 0.1 we would rely on the explanation; that line is a convention.",
         limitations="Softmax makes it depend on the scale of the outputs: a sure network punishes "
         "small errors, one that says nothing punishes none. Read it beside the error of "
         "the outputs.",
@@ -189,8 +190,8 @@ def highest(outputs: Outputs) -> Bool[np.ndarray, "samples classes"]:
     card=surrogate_card(
         question="Does the explanation order the classes as the network does?",
         interpretation="1 is the same order, 0 is unrelated, below 0 the opposite.",
-        limitations="All ranks count alike: the order among hundreds of classes that are out of the "
-        "question weighs as much as the order of the first two.",
+        limitations="All ranks count alike: the order among hundreds of classes that are out of "
+        "the question weighs as much as the order of the first two.",
     ),
 )
 class SurrogateRankCorrelation(Compared):
@@ -258,10 +259,11 @@ class AttributeAgreement(Compared):
     decides=False,
     cite="zhang2021invertible",
     card=surrogate_card(
-        question="How far is the explanation off at the true class, as a share of the output there?",
+        question="How far is the explanation off at the true class, as a share of the output "
+        "there?",
         interpretation="0.2 means that the output is missed by a fifth of its size.",
-        limitations="A single output near 0 can make it as large as you like. All classes but one are "
-        "out of sight.",
+        limitations="A single output near 0 can make it as large as you like. All classes but one "
+        "are out of sight.",
     ),
 )
 class SurrogateRelativeError(Compared):
@@ -302,8 +304,8 @@ class SurrogateRelativeError(Compared):
     card=surrogate_card(
         question="How far is a class's output off, as a share of its mean?",
         interpretation="0.2 means that the output is missed by a fifth of its mean size.",
-        limitations="A class whose outputs change sign has a mean near 0 and an error without limit. "
-        "Only the class's own output is looked at, on its own samples.",
+        limitations="A class whose outputs change sign has a mean near 0 and an error without "
+        "limit. Only the class's own output is looked at, on its own samples.",
     ),
 )
 @dataclass(frozen=True)
@@ -366,9 +368,11 @@ class SurrogateRelativeErrorByClass(Additive):
     nulls=(OTHER_SAMPLES,),
     cite="kumar2026unfaithfulness",
     card=Card(
-        question="Does the slope of the network tell what it does at the embedding that concepts make?",
-        interpretation="In units of the outputs. Scores by the slope mean something as long as this is "
-        "small beside them; where it is as large as the surrogate's error, do not use them.",
+        question="Does the slope of the network tell what it does at the embedding that concepts "
+        "make?",
+        interpretation="In units of the outputs. Scores by the slope mean something as long as "
+        "this is small beside them; where it is as large as the surrogate's error, do not use "
+        "them.",
         limitations="Small errors at a layer from which little follows prove nothing about others.",
         cost="counts; one Jacobian-vector product a sample comes before",
     ),

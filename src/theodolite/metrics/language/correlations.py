@@ -113,10 +113,11 @@ DEALT_OUT = NullModel(
     card=Card(
         question="Are latents that are said to contribute more those whose ablation changes the "
         "output more?",
-        interpretation="1 is the same order, 0 no relation. From 0.8 on we would rely on it, a convention.",
-        limitations="Pairs drawn from the largest claims alone say nothing of small ones. At the last "
-        "token gradients are nearly exact; ask at earlier tokens too, where paths lead through "
-        "attention.",
+        interpretation="1 is the same order, 0 no relation. From 0.8 on we would rely on it, a "
+        "convention.",
+        limitations="Pairs drawn from the largest claims alone say nothing of small ones. At the "
+        "last token gradients are nearly exact; ask at earlier tokens too, where paths lead "
+        "through attention.",
         cost="one run of the network for each pair, then one sort",
         template="What latents are said to contribute and what their ablation does are in the same "
         "order to {value} ({low}–{high}{best}). {null}{enough}.",
@@ -235,10 +236,10 @@ NULLS = (
     cite="bills2023language",
     asked_as="Can a simulator predict the latent from its explanation?",
     card=Card(
-        question="Does a simulator that knows the explanation alone predict how active the latent is "
-        "at each token?",
-        interpretation="1 is the same activity up to a factor, 0 no relation. On sequences drawn at random, "
-        "unless said otherwise. From 0.8 on we would rely on it, a convention.",
+        question="Does a simulator that knows the explanation alone predict how active the latent "
+        "is at each token?",
+        interpretation="1 is the same activity up to a factor, 0 no relation. On sequences drawn "
+        "at random, unless said otherwise. From 0.8 on we would rely on it, a convention.",
         limitations="Over sequences in which the latent is most active the same simulator gets "
         "another number, mostly a higher one: only numbers of one choice of `sequences` compare. "
         "A latent that fires at one word is predicted by a word list: see token identity only.",

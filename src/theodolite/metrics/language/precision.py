@@ -109,8 +109,9 @@ ANY_TOKEN = NullModel(
         question="How much of a latent's activity is at tokens of which its explanation holds?",
         interpretation="A share of the activity, or of the active tokens. Without a random SAE "
         "beside it, it is no finding about the network: any direction is active at some word.",
-        limitations="Explanations written from the strongest activations describe these, and by value "
-        "they weigh most: look at `weight='token'` too. A predicate that always holds gets 1.",
+        limitations="Explanations written from the strongest activations describe these, and by "
+        "value they weigh most: look at `weight='token'` too. A predicate that always holds gets "
+        "1.",
         cost="one pass over the codes",
     ),
 )
@@ -190,8 +191,8 @@ BASE_RATE = NullModel(
     card=Card(
         question="In how many of the sequences where a latent is active is the concept it is named "
         "after?",
-        interpretation="A share of sequences, to be read beside the base rate: how often the concept is "
-        "there at all.",
+        interpretation="A share of sequences, to be read beside the base rate: how often the "
+        "concept is there at all.",
         limitations="It says nothing of the sequences with the concept in which the latent is "
         "silent. A latent that is active in every sequence gets the base rate.",
         cost="one pass over the codes",

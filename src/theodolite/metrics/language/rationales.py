@@ -300,7 +300,8 @@ class RationalePeak(InRationale):
     title="Most relevant tokens in the rationale",
     card=rationale_card(
         question="Of as many most relevant tokens as people marked, how many did they mark?",
-        interpretation="A share of the marked tokens. From 0.8 on we would rely on it; a convention.",
+        interpretation="A share of the marked tokens. From 0.8 on we would rely on it; a "
+        "convention.",
         template="Of the tokens that are said to matter most, people marked {value} "
         "({low}–{high}{best}). {null}{enough}.",
     ),

@@ -124,10 +124,10 @@ def nulls_of(measure: str) -> tuple[NullModel, NullModel]:
     decides=False,
     asked_as="Does the network do as well with what the dictionary rebuilds?",
     card=Card(
-        question="Of the loss that the network would suffer without the layer, how much is saved when "
-        "what the dictionary rebuilds is put in?",
-        interpretation="1 is as good as the layer itself, 0 no better than its mean. Read it beside a "
-        "random dictionary.",
+        question="Of the loss that the network would suffer without the layer, how much is saved "
+        "when what the dictionary rebuilds is put in?",
+        interpretation="1 is as good as the layer itself, 0 no better than its mean. Read it "
+        "beside a random dictionary.",
         limitations="Zeros in place of the layer cost so much that anything recovers most of it: "
         "published numbers use `ablation='zero'`, where random directions may get more than half. "
         "A few rare tokens can make up most of a sum of losses.",
@@ -166,10 +166,10 @@ class LossRecovered(Recovered):
     is_percentage=True,
     asked_as="Does the network answer the same with what the dictionary rebuilds?",
     card=Card(
-        question="How much nearer to the network's own next-token distribution is the one with what "
-        "the dictionary rebuilds than the one without the layer?",
-        interpretation="1 is the same distribution, 0 as far away as with the mean activation. From 0.8 of "
-        "the way from the harder null to 1 on we would rely on it, a convention.",
+        question="How much nearer to the network's own next-token distribution is the one with "
+        "what the dictionary rebuilds than the one without the layer?",
+        interpretation="1 is the same distribution, 0 as far away as with the mean activation. "
+        "From 0.8 of the way from the harder null to 1 on we would rely on it, a convention.",
         limitations="Zeros in place of the layer flatter, as they do the loss. A layer that hardly "
         "matters leaves little to recover, and the share is then of next to nothing.",
         cost="three runs of the network, then one sum",

@@ -104,12 +104,14 @@ def _largest(token: np.ndarray, amounts: np.ndarray, n: int, most: int) -> np.nd
     nulls=(PERMUTED_DECODER,),
     asked_as="Is the concept carried by its own latents?",
     card=Card(
-        question="Where a concept is and a probe finds it, how much of what the probe finds is carried "
-        "by other latents than those that are named after the concept?",
-        interpretation="0 means that its own latents carry it, 1 that others do. It is no merit by itself: "
-        "random directions absorb nothing, for they carry nothing. Read it beside `latent_probe`.",
-        limitations="Latents that share a direction for a good reason count as absorbers. A constant "
-        "part of the activations along the probe counts as if it were carried: center them.",
+        question="Where a concept is and a probe finds it, how much of what the probe finds is "
+        "carried by other latents than those that are named after the concept?",
+        interpretation="0 means that its own latents carry it, 1 that others do. It is no merit by "
+        "itself: random directions absorb nothing, for they carry nothing. Read it beside "
+        "`latent_probe`.",
+        limitations="Latents that share a direction for a good reason count as absorbers. A "
+        "constant part of the activations along the probe counts as if it were carried: center "
+        "them.",
         cost="one product for each active latent and concept",
     ),
 )
@@ -164,11 +166,11 @@ class Absorption(SampleMean):
     asked_as="Is the concept in a single latent?",
     card=Card(
         question="By how many latents more than one does a probe of a concept become better?",
-        interpretation="0 means that the best latent tells as much as several, 2 that three are needed. It "
-        "decides nothing: a concept that no latent tells is not split either. Read it beside "
-        "`latent_probe`.",
-        limitations="A gain of 0.03 is within chance for fewer than some hundred sequences with the "
-        "concept: look at the interval.",
+        interpretation="0 means that the best latent tells as much as several, 2 that three are "
+        "needed. It decides nothing: a concept that no latent tells is not split either. Read it "
+        "beside `latent_probe`.",
+        limitations="A gain of 0.03 is within chance for fewer than some hundred sequences with "
+        "the concept: look at the interval.",
         cost="a sort for each latent, and a logistic regression for each latent that is tried",
     ),
 )

@@ -62,7 +62,8 @@ def _nothing_but_the_concept(array: str) -> NullModel:
         f"each concept's {array} shuffled among the samples with the same true concept: what "
         "remains is estimation error",
         make,
-        clean=True,
+        is_reference=True,
+        label="leak-free reference",
     )
 
 

@@ -57,7 +57,8 @@ accuracy_metric = partial(
     card=Card(
         question="How often is the model's answer right?",
         interpretation="The share of samples that are rightly classified.",
-        limitations="High accuracy with badly predicted concepts is a sign of leakage, not quality.",
+        limitations="High accuracy with badly predicted concepts is a sign of leakage, not "
+        "quality.",
         cost="one comparison per sample",
     ),
 )
@@ -89,8 +90,8 @@ class TaskAccuracy(SampleMean):
     card=Card(
         question="How well does the model predict the concepts?",
         interpretation="Accuracy, F1 and area under the ROC curve, averaged over concepts.",
-        limitations="Says nothing about leakage: two models with the same accuracy can leak nothing "
-        "and everything. Logits that all lie between 0 and 1 need threshold=0.",
+        limitations="Says nothing about leakage: two models with the same accuracy can leak "
+        "nothing and everything. Logits that all lie between 0 and 1 need threshold=0.",
         cost="one sort per concept",
     ),
 )
@@ -171,8 +172,8 @@ def _areas(
     cite="parisini2025leakage",
     card=Card(
         question="How much accuracy is lost when every concept is replaced by the truth?",
-        interpretation="Above 0 the head relies on something that the true concepts do not have. 0.02 we "
-        "would accept, which is a convention.",
+        interpretation="Above 0 the head relies on something that the true concepts do not have. "
+        "0.02 we would accept, which is a convention.",
         limitations="A head that was trained on soft values and is given 0 and 1 can lose accuracy "
         "without any leakage. 0 does not mean that nothing leaks: a concept embedding model can "
         "leak a great deal and score 0, because its vectors carry the answer on both sides.",
@@ -213,10 +214,10 @@ class InterventionScore(SampleMean):
     nulls=(NOTHING_CORRECTED,),
     card=Card(
         question="Is the answer right more often once concepts are corrected?",
-        interpretation="An honest model gains with every correction. A curve that falls shows a head that "
-        "relies on more than the concepts.",
-        limitations="A model that is right anyway has nothing to gain. A concept embedding model can "
-        "gain and leak.",
+        interpretation="An honest model gains with every correction. A curve that falls shows a "
+        "head that relies on more than the concepts.",
+        limitations="A model that is right anyway has nothing to gain. A concept embedding model "
+        "can gain and leak.",
         cost="one comparison per sample",
     ),
 )

@@ -62,10 +62,10 @@ ALWAYS_THE_MEAN = NullModel(
     cite="lundberg2017unified",
     card=Card(
         question="How far are base and attributions from adding up to the output?",
-        interpretation="0 if they add up, as Shapley values do; 1 if they miss by the spread of the output. "
-        "Always answering the mean misses by about 0.8 of it.",
-        limitations="Adding up is easy: whatever is left can be given to any feature. A large gap is "
-        "mostly another scale (log-odds against probability) or another model.",
+        interpretation="0 if they add up, as Shapley values do; 1 if they miss by the spread of "
+        "the output. Always answering the mean misses by about 0.8 of it.",
+        limitations="Adding up is easy: whatever is left can be given to any feature. A large gap "
+        "is mostly another scale (log-odds against probability) or another model.",
         cost="one sum over the features of each sample",
     ),
 )
@@ -146,7 +146,7 @@ def another_sample(other: str) -> NullModel:
 
     return NullModel(
         ANOTHER, "the overlap with what is named for another sample, mean over all others",
-        expected=expected, sums=sums, random=False,
+        expected=expected, sums=sums, random=False, label="another sample's attribution",
     )  # fmt: skip
 
 
@@ -191,8 +191,8 @@ class SameFeatures(SampleMean):
     nulls=(another_sample("repeat_values"),),
     card=Card(
         question="Does the explanation name the same features when it is made again?",
-        interpretation="1 if another seed, background or sampling names the same five features first. "
-        "Compare with another sample's: if that overlaps as much, it is the same features "
+        interpretation="1 if another seed, background or sampling names the same five features "
+        "first. Compare with another sample's: if that overlaps as much, it is the same features "
         "everywhere that are stable, not the explanation of the single case.",
         limitations="An explanation that is always the same is perfectly stable. With few features "
         "any two explanations overlap; with five or fewer it is undefined.",
@@ -223,11 +223,11 @@ class AttributionStability(SameFeatures):
     nulls=(another_sample("other_method_values"), AT_RANDOM),
     card=Card(
         question="Do two methods name the same features for the same sample?",
-        interpretation="1 if both name the same five features first. Compare with another sample's: where "
-        "that agrees as much, the methods agree on what the model uses in general and on nothing "
-        "about the single case.",
-        limitations="Agreement is no truth: two methods may share a fault. It decides nothing. With "
-        "few features any two explanations overlap; with five or fewer it is undefined.",
+        interpretation="1 if both name the same five features first. Compare with another "
+        "sample's: where that agrees as much, the methods agree on what the model uses in general "
+        "and on nothing about the single case.",
+        limitations="Agreement is no truth: two methods may share a fault. It decides nothing. "
+        "With few features any two explanations overlap; with five or fewer it is undefined.",
         cost="the explanations of a second method",
     ),
 )
@@ -284,8 +284,8 @@ NOTHING_IN_COMMON = NullModel(
     cite="adebayo2018sanity",
     card=Card(
         question="Are attributions the same when the model was trained on permuted labels?",
-        interpretation="0 if they become others altogether, 1 if the order of features stays: then it "
-        "shows the data or the method, but not what the model learned. Up to 0.3 is accepted; a "
+        interpretation="0 if they become others altogether, 1 if the order of features stays: then "
+        "it shows the data or the method, but not what the model learned. Up to 0.3 is accepted; a "
         "convention.",
         limitations="Features of large spread, or with many values, may get more from any model: "
         "some likeness is no proof of blindness, much of it is.",

@@ -72,10 +72,12 @@ def null_orders(curve: str) -> tuple[NullModel, ...]:
         NullModel(
             ONE_ORDER, "every sample's features in the order of their mean attribution",
             expected=_expected(curve, ONE_ORDER), random=False, if_not_beaten=IN_GENERAL,
+            label="global feature ranking",
         ),
         NullModel(
             ANOTHER, "the features that are named for another sample",
             expected=_expected(curve, ANOTHER), random=False, if_not_beaten=IN_GENERAL,
+            label="another sample's attribution",
         ),
         NullModel(
             RANDOM, "as many features, drawn at random",
@@ -131,18 +133,18 @@ def best_order(evidence: AttributionEvidence) -> AttributionEvidence:
     nulls=null_orders("chance_removed"),
     card=Card(
         question="How far does the output move when the features named first are removed?",
-        interpretation="In units of the output: 0.3 is 30 points of probability. Compare with one order for "
-        "all samples: what lies above it is what attributions say about the single case. At "
-        "random, features hardly matter, so that beating them shows little. From 0.8 of the best "
-        "order that a search found we would rely on it; a convention.",
+        interpretation="In units of the output: 0.3 is 30 points of probability. Compare with one "
+        "order for all samples: what lies above it is what attributions say about the single case. "
+        "At random, features hardly matter, so that beating them shows little. From 0.8 of the "
+        "best order that a search found we would rely on it; a convention.",
         limitations="Values from background rows break correlations: rows appear that no data set "
         "has, and the model may answer them at its whim. Compare with removal='conditional', which "
         "takes rows like the sample in the features that remain. Where two features say the same, "
         "removing one changes little, however much it is used. The best order is the best that a "
         "greedy search found, and no upper bound.",
         cost="samples x draws x orders x steps answers of the model, and a search of about as many",
-        template="Without the features named first, the output moves by {value} ({low}–{high}{best}). "
-        "{null}{enough}.",
+        template="Without the features named first, the output moves by {value} "
+        "({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class FeatureNecessity(FeatureRemoval):
@@ -176,10 +178,10 @@ class FeatureNecessity(FeatureRemoval):
     nulls=null_orders("chance_only"),
     card=Card(
         question="How far is the output from itself when only the features named first remain?",
-        interpretation="In units of the output; 0 if the named features alone give the same answer. Compare "
-        "with one order for all samples.",
-        limitations="With nearly all features from background rows, samples are unlike any that the "
-        "model knows. A model that needs many features at once scores badly whatever is named.",
+        interpretation="In units of the output; 0 if the named features alone give the same "
+        "answer. Compare with one order for all samples.",
+        limitations="With nearly all features from background rows, samples are unlike any that "
+        "the model knows. A model that needs many features at once scores badly whatever is named.",
         cost="samples x draws x orders x steps answers of the model",
     ),
 )
