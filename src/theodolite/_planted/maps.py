@@ -5,7 +5,6 @@ Everything is a pure function of the seed and the picture's number, so any shard
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
@@ -22,27 +21,9 @@ Batch = tuple[
 ]
 
 
-def planted_maps(  # noqa: PLR0913  each size is a choice
-    n_pictures: int,
-    n_units: int,
-    n_concepts: int,
-    grid: int = 28,
-    side: int = 7,
-    seed: int = 0,
-    *,
-    batch: int = 512,
-) -> Iterator[Batch]:
-    """Activations and label maps, a batch at a time."""
-    maps = PlantedMaps(
-        n_pictures=n_pictures, n_units=n_units, n_concepts=n_concepts, side_of_grid=grid,
-        side=side, seed=seed, shard_rows=batch,
-    )  # fmt: skip
-    return (maps.shard(number) for number in range(-(-n_pictures // batch)))
-
-
 @dataclass(frozen=True, kw_only=True)
 class PlantedMaps:
-    """Such maps as a source of shards, made when they are asked for.
+    """Source of shards of activations and label maps, each drawn when it is read.
 
     Three shapes a picture, of different concepts: rectangles on the first layer, a disc on the
     second. A unit is high where its concept is; every third has two, and is high where either is.
