@@ -5,7 +5,6 @@ Everything is a pure function of the seed and the image's number, so any shard c
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
@@ -42,7 +41,7 @@ def planted_maps(  # noqa: PLR0913  each size is a choice
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedMaps:
-    """Such maps as a source of shards, made when they are asked for.
+    """Source of shards of activations and label maps, each drawn when it is read.
 
     Three shapes an image, of different concepts: rectangles on the first layer, a disc on the
     second. A unit is high where its concept is; every third has two, and is high where either is.

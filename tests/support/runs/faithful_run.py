@@ -115,14 +115,14 @@ def write_run(
          "metrics": METRICS, "compared_metrics": COMPARED, "resampling": {"resamples": 20},
          "report": REPORT, **asked}
     )  # fmt: skip
-    main = method(word, 5, 0.45, names)
+    main = method(word, 5, 0.6, names)
     others = [
         method("random", 5, 0.3, names),
         method("mcd", 5, 0.97, names),
         method(word, 1, 0.2, names),
-        method(word, 2, 0.42, names),
-        method(word, 10, 0.48, names),
-        method("pca", 10, 0.5, names),
+        method(word, 2, 0.57, names),
+        method(word, 10, 0.63, names),
+        method("pca", 10, 0.65, names),
     ]
     layers = [
         ComparedModel(
