@@ -55,7 +55,7 @@ def verdicts(
             continue
         if not own:
             others = [_metric_of(score) for score in scores if score.question == question]
-            because = " ".join([missing(question, not_computed).because, *validation_notes(others)])
+            because = " ".join([missing(question, not_computed).summary, *validation_notes(others)])
             answers.append(Verdict(question, asks, "not_evaluated", because))
             continue
         number = at[question]

@@ -92,7 +92,7 @@ def engine_options(*names: str) -> Callable[[Callable[..., None]], Callable[...,
 def _engine(engine: str, checkpoint_dir: str | None = None, **chosen: Any) -> Any:
     from theodolite._runs.engine.base import Engine
 
-    return Engine(engine, pieces=checkpoint_dir, **chosen)  # type: ignore[arg-type]
+    return Engine(engine, checkpoint_dir=checkpoint_dir, **chosen)  # type: ignore[arg-type]
 
 
 def _set_max_memory(text: str | None) -> str | None:

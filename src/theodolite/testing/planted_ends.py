@@ -84,7 +84,7 @@ def check_planted_end(entry: Metric, evidence: Any) -> None:
         sign = 1.0 if entry.better == "higher" else -1.0
         numbers = f"{own:.4g} is"
         against = f"{null.name!r} ({own - sign * gain:.4g})"
-        if null.clean:
+        if null.is_reference:
             hold(gain < 0, f"{numbers} no worse than the reference {against}")
         else:
             although = f"although {entry.better} is better"

@@ -129,7 +129,7 @@ def audit(
         if source and patterns:  # before the first score: which columns are a pair
             typer.echo("\n".join(printable(note, 2000) for note in source.notes), err=as_json)
         job = _sharded_job(source, settings) if source and source.stored else job
-        if job and (out or engine.pieces):
+        if job and (out or engine.checkpoint_dir):
             stack.enter_context(goes_on())
         if dry_run:
             print_rehearsal(_rehearse(job, settings) if source and job else None)
@@ -282,7 +282,7 @@ def _end(
     answers: AuditAnswers, out: Path | None, criteria: Thresholds | None, *, quiet: bool
 ) -> None:
     """Report and seal; then say which thresholds are not met."""
-    code = PARTIAL if answers.failed_tasks or answers.failed else 0
+    code = PARTIAL if answers.failed_tasks or answers.errors else 0
     if out is not None:
         from theodolite.cli.finish import finish
 

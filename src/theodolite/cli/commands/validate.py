@@ -158,7 +158,7 @@ def _print(certified: Certified) -> None:
     heads = ("condition", "true", "mean", "covered", "yes", "partly", "no", "inconclusive", "")
     print_table(heads, rows)
     for line in certified.lines:
-        typer.echo(f"{line.name}: {'holds' if line.holds else 'FAILS'} ({line.because})")
+        typer.echo(f"{line.name}: {'holds' if line.holds else 'FAILS'} ({line.summary})")
     for power in certified.powers:
         seen = "never" if power.dial is None else f"from {power.dial:.2g} on the dial on"
         typer.echo(f"power at {power.samples} samples: {seen}")
