@@ -298,7 +298,7 @@ class MaxSensitivity(SampleMean):
         tried = ~np.isnan(changes)
         largest = np.where(tried, changes, 0.0).max(axis=1)
         norms = np.asarray(evidence.norms, float) if form == "relative" else np.ones(len(evidence))
-        return PerSample.from_values(ratio(largest, norms), asked=tried.any(axis=1))
+        return PerSample.from_values(ratio(largest, norms), eligible=tried.any(axis=1))
 
 
 @map_metric(
@@ -338,5 +338,5 @@ class RandomisationSimilarity(SampleMean):
     @staticmethod
     def each(evidence: SaliencyEvidence) -> PerSample:
         return PerSample.from_values(
-            np.asarray(evidence.randomised_similarity, float), asked=evidence.randomised
+            np.asarray(evidence.randomised_similarity, float), eligible=evidence.randomised
         )
