@@ -19,8 +19,7 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.located.pointing_game import hits, over_pairs
-from theodolite.metrics.shared.areas import box_area, disc_area
+from theodolite.metrics.located.pointing_game import box_area, disc_area, hits, over_pairs
 
 DRAWS = 300
 RANDOM = np.random.default_rng(0)

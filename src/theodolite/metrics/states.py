@@ -121,10 +121,10 @@ class PerSample:
         cls,
         part: np.ndarray,
         whole: np.ndarray | None = None,
-        asked: np.ndarray | None = None,
+        eligible: np.ndarray | None = None,
     ) -> "PerSample":
-        """Ask every sample unless ``asked`` says which. Without ``whole`` each value counts once,
-        and NaN is undefined.
+        """Ask every sample, or the ``eligible`` ones. Without ``whole`` each value counts once, and
+        NaN is undefined.
 
         >>> PerSample.from_values(np.array([0.5, np.nan])).whole
         array([1., 0.])
@@ -133,7 +133,7 @@ class PerSample:
             whole = ~np.isnan(part)
             part = np.where(whole, part, 0.0)
         part = part if part.dtype.kind == "f" else part.astype(float)
-        every = np.ones(len(part), bool) if asked is None else np.asarray(asked)
+        every = np.ones(len(part), bool) if eligible is None else np.asarray(eligible)
         return cls(part, np.asarray(whole, float), every)
 
 

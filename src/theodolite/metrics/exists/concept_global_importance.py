@@ -16,8 +16,6 @@ Forms = Annotated[
     Sequence[Literal[1, 2, 3]],
     Field(min_length=1, description="1: weights; 2: mean values; 3: weights times mean values."),
 ]
-
-
 Over = Annotated[
     Literal["concepts", "classes"],
     Field(description="Cosines of concepts over classes, or of classes over concepts."),
@@ -68,15 +66,10 @@ class ConceptGlobalImportance(Additive):
     eqs. 3 to 8, which define no aggregate; the headline is the plain mean of the defined cosines.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import concept_global_importance
-        >>> concept_global_importance(
-        ...     np.array([[1.0, 0.0], [0.0, 2.0]]),
-        ...     np.array([[1.0, 0.0], [0.0, 1.0]]),
-        ...     weights=np.array([[1.0, 1.0], [0.0, 1.0]]),
-        ...     labels=np.array([0, 1]),
-        ...     predicted=np.array([0, 1]),
-        ... ).round(4)
+        >>> model = {"weights": [[1.0, 1.0], [0.0, 1.0]], "labels": [0, 1], "predicted": [0, 1]}
+        >>> values, class_truth = [[1.0, 0.0], [0.0, 2.0]], [[1.0, 0.0], [0.0, 1.0]]
+        >>> concept_global_importance(values, class_truth, **model).round(4)
         array([[0.7071, 1.    ],
                [1.    , 1.    ],
                [1.    , 1.    ]])

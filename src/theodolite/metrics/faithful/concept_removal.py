@@ -137,8 +137,13 @@ class ConceptInsertion(ConceptCurve):
     .. math:: \frac{1}{N} \sum_x \frac{1}{K} \sum_{s=1}^{K} \frac{p_{s-1} + p_s}{2}
 
     :math:`p_s` is the probability of the class with only the first :math:`s` of its :math:`K`
-    concepts. All else is as in :func:`~theodolite.metrics.functions.faithful.concept_deletion`;
-    see :cite:t:`fel2023craft`. A class without concepts is undefined.
+    concepts.
+
+    The embedding is rebuilt from the projections that are left, and the last layer's probability of
+    the class is read after each step; the value is the mean height of that curve. Nothing is
+    normalised. With more than ``most_steps`` concepts several go at a time. As proposed in
+    :cite:t:`fel2023craft`, which reads the output before softmax instead of the probability. A
+    class without concepts is undefined.
 
     Example:
         >>> from numpy import nan

@@ -295,7 +295,7 @@ class MaxSensitivity(SampleMean):
         tried = ~np.isnan(changes)
         largest = np.where(tried, changes, 0.0).max(axis=1)
         norms = np.asarray(evidence.norms, float) if form == "relative" else np.ones(len(evidence))
-        return PerSample.from_values(ratio(largest, norms), asked=tried.any(axis=1))
+        return PerSample.from_values(ratio(largest, norms), eligible=tried.any(axis=1))
 
 
 @map_metric(
@@ -336,5 +336,5 @@ class RandomizationSimilarity(SampleMean):
     @staticmethod
     def each(evidence: SaliencyEvidence) -> PerSample:
         return PerSample.from_values(
-            np.asarray(evidence.randomized_similarity, float), asked=evidence.randomized
+            np.asarray(evidence.randomised_similarity, float), eligible=evidence.randomised
         )

@@ -1,6 +1,7 @@
 """What the scores of judges share: tables of answers under weights, readings of them, nulls."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -54,17 +55,40 @@ def judged_tables(
     every, n = items_of(evidence, over)
     item, active = every[rows], np.asarray(evidence.active)[rows]
     answer = np.asarray(evidence.answer, float)[rows]
-    blocks = []
-    for at in range(0, len(weights), ROWS):
-        own = np.asarray(weights[at : at + ROWS, rows], np.float64)
+
+    def tables(own: np.ndarray) -> np.ndarray:
         counts = code_sums(item * 4 + active * 2 + (answer > 0.5), own, 4 * n)
         counts = counts.reshape(len(own), n, 4)
         values = [
             areas(item, active, answer, own, n) if name == "auroc" else FROM_TABLE[name](counts)
             for name in by
         ]
-        blocks.append(np.stack(values, axis=1))
-    return np.concatenate(blocks)
+        return np.stack(values, axis=1)
+
+    return _in_blocks(tables, weights, rows)
+
+
+def mean_answers(
+    evidence: JudgementEvidence, weights: Float[np.ndarray, "rows samples"], task: str, over: Over
+) -> Float[np.ndarray, "rows items"]:
+    """The mean answer of each latent, or each judge."""
+    rows = readable(evidence, task)
+    every, n = items_of(evidence, over)
+    item, answer = every[rows], np.asarray(evidence.answer, float)[rows]
+
+    def means(own: np.ndarray) -> np.ndarray:
+        return ratio(code_sums(item, own * answer, n), code_sums(item, own, n))
+
+    return _in_blocks(means, weights, rows)
+
+
+def _in_blocks(
+    measure: Callable[[np.ndarray], np.ndarray], weights: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
+    """Measure some resamples at a time, from the weights of these rows."""
+    starts = range(0, len(weights), ROWS)
+    blocks = (np.asarray(weights[at : at + ROWS, rows], np.float64) for at in starts)
+    return np.concatenate([measure(block) for block in blocks])
 
 
 def code_sums(
@@ -122,23 +146,6 @@ def areas(
     return values
 
 
-def mean_answers(
-    evidence: JudgmentEvidence,
-    weights: Float[np.ndarray, "rows samples"],
-    task: str,
-    over: Over,
-) -> Float[np.ndarray, "rows items"]:
-    """The mean answer of each latent, or each judge."""
-    rows = readable(evidence, task)
-    every, n = items_of(evidence, over)
-    item, answer = every[rows], np.asarray(evidence.answer, float)[rows]
-    blocks = []
-    for at in range(0, len(weights), ROWS):
-        own = np.asarray(weights[at : at + ROWS, rows], np.float64)
-        blocks.append(ratio(code_sums(item, own * answer, n), code_sums(item, own, n)))
-    return np.concatenate(blocks)
-
-
 def _group(*columns: np.ndarray) -> Int[np.ndarray, " samples"]:
     """A number for each distinct row of columns."""
     table = np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
@@ -147,17 +154,15 @@ def _group(*columns: np.ndarray) -> Int[np.ndarray, " samples"]:
     return np.asarray(np.unique(table, axis=0, return_inverse=True)[1]).reshape(-1)
 
 
-def _judge(evidence: JudgmentEvidence) -> np.ndarray:
-    return np.zeros(len(evidence), int) if evidence.judge is None else np.asarray(evidence.judge)
-
-
-def _task(evidence: JudgmentEvidence) -> np.ndarray:
-    return np.zeros(len(evidence), int) if evidence.task is None else np.asarray(evidence.task)
+def _question(evidence: JudgementEvidence) -> list[np.ndarray]:
+    """Task and judge of each answer."""
+    columns = evidence.task, evidence.judge
+    return [np.zeros(len(evidence), int) if c is None else np.asarray(c) for c in columns]
 
 
 def _dealt_out(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
     """Each judge's answers about a latent, dealt out anew among the same questions."""
-    group = _group(_task(evidence), _judge(evidence), evidence.latent, evidence.explained_latent())
+    group = _group(*_question(evidence), evidence.latent, evidence.explained_latent())
     number = np.asarray(evidence.samples.index)
     places, answers = (np.lexsort((key, group)) for key in (number, scattered(number, seed)))
     dealt = np.array(evidence.answer)
@@ -188,7 +193,7 @@ def _another_explanation(
 ) -> JudgmentEvidence:
     """The answer with the explanation of another latent, about the same sequence."""
     n, own = len(evidence), evidence.is_own()
-    question = (_task(evidence), _judge(evidence), np.asarray(evidence.sequence))
+    question = *_question(evidence), np.asarray(evidence.sequence)
     group = _group(*question, evidence.latent) if marked else _group(*question)
     number, explained = np.asarray(evidence.samples.index), evidence.explained_latent()
     order = np.lexsort((number, group))
@@ -208,27 +213,17 @@ def _another_explanation(
     return with_arrays(evidence, answer=np.where(own, answer, evidence.answer))
 
 
-def _about_sequences(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
-    return _another_explanation(evidence, seed, marked=False)
-
-
-def _about_marks(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
-    return _another_explanation(evidence, seed, marked=True)
-
-
 OTHER_EXPLANATION = NullModel(
     "another_latent",
     "what the judge answers about the same sequence with the explanation of another latent, one "
     "that is active about as often where frequencies are known",
-    _about_sequences,
-    label="another latent's explanation",
+    partial(_another_explanation, marked=False),
 )
 OTHER_EXPLANATION_OF_MARKS = NullModel(
     "another_latent",
     "what the judge answers about the same marks with the explanation of another latent, where "
     "that was asked",
-    _about_marks,
-    label="another latent's explanation",
+    partial(_another_explanation, marked=True),
 )
 DEALT_OUT = NullModel(
     "permuted_answers",

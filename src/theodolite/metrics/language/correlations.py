@@ -147,13 +147,13 @@ class AttributionEffect(Pooled):
     ) -> np.ndarray:
         claims, effects, tried = _tried(evidence)
         row = claims.row[tried]
-        pair = [np.asarray(values.flat[tried], float) for values in (claims, effects)]
+        x, y = (np.asarray(values.flat[tried], float) for values in (claims, effects))
         if agreement == "sign":
-            same = (np.sign(pair[0]) == np.sign(pair[1])) & (pair[0] != 0)
+            same = (np.sign(x) == np.sign(y)) & (x != 0)
             return _shares(same.astype(float), row, weights)
         if agreement == "spearman":
-            return _of_ranks((pair[0], pair[1]), row, weights)
-        return np.array([pearson(*pair, weight[row].astype(float)) for weight in weights])
+            return _of_ranks((x, y), row, weights)
+        return np.array([pearson(x, y, weight[row].astype(float)) for weight in weights])
 
     @staticmethod
     def measure_with_moments(

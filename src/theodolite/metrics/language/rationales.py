@@ -224,7 +224,7 @@ rationale_card = partial(
 class InRationale(SampleMean):
     """Mean over sequences of a share of marked tokens; undefined where none or all are marked."""
 
-    share: ClassVar[Callable[[Ragged, Ragged], np.ndarray]]
+    share: ClassVar[Callable[..., np.ndarray]]
     """(relevance, rationale) -> the share of each sequence, NaN where undefined"""
 
     @classmethod

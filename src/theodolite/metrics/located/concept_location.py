@@ -11,26 +11,9 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
 from theodolite.metrics.option_types import Top
-from theodolite.metrics.shared import nulls
-from theodolite.metrics.shared.places import (
-    Average,
-    Sides,
-    Ties,
-    averaged,
-    inside_region,
-    over_places,
-    pixel_counts,
-)
-from theodolite.metrics.shared.ranking import (
-    USES_IF,
-    Order,
-    Population,
-    RankBy,
-    checked_top,
-    importance,
-    population_mask,
-    ranked,
-)
+from theodolite.metrics.shared import nulls, places, ranking
+from theodolite.metrics.shared.places import Average, Sides, Ties
+from theodolite.metrics.shared.ranking import Order, Population, RankBy
 
 Among = Annotated[
     Literal["localisable", "all"],
@@ -40,6 +23,11 @@ Invisible = Annotated[
     Literal["skip", "miss"],
     Field(description="A named concept whose part is not visible: left out, or missed."),
 ]
+Alpha = Annotated[
+    Sequence[Annotated[float, Field(gt=0)]],
+    Field(min_length=1, description="Sizes of the region, in parts of the picture."),
+]
+Regions = Annotated[int, Field(ge=1, description="Parts that the picture is divided into.")]
 
 
 def named_concepts(
@@ -53,7 +41,7 @@ def named_concepts(
     if among == "localisable":
         scores = np.where(localisable, scores, -np.inf)
     limit = int(localisable.sum()) if among == "localisable" else len(localisable)
-    return ranked(scores, max(checked_top(top, limit)))
+    return ranking.ranked(scores, max(ranking.checked_top(top, limit)))
 
 
 def inside_regions(
@@ -68,10 +56,10 @@ def inside_regions(
     points, visible = _places(evidence, named)
     sample, rank, place = np.nonzero(visible)
     which = np.stack([sample, named[sample, rank]], axis=1)
-    counts = pixel_counts(evidence, which, points[sample, rank, place])
+    counts = places.pixel_counts(evidence, which, points[sample, rank, place])
     region = _pixels(evidence, shares)[sample]
     credit = np.zeros((*visible.shape[:2], len(shares), visible.shape[2]))
-    credit[sample, rank, :, place] = inside_region(counts, region, ties)
+    credit[sample, rank, :, place] = places.inside_region(counts, region, ties)
     return credit, visible
 
 
@@ -114,14 +102,16 @@ def _anywhere(
     region count as if these were drawn among them.
     """
     del ties
-    scores = importance(evidence.explained, rank_by, order)
+    scores = ranking.importance(evidence.explained, rank_by, order)
     named = named_concepts(scores, evidence.part_of, among, top)
     _, visible = _places(evidence, named)
     n_pixels = evidence.sizes.prod(axis=1)
     areas = _pixels(evidence, np.asarray(alpha, float) / regions) / n_pixels[:, None]
     credit = _at_any_place(areas[:, None, :], visible.sum(axis=-1)[:, :, None], sides)
     per_length = over_named(evidence, named, credit, visible, top, invisible)
-    return averaged(*per_length, average, population_mask(evidence.explained, population))
+    return places.averaged(
+        *per_length, average, ranking.population_mask(evidence.explained, population)
+    )
 
 
 def _at_any_place(area: np.ndarray, n: np.ndarray, sides: Sides) -> np.ndarray:
@@ -156,16 +146,6 @@ def _pixels(
     return np.asarray(np.floor(shares * n_pixels[:, None] + 0.5), np.int64)
 
 
-__all__ = ["ConceptLocation", "inside_regions"]
-
-
-Alpha = Annotated[
-    Sequence[Annotated[float, Field(gt=0)]],
-    Field(min_length=1, description="Sizes of the region, in parts of the image."),
-]
-Regions = Annotated[int, Field(ge=1, description="Parts that the image is divided into.")]
-
-
 @metric(
     "concept_location",
     paper_names=("CLM",),
@@ -179,7 +159,7 @@ Regions = Annotated[int, Field(ge=1, description="Parts that the image is divide
         option: {
             choice: tuple(f"explained.{name}" for name in arrays) for choice, arrays in c.items()
         }
-        for option, c in USES_IF.items()
+        for option, c in ranking.USES_IF.items()
     },
     sweeps=("alpha", "top"),
     nulls=(nulls.SHUFFLED_MAPS, RANDOM_POINT, nulls.IMAGE_CENTER, nulls.UNIFORM_MAP),
@@ -220,14 +200,11 @@ class ConceptLocation(SampleMean):
     - ``regions=12``: the number of parts that the image is divided by.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import concept_location
-        >>> maps = np.array([[[[9.0, 0], [0, 0]], [[0, 0], [0, 9.0]]]])
-        >>> points = np.array([[[[0.0, 0.0]], [[0.0, 0.0]]]])
-        >>> concept_location(
-        ...     [[1.0, 0.5]], maps, [[6, 4]], [0, 1], points,
-        ...     top=(1, 2), alpha=(3,), rank_by="value",
-        ... )
+        >>> maps = [[[[9.0, 0], [0, 0]], [[0, 0], [0, 9.0]]]]
+        >>> where = {"maps": maps, "sizes": [[6, 4]], "points": [[[[0.0, 0.0]], [[0.0, 0.0]]]]}
+        >>> options = {"top": (1, 2), "alpha": (3,), "rank_by": "value"}
+        >>> concept_location([[1.0, 0.5]], part_of=[0, 1], **where, **options)
         array([[1. , 0.5]])
     """
 
@@ -247,12 +224,13 @@ class ConceptLocation(SampleMean):
         average: Average = "images",
         regions: Regions = 12,
     ) -> PerSample:
-        """Each image's share, for each size of region and length of explanation."""
         if not alpha or min(alpha) <= 0 or max(alpha) > regions:
             raise EvidenceError("alpha", f"{list(alpha)}", f"numbers above 0, up to {regions}")
-        scores = importance(evidence.explained, rank_by, order)
+        scores = ranking.importance(evidence.explained, rank_by, order)
         named = named_concepts(scores, evidence.part_of, among, top)
         inside, visible = inside_regions(evidence, named, np.asarray(alpha, float) / regions, ties)
-        credit = over_places(inside, visible[:, :, None, :], sides)
+        credit = places.over_places(inside, visible[:, :, None, :], sides)
         per_length = over_named(evidence, named, credit, visible, top, invisible)
-        return averaged(*per_length, average, population_mask(evidence.explained, population))
+        return places.averaged(
+            *per_length, average, ranking.population_mask(evidence.explained, population)
+        )

@@ -124,7 +124,7 @@ def _area(evidence: SaliencyEvidence, **options: Any) -> PerSample:
     """The share of the image that the object covers, where there is one."""
     del options
     area = np.asarray(evidence.objects).mean(axis=(1, 2))
-    return PerSample(area, (area > 0).astype(float), np.ones(len(area), bool))
+    return PerSample.from_values(area, area > 0)
 
 
 FLAT_MAP = NullModel(

@@ -10,17 +10,7 @@ from theodolite._stats.sampling import ADDED, place_in, pool_of_clusters, unifor
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.base import NullModel, PerSample, ratio
-from theodolite.metrics.shared.ranking import (
-    Named,
-    Order,
-    Population,
-    RankBy,
-    checked_top,
-    importance,
-    nameable,
-    population_mask,
-    ranked_among,
-)
+from theodolite.metrics.shared import ranking
 
 
 def _orders(evidence: LocationEvidence, n: int, seed: int) -> np.ndarray:
@@ -32,28 +22,28 @@ def _any_concept(
     evidence: ConceptEvidence,
     *,
     top: Sequence[int],
-    population: Population,
-    named: Named,
-    **ranking: Any,
+    population: ranking.Population,
+    named: ranking.Named,
+    **options: Any,
 ) -> PerSample:
     """Any concept is as likely to be named: a sample's share of concepts that are there.
 
     Of those whose presence is known; the whole is the chance that of the named ones any is.
     """
-    del ranking
-    lengths = np.asarray(checked_top(top, len(evidence.concepts)))
+    del options
+    lengths = np.asarray(ranking.checked_top(top, len(evidence.concepts)))
     known = _known(evidence)
     n, n_known = known.shape[1], known.sum(axis=1)
     share = (np.asarray(evidence.truth) & known).sum(axis=1) / np.maximum(n_known, 1)
     steps = np.arange(int(lengths.max()))
     unknown = np.maximum((n - n_known)[:, None] - steps, 0) / (n - steps)
     whole = 1.0 - unknown.cumprod(axis=1)[:, lengths - 1]
-    can = nameable(evidence, named)
+    can = ranking.nameable(evidence, named)
     if can is not None:  # as many as the explanation names, which may be none
         n_named = np.minimum(can.sum(axis=1)[:, None], lengths)
         every = 1.0 - np.concatenate([np.ones((len(known), 1)), unknown.cumprod(axis=1)], axis=1)
         whole = np.take_along_axis(every, n_named, axis=1)
-    return PerSample(share[:, None] * whole, whole, population_mask(evidence, population))
+    return PerSample(share[:, None] * whole, whole, ranking.population_mask(evidence, population))
 
 
 def _known(evidence: ConceptEvidence) -> np.ndarray:
@@ -89,23 +79,22 @@ def _any_sample(  # noqa: PLR0913  options are keywords
     sums: Mapping[str, np.ndarray],
     *,
     top: Sequence[int],
-    rank_by: RankBy,
-    order: Order,
-    population: Population,
-    named: Named,
+    rank_by: ranking.RankBy,
+    order: ranking.Order,
+    population: ranking.Population,
+    named: ranking.Named,
 ) -> PerSample:
     """How often the named concepts are there in other samples, of those where that is known."""
-    lengths = np.asarray(checked_top(top, len(evidence.concepts)))
-    scores = importance(evidence, rank_by, order)
-    first, can = ranked_among(scores, nameable(evidence, named), int(lengths.max()))
+    lengths = np.asarray(ranking.checked_top(top, len(evidence.concepts)))
+    scores = ranking.importance(evidence, rank_by, order)
+    first, can = ranking.ranked_among(scores, ranking.nameable(evidence, named), int(lengths.max()))
     there, known = (
         (np.take_along_axis(part, first, axis=1) * can).cumsum(axis=1)[:, lengths - 1]
         for part in _of_others(evidence, sums)
     )
-    part = np.clip(ratio(there, known), 0.0, 1.0)
-    defined = known > 0
-    return PerSample(
-        np.where(defined, part, 0.0), defined.astype(float), population_mask(evidence, population)
+    return PerSample.from_values(
+        np.clip(ratio(there, known), 0.0, 1.0),
+        eligible=ranking.population_mask(evidence, population),
     )
 
 

@@ -111,7 +111,7 @@ def averaged(
     """Every image weighs the same, or every pair of image and concept does."""
     if average == "pairs":
         return PerSample(hits, counted, population_mask)
-    return PerSample(hits / np.maximum(counted, 1), (counted > 0).astype(float), population_mask)
+    return PerSample.from_values(hits / np.maximum(counted, 1), counted > 0, population_mask)
 
 
 def peaks(
