@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from support.runs.command_line import theodolite
+from theodolite import ext
 from theodolite._planted.certification.certify import certify
 from theodolite._planted.certification.foreign import Foreign, dealt_out, foreign_named
 from theodolite._planted.concepts import predictions
@@ -149,3 +150,20 @@ def test_the_command_takes_a_function(tmp_path: Path) -> None:
     assert content["resampled"] == "by computing it again"
     assert content["truth"] == "large sample" and content["bootstraps"] == 200
     assert not [failure for failure in content["failures"] if "false alarms" in failure]
+
+
+@pytest.mark.usefixtures("restored_catalogue")
+def test_foreign_reads_the_declaration_of_a_metric() -> None:
+    fields: dict[str, Any] = {"question": "exists", "better": "lower", "bounds": (0.0, 1.0)}
+    ext.metric("outside_brier", version=3, **fields)(squared_error)
+    foreign = foreign_named(f"{__name__}:squared_error")
+    assert (foreign.name, foreign.version, foreign.arrays) == (
+        "outside_brier", 3, ("values", "truth"),
+    )  # fmt: skip
+    assert foreign.better == "lower" and len(foreign.nulls) == 1
+    assert foreign.identity()["version"] == 3
+
+
+def squared_error(values: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Mean squared error of concept predictions."""
+    return ((np.clip(values, 0, 1) - truth) ** 2).mean(axis=1)

@@ -53,10 +53,8 @@ FOLLOWED = [f"docs/{name}.md" for name in ("audit", "gate", "compare", "exports"
 """Pages whose commands are run for real; those of the others are held against the command line."""
 
 
-BY_THE_TRANSCRIPT = ("README.md", "docs/start.md")
+BY_THE_TRANSCRIPT = ("README.md", "docs/start.md", "docs/extending.md")
 """They are followed by `.ci/transcript.py`, with nothing but the wheel."""
-REGISTERS = "docs/extending.md"
-"""It adds a metric to the catalogue, which must not be known before: a process of its own."""
 
 
 def runnable(page: str) -> bool:
@@ -76,12 +74,6 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for page in filter(runnable, PAGES):
         folder = tmp_path_factory.mktemp("page")
         jobs.append((page, str(ROOT / page), str(folder), page in FOLLOWED))
-    alone = [job for job in jobs if job[0] == REGISTERS]
-    return followed(alone) | followed([job for job in jobs if job not in alone])
-
-
-def followed(jobs: list[tuple[str, str, str, bool]]) -> dict[str, str]:
-    """What went wrong on pages that are followed in one process."""
     done = subprocess.run(
         [sys.executable, docs_page.__file__],
         input=json.dumps(jobs), capture_output=True, text=True, check=False,

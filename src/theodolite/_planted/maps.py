@@ -5,6 +5,7 @@ Everything is a pure function of the seed and the image's number, so any shard c
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 

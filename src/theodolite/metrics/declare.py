@@ -68,8 +68,8 @@ def metric(
             arrays: dict[str, Any] = {"uses": tuple(more["uses"])}
         else:
             state, arrays = _make_state(name, thing, evidence)
-        given: dict[str, Any] = {"question": question, "better": better, "bounds": bounds}
-        attributes = arrays | _from_docstring(name, thing, given, validation) | given | more
+        required: dict[str, Any] = {"question": question, "better": better, "bounds": bounds}
+        attributes = arrays | _from_docstring(name, thing, required, validation) | required | more
         if "nulls" not in attributes:
             attributes["nulls"] = (_default_null(name, state, attributes["uses"]),)
         register_validation(name, attributes["version"], validation)
@@ -158,16 +158,16 @@ def _default_null(name: str, state: type[Any], uses: tuple[str, ...]) -> base.Nu
 
 
 def _from_docstring(
-    name: str, thing: Any, given: Mapping[str, Any], validation: Path | str | None
+    name: str, thing: Any, required: Mapping[str, Any], validation: Path | str | None
 ) -> dict[str, Any]:
     """Return the fields that a reader needs, from the docstring."""
     text = inspect.cleandoc(thing.__doc__ or "")
     summary = " ".join(text.partition("\n\n")[0].split())
     title = summary.partition(". ")[0].rstrip(".") or name.replace("_", " ").capitalize()
-    (low, high), better = given["bounds"], given["better"]
+    (low, high), better = required["bounds"], required["better"]
     read = f"{title}. {better.capitalize()} is better, from {low:g} to {high:g}."
     limitations = NOT_VALIDATED if validation is None else "See its validation record."
-    asks, cost = QUESTIONS[given["question"]], "one pass over the samples"
+    asks, cost = QUESTIONS[required["question"]], "one pass over the samples"
     return {
         "title": title, "version": 1, "cite": f"{thing.__module__}.{thing.__qualname__}",
         "card": base.Card(question=asks, interpretation=read, limitations=limitations, cost=cost),

@@ -100,7 +100,9 @@ def excess(entry: Metric, evidence: Any, baseline: NullModel) -> float:
         if baseline.on == "state":
             null = value(entry, baseline.made(state(entry, evidence, {}), seed), {})
         else:
-            made = evidence if baseline.expected else baseline.made(evidence, seed)
-            null = value(entry, null_state(entry, baseline, made, baseline.options), {})
+            baseline_evidence = evidence if baseline.expected else baseline.made(evidence, seed)
+            null = value(
+                entry, null_state(entry, baseline, baseline_evidence, baseline.options), {}
+            )
         gains.append(np.nanmean(direction * (own - null)))
     return float(np.mean(gains))

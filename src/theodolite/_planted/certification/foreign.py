@@ -20,6 +20,8 @@ from theodolite._planted.registry import generator_named
 from theodolite._scoring.evaluate import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
+from theodolite.metrics.base import Metric
+from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
 from theodolite.results import Better
 
@@ -63,6 +65,8 @@ class Foreign:
     """What it should give; else what it gives for large samples."""
     bootstraps: int = BOOTSTRAPS
     large: int = LARGE
+    version: int = 0
+    """Version of the metric, where the function is declared as one."""
 
     @property
     def generator(self) -> Generator:
@@ -77,7 +81,8 @@ class Foreign:
     def identity(self) -> dict[str, Any]:
         """Name and declaration."""
         return {
-            "metric": self.name, "version": 0, "question": self.question, "better": self.better,
+            "metric": self.name, "version": self.version,
+            "question": self.question, "better": self.better,
             "bounds": [str(bound) for bound in self.bounds], "arrays": list(self.arrays),
             "nulls": len(self.nulls), "bootstraps": self.bootstraps,
         }  # fmt: skip
@@ -224,10 +229,27 @@ def foreign_named(name: str, **declared: Any) -> Foreign:
         ) from error
     if isinstance(thing, Foreign):
         return thing
+    planted = declared.pop("planted", None)
+    generator = generator_named(planted) if planted else None
+    metric = next((m for m in catalogue().values() if m.cite == f"{module}.{attribute}"), None)
+    if metric is not None:
+        return _from_metric(metric, thing, generator)
     lacks = [option for option in ("question", "better") if not declared.get(option)]
     if lacks or not callable(thing):
         needs = ", ".join(f"--{option}" for option in lacks) or "a function"
         raise EvidenceError("certify", name, needs, "Say what it claims to measure.")
-    planted = declared.pop("planted", None)
-    generator = generator_named(planted) if planted else None
     return Foreign(name, thing, planted=generator, **declared)
+
+
+def _from_metric(metric: Metric, function: Any, generator: Generator | None) -> Foreign:
+    """Return the declaration of a function that is a metric already (``theodolite.ext.metric``)."""
+    return Foreign(
+        metric.name, function, metric.uses, metric.question, metric.better, metric.bounds,
+        tuple(null.made for null in metric.nulls), metric.is_defect_metric, metric.tolerance,
+        generator, version=metric.version,
+    )  # fmt: skip
+
+
+def generators_text() -> str:
+    """Names of all generators."""
+    return ", ".join(generator.name for generator in GENERATORS)

@@ -26,7 +26,7 @@ from theodolite.metrics.shared.ranking import Named, Order, Population, RankBy
     ideal=nulls.told_the_truth,
     ideal_options={"rank_by": "value"},
     fitting=lambda evidence: {"top": ranking.fitting_top(len(evidence.concepts))},
-    reliable_from=0.8,
+    threshold=0.8,
     cite="aysel2025concept",
     card=Card(
         question="Of the concepts that the explanation names first, how many are in the image?",

@@ -141,7 +141,7 @@ class ConceptInsertion(ConceptCurve):
 
     The embedding is rebuilt from the projections that are left, and the last layer's probability of
     the class is read after each step; the value is the mean height of that curve. Nothing is
-    normalised. With more than ``most_steps`` concepts several go at a time. As proposed in
+    normalized. With more than ``most_steps`` concepts several go at a time. As proposed in
     :cite:t:`fel2023craft`, which reads the output before softmax instead of the probability. A
     class without concepts is undefined.
 

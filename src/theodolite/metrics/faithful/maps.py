@@ -336,5 +336,5 @@ class RandomizationSimilarity(SampleMean):
     @staticmethod
     def each(evidence: SaliencyEvidence) -> PerSample:
         return PerSample.from_values(
-            np.asarray(evidence.randomised_similarity, float), eligible=evidence.randomised
+            np.asarray(evidence.randomized_similarity, float), eligible=evidence.randomized
         )

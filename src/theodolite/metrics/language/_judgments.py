@@ -69,7 +69,7 @@ def judged_tables(
 
 
 def mean_answers(
-    evidence: JudgementEvidence, weights: Float[np.ndarray, "rows samples"], task: str, over: Over
+    evidence: JudgmentEvidence, weights: Float[np.ndarray, "rows samples"], task: str, over: Over
 ) -> Float[np.ndarray, "rows items"]:
     """The mean answer of each latent, or each judge."""
     rows = readable(evidence, task)
@@ -154,7 +154,7 @@ def _group(*columns: np.ndarray) -> Int[np.ndarray, " samples"]:
     return np.asarray(np.unique(table, axis=0, return_inverse=True)[1]).reshape(-1)
 
 
-def _question(evidence: JudgementEvidence) -> list[np.ndarray]:
+def _question(evidence: JudgmentEvidence) -> list[np.ndarray]:
     """Task and judge of each answer."""
     columns = evidence.task, evidence.judge
     return [np.zeros(len(evidence), int) if c is None else np.asarray(c) for c in columns]
@@ -218,12 +218,14 @@ OTHER_EXPLANATION = NullModel(
     "what the judge answers about the same sequence with the explanation of another latent, one "
     "that is active about as often where frequencies are known",
     partial(_another_explanation, marked=False),
+    label="another latent's explanation",
 )
 OTHER_EXPLANATION_OF_MARKS = NullModel(
     "another_latent",
     "what the judge answers about the same marks with the explanation of another latent, where "
     "that was asked",
     partial(_another_explanation, marked=True),
+    label="another latent's explanation",
 )
 DEALT_OUT = NullModel(
     "permuted_answers",

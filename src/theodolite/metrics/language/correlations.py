@@ -207,7 +207,7 @@ NULLS = (
         "the simulation from the explanation of another latent, one that is active about as often; "
         "undefined where there is none",
         _of_another, sums=_firing,
-        label="another latent's explanation",
+        label="another_latent",
     ),
     NullModel(
         "token_only",

@@ -127,7 +127,7 @@ def nulls_of(measure: str) -> tuple[NullModel, NullModel]:
         question="Of the loss that the network would suffer without the layer, how much is saved "
         "when what the dictionary rebuilds is put in?",
         interpretation="1 is as good as the layer itself, 0 no better than its mean. Read it "
-        "beside a random dictionary.",
+        "beside a random SAE.",
         limitations="Zeros in place of the layer cost so much that anything recovers most of it: "
         "published numbers use `ablation='zero'`, where random directions may get more than half. "
         "A few rare tokens can make up most of a sum of losses.",

@@ -185,7 +185,7 @@ class OracleImpurity(Blockwise):
             terms = _areas(np.asarray(source, np.float64)[rows], truth, parts, form, seed)
             return np.stack([weighted_means(own, counted) for own in terms], axis=1)
 
-        learnt, oracle = areas(evidence.values), areas(np.asarray(evidence.truth))
+        learned, oracle = areas(evidence.values), areas(np.asarray(evidence.truth))
         if form == "pairwise":
             oracle[:, np.arange(len(evidence.concepts)), block.item.concepts] = 1.0
         return {AT: at, SUM: squared_distance(learned, oracle)[:, None], COUNT: n}

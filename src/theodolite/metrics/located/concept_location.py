@@ -25,9 +25,9 @@ Invisible = Annotated[
 ]
 Alpha = Annotated[
     Sequence[Annotated[float, Field(gt=0)]],
-    Field(min_length=1, description="Sizes of the region, in parts of the picture."),
+    Field(min_length=1, description="Sizes of the region, in parts of the image."),
 ]
-Regions = Annotated[int, Field(ge=1, description="Parts that the picture is divided into.")]
+Regions = Annotated[int, Field(ge=1, description="Parts that the image is divided into.")]
 
 
 def named_concepts(

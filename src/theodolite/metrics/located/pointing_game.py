@@ -45,8 +45,8 @@ def hits(
     if target == "masks":
         masks = np.asarray(evidence.masks)
         cell = (peak * masks.shape[2:]).astype(int)
-        picture = np.arange(len(evidence))[:, None]
-        hit = masks[picture, evidence.part_of[None, :], cell[..., 0], cell[..., 1]]
+        image = np.arange(len(evidence))[:, None]
+        hit = masks[image, evidence.part_of[None, :], cell[..., 0], cell[..., 1]]
     elif target == "boxes":
         boxes, place = _boxes(evidence, tolerance), peak[:, :, None]
         inside = (boxes[..., :2] <= place) & (place <= boxes[..., 2:])
@@ -54,7 +54,7 @@ def hits(
     else:
         away = np.sqrt(((_points(evidence) - peak[:, :, None]) ** 2).sum(axis=-1))
         hit = np.asarray((away <= (NEAR if tolerance is None else tolerance)).any(axis=-1))
-    return hit, _in_picture(evidence, target)
+    return hit, _in_image(evidence, target)
 
 
 def over_pairs(

@@ -28,9 +28,9 @@ def permuted(array: str) -> NullModel:
     def permute(evidence: Any, seed: int, pool: Mapping[str, np.ndarray]) -> Any:
         samples, own = evidence.samples, np.asarray(read_array(evidence, array))
         other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
-        drawn = pool[POOLED + name][other]
+        other_rows = pool[POOLED + name][other]
         # a sample alone has no other: it keeps its own row
-        rows = np.where((other >= 0).reshape(-1, *[1] * (own.ndim - 1)), drawn, own)
+        rows = np.where((other >= 0).reshape(-1, *[1] * (own.ndim - 1)), other_rows, own)
         rows.flags.writeable = False
         return replace_array(evidence, array, rows)
 

@@ -146,7 +146,7 @@ def another_sample(other: str) -> NullModel:
 
     return NullModel(
         ANOTHER, "the overlap with what is named for another sample, mean over all others",
-        expected=expected, sums=sums, random=False, label="another sample's attribution",
+        expected=expected, sums=sums, random=False, label="another_sample",
     )  # fmt: skip
 
 

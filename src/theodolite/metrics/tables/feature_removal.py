@@ -77,7 +77,7 @@ def null_orders(curve: str) -> tuple[NullModel, ...]:
         NullModel(
             ANOTHER, "the features that are named for another sample",
             expected=_expected(curve, ANOTHER), random=False, if_not_beaten=IN_GENERAL,
-            label="another sample's attribution",
+            label="another_sample",
         ),
         NullModel(
             RANDOM, "as many features, drawn at random",

@@ -150,8 +150,8 @@ def _identity(claims: Mapping[str, Any], expected: Expected) -> Identity:
     return Identity(PLATFORM, person, study_id=study, session_id=session, signed=True)
 
 
-def _refused(problem: str, do: str = AGAIN) -> UnsafeInputError:
-    return UnsafeInputError("the link from Prolific", problem, "the link as Prolific made it", do)
+def _refused(problem: str, hint: str = AGAIN) -> UnsafeInputError:
+    return UnsafeInputError("the link from Prolific", problem, "the link as Prolific made it", hint)
 
 
 def unsigned_arrival(parameters: Mapping[str, str]) -> Identity:
