@@ -62,5 +62,5 @@ def test_the_command(tmp_path: Path) -> None:
         "metrics", "validate", "--renew", folder, "--out", tmp_path / "w", "--date", "2026-01-31"
     )
     assert ended.returncode == 6, ended.stderr
-    assert "acceptance: certify it again; 3 conditions drawn again" in ended.stdout
+    assert "acceptance: validate it again; 3 conditions drawn again" in ended.stdout
     assert "width 0.5, now" in ended.stdout
