@@ -96,7 +96,7 @@ def test_the_table_names_the_class_that_was_asked_for(at: Path) -> None:
     assert done.exit_code == 0, done.exception
     head, first, *_ = done.output.splitlines()
     assert head.split() == ["image", "method", "target", "class", "probability"]
-    assert first.split()[-3:-1] == ["centre", "7"] and 0 < float(first.split()[-1]) < 1
+    assert first.split()[-3:-1] == ["center", "7"] and 0 < float(first.split()[-1]) < 1
 
 
 def test_nothing_is_overwritten(at: Path) -> None:
@@ -109,7 +109,7 @@ def test_nothing_is_overwritten(at: Path) -> None:
 
 def test_what_is_refused(at: Path) -> None:
     assert "no IMAGES, --backbone, --method, --out" in refused()
-    assert "no --out" in refused(*given(at, "x", "centre")[:4], "--method", "centre")
+    assert "no --out" in refused(*given(at, "x", "center")[:4], "--method", "center")
     assert "one of grad_cam" in refused(*given(at, "x", "grad_cham"))
     assert "twice" in refused(at / "one.png", *given(at, "x", "center"))
     assert "0 to 9" in refused(*given(at, "x", "center"), "--target", 10)

@@ -100,7 +100,10 @@ def check_card(entry: Metric) -> None:
     for field in ("asks", "read", "limitations", "cost"):
         text = getattr(card, field)
         hold(len(text) > 10, f"{name}: `{field}` of the card is too short, {text!r}.")
-    hold(card.question.endswith("?"), f"{name}: `asks` of the card is no question, {card.question!r}.")
+    hold(
+        card.question.endswith("?"),
+        f"{name}: `asks` of the card is no question, {card.question!r}.",
+    )
     hold(entry.cite and entry.title, f"{name}: `cite` or `title` is empty.")
     hold(entry.version >= 1, f"{name}: `version` is {entry.version}, but it starts at 1.")
     line = entry.threshold is not None or entry.tolerance is not None

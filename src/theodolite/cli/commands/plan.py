@@ -49,7 +49,12 @@ def plan(
         shared = {"points": points, "power": power}
         print_json(
             [
-                {"question": pilot.question_text, "why": pilot.why, **shared, "needed": [*map(vars, needed)]}
+                {
+                    "question": pilot.question_text,
+                    "why": pilot.why,
+                    **shared,
+                    "needed": [*map(vars, needed)],
+                }
                 for pilot, needed in tables
             ]
         )

@@ -218,14 +218,14 @@ OTHER_EXPLANATION = NullModel(
     "what the judge answers about the same sequence with the explanation of another latent, one "
     "that is active about as often where frequencies are known",
     partial(_another_explanation, marked=False),
-    label="another latent's explanation",
+    label="another_latent",
 )
 OTHER_EXPLANATION_OF_MARKS = NullModel(
     "another_latent",
     "what the judge answers about the same marks with the explanation of another latent, where "
     "that was asked",
     partial(_another_explanation, marked=True),
-    label="another latent's explanation",
+    label="another_latent",
 )
 DEALT_OUT = NullModel(
     "permuted_answers",

@@ -23,14 +23,14 @@ def _other_rows(rows: np.ndarray, samples: Samples, random: np.random.Generator)
 
 
 def _by_concept(
-    name: str, says: str, make: Callable[[Any, int, Truths, int], Any], *, clean: bool = False
+    name: str, description: str, make: Callable[[Any, int, Truths, int], Any], **more: Any
 ) -> NullModel:
     """A null of concepts in a row: ``make`` gets the truths of all and the number of the first."""
 
     def of_all(evidence: Any, seed: int) -> Any:
         return make(evidence, seed, Truths.of(evidence), 0)
 
-    return NullModel(name, says, of_all, of_columns=make, is_reference=clean)
+    return NullModel(name, description, of_all, of_columns=make, **more)
 
 
 def _dealt(
