@@ -60,7 +60,7 @@ def predictive_vector_terms(
 def _stratum(
     points: Points, labels: Numbers, sizes: Int[np.ndarray, " clusters"], folds: Numbers, n: int
 ) -> Float[np.ndarray, "4 rows"]:
-    """Gains with each row's cluster left out, with it counted, the surprise, and what is learned."""
+    """Gains with each row's cluster left out and counted, the surprise, and what is learned."""
     clusters, weights = np.repeat(np.arange(len(sizes)), sizes), np.repeat(1 / sizes, sizes)
     counts = np.bincount(labels, weights, n)
     own = own_weight(labels, clusters, weights)

@@ -16,7 +16,7 @@ from theodolite._planted.certification.subjects import Outcome
 from theodolite._planted.conditions import Condition
 from theodolite._planted.draws import start_draw
 from theodolite._planted.generators import Generator, How, Planted, independent_rows
-from theodolite._planted.registry import generator_named
+from theodolite._planted.registry import GENERATORS, generator_named
 from theodolite._scoring.evaluate import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence

@@ -106,7 +106,7 @@ ALIGNED_AT_RANDOM = _by_concept(
     "permuted_concepts",
     "which samples have the concept is drawn anew, so that aligned vectors are like the others",
     _aligned_at_random,
-    clean=True,
+    is_reference=True,
 )
 SHUFFLED_PREDICTIONS = from_another_sample(
     "permuted_samples", "each sample with the prediction for another", "predicted"
