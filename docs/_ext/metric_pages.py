@@ -130,8 +130,8 @@ def page(entry: Metric) -> str:
         (b.shown, b.says, "must not be exceeded" if b.clean else "must be beaten")
         for b in entry.nulls
     ]
-    lines = [*underlined(entry.title), f"*{entry.card.asks}*", "", *facts(entry)]
-    lines += [*underlined("How to read it", "-"), entry.card.read, ""]
+    lines = [*underlined(entry.title), f"*{entry.card.question}*", "", *facts(entry)]
+    lines += [*underlined("How to read it", "-"), entry.card.interpretation, ""]
     lines += [*underlined("Limitations", "-"), entry.card.limitations, ""]
     lines += [*underlined("Nulls", "-")]
     lines += listed(("null", "meaning", "the score"), nulls, "25 55 20")
@@ -168,7 +168,7 @@ def _index_row(entry: Metric) -> tuple[str, ...]:
         entry.title,
         better,
         f"{number(low)} to {number(high)}",
-        entry.card.asks,
+        entry.card.question,
         ", ".join(entry.paper_names) or "–",
     )
 

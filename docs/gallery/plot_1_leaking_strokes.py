@@ -48,7 +48,7 @@ for name, said in values.items():
     )
     audit = theodolite.audit(evidence)
     found[name] = next(s for s in audit.scores if s.metric == "task_leakage_given_concept")
-    print(name, next(v for v in audit.verdicts if v.question == "leak_free").because)
+    print(name, next(v for v in audit.verdicts if v.question == "leak_free").summary)
 
 # %%
 # Soft values tell a good part of what the concepts leave open, and coarser ones less; hard ones

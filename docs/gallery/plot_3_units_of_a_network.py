@@ -49,7 +49,7 @@ with torch.no_grad():
 names = ["horizontal", "vertical", "hole", "paper"]
 found = theodolite.dissect(activations, label_maps, names, quantile=0.95)
 audit = theodolite.audit(found.evidence)
-print(next(v for v in audit.verdicts if v.question == "detects").because)
+print(next(v for v in audit.verdicts if v.question == "detects").summary)
 overlap = next(s for s in audit.scores if s.metric == "unit_iou" and s.detail is not None)
 
 figure, axes = plt.subplots(figsize=(7, 3.4))

@@ -37,7 +37,7 @@ for name, drawn in maps.items():
     evidence = theodolite.SaliencyEvidence(maps=drawn.reshape(-1, 8, 8), objects=objects)
     audit = theodolite.audit(evidence)
     found[name] = next(s for s in audit.scores if s.metric == "relevance_mass")
-    print(name, "|", next(v for v in audit.verdicts if v.question == "located").because)
+    print(name, "|", next(v for v in audit.verdicts if v.question == "located").summary)
 
 figure, axes = plt.subplots(
     1, 4, figsize=(9, 2.4), width_ratios=[1, 1, 1, 2.2], layout="constrained"

@@ -82,7 +82,7 @@ def test_exit_codes(
 
 def test_what_moved_is_named() -> None:
     drift = theodolite.attribution_drift(version([4, 3, 2, 1]), version([1, 2, 3, 4]), at_most=0.1)
-    assert "most: concept 0 40.0 % → 10.0 %, concept 3 10.0 % → 40.0 %" in drift.because
+    assert "most: concept 0 40.0 % → 10.0 %, concept 3 10.0 % → 40.0 %" in drift.summary
 
 
 def test_without_an_earlier_version_it_cannot_be_told(runs: Path) -> None:

@@ -74,7 +74,7 @@ def test_verdict_names_a_score_without_validation_record() -> None:
         if v.question == "accepted"
     ]
     assert verdict.answer == "not_evaluated"
-    assert verdict.because.endswith("so no verdict is based on it.")
+    assert verdict.summary.endswith("so no verdict is based on it.")
 
 
 def test_deciding_metric_without_validation_record_claims_nothing() -> None:
@@ -82,7 +82,7 @@ def test_deciding_metric_without_validation_record_claims_nothing() -> None:
     result = theodolite.audit(EVIDENCE, resamples=50, metrics=["outside_brier"])
     verdict = result.verdicts["accepted"]
     assert (
-        verdict.answer == "inconclusive" and "outside_brier has no certificate" in verdict.because
+        verdict.answer == "inconclusive" and "outside_brier has no certificate" in verdict.summary
     )
 
 

@@ -60,7 +60,7 @@ def test_six_verdicts_always_and_what_the_others_need(concepts: theodolite.Conce
     assert [one.question for one in found.missing] == [v.question for v in silent]
     for verdict, one in zip(silent, found.missing, strict=True):
         assert (
-            verdict.because == f"Needs {one.needs}."
+            verdict.summary == f"Needs {one.needs}."
             and f"`theodolite evidence {one.kind}`" in one.needs
         )
     said = str(found).splitlines()

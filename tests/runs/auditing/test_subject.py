@@ -91,7 +91,7 @@ def verdict_on(result: Any, question: str = "faithful") -> Any:
 def test_a_stand_in_decides_nothing(stood_in: AuditResult, own: AuditResult) -> None:
     verdict = verdict_on(stood_in)
     assert (verdict.answer, verdict.reason, verdict.score) == ("not_evaluated", "probe_only", None)
-    assert verdict.because.startswith("Not evaluated of your network") and FITTED in verdict.because
+    assert verdict.summary.startswith("Not evaluated of your network") and FITTED in verdict.summary
     assert verdict_on(own).answer == "yes"
     assert repr(stood_in.scores) == repr(own.scores), "numbers are what they were"
     assert stood_in.linear_probe is not None and stood_in.linear_probe.answer == "yes"

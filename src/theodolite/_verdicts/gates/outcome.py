@@ -40,7 +40,7 @@ def check_gate(
 ) -> GateResult:
     """Check every threshold against the scores and verdicts of an audit or a run."""
     checks = judged(
-        criteria, run.scores, run.verdicts, failed_tasks=run.failed_tasks, failed=run.failed,
+        criteria, run.scores, run.verdicts, failed_tasks=run.failed_tasks, failed=run.errors,
         drift=drift,
     )  # fmt: skip
     return GateResult(tuple(checks), tuple(check for check in checks if fails(check, criteria)))
