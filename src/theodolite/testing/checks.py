@@ -97,12 +97,12 @@ def _sentence(entry: Metric, where: str) -> Iterator[None]:
 def check_card(entry: Metric) -> None:
     """Check that the card is complete, and that a score that decides has a threshold."""
     name, card = entry.name, entry.card
-    for field in ("asks", "read", "limitations", "cost"):
+    for field in ("question", "interpretation", "limitations", "cost"):
         text = getattr(card, field)
         hold(len(text) > 10, f"{name}: `{field}` of the card is too short, {text!r}.")
     hold(
         card.question.endswith("?"),
-        f"{name}: `asks` of the card is no question, {card.question!r}.",
+        f"{name}: `question` of the card is not a question, {card.question!r}.",
     )
     hold(entry.cite and entry.title, f"{name}: `cite` or `title` is empty.")
     hold(entry.version >= 1, f"{name}: `version` is {entry.version}, but it starts at 1.")
