@@ -127,7 +127,7 @@ def page(entry: Metric) -> str:
     """Everything that is known about a score."""
     module = sys.modules[entry.state.__module__]
     nulls = [
-        (b.shown, b.says, "must not be exceeded" if b.clean else "must be beaten")
+        (b.label, b.description, "must not be exceeded" if b.is_reference else "must be beaten")
         for b in entry.nulls
     ]
     lines = [*underlined(entry.title), f"*{entry.card.question}*", "", *facts(entry)]

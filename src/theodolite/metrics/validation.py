@@ -12,7 +12,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from theodolite._storage.text import read_json
 from theodolite.errors import EvidenceError
 
 FILE = "validation.json"
@@ -95,9 +94,11 @@ def register_validation(name: str, version: int, record: Path | str | None) -> N
     _outside.pop(name, None)
     if record is None:
         return
+    from theodolite._storage.text import read_json  # noqa: PLC0415  the build has no YAML reader
+
     content = read_json(Path(record))
     needed = f"a record of {name}, version {version}"
-    do = "Write it with `theodolite certify`."
+    do = "Write it with `theodolite metrics validate`."
     try:
         got = f"{content['metric']}, version {content['version']}"
         summary = _summary(name, summarize_record(content))
