@@ -188,7 +188,7 @@ def test_several_files_thresholds_and_what_is_missing(data: Path, tmp_path: Path
     given = (data / "plain", tmp_path / "votes.npz", "--out", tmp_path / "run")
     ran = theodolite("audit", *given, "--thresholds", tmp_path / "least.yaml", *QUICK)
     assert ran.returncode == 6, ran.stderr
-    assert ran.stderr.startswith("cannot tell: accepted: ")  # too few votes to say no
+    assert ran.stderr.startswith("inconclusive: accepted: ")  # too few votes to say no
     assert "located: not evaluated; needs maps of where each concept is active" in ran.stdout
     assert (tmp_path / "run" / "report.html").is_file(), "the report is written all the same"
     assert theodolite("verify", tmp_path / "run").returncode == 0

@@ -64,12 +64,12 @@ FLOOR = ("--floor", "seed-1", "--floor", "seed-2", "--floor", "seed-3")
     [
         ("new", "drift", FLOOR, 6, "not met: drift: 'no' (40.0 % of the attribution moved"),
         ("same", "drift", FLOOR, 0, "met: drift: 'yes' (0.6 %"),
-        ("new", "drift", FLOOR[:4], 6, "cannot tell: drift: 'inconclusive' (40.0 %"),
+        ("new", "drift", FLOOR[:4], 6, "inconclusive: drift: 'inconclusive' (40.0 %"),
         ("new", "by_hand", (), 6, "not met: drift: 'no' (40.0 %"),
         ("same", "by_hand", (), 0, "met: drift: 'yes' (0.6 %"),
         ("new", "floor", (), 6, "not met: drift: 'no'"),
         ("same", "floor", (), 0, "met: drift: 'yes'"),
-        ("others", "by_hand", (), 6, "cannot tell: drift: other samples: only 30 are in all"),
+        ("others", "by_hand", (), 6, "inconclusive: drift: other samples: only 30 are in all"),
     ],
 )  # fmt: skip
 def test_exit_codes(
@@ -88,7 +88,7 @@ def test_what_moved_is_named() -> None:
 def test_without_an_earlier_version_it_cannot_be_told(runs: Path) -> None:
     done = gate(runs, "new", "by_hand")
     assert done.exit_code == 6
-    assert "cannot tell: drift: no version to hold it against" in done.output
+    assert "inconclusive: drift: no version to hold it against" in done.output
     done = gate(runs, "new", "exists", "--against", "old")
     assert isinstance(done.exception, EvidenceError)
     assert "thresholds with `drift`" in str(done.exception)

@@ -420,7 +420,7 @@ def test_a_fault_loses_where_it_surely_exceeds_what_is_accepted(score: Score, lo
 
 def test_the_page_explains_clean_nulls(page: str) -> None:
     verdict = between(page, 'class="verdict no"', "</article>")
-    assert ">No</p>" in verdict and "it would be" in verdict
+    assert ">No</p>" in verdict and "scores 0" in verdict
     assert "the model loses" in verdict and "more is accepted" in verdict
     assert "Accuracy lost under full intervention" in between(verdict, 'title="', '"')
     rows = between(page, 'id="scores"', "</table>")

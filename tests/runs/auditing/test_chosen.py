@@ -120,7 +120,7 @@ def test_a_gate_of_an_audit_a_run_and_a_folder(folder: Path, some: theodolite.Au
         assert passed and passed.passed and not passed.failures
         failed = theodolite.gate(run, file)
         assert not failed and [check.of for check in failed.failures] == ["located"]
-        assert "cannot tell: located: not evaluated" in str(failed)
+        assert "inconclusive: located: not evaluated" in str(failed)
     with pytest.raises(theodolite.EvidenceError, match="Did you mean 'exists'"):
         theodolite.gate(some, {"questions": {"exist": "yes"}})
 

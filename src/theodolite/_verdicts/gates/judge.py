@@ -186,7 +186,7 @@ def _answer(question: Question, least: Least, answer: Verdict | None) -> GateChe
         of = (
             NOT_OF_YOURS
             if answer is not None and answer.reason == "probe_only"
-            else "not_evaluated"
+            else "not evaluated"
         )
         return GateCheck(question, requirement, of, "inconclusive")
     if answer.score is not None and (other := _other_version(answer.score)):
