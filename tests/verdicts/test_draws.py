@@ -71,7 +71,7 @@ def test_fewer_draws_claim_nothing_and_say_why(name: str) -> None:
     assert len(of_random(score).draws) == 3
     answered = verdict(score, certified=False)
     assert answered.answer == "inconclusive"
-    assert "3 draws of a random SAE cannot show more; 20 are needed" in answered.summary
+    assert "3 draws of random SAE cannot show more; 20 are needed" in answered.summary
     assert math.isnan(claim_p(score))
 
 
@@ -103,7 +103,7 @@ def test_every_concept_has_an_answer_and_its_rank() -> None:
     assert (score.detail.values - draws.mean < draws.high).all()
     because = verdict(score, certified=False).summary
     assert "concepts one by one: 3 yes" in because
-    assert "more than a word (a single token: " in because
+    assert "more than a word (single token: " in because
     written = ScoreRecord.model_validate(json.loads(score_record(score).model_dump_json()))
     again = score_of(written)
     assert again.detail.draws.answers == draws.answers

@@ -103,9 +103,9 @@ def test_what_cannot_be_told_fails_unless_said_otherwise(tmp_path, score, undefi
 @pytest.mark.parametrize(
     ("scores", "says"),
     [
-        ((), "not_evaluated"),
+        ((), "not evaluated"),
         ((replace(SCORE, options={"top": 3}),), "not evaluated so, but with top=3"),
-        ((DISTANCE,), "not_evaluated"),
+        ((DISTANCE,), "not evaluated"),
         ((replace(SCORE, version=7),), "version 7"),
     ],
     ids=["missing", "other options", "other metric", "other version"],
@@ -178,7 +178,7 @@ def test_nulls(tmp_path: Path, score: Score, outcome: str) -> None:
 def test_a_null_that_is_not_surely_beaten_cannot_be_told(tmp_path: Path, null: Null) -> None:
     score = replace(SCORE, nulls=(NULL, null))
     (one,) = judged(thresholds(tmp_path, line("beats_null: true")), [score], [])
-    assert one.outcome == "inconclusive" and "permuted_concepts" in one.found
+    assert one.outcome == "inconclusive" and "permuted concepts" in one.found
     by_value = thresholds(tmp_path, line("beats_null: true, by: value"))
     assert judged(by_value, [score], [])[0].outcome == "met"
 
@@ -188,7 +188,7 @@ def test_the_best_possible_is_said_where_it_is_less_than_all() -> None:
         "65.0 % [55.0, 75.0], better than permuted concepts (30.0 %), but not surely at least 80.0 %."
     )
     short = verdict(replace(SCORE, best=0.68)).summary
-    assert short.startswith("65.0 % [55.0, 75.0] of at most 68.0 %, better than shuffled")
+    assert short.startswith("65.0 % [55.0, 75.0] of at most 68.0 %, better than permuted")
     assert "of at most" not in verdict(replace(SCORE, best=math.nan)).summary
 
 

@@ -22,9 +22,7 @@ TABLE, SUMMARY = "units.parquet", "summary.json"
 
 @engine_options("checkpoint_dir")
 def sae_dissect(
-    folder: Annotated[
-        Path, argument("Folder of sparse activations, as SparseActivationWriter writes it")
-    ],
+    folder: Annotated[Path, argument("Folder that SparseActivationWriter wrote")],
     out: Annotated[Path, option("Folder to write")],
     length: Annotated[int, option("Concepts in a formula", min=1, max=3)] = 3,
     candidates: Annotated[
