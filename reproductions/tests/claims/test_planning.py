@@ -55,6 +55,6 @@ def test_the_command_prints_the_power_of_a_protocol() -> None:
     content = theodolite("findings", "power", protocol, "--json")
     rows = {row["entry"]: row for row in json.loads(content.stdout)}
     assert rows["P003-F0-11"]["enough"] is False and rows["P003-F0-05"]["enough"] is True
-    assert rows["P003-F0-11"]["needed"] > rows["P003-F0-11"]["units"]
+    assert rows["P003-F0-11"]["n_required"] > rows["P003-F0-11"]["units"]
     table = theodolite("findings", "power", protocol).stdout
     assert "P003-F0-11" in table and "needed" in table

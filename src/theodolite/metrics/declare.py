@@ -50,7 +50,7 @@ def metric(
         better: ``higher`` or ``lower``.
         bounds: Smallest and largest possible value.
         evidence: Kind of evidence, where the parameter names of a function fit several.
-        validation: Validation record of the metric (``theodolite metrics validate``). Without one the metric
+        validation: Validation record (``theodolite metrics validate``). Without one the metric
             decides no verdict.
         **more: Other fields of ``Metric``, such as ``title``, ``nulls``, ``card`` or ``cite``.
             Defaults come from the docstring; the baseline permutes the first array.

@@ -78,7 +78,7 @@ def test_a_network_with_a_head_that_fits_answers_for_itself(shapes: Path) -> Non
     assert any("compared with the network's own outputs" in note for note in found.notes)
     asked = {v.question for v in found.verdicts if v.answer != "not_evaluated"}
     assert "faithful" in asked and found.linear_probe is None
-    assert found.subject.outputs == "model" and found.subject.network == "ResNet, layer4"
+    assert found.subject.outputs == "model" and found.subject.model == "ResNet, layer4"
     (evidence,) = [b for b in found.source.first if isinstance(b, SurrogateEvidence)]
     data = folder(shapes)
     row = data.images.index(evidence.samples.name(0))

@@ -91,7 +91,7 @@ def verdict_on(result: Any, question: str = "faithful") -> Any:
 def test_a_stand_in_decides_nothing(stood_in: AuditResult, own: AuditResult) -> None:
     verdict = verdict_on(stood_in)
     assert (verdict.answer, verdict.reason, verdict.score) == ("not_evaluated", "probe_only", None)
-    assert verdict.summary.startswith("Not evaluated of your network") and FITTED in verdict.summary
+    assert verdict.summary.startswith("Not evaluated for your model") and FITTED in verdict.summary
     assert verdict_on(own).answer == "yes"
     assert repr(stood_in.scores) == repr(own.scores), "numbers are what they were"
     assert stood_in.linear_probe is not None and stood_in.linear_probe.answer == "yes"
@@ -140,10 +140,10 @@ def test_a_page_says_of_the_network_what_was_measured_on_it(folders: dict[str, P
     assert not BARE.search(head) and 'id="faithful"' not in head
     silent = head[head.index("<b>Not evaluated") :]
     assert "not evaluated for your model: its own outputs were not read, the stand-in (" in silent
-    assert "<h2>Faithful to the stand-in</h2>" in pages["stood_in"]
+    assert "<h2>Faithful to the linear probe</h2>" in pages["stood_in"]
     apart = pages["stood_in"].partition('id="question-faithful"')[2]
     assert "of the probability lands on other classes than the reference" in apart
-    assert "Faithful to the stand-in" not in pages["own"]
+    assert "Faithful to the linear probe" not in pages["own"]
 
 
 def test_a_model_card_says_the_same(folders: dict[str, Path]) -> None:
@@ -151,7 +151,7 @@ def test_a_model_card_says_the_same(folders: dict[str, Path]) -> None:
     before = {name: card.split("### What to distrust")[0] for name, card in cards.items()}
     assert (
         not BARE.search(before["stood_in"])
-        and "Not evaluated of your network" in before["stood_in"]
+        and "Not evaluated for your model" in before["stood_in"]
     )
     assert "SURF" not in before["stood_in"] and "SURF" in before["own"]
 
@@ -201,7 +201,7 @@ def test_arrays_are_given_and_runs_of_pipelines_know_better(folders: dict[str, P
         audit(folders["stood_in"], resamples=20, subject=NETWORK)
     with pytest.raises(EvidenceError, match=r"a theodolite\.Subject"):
         audit(explained(), resamples=20, subject="resnet18")
-    with pytest.raises(EvidenceError, match="one of network, stand-in, model itself"):
+    with pytest.raises(EvidenceError, match="one of model, probe_only, concept_model"):
         Subject("e", outputs="netwrok")  # type: ignore[arg-type]
 
 
