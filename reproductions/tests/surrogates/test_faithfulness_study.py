@@ -149,4 +149,6 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
     accuracy = dict(made["facts"])["test accuracy of the reference layer"]
     assert accuracy > 0.7
     page = write_report(out).read_text()
-    assert "<h2>Faithful to the linear probe</h2>" in page and "Not evaluated for your model" in page
+    assert (
+        "<h2>Faithful to the linear probe</h2>" in page and "Not evaluated for your model" in page
+    )

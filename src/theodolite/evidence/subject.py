@@ -41,7 +41,10 @@ WORDINGS: dict[Outputs, Wording] = {
         "outputs you gave",
     ),
     "probe_only": Wording(
-        "the linear probe", "what the linear probe puts out", "the linear probe's reasons", "stand-in puts out"
+        "the linear probe",
+        "what the linear probe puts out",
+        "the linear probe's reasons",
+        "probe puts out",
     ),
     "none": Wording("the explanation", "the output", "the reasons", "output"),
     "unknown": Wording(
@@ -108,7 +111,7 @@ class Subject:
     @property
     def probe_label(self) -> str:
         """The stand-in with what it is, in brackets."""
-        return f"the linear probe ({self.linear_probe})" if self.linear_probe else "the linear probe"
+        return "the linear probe" + (f" ({self.linear_probe})" if self.linear_probe else "")
 
     @property
     def not_evaluated(self) -> str:

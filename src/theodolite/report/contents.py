@@ -71,7 +71,9 @@ def stand_in_chapter(
     if subject.decides:
         return None
     apart = {
-        "title": "Faithful to the linear probe" if subject.outputs == "probe_only" else "Scores apart",
+        "title": (
+            "Faithful to the linear probe" if subject.outputs == "probe_only" else "Scores apart"
+        ),
         "who": subject.not_evaluated.partition(" That result")[0],
         "word": "",
     }

@@ -150,8 +150,7 @@ def test_a_model_card_says_the_same(folders: dict[str, Path]) -> None:
     cards = {name: model_card_section(folder) for name, folder in folders.items()}
     before = {name: card.split("### What to distrust")[0] for name, card in cards.items()}
     assert (
-        not BARE.search(before["stood_in"])
-        and "Not evaluated for your model" in before["stood_in"]
+        not BARE.search(before["stood_in"]) and "Not evaluated for your model" in before["stood_in"]
     )
     assert "SURF" not in before["stood_in"] and "SURF" in before["own"]
 

@@ -43,7 +43,7 @@ def changed(part: str) -> Identity:
     return Identity(**{**OWN.__dict__, part: parts[part]})
 
 
-@pytest.mark.parametrize("part", ["code", "packages", "arithmetic", "seal"])
+@pytest.mark.parametrize("part", ["code", "packages", "arithmetic", "checksum"])
 def test_a_stranger_touches_nothing(tmp_path: Path, part: str) -> None:
     """Neither the ledger nor the work: what it is given comes back, and says in what it differs."""
     ledger = Ledger(Store.at(tmp_path / "pieces"))

@@ -179,7 +179,7 @@ def _unranked(run: RunRead, question: Question, key: Key) -> str:
     own = _head_key(run, question)
     if own is None:
         apart = question == "faithful" and run.subject.outputs == "probe_only"
-        return f"the question was not evaluated{' of your network' * apart}"
+        return f"the question was not evaluated{' for your model' * apart}"
     if own == key:
         return "the score is undefined" if _undefined(run, key) else "nothing to rank it against"
     if own[0] != key[0]:
