@@ -54,7 +54,7 @@ class MissingEvidence:
     def __str__(self) -> str:
         if self.needs in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS):
             return f"{self.question}: not evaluated: {self.needs}"
-        of = f" of {self.of}" if self.of else ""
+        of = f" for {self.of}" if self.of else ""
         return f"{self.question}: not evaluated{of}; needs {self.needs}"
 
 
@@ -64,7 +64,7 @@ OWN_OUTPUTS = MissingEvidence(
     ("outputs",),
     "its own outputs in the classes of the data: a network at hand that puts these out "
     "(`model`, `data`), or its `outputs` in SurrogateEvidence, see `theodolite evidence surrogate`",
-    "your network",
+    "your model",
 )
 """Where a stand-in answered."""
 
