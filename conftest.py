@@ -43,6 +43,25 @@ ROOT = Path(__file__).parent
 STUDY, REPRODUCTIONS = ROOT / "study", ROOT / "reproductions"
 
 
+@pytest.fixture
+def restored_catalogue() -> Iterator[None]:
+    """Remove the metrics and kinds of evidence that a test declares.
+
+    Imports wait for the hook that checks shapes.
+    """
+    from theodolite.evidence import registry  # noqa: PLC0415
+    from theodolite.metrics.base import CATALOGUE  # noqa: PLC0415
+    from theodolite.metrics.catalogue import catalogue  # noqa: PLC0415
+
+    catalogue()
+    registries = (CATALOGUE, registry._registered)
+    before = [dict(entries) for entries in registries]
+    yield
+    for entries, kept in zip(registries, before, strict=True):
+        entries.clear()
+        entries.update(kept)
+
+
 def _room(path: Path) -> str:
     """The room that a test or a doctest belongs to; none if it is a folder of all rooms."""
     if path.is_relative_to(STUDY):

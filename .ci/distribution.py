@@ -17,8 +17,8 @@ NEEDED = {
     ".": (
         "theodolite/report/templates/report.html.j2",
         "theodolite/report/templates/report.css",
-        "theodolite/report/templates/dossier.html.j2",
-        "theodolite/report/templates/dossier.css",
+        "theodolite/report/dossier/dossier.html.j2",
+        "theodolite/report/dossier/dossier.css",
         "theodolite/metrics/functions/faithful.py",
         "theodolite/metrics/references.bib",
         "theodolite/metrics/validation.json",

@@ -25,10 +25,8 @@ from theodolite.cli.program import program
 TRIED = {
     "accept score": "said.npz --model model",
     "accept train": "spec.yaml --out out",
-    "accept tune": "picture.png --model model --backbone resnet18 --space space.yaml",
+    "accept tune": "image.png --model model --backbone resnet18 --space space.yaml",
     "audit": "said.npz --quiet",
-    "certify": "concept_existence --draws 20 --workers 1 --out certificate",
-    "codes": "codes --out out",
     "compare": "RUN RUN",
     "data adopt": "said.npz --as concept",
     "data check": "folder mydata",
@@ -41,9 +39,8 @@ TRIED = {
     "dissect": "mask_folder mydata --model resnet18 --out out",
     "doctor": "",
     "evidence": "",
-    "explain": "picture.png --backbone resnet18 --method grad_cam --out maps",
+    "explain": "image.png --backbone resnet18 --method grad_cam --out maps",
     "export": "RUN --latex tables.tex",
-    "features": "said.npz --out out",
     "findings list": "",
     "findings pages": "RUN",
     "findings power": "alignment_monumai",
@@ -52,15 +49,17 @@ TRIED = {
     "findings status": "",
     "findings tables": "",
     "gate": "RUN thresholds.yaml",
-    "latents": "model --module m --texts texts.txt --out out",
     "leaderboard": "RUN",
-    "metrics": "",
+    "keys new": "secret",
+    "metrics show": "",
+    "metrics validate": "concept_existence --draws 20 --workers 1 --out certificate",
     "plan": "RUN",
     "protocols": "",
-    "protocols show": "alignment_monumai",
     "report": "RUN",
     "run": "leakage_tabulartoy --short --out out",
-    "seal new": "secret",
+    "sae audit": "model --module m --texts texts.txt --out out",
+    "sae dashboard": "said.npz --out out",
+    "sae dissect": "codes --out out",
     "sign": "RUN --key secret",
     "study": "demo",
     "sweep": "leakage_tabulartoy --out out",
@@ -68,19 +67,19 @@ TRIED = {
 }
 """Commands by their words, and the least that each needs to get to its work."""
 FIRST = "data example"
-"""It writes pictures that others read."""
+"""It writes images that others read."""
 DOCUMENTED = (0, 2, 3, 4, 5, 6)
 """1 is for faults of ours."""
 
 
 def commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[str]:
-    """All commands below a group; one that does something by itself is a command as well."""
-    for name, command in group.commands.items():
-        inside = dict(getattr(command, "commands", {}))
-        if not inside or getattr(command, "invoke_without_command", False):
-            yield " ".join((*words, name))
-        if inside:
+    """All commands below a group."""
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if hasattr(command, "list_commands"):
             yield from commands(command, (*words, name))
+        else:
+            yield " ".join((*words, name))
 
 
 def bring(folder: Path) -> None:
@@ -90,7 +89,7 @@ def bring(folder: Path) -> None:
     values = truth + random.normal(0, 0.3, truth.shape)
     np.savez(folder / "said.npz", values=values, truth=truth)
     (folder / "model").mkdir()
-    Image.new("RGB", (32, 32)).save(folder / "picture.png")
+    Image.new("RGB", (32, 32)).save(folder / "image.png")
     (folder / "thresholds.yaml").write_text("questions: {exists: partly}\n")
     (folder / "space.yaml").write_text("{}\n")
     (folder / "spec.yaml").write_text("name: mine\nevidence: said.npz\n")

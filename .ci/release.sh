@@ -47,5 +47,11 @@ install "$home/release/mlflow" mlflow-skinny==3.17.2 "$wheel"
 "$home/release/mlflow/bin/python" .ci/mlflow_sink.py "$home/release/run"
 python .ci/transcript.py "$wheel" "$home/full" "$home/release/transcript" README.md docs/start.md |
   tee "$home/release/transcript.txt"
+# what others build on it: the page and the walks, with the wheel and its extra for tests
+python .ci/transcript.py "$wheel[testing]" "$home/full" "$home/release/transcript" docs/extending.md |
+  tee -a "$home/release/transcript.txt"
+for walk in "$PWD"/walks/*.py; do
+  echo "== $walk"; (cd "$home/release" && transcript/env/bin/python "$walk")
+done
 python .ci/supply_chain.py "$empty/bin/python" "$home/release/dist"
 python .ci/constraints.py "$home/release/dist"

@@ -2,11 +2,12 @@
 
     python transcript.py WHEEL FULL FOLDER PAGE...
 
-Makes an environment in FOLDER with nothing but the wheel. Of each page, in an empty folder, it
-takes commands, files and code in their order, as a reader would, and prints what was typed and what
-came. A block below a heading that names an extra (``theodolite[torch]``) runs in the environment
-FULL, on the files of the wheel. ``<!-- exit: 6 -->`` before a block promises an exit code,
-``<!-- output -->`` before a block of text that the code above it prints just this.
+Makes an environment in FOLDER with nothing but the wheel, or adds to it what an extra needs
+(``WHEEL[testing]``). Of each page, in an empty folder, it takes commands, files and code in their
+order, as a reader would, and prints what was typed and what came. A block below a heading that
+names an extra (``theodolite[torch]``) runs in the environment FULL, on the files of the wheel.
+``<!-- exit: 6 -->`` before a block promises an exit code, ``<!-- output -->`` before a block of
+text that the code above it prints just this.
 """
 
 import os
@@ -102,12 +103,14 @@ class Reader:
 
 
 def main() -> None:
-    wheel, full, folder, *pages = (Path(argument).resolve() for argument in sys.argv[1:])
+    requirement = sys.argv[1]
+    full, folder, *pages = (Path(argument).resolve() for argument in sys.argv[2:])
     base, unpacked = folder / "env", folder / "wheel"
-    venv.create(base, with_pip=True)
-    install = ["install", "-q", "--no-compile", "--disable-pip-version-check", wheel]
+    if not base.exists():
+        venv.create(base, with_pip=True)
+    install = ["install", "-q", "--no-compile", "--disable-pip-version-check", requirement]
     subprocess.run([base / "bin" / "python", "-m", "pip", *install], check=True)
-    with zipfile.ZipFile(wheel) as packed:
+    with zipfile.ZipFile(requirement.partition("[")[0]) as packed:
         packed.extractall(unpacked)
     for page in pages:
         reader = Reader(folder / page.stem, base, full, unpacked)

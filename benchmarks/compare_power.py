@@ -77,7 +77,7 @@ class PlantedVersions:
     def __init__(self, cell: Cell) -> None:
         self.cell = cell
         self.whole = planted_concepts(cell.n, 8, 4, seed=3)
-        self.samples = Samples(ids=np.array([f"picture {i}" for i in range(cell.n)]))
+        self.samples = Samples(ids=np.array([f"image {i}" for i in range(cell.n)]))
 
     def draw(self, random: np.random.Generator) -> list[list[ConceptEvidence]]:
         """Of each version one bundle a seed."""

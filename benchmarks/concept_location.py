@@ -15,7 +15,7 @@ from theodolite.metrics.located.concept_location import ConceptLocation
 
 
 def evidence(n: int, k: int, seed: int = 0) -> LocationEvidence:
-    """Pictures of CUB's sizes with maps of 7 x 7 and fifteen parts, left and right kept apart."""
+    """Images of CUB's sizes with maps of 7 x 7 and fifteen parts, left and right kept apart."""
     random = np.random.default_rng(seed)
     classes, parts = 200, 12
     sizes = np.stack([random.integers(160, 257, n), np.full(n, 256)], axis=1)
@@ -36,7 +36,7 @@ def evidence(n: int, k: int, seed: int = 0) -> LocationEvidence:
 
 
 def plain(given: LocationEvidence, top: int = 5) -> float:
-    """Upsample the five maps of each picture and sort their pixels."""
+    """Upsample the five maps of each image and sort their pixels."""
     assert given.points is not None
     weights, predicted = given.explained.weights, given.explained.predicted
     assert weights is not None
@@ -64,7 +64,7 @@ def plain(given: LocationEvidence, top: int = 5) -> float:
 
 
 def upsampled(grid: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Bilinear with half-pixel centres."""
+    """Bilinear with half-pixel centers."""
 
     def along(axis: int, n: int, values: np.ndarray) -> np.ndarray:
         m = values.shape[axis]
@@ -80,12 +80,12 @@ def upsampled(grid: np.ndarray, rows: int, columns: int) -> np.ndarray:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--pictures", type=int, default=5794)
+    options.add_argument("--images", type=int, default=5794)
     options.add_argument("--concepts", type=int, default=112)
-    options.add_argument("--plain", type=int, default=200, help="pictures for the plain way")
+    options.add_argument("--plain", type=int, default=200, help="images for the plain way")
     given = options.parse_args()
 
-    whole = evidence(given.pictures, given.concepts)
+    whole = evidence(given.images, given.concepts)
     start = time.perf_counter()
     ConceptLocation.of(whole[:1])
     print(f"first call (loads or compiles the kernel): {time.perf_counter() - start:.1f} s")
@@ -93,7 +93,7 @@ def main() -> None:
     values = ConceptLocation.of(whole).value()
     ours = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{given.pictures} pictures x {given.concepts} concepts x top 5: {ours:.2f} s")
+    print(f"{given.images} images x {given.concepts} concepts x top 5: {ours:.2f} s")
     print(f"peak memory of the process, evidence included: {peak:.2f} GiB")
 
     few = whole[: given.plain]
@@ -101,7 +101,7 @@ def main() -> None:
     expected = plain(few)
     theirs = (time.perf_counter() - start) / len(few)
     found = float(ConceptLocation.of(few, alpha=(1,), top=(5,)).value()[0, 0])
-    print(f"same number both ways on {len(few)} pictures: {found:.6f} and {expected:.6f}")
+    print(f"same number both ways on {len(few)} images: {found:.6f} and {expected:.6f}")
     assert abs(found - expected) < 1e-9
     print(f"all three regions and lengths at once, scores {values.round(3).tolist()}")
     print(f"ratio to upsampling and sorting: {theirs / (ours / len(whole)):.1f}")

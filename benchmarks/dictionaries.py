@@ -34,12 +34,12 @@ from theodolite._storage.stores import Store
 from theodolite.evidence.workers import SerialWorkers, Work
 from theodolite.language.sae import passes
 from theodolite.language.sae.counting import UnitCounts, count_piece, sort_values
-from theodolite.language.sae.dissect import dissect_codes
-from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.dissect import dissect_sae
+from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.inventory import Inventory, take_inventory
-from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.pieces import SparseActivationShard
 from theodolite.language.sae.singles import TABLE_BYTES, choose_candidates, count_range
-from theodolite.language.sae.writer import CodeWriter
+from theodolite.language.sae.writer import SparseActivationWriter
 
 PIECE = 1 << 19
 
@@ -64,7 +64,7 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 def write(folder: Path, units: int, positions: int, concepts: int, active: int) -> None:
     """Codes of that size."""
     names = [f"concept {c}" for c in range(concepts)]
-    with CodeWriter(folder, units=units, concepts=names, positions=PIECE) as writer:
+    with SparseActivationWriter(folder, units=units, concepts=names, positions=PIECE) as writer:
         done = 0
         while done < positions:
             piece = code_piece(
@@ -93,15 +93,13 @@ class Stages(WorkerPool):
 
 def whole(folder: Path, null_units: int | None) -> dict[str, Any]:
     """The dissection, in this process, with its stages."""
-    evidence = CodeEvidence.open(folder)
+    evidence = SparseActivationEvidence.open(folder)
     warm()
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as out:
         crew = Stages(Here(), Ledger(Store.at(out)))
         crew.seconds = {}
-        result, seconds = timed(
-            partial(dissect_codes, evidence, workers=crew, null_units=null_units)
-        )
+        result, seconds = timed(partial(dissect_sae, evidence, workers=crew, null_units=null_units))
     facts = result.summary()
     return {
         "wall_s": time.perf_counter() - started, "cpu_s": seconds, "peak_gb": peak(),
@@ -114,20 +112,22 @@ def whole(folder: Path, null_units: int | None) -> dict[str, Any]:
 def warm() -> None:
     """Loops are compiled once, ever."""
     piece = code_piece(0, 2048, 64, 20, 4)
-    dissect_codes(CodeEvidence([piece], units=64, concepts=[f"c{i}" for i in range(20)]))
+    dissect_sae(SparseActivationEvidence([piece], units=64, concepts=[f"c{i}" for i in range(20)]))
 
 
 def first_pass(folder: Path) -> dict[str, float]:
     """Values a CPU second of the first pass through the engine, files and ledger included; and of
     the bare loops over the same pieces in memory, in turn."""
-    evidence = CodeEvidence.open(folder)
+    evidence = SparseActivationEvidence.open(folder)
     warm()
     inventory = take_inventory(evidence, SerialWorkers())
     units, limits = np.arange(evidence.units), np.zeros(evidence.units, np.float32)
     bare_seconds = 0.0
     counts = UnitCounts.zeros(evidence.units, len(evidence.concepts))
     for number in range(len(evidence)):
-        piece = CodePiece(**{n: np.array(a) for n, a in evidence.piece(number).arrays().items()})
+        piece = SparseActivationShard(
+            **{n: np.array(a) for n, a in evidence.piece(number).arrays().items()}
+        )
         _ = piece.document
         _, seconds = timed(partial(count_piece, piece, units, counts))
         bare_seconds += seconds
@@ -141,7 +141,7 @@ def first_pass(folder: Path) -> dict[str, float]:
 
 
 def through_engine(
-    evidence: CodeEvidence, inventory: Inventory, units: np.ndarray, limits: np.ndarray
+    evidence: SparseActivationEvidence, inventory: Inventory, units: np.ndarray, limits: np.ndarray
 ) -> None:
     with tempfile.TemporaryDirectory() as out, worker_pool(Engine("local", 1), Path(out)) as crew:
         choose_candidates(evidence, crew, inventory, units, limits, candidates=64, precision=0.01)
@@ -206,7 +206,7 @@ def exponent(units: int, concepts: int, active: int) -> float:
 
 def on_ray(folder: Path) -> dict[str, float]:
     """Wall time of the first pass by the engine on Ray and by bare Ray tasks, in turn; medians."""
-    evidence = CodeEvidence.open(folder)
+    evidence = SparseActivationEvidence.open(folder)
     units, limits = np.arange(evidence.units), np.zeros(evidence.units, np.float32)
     pool = RayTasks(workers=2)
     import ray  # noqa: PLC0415  not before the engine's settings

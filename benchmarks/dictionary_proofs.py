@@ -1,9 +1,9 @@
 # mypy: disable-error-code="arg-type,misc,no-untyped-call"
 """Two proofs of what is said of dictionaries: equal to dense maps, and certified.
 
-    python benchmarks/dictionary_proofs.py [--pictures 500] [--cases 200] [--only dense]
+    python benchmarks/dictionary_proofs.py [--images 500] [--cases 200] [--only dense]
 
-``dense``: maps of EfficientNet-lite0 on real pictures (THEODOLITE_DATA), active where more than 0,
+``dense``: maps of EfficientNet-lite0 on real images (THEODOLITE_DATA), active where more than 0,
 through ``dissect`` with its proved optimum and through codes. ``certificate``: random codes against
 all formulas of up to three concepts. One line of JSON each; the last says whether all hold. Kills
 are in kills.py.
@@ -23,9 +23,9 @@ from theodolite.dissection.counts import count
 from theodolite.dissection.dissect import dissect
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import OPERATORS, Formula, from_rows
-from theodolite.language.sae.dissect import dissect_codes
-from theodolite.language.sae.evidence import CodeEvidence
-from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.dissect import dissect_sae
+from theodolite.language.sae.evidence import SparseActivationEvidence
+from theodolite.language.sae.pieces import SparseActivationShard
 
 GRID, UNITS, CONCEPTS = (14, 14), 64, 24
 LAYER = "blocks.4.0.bn1"
@@ -34,7 +34,7 @@ ANY = 1e-9
 """A quantile that every value above 0 exceeds."""
 
 
-def real_maps(pictures: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
+def real_maps(images: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Maps of the units that are active least often of some, masks of the commonest concepts."""
     from theodolite.models.backbones import load_backbone  # noqa: PLC0415
     from theodolite.models.features import FeatureExtractor  # noqa: PLC0415
@@ -42,7 +42,7 @@ def real_maps(pictures: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
     root = Path(os.environ["THEODOLITE_DATA"])
     data = joined_masks(root, parts=PARTS)
     there = data.at_hand()
-    rows = np.random.default_rng(0).permutation(there)[:pictures]
+    rows = np.random.default_rng(0).permutation(there)[:images]
     masks = np.stack([
         (data.layers(row, GRID)[:, None] == np.arange(1, 1 + len(data.concepts))[:, None, None])
         .any(axis=0) for row in rows
@@ -53,7 +53,7 @@ def real_maps(pictures: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
     extract = FeatureExtractor(backbone.network, LAYER)
     parts = []
     for at in range(0, len(rows), 20):
-        batch = np.stack([backbone.preprocessing(data.picture(row)) for row in rows[at : at + 20]])
+        batch = np.stack([backbone.preprocessing(data.image(row)) for row in rows[at : at + 20]])
         parts.append(np.maximum(extract(batch), 0).astype(np.float16))
     maps = np.concatenate(parts)
     share = (maps > 0).mean(axis=(0, 2, 3))
@@ -61,27 +61,27 @@ def real_maps(pictures: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
     return maps[:, some].astype(np.float32), masks[:, common], [data.concepts[c] for c in common]
 
 
-def as_codes(maps: np.ndarray, masks: np.ndarray, concepts: list[str]) -> CodeEvidence:
+def as_codes(maps: np.ndarray, masks: np.ndarray, concepts: list[str]) -> SparseActivationEvidence:
     """The same, as active values."""
     n, units = maps.shape[:2]
     values = maps.transpose(0, 2, 3, 1).reshape(-1, units)
     position, unit = np.nonzero(values)
     has = masks.transpose(0, 2, 3, 1).reshape(len(values), -1)
-    piece = CodePiece.from_coo(
+    piece = SparseActivationShard.from_coo(
         position, unit, values[position, unit].astype(np.float16),
         documents=np.full(n, len(values) // n),
         labels=[np.flatnonzero(row).tolist() for row in has],
     )  # fmt: skip
-    return CodeEvidence([piece], units=units, concepts=concepts)
+    return SparseActivationEvidence([piece], units=units, concepts=concepts)
 
 
-def dense(pictures: int) -> dict[str, Any]:
+def dense(images: int) -> dict[str, Any]:
     """How many units have the same formula, overlap and detection accuracy both ways."""
-    maps, masks, concepts = real_maps(pictures)
+    maps, masks, concepts = real_maps(images)
     whole = dissect(maps, masks, concepts, quantile=ANY)
     proved = optimum(whole.atoms, whole.units)
     codes = as_codes(maps, masks, concepts)
-    sparse = dissect_codes(codes, quantile=ANY, candidates=CONCEPTS, precision=0, null_units=0)
+    sparse = dissect_sae(codes, quantile=ANY, candidates=CONCEPTS, precision=0, null_units=0)
     formulas = [f for f in from_rows(sparse.rows) if f is not None]
     best = [f for f in proved.formulas if f is not None]
     counts = count(whole.atoms, whole.units, best)
@@ -91,7 +91,7 @@ def dense(pictures: int) -> dict[str, Any]:
         for f, g in zip(formulas, best, strict=True)
     )
     figures = {
-        "units": len(formulas), "concepts": len(concepts), "pictures": len(maps),
+        "units": len(formulas), "concepts": len(concepts), "images": len(maps),
         "values": int((maps > 0).sum()), "same_formula": same_mask,
         "same_words": sum(f == g for f, g in zip(formulas, best, strict=True)),
         "same_active": int((sparse.active == whole.units.sizes()).sum()),
@@ -136,12 +136,14 @@ def certificate(cases: int) -> dict[str, Any]:
     for seed in range(cases):
         has, active = random_case(seed, concepts, units)
         position, unit = np.nonzero(active)
-        piece = CodePiece.from_coo(
+        piece = SparseActivationShard.from_coo(
             position, unit, documents=np.full(len(has) // 2, 2),
             labels=[np.flatnonzero(row).tolist() for row in has],
         )  # fmt: skip
-        evidence = CodeEvidence([piece], units=units, concepts=[f"{c}" for c in range(concepts)])
-        sparse = dissect_codes(
+        evidence = SparseActivationEvidence(
+            [piece], units=units, concepts=[f"{c}" for c in range(concepts)]
+        )
+        sparse = dissect_sae(
             evidence, candidates=candidates, gap=1.0, precision=0.01 * (seed % 2), null_units=0
         )
         masks = np.stack([f.holds(lambda c, has=has: has[:, c]) for f in formulas])
@@ -165,12 +167,12 @@ def certificate(cases: int) -> dict[str, Any]:
 def main() -> None:
     """Each proof in turn."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--pictures", type=int, default=500)
+    parser.add_argument("--images", type=int, default=500)
     parser.add_argument("--cases", type=int, default=200)
     parser.add_argument("--only", choices=["dense", "certificate"])
     options = parser.parse_args()
     proofs = {
-        "dense": lambda: dense(options.pictures),
+        "dense": lambda: dense(options.images),
         "certificate": lambda: certificate(options.cases),
     }
     proved = True

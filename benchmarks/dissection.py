@@ -5,7 +5,7 @@ with a plain search that builds every mask, both searches with ``compositional_e
 (in a process of its own, on one core, its data set's precomputation apart as ours is). Prints what
 was measured and, last, how many times faster a unit is.
 
-``--full`` is 22,210 pictures and 512 units (3 GiB, and 2 minutes before the package's 3);
+``--full`` is 22,210 images and 512 units (3 GiB, and 2 minutes before the package's 3);
 ``--quick`` takes seconds and leaves the package out.
 """
 
@@ -90,15 +90,13 @@ class Prepared:
 
 def prepared(data: Generated, n_units: int, say: Callable[[str], None]) -> Prepared:
     """Everything that is done once for all units, each part timed."""
-    n = data.n_pictures
+    n = data.n_images
     layers = Timed(data.layers())
     atoms, whole = timed(lambda: pack(layers, data.scenes(), data.concepts))
     packing, mb = whole - layers.seconds, layers.bytes / 1e6
-    say(
-        f"packing {n} pictures, {mb:.0f} MB of label maps: {packing:.2f} s, {mb / packing:.0f} MB/s"
-    )
-    say(f"atoms a picture: {len(atoms.weight) / n:.1f}, of {GRID * GRID} pixels")
-    _, seconds = timed(lambda: (atoms.pairs, atoms.by_concept, atoms.picture))
+    say(f"packing {n} images, {mb:.0f} MB of label maps: {packing:.2f} s, {mb / packing:.0f} MB/s")
+    say(f"atoms an image: {len(atoms.weight) / n:.1f}, of {GRID * GRID} pixels")
+    _, seconds = timed(lambda: (atoms.pairs, atoms.by_concept, atoms.image))
     say(f"tables shared by all units: {seconds:.2f} s")
     maps = data.activations(n_units)
     batches = (maps[i : i + 64].astype(np.float32) for i in range(0, n, 64))
@@ -138,14 +136,14 @@ def by_pillow(maps: np.ndarray) -> np.ndarray:
     return np.stack(grown).reshape(*maps.shape[:2], GRID, GRID)
 
 
-def check_pixels(made: Prepared, pictures: int) -> None:
+def check_pixels(made: Prepared, images: int) -> None:
     """Every pixel as its own atom, so that counts are masks; the same from PyTorch and Pillow."""
     places = np.arange(1, GRID * GRID + 1, dtype=np.uint16).reshape(1, GRID, GRID)
-    own = pack([places] * pictures, [[]] * pictures, [str(p) for p in range(GRID * GRID)])
-    which = np.random.default_rng(0).choice(made.data.n_pictures, pictures, replace=False)
+    own = pack([places] * images, [[]] * images, [str(p) for p in range(GRID * GRID)])
+    which = np.random.default_rng(0).choice(made.data.n_images, images, replace=False)
     maps = made.maps[which]
     ours = mark(lambda a, b: maps[a:b].astype(np.float32), own, made.limits)
-    masks = np.zeros((len(ours), pictures * GRID * GRID), bool)
+    masks = np.zeros((len(ours), images * GRID * GRID), bool)
     for u in range(len(ours)):
         masks[u, ours.atom[ours.start[u] : ours.start[u + 1]]] = True
     for name, grow in (("PyTorch", by_torch), ("Pillow", by_pillow)):
@@ -162,23 +160,23 @@ class Plain:
         self.data = data
         self.found: list[dict[int, np.ndarray]] = [{} for _ in data.concepts]
         scenes = data.scenes()
-        for picture, maps in enumerate(data.layers()):
+        for image, maps in enumerate(data.layers()):
             for label in np.unique(maps[maps > 0]):
-                self.found[label - 1][picture] = (maps == label).any(axis=0).ravel()
-            for scene in scenes[picture]:
-                self.found[scene][picture] = np.ones(GRID * GRID, bool)
+                self.found[label - 1][image] = (maps == label).any(axis=0).ravel()
+            for scene in scenes[image]:
+                self.found[scene][image] = np.ones(GRID * GRID, bool)
 
     def mask(self, concept: int) -> np.ndarray:
-        """Of all pictures."""
-        whole = np.zeros((self.data.n_pictures, GRID * GRID), bool)
-        for picture, one in self.found[concept].items():
-            whole[picture] = one
+        """Of all images."""
+        whole = np.zeros((self.data.n_images, GRID * GRID), bool)
+        for image, one in self.found[concept].items():
+            whole[image] = one
         return whole
 
     def leaf(self, concept: int, unit: np.ndarray) -> float:
         """Overlap of a concept on its own."""
         here = self.found[concept]
-        hit = sum(int((one & unit[picture]).sum()) for picture, one in here.items())
+        hit = sum(int((one & unit[image]).sum()) for image, one in here.items())
         size = sum(int(one.sum()) for one in here.values())
         return hit / (int(unit.sum()) + size - hit + 1e-10)
 
@@ -240,9 +238,9 @@ def check_plain(made: Prepared, n_units: int) -> float:
 
 
 def bitmaps(made: Prepared, which: list[int]) -> list[np.ndarray]:
-    """Masks of some units, pictures x pixels."""
+    """Masks of some units, images x pixels."""
     return [
-        (by_torch(made.maps[:, [u]]) > made.limits[u]).reshape(made.data.n_pictures, -1)
+        (by_torch(made.maps[:, [u]]) > made.limits[u]).reshape(made.data.n_images, -1)
         for u in which
     ]
 
@@ -305,7 +303,7 @@ def run_package(
 def against_package(made: Prepared, n_units: int, limit: float) -> float:
     """Same overlap, and how many times faster a unit is than by the package's beam."""
     data, which = made.data, list(range(n_units))
-    print(f"{PACKAGE} on {data.n_pictures} pictures x {data.n_concepts} concepts, one core:")
+    print(f"{PACKAGE} on {data.n_images} images x {data.n_concepts} concepts, one core:")
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     total = np.zeros(2)
@@ -342,28 +340,28 @@ def report(formula: Formula | None, iou: float, seconds: float, ratio: float) ->
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--pictures", type=int, default=2000)
+    options.add_argument("--images", type=int, default=2000)
     options.add_argument("--concepts", type=int, default=1093)
     options.add_argument("--units", type=int, default=64)
     options.add_argument("--no-package", action="store_true")
-    options.add_argument("--few", type=int, default=300, help="pictures for the comparisons")
+    options.add_argument("--few", type=int, default=300, help="images for the comparisons")
     options.add_argument(
         "--limit", type=float, default=150, help="seconds for the package's optimum"
     )
     size = options.add_mutually_exclusive_group()
-    size.add_argument("--full", action="store_true", help="22,210 pictures x 512 units")
+    size.add_argument("--full", action="store_true", help="22,210 images x 512 units")
     size.add_argument("--quick", action="store_true", help="tiny, and without the package")
     given = options.parse_args()
     if given.full:
-        given.pictures, given.units = 22_210, 512
+        given.images, given.units = 22_210, 512
     if given.quick:
-        given.pictures, given.concepts, given.units, given.few = 40, 60, 4, 20
+        given.images, given.concepts, given.units, given.few = 40, 60, 4, 20
 
     os.environ["THEODOLITE_THREADS"] = "1"
     load = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     print(f"wall seconds, but processor seconds for one core; load before: {load}")
     warm()
-    made = prepared(Generated(given.pictures, given.concepts), given.units, print)
+    made = prepared(Generated(given.images, given.concepts), given.units, print)
     check_pixels(made, 4)
     beam_and_optimum(made, 64)
     small = prepared(Generated(given.few, given.concepts), 2, lambda _: None)

@@ -5,7 +5,7 @@
 CEM, CLM and SURF with intervals and nulls, over evidence on disk in pieces of 512 samples. The
 peers do the same work: a plain loop, and bare Ray tasks of four pieces each, merged in the same
 tree. They keep nothing and check nothing; ours checks every piece against its digest and keeps
-what it gave. Then the dissection of as many pictures on each engine: counts must be equal bytes.
+what it gave. Then the dissection of as many images on each engine: counts must be equal bytes.
 ``--faults`` adds a cluster of three nodes on this machine, undisturbed and with one node killed.
 The ratios are printed last: ours over the peer's, of the shortest times; Ray's is the last line.
 """
@@ -142,7 +142,7 @@ def main() -> None:
     concept = stored(root / f"location-{given.samples}", "explained")
     sources = dict(zip(METRICS, (concept, location, surrogate, surrogate), strict=True))
     bare = {name: Bare(**vars(one)) for name, one in sources.items()}
-    maps = PlantedMaps(n_pictures=given.samples, n_units=32, n_concepts=24)
+    maps = PlantedMaps(n_images=given.samples, n_units=32, n_concepts=24)
     ledger = root / "pieces"
     found: dict[str, list[tuple[float, str]]] = {}
 

@@ -6,7 +6,7 @@
 import numba
 import numpy as np
 
-from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.pieces import SparseActivationShard
 
 LENGTH = 256
 RUN = 8
@@ -57,7 +57,7 @@ def _draw(  # noqa: PLR0913
 
 def code_piece(
     number: int, positions: int, units: int, concepts: int, active: int = 32
-) -> CodePiece:
+) -> SparseActivationShard:
     """Documents of 256 positions; concepts as frequent as Zipf says; values in half precision."""
     positions = max(positions // LENGTH, 2) * LENGTH
     share = 1 / np.arange(2, concepts + 2)
@@ -69,7 +69,7 @@ def code_piece(
     )
     start = np.arange(0, positions * active + 1, active, dtype=np.uint32)
     value = np.random.default_rng(number).integers(0x2C00, 0x4800, unit.size, np.uint16)
-    return CodePiece(
+    return SparseActivationShard(
         unit.ravel(), start, np.arange(0, positions + 1, LENGTH, dtype=np.uint32),
         np.repeat(np.arange(positions // RUN, dtype=np.uint32), RUN), run_start, run_label,
         value.view(np.float16),

@@ -23,9 +23,7 @@ from theodolite.language.judges.keyword import KeywordJudge
 from theodolite.language.judges.latent_texts import LatentTexts, codes_dealt_out
 from theodolite.language.judges.questions import LatentQuestions, QuestionMaker, Wrong
 from theodolite.language.texts.vocabulary import Vocabulary
-from theodolite.metrics.language.judge_detection import JudgeDetection
-from theodolite.metrics.language.judge_fuzzing import JudgeFuzzing
-from theodolite.metrics.language.judge_intruder import JudgeIntruder
+from theodolite.metrics.language.judges import JudgeDetection, JudgeFuzzing, JudgeIntruder
 
 WIDTH = 1152
 LIMITS = Budget(most_questions=100_000, most_tokens=10**9)

@@ -44,7 +44,7 @@ from theodolite.cli import finish, program
 from theodolite.cli import main as theodolite_main
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.language.sae.writer import CodeWriter
+from theodolite.language.sae.writer import SparseActivationWriter
 
 FORK = multiprocessing.get_context("fork")
 METRICS = """
@@ -76,7 +76,7 @@ class Job:
 
 
 AUDIT = Job(("run", "spec.yaml"), ("scores.json", "pieces.parquet"), "finished run")
-DISSECTION = Job(("codes", "codes"), ("units.parquet", "summary.json"), "earlier result")
+DISSECTION = Job(("sae", "dissect", "codes"), ("units.parquet", "summary.json"), "earlier result")
 Left = tuple[dict[str, str], dict[str, str]]
 """Digests of the results, and of the pieces."""
 
@@ -294,7 +294,7 @@ def _write(evidence: Evidence, place: str) -> None:
 
 def _write_codes(folder: Path) -> None:
     concepts = [f"concept {number}" for number in range(LABELS)]
-    with CodeWriter(folder, units=UNITS, concepts=concepts, positions=CODES) as writer:
+    with SparseActivationWriter(folder, units=UNITS, concepts=concepts, positions=CODES) as writer:
         for number in range(CODE_PIECES):
             writer.add(code_piece(number, CODES, UNITS, LABELS, 8))
 
@@ -378,7 +378,7 @@ def on_a_bucket(experiment: Experiment, kills: int) -> None:
         for name, away, count in (("short", 0.3, kills - kills // 2), ("long", 8.0, kills // 2)):
             experiment.killed_run(
                 f"server-{name}", partial(_away, server, away), count,
-                "--pieces", f"s3://bucket/pieces-{name}",
+                "--checkpoint-dir", f"s3://bucket/pieces-{name}",
                 pieces=Pieces(experiment.root / "objects", f"bucket/pieces-{name}/"),
             )  # fmt: skip
     server.stop()
@@ -434,13 +434,13 @@ def on_ray(experiment: Experiment, kills: int) -> None:
             ("ray-drivers", lambda run: killed("Ray driver", [run.pid], chance), third),
         ):  # fmt: skip
             experiment.killed_run(
-                name, kill, count, "--ray-address", cluster.address, "--pieces", f"{name}-pieces",
-                pieces=Pieces(experiment.root / f"{name}-pieces"),
+                name, kill, count, "--ray-address", cluster.address, "--checkpoint-dir",
+                f"{name}-pieces", pieces=Pieces(experiment.root / f"{name}-pieces"),
             )  # fmt: skip
         for number in range(max(kills - 3 * third, 1)):
             out = f"gcs-{number}"
             run = experiment.begin(
-                AUDIT, out, 2, "--ray-address", cluster.address, "--pieces", f"{out}-pieces"
+                AUDIT, out, 2, "--ray-address", cluster.address, "--checkpoint-dir", f"{out}-pieces"
             )
             pieces = Pieces(experiment.root / f"{out}-pieces")
             experiment.after_a_piece(run, pieces)
@@ -455,7 +455,7 @@ def on_ray(experiment: Experiment, kills: int) -> None:
             )
             print(errors[-1500:], file=sys.stderr)
             experiment.killed_run(
-                out, lambda _: None, 0, "--ray-address", cluster.address, "--pieces",
+                out, lambda _: None, 0, "--ray-address", cluster.address, "--checkpoint-dir",
                 f"{out}-pieces", pieces=pieces,
             )  # fmt: skip
     finally:
@@ -473,7 +473,7 @@ def with_faults(experiment: Experiment) -> None:
             starts, codes, code, started = 0, Counter[int](), 1, time.monotonic()
             while code and starts < MOST_STARTS:
                 code, errors = experiment.begin(
-                    AUDIT, out, 2, "--pieces", f"s3://bucket/{out}"
+                    AUDIT, out, 2, "--checkpoint-dir", f"s3://bucket/{out}"
                 ).ended()
                 starts, codes[code] = starts + 1, codes[code] + 1
                 assert "Traceback" not in errors, errors
@@ -499,11 +499,11 @@ def full_disk(experiment: Experiment) -> None:
         experiment.tell("full disk", skipped="a small file system cannot be mounted here")
         return
     try:
-        code, errors = experiment.begin(AUDIT, "full", 2, "--pieces", str(small)).ended()
+        code, errors = experiment.begin(AUDIT, "full", 2, "--checkpoint-dir", str(small)).ended()
         kept = len(list(small.glob("*.safetensors")))
         larger = ["mount", "-o", "remount,size=512m", str(small)]
         subprocess.run(larger, check=True)
-        again, _ = experiment.begin(AUDIT, "full", 2, "--pieces", str(small)).ended()
+        again, _ = experiment.begin(AUDIT, "full", 2, "--checkpoint-dir", str(small)).ended()
         experiment.tell(
             "full disk", codes=[code, again], lines=errors.count("\n"), kept=kept,
             equal=experiment.equal(AUDIT, "full", Pieces(small)),

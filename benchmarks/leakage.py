@@ -2,12 +2,12 @@
 
     python benchmarks/leakage.py [--samples 5794] [--concepts 112] [--labels 200] [--large]
 
-The authors rebuild three trees per pair and fit neighbours per label; they are timed on some pairs
+The authors rebuild three trees per pair and fit neighbors per label; they are timed on some pairs
 and concepts of the same data in the same run, one core, and scaled to all. Ours does everything.
 ``--large`` runs 100,000 samples and reports growth and memory. ``--predictive`` only compares the
-predictive estimate with the neighbour estimate of the same columns, and both scores as wholes. The
+predictive estimate with the neighbor estimate of the same columns, and both scores as wholes. The
 ratio to the authors' way must be at least 50, and what the predictive estimate costs over the
-neighbour estimate at most 3; both come last.
+neighbor estimate at most 3; both come last.
 """
 
 import argparse
@@ -24,12 +24,11 @@ from theodolite._stats.information import Columns, pair_terms, ross_columns
 from theodolite._stats.predictive import predictive_terms
 from theodolite._stats.threads import threads
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.leak_free._pairs import true_counts, true_pair_terms
-from theodolite.metrics.leak_free._terms import ConceptTerms
-from theodolite.metrics.leak_free.predictive_task_leakage import PredictiveTaskLeakage
-from theodolite.metrics.leak_free.task_leakage_given_concept import TaskLeakageGivenConcept
+from theodolite.metrics.leak_free._terms import ConceptTerms, true_counts, true_pair_terms
+from theodolite.metrics.leak_free.given_concepts import TaskLeakageGivenConcept
+from theodolite.metrics.leak_free.predictive import PredictiveTaskLeakage
 
-LEAST_RATIO, MOST_OVER_NEIGHBOURS = 50.0, 3.0
+LEAST_RATIO, MOST_OVER_NEIGHBORS = 50.0, 3.0
 
 
 def made(
@@ -58,7 +57,7 @@ def authors_pair(x: np.ndarray, y: np.ndarray, k: int = 3) -> float:
 
 
 def authors_column(c: np.ndarray, d: np.ndarray, k: int = 3) -> float:
-    """Neighbours fitted anew for each label."""
+    """Neighbors fitted anew for each label."""
     c = c[:, None] + 1e-10 * c.mean() * np.random.default_rng(0).normal(size=(len(c), 1))
     reach, counts, near = np.empty(len(c)), np.empty(len(c)), np.empty(len(c))
     for label in np.unique(d):
@@ -109,7 +108,7 @@ def compared(n: int, k: int, n_labels: int, peers: int, *, saturated: bool) -> f
     pair_time = truth_time = sklearn_pair = 0.0
     best_ours = np.inf
     found = column = np.zeros(0)
-    for part in np.array_split(some, 3):  # in turn, so that a busy neighbour slows all alike
+    for part in np.array_split(some, 3):  # in turn, so that a busy neighbor slows all alike
         started = time.perf_counter()
         found, column = ours(values, truth, labels)
         best_ours = min(best_ours, time.perf_counter() - started)
@@ -162,7 +161,7 @@ def large(k: int, n_labels: int) -> None:
         before = took
 
 
-def over_neighbours(n: int, n_labels: int, columns: int = 20) -> float:
+def over_neighbors(n: int, n_labels: int, columns: int = 20) -> float:
     """Cost of the predictive estimate over Ross's: all rows together, in strata, in clusters."""
     random = np.random.default_rng(0)
     values, labels = random.normal(size=(n, columns)), random.integers(0, n_labels, n)
@@ -206,7 +205,7 @@ def whole_scores(n: int, k: int, n_labels: int) -> None:
     ]
     print(
         f"{n:,} x {k} concepts, {n_labels} labels, whole score, CPU: predictive {took[0]:.3f} s, "
-        f"neighbours {took[1]:.3f} s"
+        f"neighbors {took[1]:.3f} s"
     )
 
 
@@ -214,7 +213,7 @@ def predictive() -> float:
     """The largest of the ratios."""
     for n, k, n_labels in ((1000, 30, 10), (5000, 112, 10), (5000, 112, 200)):
         whole_scores(n, k, n_labels)
-    return max(over_neighbours(n, n_labels) for n in (1000, 5000) for n_labels in (2, 10))
+    return max(over_neighbors(n, n_labels) for n in (1000, 5000) for n_labels in (2, 10))
 
 
 def main() -> None:
@@ -235,7 +234,7 @@ def main() -> None:
         enough = ratios[-1] >= LEAST_RATIO
         print(f"{ratios[-1]:.1f}")
     print(f"{over:.2f}")
-    if over > MOST_OVER_NEIGHBOURS or not enough:
+    if over > MOST_OVER_NEIGHBORS or not enough:
         raise SystemExit(1)
 
 

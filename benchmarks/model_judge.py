@@ -20,8 +20,7 @@ from theodolite.language.judges.latent_texts import LatentTexts
 from theodolite.language.judges.log_odds import LogOddsJudge
 from theodolite.language.judges.questions import QuestionMaker
 from theodolite.language.models.loading import load_language_model
-from theodolite.metrics.language.judge_detection import JudgeDetection
-from theodolite.metrics.language.judge_fuzzing import JudgeFuzzing
+from theodolite.metrics.language.judges import JudgeDetection, JudgeFuzzing
 
 
 def main() -> None:

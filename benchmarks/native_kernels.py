@@ -16,7 +16,7 @@ import numpy as np
 
 from theodolite._stats.information import Columns, pair_terms, ross_columns
 from theodolite._stats.native.library import CHOICE
-from theodolite._stats.neighbours import stratified_pair_terms
+from theodolite._stats.neighbors import stratified_pair_terms
 
 MOST_FOR_NUMPY = 1_000
 """Samples."""

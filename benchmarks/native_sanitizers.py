@@ -1,4 +1,4 @@
-"""The compiled loops under the address and undefined-behaviour sanitizers.
+"""The compiled loops under the address and undefined-behavior sanitizers.
 
     python benchmarks/native_sanitizers.py [EXAMPLES]
 

@@ -32,15 +32,15 @@ from sklearn.datasets import load_digits
 from sklearn.feature_selection import mutual_info_classif
 
 from theodolite._planted.certification.certify import certify
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.foreign import Foreign, dealt_out
-from theodolite._planted.certification.generators.base import Generator
-from theodolite._planted.certification.generators.maps import FEW_PIXELS, MARKED_OBJECTS
-from theodolite._planted.certification.generators.predictions import PREDICTIONS
-from theodolite._planted.certification.generators.values import LEAKING_VALUES
-from theodolite._planted.certification.generators.vectors import LEAKING_VECTORS
-from theodolite._planted.certification.generators.votes import AGREEING_VOTES, PREDICTED_VOTES
-from theodolite._planted.certification.layout import PlantedRows
+from theodolite._planted.concepts import predictions
+from theodolite._planted.conditions import Condition
+from theodolite._planted.draws import Draw
+from theodolite._planted.generators import Arrays, generator
+from theodolite._planted.leakage import leaking_vectors
+from theodolite._planted.ratings import agreeing_votes, predicted_votes
+from theodolite._planted.saliency import few_pixels, marked_objects
+from theodolite._planted.values import leaking_values
 from theodolite.evidence.base import Evidence, array
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 
@@ -54,7 +54,7 @@ RANDOM_NETWORKS = 10
 
 @no_type_check
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class PicturesOfALinearNetwork(Evidence):
+class ImagesOfALinearNetwork(Evidence):
     """Inputs, a map of each, and the class that is explained."""
 
     kind = "benchmark"
@@ -70,35 +70,28 @@ with torch.no_grad():
     LINEAR[1].weight[:] = torch.tensor(np.stack([_weights, -_weights]), dtype=torch.float32)
 
 
-def linear_maps(
-    metric: str, condition: Condition, models: np.random.Generator, layout: PlantedRows
-) -> PicturesOfALinearNetwork:
-    """λ times what the linear network does, the rest noise of the same size."""
-    del models
-    inputs = layout.normal(SIDE, SIDE)
-    gradient = np.broadcast_to(_weights.reshape(SIDE, SIDE), inputs.shape)
-    right = gradient * inputs if metric == "products" else gradient
-    noise = layout.normal(SIDE, SIDE) * right.std()
-    maps = condition.dial * right + (1 - condition.dial) * noise
-    return PicturesOfALinearNetwork(inputs=inputs, maps=maps, samples=layout.samples(condition))
-
-
-LINEAR_MAPS = Generator(
-    name="maps of a linear network", says="λ times gradient, or gradient times input; else noise",
-    serves=("products", "gradients"), make=linear_maps, reference=0.5,
+@generator(
+    "maps of a linear network", ImagesOfALinearNetwork, serves=("products", "gradients"),
+    says="λ times gradient, or gradient times input; else noise",
 )  # fmt: skip
+def linear_maps(draw: Draw) -> Arrays:
+    inputs = draw.normal(SIDE, SIDE)
+    gradient = np.broadcast_to(_weights.reshape(SIDE, SIDE), inputs.shape)
+    right = gradient * inputs if draw.metric == "products" else gradient
+    noise = draw.normal(SIDE, SIDE) * right.std()
+    return {"inputs": inputs, "maps": draw.dial * right + (1 - draw.dial) * noise}
 
 
-def _pictures(values: np.ndarray) -> np.ndarray:
+def _images(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.asarray(values, np.float32)[:, None])
 
 
-def localises(kind: Any, **options: Any) -> Callable[..., np.ndarray]:
-    """A localisation score of Quantus, on maps and objects."""
+def localizes(kind: Any, **options: Any) -> Callable[..., np.ndarray]:
+    """A localization score of Quantus, on maps and objects."""
 
     def score(maps: np.ndarray, objects: np.ndarray) -> np.ndarray:
-        metric = kind(abs=False, normalise=False, **options, **SILENT)
-        x, a, s = (_pictures(part) for part in (maps, maps, objects))
+        metric = kind(abs=False, normalize=False, **options, **SILENT)
+        x, a, s = (_images(part) for part in (maps, maps, objects))
         y = np.zeros(len(x), int)
         return np.asarray(metric(model=None, x_batch=x, y_batch=y, a_batch=a, s_batch=s > 0.5))
 
@@ -109,8 +102,8 @@ def concentrated(kind: Any) -> Callable[..., np.ndarray]:
     """A score of Quantus that looks at maps alone."""
 
     def score(maps: np.ndarray) -> np.ndarray:
-        a = _pictures(maps)
-        metric = kind(abs=True, normalise=False, **SILENT)
+        a = _images(maps)
+        metric = kind(abs=True, normalize=False, **SILENT)
         return np.asarray(metric(model=None, x_batch=a, y_batch=np.zeros(len(a), int), a_batch=a))
 
     return score
@@ -133,17 +126,17 @@ def faithfulness_correlation(inputs: np.ndarray, maps: np.ndarray) -> np.ndarray
         return_aggregate=False,
         perturb_baseline="black",
         abs=False,
-        normalise=False,
+        normalize=False,
         **SILENT,
     )
-    return with_network(metric, LINEAR, _pictures(inputs), _pictures(maps))
+    return with_network(metric, LINEAR, _images(inputs), _images(maps))
 
 
 def pixel_flipping(inputs: np.ndarray, maps: np.ndarray) -> np.ndarray:
     metric = quantus.PixelFlipping(
-        features_in_step=4, perturb_baseline="black", abs=False, normalise=False, **SILENT,
+        features_in_step=4, perturb_baseline="black", abs=False, normalize=False, **SILENT,
     )  # fmt: skip
-    return with_network(metric, LINEAR, _pictures(inputs), _pictures(maps))
+    return with_network(metric, LINEAR, _images(inputs), _images(maps))
 
 
 def _perturbed(inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -152,7 +145,7 @@ def _perturbed(inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def infidelity(inputs: np.ndarray, maps: np.ndarray) -> np.ndarray:
-    x, a = (torch.tensor(_pictures(part)) for part in (inputs, maps))
+    x, a = (torch.tensor(_images(part)) for part in (inputs, maps))
     result = captum.metrics.infidelity(LINEAR, _perturbed, x, a, target=0, n_perturb_samples=10)
     return np.asarray(result)
 
@@ -163,7 +156,7 @@ def _predicted(name: str, function: Callable[..., float], guess: float | None = 
         None if guess is None else (lambda condition: condition.dial + (1 - condition.dial) * guess)
     )
     return Foreign(
-        name, function, ("labels", "predicted"), "leak_free", "higher", planted=PREDICTIONS,
+        name, function, ("labels", "predicted"), "leak_free", "higher", planted=predictions,
         evidence_of="task_accuracy", nulls=(dealt_out("predicted"),), truth=truth,
         bootstraps=BOOTSTRAPS, bounds=(-1.0, 1.0),
     )  # fmt: skip
@@ -192,7 +185,7 @@ def _alpha(ratings: np.ndarray) -> float:
 
 
 def _votes_at_random(evidence: Evidence, seed: int) -> Evidence:
-    """Each rater's votes dealt out over the explanations."""
+    """Each rater's permuted ratings over the explanations."""
     random = np.random.default_rng(seed)
     changed: dict[str, Any] = {"ratings": random.permuted(np.asarray(evidence.ratings), axis=0)}  # type: ignore[attr-defined]
     return replace(evidence, **changed)
@@ -215,27 +208,27 @@ def declared() -> Iterator[Foreign]:
     """All scores, each with what it claims."""
     maps: dict[str, Any] = {
         "arrays": ("maps", "objects"), "question": "located", "better": "higher",
-        "bounds": (0.0, 1.0), "planted": MARKED_OBJECTS, "nulls": (dealt_out("maps"),),
+        "bounds": (0.0, 1.0), "planted": marked_objects, "nulls": (dealt_out("maps"),),
         "large": 1000,
     }  # fmt: skip
     for name, kind, options in (
         ("RelevanceMassAccuracy", quantus.RelevanceMassAccuracy, {}),
         ("RelevanceRankAccuracy", quantus.RelevanceRankAccuracy, {}),
         ("PointingGame", quantus.PointingGame, {}),
-        ("AttributionLocalisation", quantus.AttributionLocalisation, {}),
+        ("AttributionLocalization", quantus.AttributionLocalization, {}),
         ("TopKIntersection", quantus.TopKIntersection, {"k": 16}),
     ):
-        yield Foreign(f"quantus {name}", localises(kind, **options), **maps)
+        yield Foreign(f"quantus {name}", localizes(kind, **options), **maps)
     alone: dict[str, Any] = {
-        "arrays": ("maps",), "question": "located", "planted": FEW_PIXELS, "large": 1000,
+        "arrays": ("maps",), "question": "located", "planted": few_pixels, "large": 1000,
     }  # fmt: skip
     yield Foreign("quantus Sparseness", concentrated(quantus.Sparseness), better="higher", **alone)
     yield Foreign("quantus Complexity", concentrated(quantus.Complexity), better="lower", **alone)
     yield from of_labels()
     # these run a network: smaller samples. The gradient of a linear network is the same for all
-    # pictures, and dealing out maps for a correlation takes as long as six of them: no nulls there
+    # images, and dealing out maps for a correlation takes as long as six of them: no nulls there
     runs: dict[str, Any] = {
-        "arrays": ("inputs", "maps"), "question": "faithful", "planted": LINEAR_MAPS, "large": 100,
+        "arrays": ("inputs", "maps"), "question": "faithful", "planted": linear_maps, "large": 100,
     }  # fmt: skip
     yield Foreign(
         "quantus FaithfulnessCorrelation", faithfulness_correlation, better="higher",
@@ -257,7 +250,7 @@ def of_labels() -> Iterator[Foreign]:
     yield _predicted("sklearn mutual_info_score", m.mutual_info_score)
     yield _predicted("sklearn adjusted_mutual_info_score", m.adjusted_mutual_info_score)
     one = Condition(concepts=1)
-    values = replace(PREDICTIONS, usual=one)
+    values = replace(predictions, usual=one)
     concept: dict[str, Any] = {
         "arrays": ("truth", "values"), "question": "exists", "better": "higher", "planted": values,
         "nulls": (dealt_out("values"),), "bounds": (0.0, 1.0), "bootstraps": BOOTSTRAPS,
@@ -266,33 +259,33 @@ def of_labels() -> Iterator[Foreign]:
     yield Foreign("sklearn average_precision_score", _first_precision, **concept)
     yield Foreign(
         "sklearn mutual_info_classif", _information, ("values", "labels"), "leak_free", "lower",
-        looks_for_a_fault=True, tolerance=0.05, planted=LEAKING_VALUES, bootstraps=BOOTSTRAPS,
+        is_defect_metric=True, tolerance=0.05, planted=leaking_values, bootstraps=BOOTSTRAPS,
         nulls=(dealt_out("labels"),), truth=lambda condition: condition.dial,
     )  # fmt: skip
     yield Foreign(
         "sklearn silhouette_score", _silhouette, ("vectors", "explained.labels"), "leak_free",
-        "lower", looks_for_a_fault=True, tolerance=0.05, planted=LEAKING_VECTORS,
+        "lower", is_defect_metric=True, tolerance=0.05, planted=leaking_vectors,
         bootstraps=BOOTSTRAPS, nulls=(_vector_labels,), large=1000,  # type: ignore[arg-type]
     )  # fmt: skip
     yield Foreign(
         "krippendorff alpha", _alpha, ("ratings",), "accepted", "higher", bounds=(-1.0, 1.0),
-        planted=AGREEING_VOTES, nulls=(_votes_at_random,), bootstraps=BOOTSTRAPS,
+        planted=agreeing_votes, nulls=(_votes_at_random,), bootstraps=BOOTSTRAPS,
     )  # fmt: skip
     yield Foreign(
         "scipy spearmanr", _spearman, ("predicted", "ratings"), "accepted", "higher",
-        bounds=(-1.0, 1.0), planted=PREDICTED_VOTES, nulls=(dealt_out("predicted"),),
+        bounds=(-1.0, 1.0), planted=predicted_votes, nulls=(dealt_out("predicted"),),
         bootstraps=BOOTSTRAPS,
     )  # fmt: skip
 
 
 def certified_row(subject: Foreign) -> dict[str, Any]:
     """Order, ends, false alarms, coverage and bias at one number of samples."""
-    few = subject.generator is LINEAR_MAPS
+    few = subject.generator is linear_maps
     usual = replace(subject.generator.usual, clusters=FEW if few else N)
     cells = [replace(usual, dial=dial) for dial in subject.generator.dials]
     done = certify(subject, cells=cells, draws=DRAWS).cells
     means = [cell.mean for cell in done]
-    rising = subject.looks_for_a_fault or subject.better == "higher"
+    rising = subject.is_defect_metric or subject.better == "higher"
     steps = np.diff(means) if rising else -np.diff(means)
     middle = next(c for c in done if c.condition["dial"] == subject.generator.reference)
     inner = done[:-1]
@@ -328,7 +321,7 @@ class Digits(torch.nn.Module):
 
 
 def trained_digits() -> tuple[Digits, np.ndarray, float]:
-    """The network, pictures that it was not trained on, and its accuracy there."""
+    """The network, images that it was not trained on, and its accuracy there."""
     data = load_digits()
     x = (data.images / 16).astype(np.float32)[:, None]
     order = np.random.default_rng(0).permutation(len(x))
@@ -372,8 +365,8 @@ def scores_of(network: torch.nn.Module, x: np.ndarray) -> dict[str, float]:
     with torch.no_grad():
         y = network(torch.tensor(x)).argmax(1).numpy()
     np.random.seed(0)  # noqa: NPY002, TID251  what Quantus draws from
-    plain: dict[str, Any] = {"abs": False, "normalise": False, **SILENT}
-    concentration: dict[str, Any] = {"abs": True, "normalise": False, **SILENT}
+    plain: dict[str, Any] = {"abs": False, "normalize": False, **SILENT}
+    concentration: dict[str, Any] = {"abs": True, "normalize": False, **SILENT}
     quiet: dict[str, Any] = {"model": network, "x_batch": x, "y_batch": y, "a_batch": a}
     flipping = quantus.PixelFlipping(features_in_step=4, perturb_baseline="black", **plain)
     correlation = quantus.FaithfulnessCorrelation(
@@ -397,7 +390,7 @@ BETTER = {
 
 
 def trained_against_random() -> list[dict[str, Any]]:
-    """Of each score: the trained network's, and those of networks that learnt nothing."""
+    """Of each score: the trained network's, and those of networks that learned nothing."""
     network, x, accuracy = trained_digits()
     sys.stderr.write(f"trained network: accuracy {accuracy:.3f}\n")
     own = scores_of(network, x)

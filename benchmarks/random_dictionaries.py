@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found"
-"""How often a random dictionary is called better than others, and a planted latent not.
+"""How often a random SAE is called better than others, and a planted latent not.
 
     python benchmarks/random_dictionaries.py [--seeds 20] [--concepts 20] [--first 0] [--cases 7]
 

@@ -86,7 +86,7 @@ def packed(gigabytes: float) -> None:
         path, rows = Path(folder) / "x.npz", int(gigabytes * 2**30) // (64 * 8)
         np.savez_compressed(path, values=np.broadcast_to(np.zeros(64), (rows, 64)))
         size = path.stat().st_size
-        code, line, refused = command("audit", str(path), "--most-memory", "1GB")
+        code, line, refused = command("audit", str(path), "--max-memory", "1GB")
         print(f"{size:,} bytes packed: exit code {code}, {refused} MB. {line}")
         stored, line, streamed = command("data", "store", str(path), f"{folder}/new")
         print(json.dumps({

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.metrics.faithful.surrogate_distance import SurrogateDistance
-from theodolite.metrics.faithful.surrogate_error import SurrogateError
+from theodolite.metrics.faithful.surrogates import SurrogateDistance, SurrogateError
 
 
 def best_of(n: int, work: Callable[[], Any]) -> tuple[float, Any]:

@@ -15,13 +15,15 @@ import resource
 import numpy as np
 
 from theodolite.language.sae.counting import UnitCounts, count_piece
-from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.pieces import SparseActivationShard
 
 PIECE = 1 << 19
 LENGTH = 128
 
 
-def piece_of(seed: int, latents: int, active: int, predicates: int, holding: int) -> CodePiece:
+def piece_of(
+    seed: int, latents: int, active: int, predicates: int, holding: int
+) -> SparseActivationShard:
     """Sequences of 128 tokens; in each token distinct latents and distinct predicates."""
     random = np.random.default_rng(seed)
     often = np.cumsum(np.arange(1, latents + 1) ** -0.7)
@@ -34,12 +36,12 @@ def piece_of(seed: int, latents: int, active: int, predicates: int, holding: int
     step = predicates // holding
     label = np.arange(holding) * step + random.integers(0, step, (PIECE, holding))
     labels = np.arange(0, PIECE * holding + 1, holding), label.ravel()
-    return CodePiece.from_csr(
+    return SparseActivationShard.from_csr(
         start, unit[first], documents=np.full(PIECE // LENGTH, LENGTH), labels=labels
     )
 
 
-def by_bincount(piece: CodePiece, predicates: int, latents: int, holding: int) -> float:
+def by_bincount(piece: SparseActivationShard, predicates: int, latents: int, holding: int) -> float:
     """Nanoseconds an update of np.bincount on keys that were made before, in the same minute."""
     some = piece.part(0, 256)
     label = some.set_label.reshape(-1, holding)[some.atom].astype(np.int64)

@@ -68,19 +68,19 @@ sphinx_gallery_conf = {
 }
 
 
-def furo_colours(*, dark: bool) -> dict[str, str]:
-    """The colours of reports, for the theme: there is no second palette."""
-    colour = palette(dark=dark)
+def furo_colors(*, dark: bool) -> dict[str, str]:
+    """The colors of reports, for the theme: there is no second palette."""
+    color = palette(dark=dark)
     return {
-        "color-background-primary": colour["panel"],
-        "color-background-secondary": colour["paper"],
-        "color-background-border": colour["line"],
-        "color-foreground-primary": colour["ink"],
-        "color-foreground-secondary": colour["soft"],
-        "color-foreground-muted": colour["soft"],
-        "color-brand-primary": colour["score"],
-        "color-brand-content": colour["score"],
-        "color-brand-visited": colour["score"],
+        "color-background-primary": color["panel"],
+        "color-background-secondary": color["paper"],
+        "color-background-border": color["line"],
+        "color-foreground-primary": color["ink"],
+        "color-foreground-secondary": color["soft"],
+        "color-foreground-muted": color["soft"],
+        "color-brand-primary": color["score"],
+        "color-brand-content": color["score"],
+        "color-brand-visited": color["score"],
     }
 
 
@@ -95,6 +95,6 @@ html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
     "navigation_with_keys": True,
-    "light_css_variables": furo_colours(dark=False),
-    "dark_css_variables": furo_colours(dark=True),
+    "light_css_variables": furo_colors(dark=False),
+    "dark_css_variables": furo_colors(dark=True),
 }

@@ -1,4 +1,4 @@
-"""A study: people rate two ways of explaining why a picture shows its digit.
+"""A study: people rate two ways of explaining why an image shows its digit.
 
 python examples/study.py              (needs theodolite[study])
 """
@@ -13,23 +13,23 @@ from theodolite.ext import Answer, Item, material_from_arrays
 from theodolite_study.new_study import Beginning, begin_study
 
 STUDY = Path("digits-study")
-pictures, labels = load_digits(return_X_y=True)
-pictures = pictures.reshape(-1, 8, 8)
-usual = np.stack([pictures[labels == digit].mean(axis=0) for digit in range(10)])
+images, labels = load_digits(return_X_y=True)
+images = images.reshape(-1, 8, 8)
+usual = np.stack([images[labels == digit].mean(axis=0) for digit in range(10)])
 random = np.random.default_rng(0)
 
 items = []
 for row in range(12):
-    large = Image.fromarray((255 - 15 * pictures[row]).astype(np.uint8)).convert("RGB")
+    large = Image.fromarray((255 - 15 * images[row]).astype(np.uint8)).convert("RGB")
     large = large.resize((320, 320), Image.Resampling.NEAREST)
     maps = {
-        "what its digit has": pictures[row] * (usual[labels[row]] - usual.mean(axis=0)),
+        "what its digit has": images[row] * (usual[labels[row]] - usual.mean(axis=0)),
         "anything": random.normal(size=(8, 8)),
     }
     for technique, relevance in maps.items():
         marked = np.kron(relevance, np.ones((40, 40)))
-        shown = Answer(picture=large, predicted=f"digit {labels[row]}", map=marked)
-        items.append(Item(picture_key=f"digit {row}", technique=technique, shown=shown))
+        shown = Answer(image=large, predicted=f"digit {labels[row]}", map=marked)
+        items.append(Item(image_key=f"digit {row}", technique=technique, shown=shown))
 
 material = material_from_arrays(items, STUDY)
 begin_study(STUDY, material, Beginning(title="What makes the digit?", contact="you@example.org"))

@@ -15,7 +15,7 @@ from theodolite.ext import folder, write_shapes
 
 DATA = Path("shapes")
 if not DATA.exists():
-    write_shapes(DATA, 96)  # pictures, concepts, places and masks: the format for your own
+    write_shapes(DATA, 96)  # images, concepts, places and masks: the format for your own
 data = folder(root=DATA)
 
 torch.manual_seed(0)
@@ -24,14 +24,14 @@ layers += [nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, len(d
 network = nn.Sequential(*layers)
 
 train = (~data.is_test).nonzero()[0]
-shown = np.stack([data.picture(i).resize((224, 224)) for i in train]).transpose(0, 3, 1, 2)
-pictures = normalize(torch.tensor(shown) / 255, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+shown = np.stack([data.image(i).resize((224, 224)) for i in train]).transpose(0, 3, 1, 2)
+images = normalize(torch.tensor(shown) / 255, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 labels = torch.tensor(data.labels[train])
-optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
+optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
 for _ in range(60):
-    optimiser.zero_grad()
-    nn.functional.cross_entropy(network(pictures), labels).backward()
-    optimiser.step()
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(network(images), labels).backward()
+    optimizer.step()
 
 found = theodolite.audit(model=network.eval(), layer="3", data=DATA)
 print(found)

@@ -5,11 +5,11 @@
 Full records are in `validation/`, one file per metric and version. They are attached to releases;
 the wheel has a line of each. Make them with
 
-    theodolite certify --all --size release --out FOLDER --keep validation
+    theodolite metrics validate --all --size release --out FOLDER --keep validation
 
 After changes of code that should change no number, draw three conditions of each again:
 
-    theodolite certify --renew validation --out FOLDER
+    theodolite metrics validate --renew validation --out FOLDER
 """
 
 import json

@@ -63,12 +63,12 @@ def facts(entry: Metric) -> list[str]:
     guides = " and ".join(f":doc:`/{guide}`" for guide in GUIDES[entry.question])
     if not entry.decides:
         role = "no; it tells more about other scores"
-    elif entry.looks_for_a_fault:
+    elif entry.is_defect_metric:
         role = f"yes: it may exceed its clean null by {entry.tolerance or 0:g}"
-    elif entry.reliable_from is None:
+    elif entry.threshold is None:
         role = "partly at most"
     else:
-        role = f"yes, from {entry.reliable_from:g} of the best possible on"
+        role = f"yes, from {entry.threshold:g} of the best possible on"
     rows = [
         ("Question", f"{entry.question}: {entry.asked_as or QUESTIONS[entry.question]}"),
         ("Guide", guides),
@@ -80,7 +80,7 @@ def facts(entry: Metric) -> list[str]:
         ("Certificate", f"{told['certificate']} (:doc:`/certify`)"),
         ("Reference", f":cite:t:`{entry.cite}`"),
     ]
-    if entry.on_request:
+    if entry.opt_in:
         rows.insert(5, ("Asked", "on request only: superseded, and slow"))
     lines = [".. list-table::", "   :widths: 20 80", "   :stub-columns: 1", ""]
     for name, text in rows:
@@ -127,12 +127,12 @@ def page(entry: Metric) -> str:
     """Everything that is known about a score."""
     module = sys.modules[entry.state.__module__]
     nulls = [
-        (b.shown, b.says, "must not be exceeded" if b.clean else "must be beaten")
+        (b.label, b.description, "must not be exceeded" if b.is_reference else "must be beaten")
         for b in entry.nulls
     ]
-    lines = [*underlined(entry.title), f"*{entry.card.asks}*", "", *facts(entry)]
-    lines += [*underlined("How to read it", "-"), entry.card.read, ""]
-    lines += [*underlined("When it misleads", "-"), entry.card.misleads, ""]
+    lines = [*underlined(entry.title), f"*{entry.card.question}*", "", *facts(entry)]
+    lines += [*underlined("How to read it", "-"), entry.card.interpretation, ""]
+    lines += [*underlined("Limitations", "-"), entry.card.limitations, ""]
     lines += [*underlined("Nulls", "-")]
     lines += listed(("null", "meaning", "the score"), nulls, "25 55 20")
     lines += [*underlined("Formula, and from Python", "-")]
@@ -149,7 +149,7 @@ def index() -> str:
     """All scores, by question: what to type first."""
     lines = [*underlined("Scores, by question")]
     lines += ["Each page is made from the card of its score: what it asks, how to read it, when it"]
-    lines += ["misleads, its nulls, its formula with an example, and all its options.", ""]
+    lines += ["limitations, its nulls, its formula with an example, and all its options.", ""]
     for question, asks in QUESTIONS.items():
         these = [entry for entry in catalogue().values() if entry.question == question]
         lines += underlined(f"{question.capitalize()}: {asks[0].lower()}{asks[1:]}", "-")
@@ -168,7 +168,7 @@ def _index_row(entry: Metric) -> tuple[str, ...]:
         entry.title,
         better,
         f"{number(low)} to {number(high)}",
-        entry.card.asks,
+        entry.card.question,
         ", ".join(entry.paper_names) or "–",
     )
 

@@ -18,7 +18,7 @@ from sphinx.application import Sphinx
 
 SECONDS = 300
 """The longest that a cell may take."""
-COLOURED = re.compile(r"\x1b\[[0-9;]*m")
+COLORED = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def executed(path: Path) -> Any:
@@ -53,17 +53,17 @@ def joined(outputs: Iterable[Any]) -> list[Any]:
     return result
 
 
-def output_lines(output: Any, picture: Path) -> Iterator[str]:
-    """What a cell gave: a picture, else HTML, else text."""
+def output_lines(output: Any, image: Path) -> Iterator[str]:
+    """What a cell gave: an image, else HTML, else text."""
     data = output.get("data", {})
     if "image/png" in data:
-        picture.write_bytes(base64.b64decode(data["image/png"]))
-        yield from (f"![What the cell above draws]({picture.name})", "")
+        image.write_bytes(base64.b64decode(data["image/png"]))
+        yield from (f"![What the cell above draws]({image.name})", "")
     elif "text/html" in data:
         yield from fenced("{raw} html", f'<div class="cell-output">{data["text/html"]}</div>')
     else:
         text = output.get("text") or data.get("text/plain", "")
-        yield from fenced("text", COLOURED.sub("", text))
+        yield from fenced("text", COLORED.sub("", text))
 
 
 def page(notebook: Any, name: str, folder: Path) -> str:

@@ -74,11 +74,11 @@ def main() -> None:
     figure, axes = plt.subplots(2, 3, figsize=(12, 6.6), sharex=True)
     for axis, (title, scores, make) in zip(axes.flat, PANELS, strict=True):
         evidence = [[make(float(dial), seed) for dial in DIAL] for seed in SEEDS]
-        for label, (name, colour, line) in scores.items():
+        for label, (name, color, line) in scores.items():
             curves = np.array([[scored(name, one) for one in row] for row in evidence])
-            axis.plot(DIAL, curves.mean(axis=0), line, color=colour, label=label)
+            axis.plot(DIAL, curves.mean(axis=0), line, color=color, label=label)
             low, high = curves.min(axis=0), curves.max(axis=0)
-            axis.fill_between(DIAL, low, high, color=colour, alpha=0.15)
+            axis.fill_between(DIAL, low, high, color=color, alpha=0.15)
             print(f"{title}: {label}: " + " ".join(f"{v:.3f}" for v in curves.mean(axis=0)))
         axis.set_title(title, fontsize=9)
         axis.spines[["top", "right"]].set_visible(False)

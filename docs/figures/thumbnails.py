@@ -22,12 +22,12 @@ STYLED = ("paper", "ink", "score", "null", "line")
 
 
 def style() -> str:
-    """The colours of reports, in light and in dark surroundings."""
+    """The colors of reports, in light and in dark surroundings."""
     light, dark = (
         {name: palette(dark=is_dark)[name] for name in STYLED} for is_dark in (False, True)
     )
-    rules = "".join(f".{name}{{fill:{colour}}}" for name, colour in light.items())
-    night = "".join(f".{name}{{fill:{colour}}}" for name, colour in dark.items())
+    rules = "".join(f".{name}{{fill:{color}}}" for name, color in light.items())
+    night = "".join(f".{name}{{fill:{color}}}" for name, color in dark.items())
     dark_rules = f"@media (prefers-color-scheme:dark){{{night}}}"
     return f"<style>text{{font-family:sans-serif}}{rules}{dark_rules}</style>"
 
@@ -56,7 +56,7 @@ def strips(title: str, scores: dict[str, Any], low: float, high: float) -> str:
         x = place(score.value)
         parts.append(f'<path class="score" d="M{x:.1f} {y + 31:.1f}l-6 -10h12z"/>')
         parts.append(bar("null", place(score.null.value) - 1.5, y + 28, 3, 22))
-    return picture(parts)
+    return image(parts)
 
 
 def map_of(title: str, values: Any, ink: Any) -> str:
@@ -72,10 +72,10 @@ def map_of(title: str, values: Any, ink: Any) -> str:
             )
             if ink[row, column]:
                 parts.append(bar("null", x, y + side - 5, side - 2, 3))
-    return picture(parts)
+    return image(parts)
 
 
-def picture(parts: list[str]) -> str:
+def image(parts: list[str]) -> str:
     """All of it, on paper."""
     ground = bar("paper", 0, 0, WIDTH, HEIGHT)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">'
@@ -108,7 +108,7 @@ def main() -> None:
     leaking, wine = (gave[name]["found"] for name in ("leaking_strokes", "good_enough"))
     leakage = {name: row["task_leakage_given_concept"] for name, row in wine.items()}
     agreement = {name.replace("_", " "): raters["scores"][name] for name in raters["shown"][:3]}
-    pictures = {
+    images = {
         "leaking_strokes": strips("What strokes give away", leaking, 0.4, 0),
         "which_is_faithful": strips("Distance to the network", tumours["found"], 0.6, 0),
         "units_of_a_network": strips("Units overlap with strokes", best_units(units), 0, 0.2),
@@ -121,7 +121,7 @@ def main() -> None:
         "good_enough": strips("Leakage, before and after", leakage, 0.5, 0),
     }
     OUT.mkdir(parents=True, exist_ok=True)
-    for name, content in pictures.items():
+    for name, content in images.items():
         (OUT / f"{name}.svg").write_text(content, "utf-8")
         print(name)
 

@@ -8,7 +8,7 @@ the *values* of the concepts do, they carry more than they say.
 """
 
 # %%
-# Concepts by digit, and a bottleneck for each concept, learnt from the pictures alone.
+# Concepts by digit, and a bottleneck for each concept, learned from the images alone.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,14 +18,14 @@ from sklearn.linear_model import LogisticRegression
 import theodolite
 
 LOOP, LINE, OPEN, FLAT = (0, 6, 8, 9), (1, 4, 7, 9), (2, 3, 5, 6), (5, 7)
-pictures, labels = load_digits(return_X_y=True)
+images, labels = load_digits(return_X_y=True)
 truth = np.stack([np.isin(labels, digits) for digits in (LOOP, LINE, OPEN, FLAT)], axis=1)
-learnt, tested = np.arange(len(labels)) % 2 == 0, np.arange(len(labels)) % 2 == 1
+learned, tested = np.arange(len(labels)) % 2 == 0, np.arange(len(labels)) % 2 == 1
 logits = np.stack(
     [
         LogisticRegression(C=0.01, max_iter=2000)
-        .fit(pictures[learnt] / 16, concept[learnt])
-        .decision_function(pictures[tested] / 16)
+        .fit(images[learned] / 16, concept[learned])
+        .decision_function(images[tested] / 16)
         for concept in truth.T
     ],
     axis=1,
@@ -48,7 +48,7 @@ for name, said in values.items():
     )
     audit = theodolite.audit(evidence)
     found[name] = next(s for s in audit.scores if s.metric == "task_leakage_given_concept")
-    print(name, next(v for v in audit.verdicts if v.question == "leak_free").because)
+    print(name, next(v for v in audit.verdicts if v.question == "leak_free").summary)
 
 # %%
 # Soft values tell a good part of what the concepts leave open, and coarser ones less; hard ones

@@ -48,7 +48,7 @@ for name in ("pca", "nmf", "random"):
     )
     audit = theodolite.audit(evidence)
     found[name] = next(s for s in audit.scores if s.metric == "surrogate_distance")
-    print(name, next(v for v in audit.verdicts if v.question == "faithful").because)
+    print(name, next(v for v in audit.verdicts if v.question == "faithful").summary)
 
 # %%
 # The distance is the share of probability that the explanation puts on the wrong class: lower is

@@ -3,11 +3,11 @@ What do the units of a small network detect?
 ============================================
 
 A network of one layer of filters learns digits. Its units are compared with what is in the
-pictures: horizontal and vertical strokes, and holes that a stroke encloses.
+images: horizontal and vertical strokes, and holes that a stroke encloses.
 """
 
 # %%
-# Masks of four concepts, from the pictures themselves.
+# Masks of four concepts, from the images themselves.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,13 +18,13 @@ from sklearn.datasets import load_digits
 import theodolite
 
 digits = load_digits()
-large = np.stack([zoom(picture, 4, order=1) for picture in digits.images[:600]])
+large = np.stack([zoom(image, 4, order=1) for image in digits.images[:600]])
 ink = large > 8
 down, across = np.gradient(large, axis=(1, 2))
 hole = np.stack([binary_fill_holes(one) & ~one for one in ink])
 horizontal = ink & (np.abs(down) > np.abs(across))
 numbers = np.select([hole, horizontal, ink], [3, 1, 2], 4)
-label_maps = [one[None] for one in numbers]  # one layer of labels for each picture
+label_maps = [one[None] for one in numbers]  # one layer of labels for each image
 
 # %%
 # A few rounds of training, then the activations of its eight units.
@@ -33,23 +33,23 @@ torch.manual_seed(0)
 inputs = torch.tensor(digits.images[:, None] / 16, dtype=torch.float32)
 filters = torch.nn.Conv2d(1, 8, 3, padding=1)
 head = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(512, 10))
-optimiser = torch.optim.Adam([*filters.parameters(), *head.parameters()], lr=0.02)
+optimizer = torch.optim.Adam([*filters.parameters(), *head.parameters()], lr=0.02)
 for _ in range(30):
-    optimiser.zero_grad()
+    optimizer.zero_grad()
     torch.nn.functional.cross_entropy(head(filters(inputs)), torch.tensor(digits.target)).backward()
-    optimiser.step()
+    optimizer.step()
 with torch.no_grad():
     activations = filters(inputs[:600]).relu().numpy().astype(float)
 
 # %%
 # The search names each unit after the formula of concepts that fits it best. A search always finds
-# something: the null is the same search on masks of other pictures. Overlaps are small, because a
+# something: the null is the same search on masks of other images. Overlaps are small, because a
 # unit marks a twentieth of the pixels only; three units exceed the null.
 
 names = ["horizontal", "vertical", "hole", "paper"]
 found = theodolite.dissect(activations, label_maps, names, quantile=0.95)
 audit = theodolite.audit(found.evidence)
-print(next(v for v in audit.verdicts if v.question == "detects").because)
+print(next(v for v in audit.verdicts if v.question == "detects").summary)
 overlap = next(s for s in audit.scores if s.metric == "unit_iou" and s.detail is not None)
 
 figure, axes = plt.subplots(figsize=(7, 3.4))

@@ -16,15 +16,15 @@ from sklearn.linear_model import LogisticRegression
 
 import theodolite
 
-pictures, labels = load_digits(return_X_y=True)
-pictures = pictures / 16
+images, labels = load_digits(return_X_y=True)
+images = images / 16
 random = np.random.default_rng(0)
 named = np.where(random.random(len(labels)) < 0.7, labels, random.integers(0, 10, len(labels)))
 ratings = np.empty((len(labels[1::2]), 5))
 for rater in range(5):
     seen = random.choice(64, 13, replace=False)
-    model = LogisticRegression(max_iter=500).fit(pictures[::2][:, seen], labels[::2])
-    sure = model.predict_proba(pictures[1::2][:, seen])[np.arange(len(ratings)), named[1::2]]
+    model = LogisticRegression(max_iter=500).fit(images[::2][:, seen], labels[::2])
+    sure = model.predict_proba(images[1::2][:, seen])[np.arange(len(ratings)), named[1::2]]
     ratings[:, rater] = np.clip(np.ceil(5 * sure), 1, 5)
 
 # %%

@@ -3,12 +3,12 @@ Does a map of relevance mark the object?
 ========================================
 
 A linear classifier of digits has several maps that are said to explain it. Which of them lies on
-the ink? Digits sit in the middle of their picture, so a map that always marks the middle does well
+the ink? Digits sit in the middle of their image, so a map that always marks the middle does well
 without having looked. That is the null to beat.
 """
 
 # %%
-# One classifier, three maps for each picture.
+# One classifier, three maps for each image.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,14 +30,14 @@ maps = {
 objects = (tested > 0.5).reshape(-1, 8, 8)
 
 # %%
-# The share of relevance on the ink. The weights alone do not know where the ink of this picture is.
+# The share of relevance on the ink. The weights alone do not know where the ink of this image is.
 
 found = {}
 for name, drawn in maps.items():
     evidence = theodolite.SaliencyEvidence(maps=drawn.reshape(-1, 8, 8), objects=objects)
     audit = theodolite.audit(evidence)
     found[name] = next(s for s in audit.scores if s.metric == "relevance_mass")
-    print(name, "|", next(v for v in audit.verdicts if v.question == "located").because)
+    print(name, "|", next(v for v in audit.verdicts if v.question == "located").summary)
 
 figure, axes = plt.subplots(
     1, 4, figsize=(9, 2.4), width_ratios=[1, 1, 1, 2.2], layout="constrained"

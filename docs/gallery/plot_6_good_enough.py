@@ -7,7 +7,7 @@ enough; then the model is changed, and held against it again.
 """
 
 # %%
-# The bottleneck: five chemical properties as "high" or "low", learnt from the other measurements.
+# The bottleneck: five chemical properties as "high" or "low", learned from the other measurements.
 
 import matplotlib.pyplot as plt
 import numpy as np

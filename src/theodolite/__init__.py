@@ -14,9 +14,6 @@ __all__ = [
     "AttributionPlan",
     "AuditResult",
     "CodeDissection",
-    "CodeEvidence",
-    "CodePiece",
-    "CodeWriter",
     "Comparison",
     "ConceptEvidence",
     "EditEvidence",
@@ -24,7 +21,7 @@ __all__ = [
     "EvidenceError",
     "GateResult",
     "InterventionEvidence",
-    "JudgementEvidence",
+    "JudgmentEvidence",
     "LocationEvidence",
     "Ragged",
     "RatingEvidence",
@@ -33,6 +30,9 @@ __all__ = [
     "SaliencyEvidence",
     "Samples",
     "Score",
+    "SparseActivationEvidence",
+    "SparseActivationShard",
+    "SparseActivationWriter",
     "Subject",
     "SurrogateEvidence",
     "TokenDissection",
@@ -43,9 +43,10 @@ __all__ = [
     "attribution_drift",
     "attribution_plan",
     "audit",
+    "bridges",
     "compare",
     "dissect",
-    "dissect_codes",
+    "dissect_sae",
     "dissect_tokens",
     "ext",
     "gate",
@@ -58,7 +59,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from theodolite import ext, metrics, testing
+    from theodolite import bridges, ext, metrics, testing
     from theodolite._runs.auditing.front import audit
     from theodolite._runs.auditing.result import AuditResult
     from theodolite._runs.auditing.saved import compare, gate, load
@@ -79,7 +80,7 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.edit import EditEvidence
     from theodolite.evidence.kinds.embedding import EmbeddingEvidence
     from theodolite.evidence.kinds.intervention import InterventionEvidence
-    from theodolite.evidence.kinds.judgement import JudgementEvidence
+    from theodolite.evidence.kinds.judgment import JudgmentEvidence
     from theodolite.evidence.kinds.location import LocationEvidence
     from theodolite.evidence.kinds.rating import RatingEvidence
     from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -89,12 +90,12 @@ if TYPE_CHECKING:
     from theodolite.evidence.ragged import Ragged
     from theodolite.evidence.sources.store import store
     from theodolite.evidence.subject import Subject
-    from theodolite.language.sae.dissect import dissect_codes
-    from theodolite.language.sae.evidence import CodeEvidence
-    from theodolite.language.sae.pieces import CodePiece
+    from theodolite.language.sae.dissect import dissect_sae
+    from theodolite.language.sae.evidence import SparseActivationEvidence
+    from theodolite.language.sae.pieces import SparseActivationShard
     from theodolite.language.sae.result import CodeDissection
     from theodolite.language.sae.tokens import TokenDissection, dissect_tokens
-    from theodolite.language.sae.writer import CodeWriter
+    from theodolite.language.sae.writer import SparseActivationWriter
     from theodolite.results import Score, Verdict
 else:  # a type checker that saw this would take every misspelt name for one of ours
     HOMES = lazy_names(
@@ -107,12 +108,12 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "_runs.auditing.versions": "attribution_drift",
             "_runs.comparison.compare_runs": "Comparison",
             "_runs.comparison.drift": "AttributionDrift",
-            "language.sae.dissect": "dissect_codes",
-            "language.sae.evidence": "CodeEvidence",
-            "language.sae.pieces": "CodePiece",
+            "language.sae.dissect": "dissect_sae",
+            "language.sae.evidence": "SparseActivationEvidence",
+            "language.sae.pieces": "SparseActivationShard",
             "language.sae.result": "CodeDissection",
             "language.sae.tokens": "TokenDissection dissect_tokens",
-            "language.sae.writer": "CodeWriter",
+            "language.sae.writer": "SparseActivationWriter",
             "dissection.dissect": "dissect",
             "errors": "EvidenceError",
             "evidence.attributions.plan": "AttributionPlan attribution_plan",
@@ -124,12 +125,13 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "evidence.ragged": "Ragged",
             "evidence.kinds.embedding": "EmbeddingEvidence",
             "evidence.kinds.intervention": "InterventionEvidence",
-            "evidence.kinds.judgement": "JudgementEvidence",
+            "evidence.kinds.judgment": "JudgmentEvidence",
             "evidence.kinds.location": "LocationEvidence",
             "evidence.kinds.rating": "RatingEvidence",
             "evidence.kinds.saliency": "SaliencyEvidence",
             "evidence.kinds.surrogate": "SurrogateEvidence",
             "evidence.kinds.unit": "UnitEvidence",
+            "bridges": "bridges",
             "ext": "ext",
             "metrics": "metrics",
             "results": "Score Verdict",

@@ -39,25 +39,27 @@ class EvidenceError(ValueError):
 
     exit_code = 2
 
-    def __init__(self, what: str, came: str = "", needed: str = "", do: str = "") -> None:
-        super().__init__(what, came, needed, do)
-        self.what, self.came, self.needed, self.do = what, came, needed, do
+    def __init__(self, what: str, got: str = "", expected: str = "", hint: str = "") -> None:
+        super().__init__(what, got, expected, hint)
+        self.what, self.got, self.expected, self.hint = what, got, expected, hint
 
     def __str__(self) -> str:
         middle = "; ".join(
-            f"{word} {text}" for word, text in (("got", self.came), ("needed", self.needed)) if text
+            f"{word} {text}"
+            for word, text in (("got", self.got), ("needed", self.expected))
+            if text
         )
         line = f"{self.what}: {middle}." if middle else f"{self.what}."
-        return printable(f"{line} {self.do}".strip(), limit=1000)
+        return printable(f"{line} {self.hint}".strip(), limit=1000)
 
 
-class RefusedInput(EvidenceError):
+class UnsafeInputError(EvidenceError):
     """A file or a path that is broken, or that reaches where it must not."""
 
     exit_code = 3
 
 
-class VerificationFailed(EvidenceError):
+class VerificationError(EvidenceError):
     """A run folder that no longer is what it was when it was written."""
 
     exit_code = 5
@@ -67,7 +69,7 @@ class EngineFallback(UserWarning):
     """Work is done elsewhere than was hoped for; why."""
 
 
-class NoSuchResult(KeyError):
+class ResultNotFoundError(KeyError):
     """A result is looked up that is not there; what is there, in plain words."""
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ USUAL_KINDS: dict[Question, tuple[str, ...]] = {
     "located": ("location", "saliency", "token"),
     "leak_free": ("concept", "embedding", "intervention", "edit", "token"),
     "faithful": ("surrogate", "saliency", "edit", "token", "attribution"),
-    "detects": ("unit", "token", "judgement"),
+    "detects": ("unit", "token", "judgment"),
     "accepted": ("rating",),
 }
 """By kind, the usual one first: what a question that was not asked is said to need. The order is

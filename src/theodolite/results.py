@@ -8,25 +8,24 @@ from typing import Any, Literal, SupportsIndex, overload
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.errors import NoSuchResult, printable
-from theodolite.null_words import reader_words
+from theodolite.errors import ResultNotFoundError, printable
 from theodolite.questions import QUESTIONS, Question
 
 LONGEST_SCORE = 160
 LONGEST_VERDICT = 120
 """Characters of a ``repr``: a list of results is read line by line."""
-Answer = Literal["yes", "partly", "no", "cannot tell", "not asked"]
+Answer = Literal["yes", "partly", "no", "inconclusive", "not_evaluated"]
 Better = Literal["higher", "lower"]
-Scope = Literal["these", "population"]
+Scope = Literal["fixed", "population"]
 Reason = Literal[
     "",
     "underpowered",
-    "empty",
+    "no_headroom",
     "undefined",
-    "outside the certificate",
-    "evidence in doubt",
-    "failed",
-    "stand-in",
+    "outside_validated_range",
+    "data_quality",
+    "metric_error",
+    "probe_only",
 ]
 """Why a question cannot be answered, or was not asked of the network; empty where it can."""
 Items = str
@@ -47,7 +46,7 @@ class Interval:
     method: str
     n: int
     """How many resamples, seeds or shuffles."""
-    of: Scope = "these"
+    scope: Scope = "fixed"
     """What it is about: these concepts, classes, units, raters or trained models on new samples, or
     the population that they were drawn from."""
     error: float | None = None
@@ -71,26 +70,26 @@ class Null:
     draws: tuple[float, ...] = ()
     """The score of each of its draws, where these travel in the evidence: a claim must exceed
     all of them."""
-    shown: str = ""
-    """What readers see in place of ``name``, which files keep."""
+    label: str = ""
+    """Display text; the name with spaces if not given."""
 
     def __post_init__(self) -> None:
-        if not self.shown:
-            object.__setattr__(self, "shown", reader_words(self.name))
+        if not self.label:
+            object.__setattr__(self, "label", self.name.replace("_", " "))
 
 
 @dataclass(frozen=True)
-class FaultTest:
+class DefectTest:
     """What a score that looks for a fault shows: p-values, each doubled for its two sides."""
 
     low: float
     high: float
     """Between which the fault lies, at the level of the quoted interval."""
-    p_free: float
+    p_below_tolerance: float
     """Of a fault as large as is accepted, or larger."""
-    p_some: float
+    p_nonzero: float
     """Of no fault."""
-    p_too_much: float
+    p_above_tolerance: float
     """Of a fault as large as is accepted, or smaller."""
     error: float
     """Standard error of a fault of the size that is accepted."""
@@ -98,11 +97,11 @@ class FaultTest:
 
 
 @dataclass(frozen=True)
-class Doubt:
+class Caveat:
     """Why some answers cannot be read from a score, whatever its value."""
 
     reason: Reason
-    because: str
+    summary: str
     answers: tuple[Answer, ...] = ("yes", "partly", "no")
     """The answers that it stands against."""
 
@@ -154,7 +153,7 @@ class Score:
     """The best that any explanation could score on this evidence."""
     n: int
     n_undefined: int
-    n_of: str
+    n_unit: str
     """What was counted: samples, concepts, classes, units."""
     options: dict[str, Any] = field(default_factory=dict)
     intervals: tuple[Interval, ...] = ()
@@ -168,9 +167,9 @@ class Score:
     """How many samples it was computed from, whatever ``n`` counts."""
     n_clusters: int | None = None
     """How many clusters the samples come in; none where each is its own."""
-    fault: FaultTest | None = None
+    defect: DefectTest | None = None
     """Of a score that looks for a fault."""
-    doubt: Doubt | None = None
+    caveat: Caveat | None = None
     sweep: tuple["Score", ...] = field(default=(), repr=False, compare=False)
     """Of ``theodolite.score``: the scores with the other values of options that take several."""
 
@@ -194,8 +193,8 @@ class Score:
             low_high = f" [{number_text(self.interval.low)}, {number_text(self.interval.high)}]"
         parts = [f"{self.metric} {number_text(self.value)}{low_high}"]
         if self.null is not None:
-            parts.append(f"null {number_text(self.null.value)} {printable(self.null.shown, 40)!r}")
-        parts += [f"{self.better} is better", f"{self.n:,} {self.n_of}"]
+            parts.append(f"null {number_text(self.null.value)} {printable(self.null.label, 40)!r}")
+        parts += [f"{self.better} is better", f"{self.n:,} {self.n_unit}"]
         parts += [f"{name}={value}" for name, value in self.options.items()]
         return f"Score({printable(', '.join(parts), LONGEST_SCORE - len('Score()'))})"
 
@@ -231,22 +230,22 @@ class Verdict:
     """The answer to one question."""
 
     question: Question
-    asks: str
+    question_text: str
     answer: Answer
-    because: str
+    summary: str
     score: Score | None = None
     reason: Reason = ""
     """Why it cannot be told, or was asked of a stand-in only."""
     p: float | None = None
     """Of the claim, corrected for the other questions (Holm)."""
-    detectable: float | None = None
+    min_detectable_effect: float | None = None
     """The smallest effect that would be seen in four of five such samples."""
-    needed: int | None = None
+    n_required: int | None = None
     """Samples that an effect of use would need."""
 
     def __repr__(self) -> str:
         metric = "" if self.score is None else f"{self.score.metric} "
-        text = f"{self.question}: {self.answer}, {metric}{self.because}"
+        text = f"{self.question}: {self.answer}, {metric}{self.summary}"
         return f"Verdict({printable(text, LONGEST_VERDICT - len('Verdict()'))})"
 
     def _repr_html_(self) -> str:
@@ -269,7 +268,7 @@ class Verdicts(tuple[Verdict, ...]):
             if verdict.question == key:
                 return verdict
         message = f"{key!r} is none of the questions {', '.join(QUESTIONS)}"
-        raise NoSuchResult(message)
+        raise ResultNotFoundError(message)
 
 
 def number_text(value: float) -> str:

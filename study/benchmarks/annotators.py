@@ -1,6 +1,6 @@
-"""People who take part in a study as browsers let them: pages, pictures, drafts, ratings.
+"""People who take part in a study as browsers let them: pages, images, drafts, ratings.
 
-A vote with maps and twins is 13 requests: page, picture, own answer, page, six pictures (those of
+A vote with maps and twins is 13 requests: page, image, own answer, page, six images (those of
 the cache are not asked for again), draft, heartbeat, ratings.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import uvloop
-from browsers import PICTURE, Answer, Browser, Traffic, filled, form
+from browsers import IMAGE, Answer, Browser, Traffic, filled, form
 
 Outcome = TypeVar("Outcome")
 ITEM = re.compile(r"/a/(\d+)$")
@@ -22,7 +22,7 @@ ON_THE_WAY = ("/stage/about", "/stage/door", "/stage/end")
 
 
 @dataclass(frozen=True)
-class Behaviour:
+class Behavior:
     """What people do, in shares of items; seconds are means."""
 
     think: float = 0.0
@@ -65,9 +65,9 @@ class Annotator:
     browser: Browser
     slug: str
     witness: Witness
-    behaviour: Behaviour = Behaviour()
+    behavior: Behavior = Behavior()
     hidden: dict[str, set[str]] = field(default_factory=dict)
-    """For each picture the files that nobody may see before their own answer."""
+    """For each image the files that nobody may see before their own answer."""
     items: list[int] = field(default_factory=list)
     known: set[str] = field(default_factory=set)
     """Files of explanations that were shown, which further ones may share."""
@@ -142,10 +142,10 @@ class Annotator:
         await self.browser.load(page.text)
         own = form(page.text, "/own")
         if own is not None:
-            if self.chance.random() < self.behaviour.peek:
+            if self.chance.random() < self.behavior.peek:
                 await self.peeks(page.text)
             await self._thinks()
-            if self.chance.random() < self.behaviour.skip:
+            if self.chance.random() < self.behavior.skip:
                 return await self._skips(page)
             page = await self.browser.post(own[0], filled(own[1], self.chance))
             if not ITEM.search(page.path) or page.status != 200:
@@ -156,8 +156,8 @@ class Annotator:
             return await self.browser.go("GET", "/next")
         self._remember(page.text)
         await self._half(page, number)
-        if self.chance.random() < self.behaviour.abandon:
-            await asyncio.sleep(self.behaviour.away * self.chance.uniform(0.5, 1.5))
+        if self.chance.random() < self.behavior.abandon:
+            await asyncio.sleep(self.behavior.away * self.chance.uniform(0.5, 1.5))
         await self._thinks()
         return await self._rates(number, *rating)
 
@@ -174,7 +174,7 @@ class Annotator:
         fields = filled(inside, self.chance)
         ratings = {name: int(v) for name, v in fields.items() if re.fullmatch(r"q\d", name)}
         second = None
-        if self.chance.random() < self.behaviour.twice:
+        if self.chance.random() < self.behavior.twice:
             other = Browser(self.browser.port, self.browser.traffic, self.chance)
             other.cookies = dict(self.browser.cookies)
             second = asyncio.create_task(other.post(action, fields))
@@ -185,11 +185,11 @@ class Annotator:
         if page.status == 200:
             self.witness.acknowledged[number] = ratings
             self.items.append(number)
-            if self.chance.random() < self.behaviour.other:
+            if self.chance.random() < self.behavior.other:
                 await self._sends_others(number, action, fields, ratings)
-            if self.chance.random() < self.behaviour.withdraw:
+            if self.chance.random() < self.behavior.withdraw:
                 return await self._withdraws()
-            if self.chance.random() < self.behaviour.stop:
+            if self.chance.random() < self.behavior.stop:
                 return await self._stops(page)
         return page
 
@@ -228,13 +228,13 @@ class Annotator:
         return gone
 
     def _remember(self, page: str) -> None:
-        for address in PICTURE.findall(page):
+        for address in IMAGE.findall(page):
             self.witness.addresses[address.rpartition("/")[2]] = address
             self.known.add(address.rpartition("/")[2])
 
     async def peeks(self, page: str) -> None:
         """Nothing of the explanation is named or given before the own answer."""
-        (address, *_) = PICTURE.findall(page)
+        (address, *_) = IMAGE.findall(page)
         before, _, file = address.rpartition("/")
         for other in self.hidden.get(file, set()) - self.known:
             self.witness.early += other.partition(".")[0] in page
@@ -244,9 +244,9 @@ class Annotator:
                 self.witness.early += answer.status == 200
 
     async def _thinks(self) -> None:
-        if self.behaviour.think:
-            await asyncio.sleep(min(self.chance.expovariate(2 / self.behaviour.think),
-                                    2 * self.behaviour.think))  # fmt: skip
+        if self.behavior.think:
+            await asyncio.sleep(min(self.chance.expovariate(2 / self.behavior.think),
+                                    2 * self.behavior.think))  # fmt: skip
 
 
 def run_people(people: Coroutine[Any, Any, Outcome]) -> Outcome:
@@ -260,7 +260,7 @@ class Crowd:
 
     people: int
     seconds: float
-    behaviour: Behaviour = Behaviour()
+    behavior: Behavior = Behavior()
     spread: float = 0.0
     seed: int = 0
 
@@ -273,7 +273,7 @@ async def taking_part(port: int, slug: str, crowd: Crowd) -> tuple[Witness, floa
 
     async def one(k: int) -> None:
         await asyncio.sleep(crowd.spread * k / crowd.people)
-        await Annotator(browsers[k], slug, witness, crowd.behaviour).works()
+        await Annotator(browsers[k], slug, witness, crowd.behavior).works()
 
     tasks = [asyncio.create_task(one(k)) for k in range(crowd.people)]
     done, waiting = await asyncio.wait(

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-from benchmark_pictures import drawn_pictures
+from benchmark_images import drawn_images
 
 from theodolite.datasets.study_material.material import write_material
-from theodolite.ext.studies import PICTURES, Explained, Instance, Material
+from theodolite.ext.studies import IMAGES, Explained, Instance, Material
 from theodolite_study.database import migrate
 from theodolite_study.folder_import import import_folder
 from theodolite_study.keys import Keys
@@ -83,7 +83,7 @@ def _answers(port: int) -> bool:
 
 @dataclass(frozen=True)
 class BenchmarkStudy:
-    """An open study: its cluster, and the folder with its pictures and keys."""
+    """An open study: its cluster, and the folder with its images and keys."""
 
     cluster: LocalPostgres
     folder: Path
@@ -115,14 +115,14 @@ def opened_study(
 
 
 def _write_folder(folder: Path, instances: int, beginning: Beginning) -> None:
-    names = drawn_pictures(folder / PICTURES, 6 * instances)
+    names = drawn_images(folder / IMAGES, 6 * instances)
 
     def explained(first: int, label: str) -> Explained:
-        return Explained(picture=names[first], predicted=label, map=names[first + 1])
+        return Explained(image=names[first], predicted=label, map=names[first + 1])
 
     material = Material(instances=[
         Instance(
-            key=f"i{n}", picture_key=f"p{n}", technique=f"t{n % 4}",
+            key=f"i{n}", image_key=f"p{n}", technique=f"t{n % 4}",
             shown=explained(6 * n, "dog"), same=explained(6 * n + 2, "dog"),
             different=explained(6 * n + 4, "cat"),
         )

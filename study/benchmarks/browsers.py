@@ -20,9 +20,9 @@ MOST_TRIES = 400
 FORM = re.compile(r'<form[^>]*?\saction="([^"]+)"[^>]*>(.*?)</form>', re.S)
 FIELD = re.compile(r"<(input|textarea|select)\b([^>]*)>")
 ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
-PICTURE = re.compile(r'<img[^>]*? src="([^"]+)"')
+IMAGE = re.compile(r'<img[^>]*? src="([^"]+)"')
 STATIC = re.compile(r'(?:href|src)="(/static/[^"]+)"')
-NAMES = ((re.compile(r"/p/.*"), "/p/{picture}"), (re.compile(r"/static/.*"), "/static/{file}"),
+NAMES = ((re.compile(r"/p/.*"), "/p/{image}"), (re.compile(r"/static/.*"), "/static/{file}"),
          (re.compile(r"\d+"), "{item}"), (re.compile(r"\?.*"), ""))  # fmt: skip
 
 
@@ -70,7 +70,7 @@ class Answer:
 
 
 class Browser:
-    """One person's: a kept connection, cookies, and what it may keep of styles and pictures."""
+    """One person's: a kept connection, cookies, and what it may keep of styles and images."""
 
     def __init__(self, port: int, traffic: Traffic, chance: random.Random) -> None:
         self.port, self.traffic, self.chance = port, traffic, chance
@@ -159,8 +159,8 @@ class Browser:
         raise AssertionError(f"too many redirects from {path}")
 
     async def load(self, page: str) -> None:
-        """Styles, scripts and pictures of a page, unless they are in the cache."""
-        for path in dict.fromkeys([*STATIC.findall(page), *PICTURE.findall(page)]):
+        """Styles, scripts and images of a page, unless they are in the cache."""
+        for path in dict.fromkeys([*STATIC.findall(page), *IMAGE.findall(page)]):
             if html.unescape(path) not in self.cache:
                 answer = await self.ask("GET", html.unescape(path))
                 if answer.status != 200:

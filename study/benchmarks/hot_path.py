@@ -1,6 +1,6 @@
 """What a vote costs with the traffic of browsers (P1).
 
-One worker and one PostgreSQL, 13 requests a vote, pictures of 448 pixels. Printed per vote:
+One worker and one PostgreSQL, 13 requests a vote, images of 448 pixels. Printed per vote:
 statements, transactions, CPU of server and database.
 Run, about a minute: python study/benchmarks/hot_path.py
 """

@@ -17,11 +17,11 @@ EACH, QUOTA = 5, 20
 CONSENT = b"<p>You can stop at any time.</p>"
 FIRST = "date_trunc('day', clock_timestamp()) - interval '90 days'"
 ROWS = f"""
-    insert into instance (id, study_id, key, picture_key, technique, modality, kind, place, record, shown)
+    insert into instance (id, study_id, key, image_key, technique, modality, kind, place, record, shown)
         overriding system value
     select n, %(study)s, 'e' || lpad(n::text, 8, '0'), 'p' || n / 4, 'technique ' || n %% 4, 'saliency',
            'real', n, '{{}}', jsonb_build_object('shown', jsonb_build_object('predicted', 'class ' || n %% 37,
-               'picture', encode(sha256(('p' || n / 4)::bytea), 'hex') || '.png',
+               'image', encode(sha256(('p' || n / 4)::bytea), 'hex') || '.png',
                'map', encode(sha256(('m' || n)::bytea), 'hex') || '.png'))
       from generate_series(1, %(instances)s) n;
     insert into participant (id, study_id, platform, person, sealed_id, pseudonym, state, quota, version_id,
@@ -51,7 +51,7 @@ ROWS = f"""
            (n - 1) / %(people)s + 1 as position,
            {FIRST} + interval '1 hour' + n * interval '80 days' / %(votes)s as began
       from generate_series(1, %(votes)s) n;
-    insert into assignment (id, participant_id, instance_id, slot_id, picture_key, position,
+    insert into assignment (id, participant_id, instance_id, slot_id, image_key, position,
         image_exposure_index, state, leased_at, baseline_at, revealed_at, finished_at, version_id)
         overriding system value
     select n, person, instance, n, 'p' || instance / 4, position, 1, 'submitted', began,

@@ -27,8 +27,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import psycopg
-from annotators import Annotator, Behaviour, Witness, run_people
-from benchmark_pictures import SIDE, drawn_pictures
+from annotators import Annotator, Behavior, Witness, run_people
+from benchmark_images import SIDE, drawn_images
 from benchmark_server import ServerProcess, serving
 from browsers import Answer, Browser
 from killing import JobProcess, children, kill_database, kill_one, upgrade
@@ -45,7 +45,7 @@ from theodolite_study.money.submission import submission_digest
 from theodolite_study.sessions import digest_of
 
 GROUPS = 100
-"""Explanations whose six pictures are their own; further ones have the same again."""
+"""Explanations whose six images are their own; further ones have the same again."""
 QUESTIONS = [
     {"name": f"q{n}", "kind": "likert", "points": 5, "required": True} for n in range(1, 7)
 ]
@@ -76,7 +76,7 @@ class Chaos:
     longest: float = 3600.0
     pause: tuple[float, float] = (0.5, 3.0)
     """Seconds between two kills."""
-    behaviour: Behaviour = Behaviour(
+    behavior: Behavior = Behavior(
         think=4.0, peek=0.2, abandon=0.02, away=40.0, twice=0.1, other=0.03, skip=0.02, stop=0.01,
         withdraw=0.003,
     )  # fmt: skip
@@ -171,7 +171,7 @@ class Fire:
             self.study.double.starts(name)
             browser = Browser(self.server.port, self.witness.traffic, chance)
             person = PaidAnnotator(
-                browser, self.study.slug, self.witness, self.chaos.behaviour, self.hidden
+                browser, self.study.slug, self.witness, self.chaos.behavior, self.hidden
             )
             person.study, person.url, person.name = self.study, self.cluster.url, name
             how = await person.works()
@@ -237,7 +237,7 @@ def run(chaos: Chaos) -> dict[str, Any]:
                 places=20_000, lease=chaos.lease, settings=SETTINGS, keys=keys,
                 instrument=INSTRUMENT | {"after": [{"blocks": QUESTIONS}]},
             )  # fmt: skip
-            hidden = _pictures(study, place)
+            hidden = _images(study, place)
         begun = time.monotonic()
         with (
             doubled(study.double) as host,
@@ -256,16 +256,16 @@ def run(chaos: Chaos) -> dict[str, Any]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _pictures(study: MoneyStudy, place: Path) -> dict[str, set[str]]:
-    """Each explanation gets its pictures; what nobody may see early, by the first picture."""
+def _images(study: MoneyStudy, place: Path) -> dict[str, set[str]]:
+    """Each explanation gets its images; what nobody may see early, by the first image."""
     rows = study.connection.execute("select id from instance order by id").fetchall()
     groups = min(GROUPS, len(rows))
-    names = drawn_pictures(place / "pictures", 6 * groups)
+    names = drawn_images(place / "images", 6 * groups)
     hidden = {}
     for number, (instance,) in enumerate(rows):
         files = names[6 * (number % groups) : 6 * (number % groups) + 6]
         parts = {
-            part: {"picture": files[2 * n], "map": files[2 * n + 1], "predicted": "dog"}
+            part: {"image": files[2 * n], "map": files[2 * n + 1], "predicted": "dog"}
             for n, part in enumerate(("shown", "same", "different"))
         }
         shown = parts | {"sizes": {file: [SIDE, SIDE] for file in files}}

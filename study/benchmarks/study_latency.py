@@ -1,7 +1,7 @@
 """How quick pages are with 200 people, and how many votes a second two cores bear (P2, P3).
 
 P2: votes per second of 200 people who never pause; driver, two workers and PostgreSQL share the
-cores. P3: milliseconds of each route with 200 people at a browser's true pace. Pictures of 448
+cores. P3: milliseconds of each route with 200 people at a browser's true pace. Images of 448
 pixels, 13 requests a vote.
 Run, about four minutes: python study/benchmarks/study_latency.py
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from annotators import Behaviour, Crowd, Witness, run_people, taking_part
+from annotators import Behavior, Crowd, Witness, run_people, taking_part
 from benchmark_server import SLUG, opened_study, serving
 
 
@@ -45,7 +45,7 @@ def closed_loop(port: int, people: int, seconds: float) -> dict[str, Any]:
 def usual_pace(port: int, people: int, seconds: float, think: float) -> dict[str, Any]:
     """Everybody thinks; they come over the first third of the time."""
     load = os.getloadavg()[0]
-    crowd = Crowd(people, seconds, Behaviour(think=think, twice=0.02), min(seconds / 3, 60))
+    crowd = Crowd(people, seconds, Behavior(think=think, twice=0.02), min(seconds / 3, 60))
     witness, wall = run_people(taking_part(port, SLUG, crowd))
     table = routes(witness)
     return {

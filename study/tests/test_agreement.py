@@ -94,10 +94,10 @@ def test_scores_are_those_of_an_independent_script() -> None:
 
 
 def test_counts_alone_give_the_same_numbers() -> None:
-    ratings, pictures = some(60, 12, 5), np.arange(60) // 3
+    ratings, images = some(60, 12, 5), np.arange(60) // 3
     counts = counted(ratings)
-    people = rated_votes(counts, "q1", pictures, None)
-    alone = by_pattern(counts.histogram("q1"), pictures)
+    people = rated_votes(counts, "q1", images, None)
+    alone = by_pattern(counts.histogram("q1"), images)
     assert len(alone.evidence) < len(people.evidence)
     for name in SCORES:
         one, other = (scored(rated, name, null=False) for rated in (people, alone))
@@ -140,8 +140,8 @@ def test_nothing_to_agree_on_is_said() -> None:
 
 
 def _headline(ratings: np.ndarray) -> dict[str, Any]:
-    pictures = np.arange(len(ratings))
-    return scored(rated_votes(counted(ratings), "q1", pictures, None), HEADLINE)
+    images = np.arange(len(ratings))
+    return scored(rated_votes(counted(ratings), "q1", images, None), HEADLINE)
 
 
 def test_summaries_are_those_of_the_votes() -> None:

@@ -58,7 +58,7 @@ def databases(study: SteppedStudy) -> int:
 
 
 def test_a_backup_comes_back_whole(study: SteppedStudy, url: str, tmp_path: Path) -> None:
-    (tmp_path / "pictures").mkdir()
+    (tmp_path / "images").mkdir()
     made = backup(url, tmp_path, tmp_path / "b")
     assert made.rows > 20 and "keys.json is not in it" in str(made)
     for file in (tmp_path / "b").iterdir():
@@ -74,17 +74,17 @@ def test_a_backup_comes_back_whole(study: SteppedStudy, url: str, tmp_path: Path
 
 
 def test_what_is_missing_or_changed_is_told(study: SteppedStudy, url: str, tmp_path: Path) -> None:
-    (tmp_path / "pictures").mkdir()
+    (tmp_path / "images").mkdir()
     out = tmp_path / "b"
     backup(url, tmp_path, out)
     content = json.loads((out / CONTENT).read_text())
     content["tables"]["vote"][0] += 1
     content["tables"]["consent"][1] = "7"
     (out / CONTENT).write_text(json.dumps(content))
-    (out / "pictures.json").write_text('[{"file": "gone.png", "bytes": 1}]')
+    (out / "images.json").write_text('[{"file": "gone.png", "bytes": 1}]')
     report = rehearse_restore(out, url, tmp_path)
     assert [problem.split(":")[0] for problem in report.problems[:2]] == ["consent", "vote"]
-    assert report.problems[2:] == ("1 pictures are missing, gone.png among them",)
+    assert report.problems[2:] == ("1 images are missing, gone.png among them",)
     (out / DUMP).write_bytes(b"another")
     with pytest.raises(EvidenceError, match="another database"):
         rehearse_restore(out, url)
@@ -105,11 +105,11 @@ def test_a_restore_that_lost_its_guards_is_told(
     assert "theodolite_serve" in problems[1]
 
 
-def test_a_picture_with_other_bytes_is_no_backup(
+def test_a_image_with_other_bytes_is_no_backup(
     study: SteppedStudy, url: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "pictures").mkdir()
-    (tmp_path / "pictures" / f"{'a' * 64}.png").write_bytes(b"x")
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / f"{'a' * 64}.png").write_bytes(b"x")
     with pytest.raises(EvidenceError, match="other bytes"):
         backup(url, tmp_path, tmp_path / "b")
 
@@ -133,7 +133,7 @@ def add_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[A
 def test_upgrade_check_migrates_only_a_copy(
     study: SteppedStudy, url: str, tmp_path: Path, add_migration: AddMigration
 ) -> None:
-    (tmp_path / "pictures").mkdir()
+    (tmp_path / "images").mkdir()
     backup(url, tmp_path, tmp_path / "b")
     revision = database_revision(url)
     add_migration("alter table study add note text")

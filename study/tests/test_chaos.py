@@ -1,17 +1,17 @@
 """A study under fire, in short: python study/benchmarks/study_chaos.py is the long form."""
 
-from annotators import Behaviour
+from annotators import Behavior
 from study_chaos import Chaos, run, wrong
 
 
 def test_killed_processes_lose_and_double_nothing() -> None:
-    roughly = Behaviour(
+    roughly = Behavior(
         think=0.3, peek=0.5, abandon=0.05, away=4.0, twice=0.2, other=0.1, skip=0.05, stop=0.1,
         withdraw=0.05,
     )  # fmt: skip
     chaos = Chaos(
         annotators=5, instances=8, votes=3, quota=4, worker_kills=3, database_kills=2, job_kills=1,
-        upgrades=1, lease=3.0, workers=1, pause=(0.1, 0.5), behaviour=roughly,
+        upgrades=1, lease=3.0, workers=1, pause=(0.1, 0.5), behavior=roughly,
     )  # fmt: skip
     result = run(chaos)
     assert wrong(result) == [], result

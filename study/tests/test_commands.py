@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from support.study.folder_study import FolderStudy, study_folder
 from support.study.local_client import local_client
 from theodolite.datasets.study_material.material import read_material
-from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite_study.cli.app import app as study_app
 from theodolite_study.designer.archive import unpack_material
 from theodolite_study.keys import Keys
@@ -45,10 +45,10 @@ def served(database_url: str, tmp_path: Path) -> Path:
 
 
 def test_a_plan_in_words() -> None:
-    said = told("plan", "--instances", 24, "--votes", 5, "--panel", 8, "--quota", 20)
+    said = told("plan", "--instances", 24, "--ratings", 5, "--panel", 8, "--quota", 20)
     assert "120 votes" in said and "40 more could be given" in said
     with pytest.raises(EvidenceError, match="votes"):
-        told("plan", "--instances", 100, "--votes", 5, "--panel", 8)
+        told("plan", "--instances", 100, "--ratings", 5, "--panel", 8)
 
 
 def test_a_plan_for_a_wanted_interval() -> None:
@@ -64,7 +64,7 @@ def test_material_becomes_a_study(tmp_path: Path) -> None:
     (made / "study.yaml").unlink()
     (made / "keys.json").unlink()
     title = 'Cats: "what" #1 do you see?'
-    said = told("init", made, "--out", made, "--title", title, "--votes", 3)
+    said = told("init", made, "--out", made, "--title", title, "--ratings", 3)
     assert "4 explanations × 3 votes" in said and f"study serve {made}" in said
     protocol = read_protocol(made)
     assert protocol.title == title and protocol.slug == "cats-what-1-do-you-see"
@@ -105,7 +105,7 @@ def test_somebody_withdraws_by_letter(served: Path, database_url: str) -> None:
 
 def test_material_for_the_desk(tmp_path: Path) -> None:
     folder = study_folder(tmp_path / "s", instances=3)
-    (folder / "pictures" / "more.png").write_bytes(b"not named")
+    (folder / "images" / "more.png").write_bytes(b"not named")
     told("material", folder, "--out", tmp_path / "m.zip")
     told("material", folder, "--out", tmp_path / "again.zip")
     assert (tmp_path / "m.zip").read_bytes() == (tmp_path / "again.zip").read_bytes()
@@ -128,17 +128,17 @@ def test_other_tools(tmp_path: Path, tool: str) -> None:
         told("convert", served, "--to", tool, "--out", tmp_path / tool)
 
 
-def test_votes_from_elsewhere_bring_only_the_pictures_that_are_shown(
+def test_votes_from_elsewhere_bring_only_the_images_that_are_shown(
     tmp_path: Path,
 ) -> None:
     served = study_folder(tmp_path / "s")
     told("convert", served, "--to", "label-studio", "--out", tmp_path / "project")
     tasks = json.loads((tmp_path / "project" / "tasks.json").read_text())
     ratings = [
-        {"id": "r", "type": "rating", "from_name": f"q{i}", "to_name": "picture",
+        {"id": "r", "type": "rating", "from_name": f"q{i}", "to_name": "image",
          "value": {"rating": 3}} for i in range(1, 5)
     ]  # fmt: skip
-    said = {"id": "t", "type": "textarea", "from_name": "text", "to_name": "picture",
+    said = {"id": "t", "type": "textarea", "from_name": "text", "to_name": "image",
             "value": {"text": ["ears"]}}  # fmt: skip
     for number, task in enumerate(tasks):
         task["id"] = number
@@ -149,15 +149,15 @@ def test_votes_from_elsewhere_bring_only_the_pictures_that_are_shown(
     (tmp_path / "said.json").write_text(json.dumps(tasks))
     secret = tmp_path / "secret.png"
     secret.write_bytes(b"nobody's business")
-    (served / "pictures" / "more.png").symlink_to(secret)
+    (served / "images" / "more.png").symlink_to(secret)
     command = ("convert", served, "--from", tmp_path / "said.json", "--out")
     told(*command, tmp_path / "back")
-    shown = {name for one in read_material(served).instances for name in one.pictures()}
-    assert {path.name for path in (tmp_path / "back" / "pictures").iterdir()} == shown
+    shown = {name for one in read_material(served).instances for name in one.images()}
+    assert {path.name for path in (tmp_path / "back" / "images").iterdir()} == shown
     name = min(shown)
-    (served / "pictures" / name).unlink()
-    (served / "pictures" / name).symlink_to(secret)
-    with pytest.raises(RefusedInput, match="picture"):
+    (served / "images" / name).unlink()
+    (served / "images" / name).symlink_to(secret)
+    with pytest.raises(UnsafeInputError, match="image"):
         told(*command, tmp_path / "again")
     assert not (tmp_path / "again").exists()
 
@@ -170,7 +170,7 @@ def test_nothing_that_is_printed_steers_a_terminal(tmp_path: Path) -> None:
         json.dumps({"format": "theodolite study export 2", "files": {"a\x1b[31m": "0"}})
     )
     result = CliRunner().invoke(study_app, ["verify", str(export)])
-    assert isinstance(result.exception, VerificationFailed)
+    assert isinstance(result.exception, VerificationError)
     assert "\x1b" not in result.output and "a\\x1b[31m is missing" in result.output
     material = json.loads((served / "instances.json").read_text())
     material["instances"][0]["technique"] = "grad\x1b[31mcam"

@@ -114,7 +114,7 @@ def test_asked_again_or_not(place: ServedStudies) -> None:
     first = shown_on(ann.page)
     ann.post("/consent")
     ann.rates()
-    next_version(study, "Not asked again")
+    next_version(study, "Not evaluated again")
     ann.rates()
     assert ann.page.url.path.startswith("/a/"), "stays with the first version"
     asking = next_version(study, "Asked again", reconsent=True)

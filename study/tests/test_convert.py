@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from theodolite._storage.pictures import read_picture
+from theodolite._storage.images import read_image
 from theodolite._storage.text import read_json, read_yaml, write_yaml
 from theodolite.datasets.study_material.material import (
     Check,
     Explained,
     Instance,
     Material,
-    keep_picture,
+    keep_image,
 )
 from theodolite.datasets.votes.label_studio import label_studio_votes
 from theodolite.datasets.votes.potato import potato_votes
 from theodolite.datasets.votes.rows import plain_text
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.vote_columns import names
 from theodolite_study.convert.answered import Answered, converted, frame_of
 from theodolite_study.convert.label_studio import read_label_studio, write_label_studio
@@ -39,23 +39,23 @@ HOSTILE = [
 QUESTIONS = ("q1", "q2", "q5")
 
 
-def picture(folder: Path, colour: tuple[int, int, int], suffix: str = "png") -> str:
+def image(folder: Path, color: tuple[int, int, int], suffix: str = "png") -> str:
     stream = io.BytesIO()
-    Image.new("RGB", (40, 20), colour).save(stream, "PNG")
-    return keep_picture(folder, stream.getvalue(), suffix)
+    Image.new("RGB", (40, 20), color).save(stream, "PNG")
+    return keep_image(folder, stream.getvalue(), suffix)
 
 
 def study(folder: Path) -> tuple[Material, Protocol]:
-    """Two explanations for each hostile name; the first of a picture has a changed twin."""
-    drawn = picture(folder, (250, 0, 0))
+    """Two explanations for each hostile name; the first of an image has a changed twin."""
+    drawn = image(folder, (250, 0, 0))
     instances = []
     for i, name in enumerate(HOSTILE):
-        seen = picture(folder, (0, 5 * i, 100))
-        by_map = Explained(picture=seen, predicted=name, map=drawn)
-        by_concepts = Explained(picture=seen, predicted=name, concepts={name: 0.5, "leg": -1.0})
+        seen = image(folder, (0, 5 * i, 100))
+        by_map = Explained(image=seen, predicted=name, map=drawn)
+        by_concepts = Explained(image=seen, predicted=name, concepts={name: 0.5, "leg": -1.0})
         instances += [
-            Instance(key=name, picture_key=f"p{i}", technique=name, shown=by_map, same=by_map),
-            Instance(key=f"{name} 2", picture_key=f"p{i}", technique="other", shown=by_concepts),
+            Instance(key=name, image_key=f"p{i}", technique=name, shown=by_map, same=by_map),
+            Instance(key=f"{name} 2", image_key=f"p{i}", technique="other", shown=by_concepts),
         ]
     training = instances[0].model_copy(
         update={"key": "practice", "kind": "training", "check": Check(ratings={"q1": 3})}
@@ -100,12 +100,12 @@ def label_studio_export(tasks: list[dict[str, Any]], answers: list[dict[str, Any
                 "created_at": f"2026-03-09T{people.index(a['rater']):02}:{number:02}:49.513742Z",
                 "lead_time": 4.2, "task": number,
                 "result": [
-                    *({"id": q, "type": "rating", "from_name": q, "to_name": "picture",
+                    *({"id": q, "type": "rating", "from_name": q, "to_name": "image",
                        "value": {"rating": v}} for q, v in a["ratings"].items()),
-                    {"id": "t", "type": "textarea", "from_name": "text", "to_name": "picture",
+                    {"id": "t", "type": "textarea", "from_name": "text", "to_name": "image",
                      "value": {"text": [a["text"]]}},
                     *({"id": "b", "type": "rectanglelabels", "from_name": "boxes",
-                       "to_name": "picture", "original_width": 40, "original_height": 20,
+                       "to_name": "image", "original_width": 40, "original_height": 20,
                        "image_rotation": 0,
                        "value": {"x": x / 0.4, "y": y / 0.2, "width": w / 0.4, "height": h / 0.2,
                                  "rotation": 0, "rectanglelabels": ["part"]}}
@@ -119,7 +119,7 @@ def label_studio_export(tasks: list[dict[str, Any]], answers: list[dict[str, Any
 
 
 def potato_output(folder: Path, answers: list[dict[str, Any]]) -> Path:
-    """As Potato stores it: pairs of a label and its value, boxes in shares of the picture."""
+    """As Potato stores it: pairs of a label and its value, boxes in shares of the image."""
     for rater in sorted({answer["rater"] for answer in answers}):
         of = [a for a in answers if a["rater"] == rater]
         labels = {
@@ -204,7 +204,7 @@ def test_label_studio_and_back(tmp_path: Path) -> None:
 def test_the_label_studio_project(tmp_path: Path) -> None:
     material, protocol = study(tmp_path / "study")
     out = tmp_path / "project"
-    write_label_studio(tmp_path / "study", material, protocol, out, pictures="/p/")
+    write_label_studio(tmp_path / "study", material, protocol, out, images="/p/")
     content = (out / "labeling_config.xml").read_text()
     root = ElementTree.fromstring(content)  # noqa: S314  our own
     assert {child.tag for child in root.iter()} == {
@@ -212,13 +212,13 @@ def test_the_label_studio_project(tmp_path: Path) -> None:
     }  # fmt: skip
     controls = {c.get("name"): c for c in root.iter() if c.get("name")}
     assert list(controls) == [
-        "picture", "boxes", "text", "explanation", "explained", "q1", "q2",
-        "q5_picture", "q5_explanation", "q5_explained", "q5",
+        "image", "boxes", "text", "explanation", "explained", "q1", "q2",
+        "q5_image", "q5_explanation", "q5_explained", "q5",
     ]  # fmt: skip
     assert controls["q1"].attrib == {
-        "name": "q1", "toName": "picture", "maxRating": "5", "required": "true",
+        "name": "q1", "toName": "image", "maxRating": "5", "required": "true",
     }  # fmt: skip
-    assert controls["q5"].get("required") == "false", "not all have a changed picture"
+    assert controls["q5"].get("required") == "false", "not all have a changed image"
     texts = [h.get("value", "") for h in root.iter("Header")]
     assert "<script>alert(1)</script> ＄image" in texts, "the text, and no field of the task"
     data = [task["data"] for task in read_json(out / "tasks.json")]
@@ -230,16 +230,14 @@ def test_the_label_studio_project(tmp_path: Path) -> None:
         for f in data[0]
         if f.endswith(("image", "explanation"))
     }
-    assert files == {path.name for path in (out / "pictures").iterdir()}
-    blended = np.asarray(
-        read_picture(out / "pictures" / data[0]["explanation"].removeprefix("/p/"))
-    )
-    assert np.allclose(blended.mean(axis=(0, 1)), [125, 0, 50], atol=3), "the map over the picture"
+    assert files == {path.name for path in (out / "images").iterdir()}
+    blended = np.asarray(read_image(out / "images" / data[0]["explanation"].removeprefix("/p/")))
+    assert np.allclose(blended.mean(axis=(0, 1)), [125, 0, 50], atol=3), "the map over the image"
     assert data[1]["explained"].endswith(f"leg: -1.00\n{HOSTILE[0]}: +0.50")
     assert data[0]["before"] == f"Why is it “{HOSTILE[0]}”?"
     assert data[1]["q5_explained"].startswith("This question is not asked here")
     assert "practice" not in (out / "tasks.json").read_text()
-    with pytest.raises(RefusedInput, match="empty folder"):
+    with pytest.raises(UnsafeInputError, match="empty folder"):
         write_label_studio(tmp_path / "study", material, protocol, out)
 
 
@@ -278,7 +276,7 @@ def test_what_a_label_studio_export_may_hold(tmp_path: Path) -> None:
     assert found.tables["baselines"]["text"] == [""]
     assert "1 answers were given again later; the last ones count." in found.notes
     assert "4 answers have no place in the tables and are left out." in found.notes
-    with pytest.raises(RefusedInput, match="instances of this study"):
+    with pytest.raises(UnsafeInputError, match="instances of this study"):
         read([{"id": 1, "data": {}, "annotations": [{"completed_by": 1, "result": again}]}])
     wrong = [{"from_name": "q1", "type": "rating", "value": {"rating": 9}}]
     with pytest.raises(EvidenceError, match="1 to 5"):
@@ -317,7 +315,7 @@ def test_the_potato_project(tmp_path: Path) -> None:
     )
     assert schemes["q1"]["label_requirement"] == {"required": True}
     assert schemes["q5"]["label_requirement"] == {"required": False}
-    assert schemes[BOXES]["tools"] == ["bbox"] and schemes[BOXES]["source_field"] == "picture"
+    assert schemes[BOXES]["tools"] == ["bbox"] and schemes[BOXES]["source_field"] == "image"
     lines = [json.loads(line) for line in (out / config["data_files"][0]).read_text().splitlines()]
     assert len({line["id"] for line in lines}) == len(lines) == len(material.of("real"))
     shown = [field["key"] for field in config["instance_display"]["fields"]]
@@ -349,7 +347,7 @@ def test_what_potato_may_store(tmp_path: Path) -> None:
     assert "5 answers have no place in the tables and are left out." in found.notes
     lines[0]["instance_id"] = "another"
     file.write_text(json.dumps(lines[0]))
-    with pytest.raises(RefusedInput, match="instances of this study"):
+    with pytest.raises(UnsafeInputError, match="instances of this study"):
         read_potato(file, tmp_path / "study", material, protocol)
 
 
@@ -362,7 +360,7 @@ def test_names_for_potato() -> None:
 def test_ratings_are_whole(tmp_path: Path) -> None:
     material, protocol = study(tmp_path / "study")
     half = Answered(HOSTILE[0], "ann", (1,), {"q1": 2.5})
-    with pytest.raises(RefusedInput, match="1 to 5"):
+    with pytest.raises(UnsafeInputError, match="1 to 5"):
         converted([half], material, protocol)
     more = Answered(f"{HOSTILE[0]} 2", "ann", (1,), {"q1": 2.0, "q3": 2.0, "q5": 2.0})
     votes = converted([more], material, protocol).tables["votes"]

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from theodolite.datasets.study_material.explained_pictures import Looks, material_from_arrays
-from theodolite.datasets.study_material.material import Material, picture_path, read_material
-from theodolite.errors import RefusedInput
+from theodolite.datasets.study_material.explained_images import Looks, material_from_arrays
+from theodolite.datasets.study_material.material import Material, image_path, read_material
+from theodolite.errors import UnsafeInputError
 from theodolite_study.demo import scenes as demo_scenes
 from theodolite_study.demo.material import MAPS, TECHNIQUES, _items, demo_material
 from theodolite_study.demo.scenes import FOLDER, Scene, scenes
@@ -26,8 +26,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Material]:
 
 
 def pixels(folder: Path, name: str) -> np.ndarray:
-    with Image.open(picture_path(folder, name)) as picture:
-        return np.asarray(picture.convert("RGB")).astype(int)
+    with Image.open(image_path(folder, name)) as image:
+        return np.asarray(image.convert("RGB")).astype(int)
 
 
 def test_what_there_is(made: tuple[Path, Material]) -> None:
@@ -35,25 +35,25 @@ def test_what_there_is(made: tuple[Path, Material]) -> None:
     assert read_material(folder) == material
     real = material.of("real")
     assert len(real) == 12 * len(TECHNIQUES)
-    assert len({one.picture_key for one in real}) == len({one.shown.picture for one in real}) == 12
+    assert len({one.image_key for one in real}) == len({one.shown.image for one in real}) == 12
     assert all(one.same and one.different for one in real)
     assert (len(material.of("training")), len(material.of("gold"))) == (3, 2)
-    there = {path.name for path in (folder / "pictures").iterdir()}
-    assert there == {name for one in material.instances for name in one.pictures()}
+    there = {path.name for path in (folder / "images").iterdir()}
+    assert there == {name for one in material.instances for name in one.images()}
     assert sum(path.stat().st_size for path in folder.rglob("*")) < 8_000_000
 
 
 def test_answers_of_the_twins(made: tuple[Path, Material]) -> None:
     for one in made[1].of("real"):
         assert one.shown.predicted == one.same.predicted != one.different.predicted
-        assert len({one.shown.picture, one.same.picture, one.different.picture}) == 3
+        assert len({one.shown.image, one.same.image, one.different.image}) == 3
 
 
-def test_checks_have_pictures_of_their_own_and_facts(made: tuple[Path, Material]) -> None:
+def test_checks_have_images_of_their_own_and_facts(made: tuple[Path, Material]) -> None:
     _, material = made
-    real = {one.shown.picture for one in material.of("real")}
+    real = {one.shown.image for one in material.of("real")}
     practice = material.of("training")
-    assert not real & {one.shown.picture for one in [*practice, *material.of("gold")]}
+    assert not real & {one.shown.image for one in [*practice, *material.of("gold")]}
     assert sum(one.check.box is not None for one in practice) == 1
     for one in material.instances:
         if one.check and one.check.ratings == {"q5": 1}:
@@ -62,7 +62,7 @@ def test_checks_have_pictures_of_their_own_and_facts(made: tuple[Path, Material]
 
 def test_the_frame_holds_the_object(made: tuple[Path, Material]) -> None:
     one = next(i for i in made[1].instances if i.check and i.check.box)
-    label = one.picture_key.removesuffix(" 2")
+    label = one.image_key.removesuffix(" 2")
     down, across = np.nonzero(scenes(seed=1)[label].object_pixels)
     box = one.check.box
     assert (box.x, box.y) == (across.min(), down.min())
@@ -76,9 +76,9 @@ def test_maps_are_as_planted(made: tuple[Path, Material]) -> None:
         inside = scene.object_pixels
         share = {}
         for one in material.of("real"):
-            if one.picture_key == f"{label} 1" and one.technique in MAPS:
-                colours = pixels(folder, one.shown.map)
-                red = np.maximum(colours[..., 0] - colours[..., 2], 0) > 60
+            if one.image_key == f"{label} 1" and one.technique in MAPS:
+                colors = pixels(folder, one.shown.map)
+                red = np.maximum(colors[..., 0] - colors[..., 2], 0) > 60
                 share[one.technique] = red[inside].mean() / max(red.mean(), 1e-9)
         right, wrong, smeared = (share[name] for name in MAPS)
         assert right > 1.3 and right > smeared > wrong, label
@@ -95,9 +95,9 @@ def test_scenes_are_unlike_and_move_with_the_seed() -> None:
         assert covered.mean() == pytest.approx(scene.object_pixels.mean()), label
         # a pixel belongs to one part
         assert (covered + sum(scene.beside.values())).max() <= 1 + 1e-9, label
-    contents = [scene.picture.tobytes() for scene in first.values()]
-    assert [scene.picture.tobytes() for scene in scenes(seed=0).values()] == contents
-    assert len({*contents, *(scene.picture.tobytes() for scene in scenes(seed=2).values())}) == 24
+    contents = [scene.image.tobytes() for scene in first.values()]
+    assert [scene.image.tobytes() for scene in scenes(seed=0).values()] == contents
+    assert len({*contents, *(scene.image.tobytes() for scene in scenes(seed=2).values())}) == 24
 
 
 def framed(scene: Scene) -> np.ndarray:
@@ -110,7 +110,7 @@ def framed(scene: Scene) -> np.ndarray:
 def test_no_window_cuts_an_object_and_odd_seeds_mirror(seed: int) -> None:
     first = scenes(seed=0)
     for label, scene in scenes(seed=seed).items():
-        if label != "lighthouse":  # its beam leaves the picture
+        if label != "lighthouse":  # its beam leaves the image
             turned = framed(scene)[:, :: -1 if seed % 2 else 1]
             np.testing.assert_array_equal(turned, framed(first[label]), label)
 
@@ -120,7 +120,7 @@ def small(folder: Path) -> None:
 
 
 BROKEN = {
-    "no picture": (lambda f: (f / "fish.png").unlink(), "'fish.png': got nothing there"),
+    "no image": (lambda f: (f / "fish.png").unlink(), "'fish.png': got nothing there"),
     "no parts": (lambda f: (f / "fish_parts.png").unlink(), "'fish_parts.png': got nothing there"),
     "cut off": (lambda f: os.truncate(f / "fish.png", 900), "'fish.png'.*does not decode"),
     "too small": (small, r"'fish': got \(8, 8\) and"),
@@ -140,7 +140,7 @@ def test_a_broken_scene_is_named(
     folder = shutil.copytree(FOLDER, tmp_path / "scenes")
     monkeypatch.setattr(demo_scenes, "FOLDER", folder)
     spoil(folder)
-    with pytest.raises(RefusedInput, match=words):
+    with pytest.raises(UnsafeInputError, match=words):
         demo_material(tmp_path / "study", seed=0)
 
 
@@ -156,10 +156,10 @@ def test_the_same_seed_gives_the_same_records(made: tuple[Path, Material], tmp_p
         some, tmp_path, looks=Looks(photographs=False, longest=480), seed=0
     )
     assert again.instances == list(made[1].instances[:5])
-    for name in (name for one in again.instances for name in one.pictures()):
-        assert picture_path(tmp_path, name).read_bytes() == picture_path(made[0], name).read_bytes()
+    for name in (name for one in again.instances for name in one.images()):
+        assert image_path(tmp_path, name).read_bytes() == image_path(made[0], name).read_bytes()
     (other,) = islice(_items(1), 1)
-    assert other.shown.picture.tobytes() != some[0].shown.picture.tobytes()
+    assert other.shown.image.tobytes() != some[0].shown.image.tobytes()
 
 
 def test_nothing_heavy_is_needed() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from support.study.folder_study import picture
+from support.study.folder_study import image
 from theodolite.ext.studies import INSTANCES
 from theodolite_study.designer.archive import (
     LIMITS,
@@ -28,9 +28,9 @@ from theodolite_study.refusals import Invalid
 
 
 def small_material(folder: Path) -> list[str]:
-    files = [picture(folder, number) for number in range(2)]
-    shown = {"picture": files[0], "predicted": "cat", "map": files[1]}
-    one = {"key": "a", "picture_key": "p", "technique": "map", "shown": shown}
+    files = [image(folder, number) for number in range(2)]
+    shown = {"image": files[0], "predicted": "cat", "map": files[1]}
+    one = {"key": "a", "image_key": "p", "technique": "map", "shown": shown}
     (folder / INSTANCES).write_text(json.dumps({"version": 1, "instances": [one]}))
     return files
 
@@ -59,24 +59,24 @@ def test_an_archive_becomes_material_with_sizes(
     made: tuple[Path, list[str]], tmp_path: Path
 ) -> None:
     path = zipped(
-        made, tmp_path / "a.zip", lambda a: a.mkdir("pictures") if hasattr(a, "mkdir") else 0
+        made, tmp_path / "a.zip", lambda a: a.mkdir("images") if hasattr(a, "mkdir") else 0
     )
     checked = unpacked(path, tmp_path / "out")
     assert [one.key for one in checked.material.instances] == ["a"]
     assert set(checked.sizes) == set(made[1])
-    with Image.open(made[0] / "pictures" / made[1][0]) as image:
+    with Image.open(made[0] / "images" / made[1][0]) as image:
         assert checked.sizes[made[1][0]] == image.size
-    assert {p.name for p in (tmp_path / "out" / "pictures").iterdir()} == set(made[1])
+    assert {p.name for p in (tmp_path / "out" / "images").iterdir()} == set(made[1])
 
 
 def link(archive: zipfile.ZipFile) -> None:
-    info = zipfile.ZipInfo(f"pictures/{'a' * 64}.png")
+    info = zipfile.ZipInfo(f"images/{'a' * 64}.png")
     info.external_attr = (stat.S_IFLNK | 0o777) << 16
     archive.writestr(info, "/etc/passwd")
 
 
 def twice(archive: zipfile.ZipFile) -> None:
-    name = next(n for n in archive.namelist() if n.startswith("pictures/"))
+    name = next(n for n in archive.namelist() if n.startswith("images/"))
     archive.writestr(name, archive.read(name))
 
 
@@ -85,16 +85,16 @@ def add(name: str, content: bytes = b"x", **options: Any) -> Callable[[zipfile.Z
 
 
 def other_form(archive: zipfile.ZipFile) -> None:
-    archive.writestr(f"pictures/{'b' * 64}.png", b"x", zipfile.ZIP_LZMA)
+    archive.writestr(f"images/{'b' * 64}.png", b"x", zipfile.ZIP_LZMA)
 
 
 REFUSED: list[tuple[Callable[[zipfile.ZipFile], Any], str]] = [
-    (add("../evil.png"), "belong"), (add("/etc/cron.d/x"), "belong"), (add("pictures/../x.png"), "belong"),
-    (add("pictures\\x.png"), "belong"),
-    (add("notes.txt"), "belong"), (add(f"pictures/{'a' * 64}.svg"), "belong"), (link, "plain file"),
+    (add("../evil.png"), "belong"), (add("/etc/cron.d/x"), "belong"), (add("images/../x.png"), "belong"),
+    (add("images\\x.png"), "belong"),
+    (add("notes.txt"), "belong"), (add(f"images/{'a' * 64}.svg"), "belong"), (link, "plain file"),
     pytest.param(twice, "twice", marks=pytest.mark.filterwarnings("ignore:Duplicate")),
-    (other_form, "packed"), (add(f"pictures/{'a' * 64}.png", bytes(2_000_001)), "too large"),
-    (add(f"pictures/{'a' * 64}.png"), "shown by nothing"),
+    (other_form, "packed"), (add(f"images/{'a' * 64}.png", bytes(2_000_001)), "too large"),
+    (add(f"images/{'a' * 64}.png"), "shown by nothing"),
 ]  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def test_strange_members_are_refused(
 ) -> None:
     path = zipped(made, tmp_path / "a.zip", change)
     with pytest.raises(Invalid, match=words):
-        unpacked(path, tmp_path / "out", ArchiveLimits(picture=2_000_000))
+        unpacked(path, tmp_path / "out", ArchiveLimits(image=2_000_000))
     written = [p for p in (tmp_path / "out").rglob("*") if p.is_file()]
     assert all(p.name == INSTANCES for p in written), "nothing was believed"
     assert not (tmp_path / "evil.png").exists()
@@ -131,10 +131,10 @@ def test_large_archives_are_refused_before_they_are_read(
 
 
 def lied(path: Path, said: int) -> None:
-    """Both tables of the archive say another size of the first picture."""
+    """Both tables of the archive say another size of the first image."""
     content = bytearray(path.read_bytes())
     with zipfile.ZipFile(path) as archive:
-        info = next(i for i in archive.infolist() if i.filename.startswith("pictures/"))
+        info = next(i for i in archive.infolist() if i.filename.startswith("images/"))
     struct.pack_into("<L", content, info.header_offset + 22, said)
     central = content.rindex(info.filename.encode()) - 46
     struct.pack_into("<L", content, central + 24, said)
@@ -148,14 +148,14 @@ def test_a_member_is_never_larger_than_it_says(
     content = bytes(4_000_000)
     name = f"{sha256(content).hexdigest()}.png"
     table = json.loads((made[0] / INSTANCES).read_text())
-    table["instances"][0]["shown"] = {"picture": name, "predicted": "c", "concepts": {"a": 1}}
+    table["instances"][0]["shown"] = {"image": name, "predicted": "c", "concepts": {"a": 1}}
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(INSTANCES, json.dumps(table))
-        archive.writestr(f"pictures/{name}", content)
+        archive.writestr(f"images/{name}", content)
     lied(bomb, 1000)
     with pytest.raises(Invalid):
         unpacked(bomb, tmp_path / "out")
-    assert all(p.stat().st_size <= 70_000 for p in (tmp_path / "out" / "pictures").iterdir())
+    assert all(p.stat().st_size <= 70_000 for p in (tmp_path / "out" / "images").iterdir())
 
 
 @pytest.mark.parametrize("content", [
@@ -169,15 +169,15 @@ def test_what_is_no_plain_zip_is_refused(content: bytes, tmp_path: Path) -> None
 
 
 def changed_content(archive_of: Path, tmp_path: Path, content: bytes, suffix: str) -> Path:
-    """Material with one picture of this content."""
+    """Material with one image of this content."""
     folder = tmp_path / "changed"
     shutil.copytree(archive_of, folder)
-    for path in (folder / "pictures").iterdir():
+    for path in (folder / "images").iterdir():
         path.unlink()
     name = f"{sha256(content).hexdigest()}.{suffix}"
-    (folder / "pictures" / name).write_bytes(content)
-    shown = {"picture": name, "predicted": "c", "concepts": {"a": 1}}
-    one = {"key": "a", "picture_key": "p", "technique": "m", "shown": shown}
+    (folder / "images" / name).write_bytes(content)
+    shown = {"image": name, "predicted": "c", "concepts": {"a": 1}}
+    one = {"key": "a", "image_key": "p", "technique": "m", "shown": shown}
     (folder / INSTANCES).write_text(json.dumps({"version": 1, "instances": [one]}))
     write_archive(folder, tmp_path / "c.zip")
     return tmp_path / "c.zip"
@@ -193,7 +193,7 @@ def many_pixels() -> bytes:
     (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "png", "can be read"),
     (b"GIF89a" + bytes(30), "jpg", "can be read"), (many_pixels(), "png", "too many pixels"),
 ])  # fmt: skip
-def test_pictures_are_read_by_a_process_with_little_memory(
+def test_images_are_read_by_a_process_with_little_memory(
     made: tuple[Path, list[str]], tmp_path: Path, content: bytes, suffix: str, words: str
 ) -> None:
     path = changed_content(made[0], tmp_path, content, suffix)
@@ -201,7 +201,7 @@ def test_pictures_are_read_by_a_process_with_little_memory(
         unpacked(path, tmp_path / "out")
 
 
-def test_a_picture_whose_name_lies_is_refused(made: tuple[Path, list[str]], tmp_path: Path) -> None:
+def test_a_image_whose_name_lies_is_refused(made: tuple[Path, list[str]], tmp_path: Path) -> None:
     write_archive(made[0], tmp_path / "a.zip")
     content = (tmp_path / "a.zip").read_bytes()
     first, second = (name.encode() for name in made[1])
@@ -212,7 +212,7 @@ def test_a_picture_whose_name_lies_is_refused(made: tuple[Path, list[str]], tmp_
 
 
 def test_a_name_is_read_to_its_end(made: tuple[Path, list[str]], tmp_path: Path) -> None:
-    path = zipped(made, tmp_path / "a.zip", add(f"pictures/{'a' * 64}.png\x01.exe"))
+    path = zipped(made, tmp_path / "a.zip", add(f"images/{'a' * 64}.png\x01.exe"))
     path.write_bytes(path.read_bytes().replace(b".png\x01.exe", b".png\x00.exe"))
     with pytest.raises(Invalid, match="belong"):
         unpacked(path, tmp_path / "out")

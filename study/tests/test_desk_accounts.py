@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from support.study.desk_browser import HEADERS, ORIGIN, DeskWorld, hidden, send
 from support.study.stepped_study import template_database
 from theodolite_study import passwords
-from theodolite_study.desk.accounts import LEAST_GUESSES, check_strength, enrol_link, turn
+from theodolite_study.desk.accounts import LEAST_GUESSES, check_strength, enroll_link, turn
 from theodolite_study.desk.sessions import DEVICE, SESSION
 from theodolite_study.desk.sign_in import FREE_FAILURES
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
@@ -44,7 +44,7 @@ class Somebody:
 
     def __init__(self, world: DeskWorld, name: str) -> None:
         self.world, self.name = world, name
-        self.link = enrol_link(world.connection, world.keys, ORIGIN, name)
+        self.link = enroll_link(world.connection, world.keys, ORIGIN, name)
         self.first = browser(world)
         page = self.first.get(self.link)
         self.secret = re.sub(r"\s", "", re.findall(r'class="code">([^<]+)<', page.text)[0])
@@ -58,10 +58,10 @@ class Somebody:
         )
         return code
 
-    def enrols(self, passphrase: str = GOOD, code: str = "") -> Any:
+    def enrolls(self, passphrase: str = GOOD, code: str = "") -> Any:
         page = self.first.get(self.link)
         fields = {"passphrase": passphrase, "code": code or self.code()}
-        return self.first.post("/enrol", data=hidden(page) | fields)
+        return self.first.post("/enroll", data=hidden(page) | fields)
 
     def signs_in(self, client: TestClient, passphrase: str = GOOD, **others: str) -> Any:
         fields = {"name": self.name, "passphrase": passphrase, "code": self.code()} | others
@@ -80,9 +80,9 @@ def came_in(page: Any) -> bool:
 def test_a_link_makes_an_account_once(world: DeskWorld) -> None:
     ann = Somebody(world, "ann")
     assert "<svg" in ann.first.get(ann.link).text
-    assert ann.enrols(code="000000").status_code == 422, "a wrong code"
-    assert ann.enrols("12345678 abcdefgh").status_code == 422
-    assert came_in(ann.enrols())
+    assert ann.enrolls(code="000000").status_code == 422, "a wrong code"
+    assert ann.enrolls("12345678 abcdefgh").status_code == 422
+    assert came_in(ann.enrolls())
     assert browser(world).get(ann.link).status_code == 404, "used up"
     assert world.connection.execute("select count(*) from staff where name = 'ann'").fetchone() == (
         1,
@@ -97,18 +97,18 @@ def test_a_link_makes_an_account_once(world: DeskWorld) -> None:
 def test_a_link_is_good_for_a_day(world: DeskWorld) -> None:
     late = Somebody(world, "late")
     world.connection.execute(
-        "update staff set enrol_expires_at = now() - interval '1 second' where name = 'late'"
+        "update staff set enroll_expires_at = now() - interval '1 second' where name = 'late'"
     )
     assert browser(world).get(late.link).status_code == 404
 
 
 def test_a_second_link_ends_what_was(world: DeskWorld) -> None:
     bea = Somebody(world, "bea")
-    assert came_in(bea.enrols())
+    assert came_in(bea.enrolls())
     again = Somebody(world, "bea")
     assert bea.first.get("/").url.path == "/sign-in"
     assert not came_in(bea.signs_in(browser(world)))
-    assert came_in(again.enrols())
+    assert came_in(again.enrolls())
     old = pyotp.TOTP(bea.secret).generate_otp(bea.step)
     assert not came_in(again.signs_in(browser(world), code=old))
 
@@ -140,7 +140,7 @@ def test_neither_rules_nor_guesses_are_enough() -> None:
 
 def test_a_code_is_good_once_and_nothing_is_told(world: DeskWorld) -> None:
     cat = Somebody(world, "cat")
-    cat.enrols()
+    cat.enrolls()
     code = cat.code()
     fields = {"name": "cat", "passphrase": GOOD, "code": code}
     assert came_in(send(browser(world), "/sign-in", "/sign-in", **fields))
@@ -153,7 +153,7 @@ def test_a_code_is_good_once_and_nothing_is_told(world: DeskWorld) -> None:
 
 def test_two_at_once_use_a_code_once(world: DeskWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     jan = Somebody(world, "jan")
-    jan.enrols()
+    jan.enrolls()
     fields = {"name": "jan", "passphrase": GOOD, "code": jan.code()}
     monkeypatch.setattr(  # both have read the account before either of them is in
         "theodolite_study.desk.sign_in.check_code",
@@ -165,7 +165,7 @@ def test_two_at_once_use_a_code_once(world: DeskWorld, monkeypatch: pytest.Monke
 
 def test_knowing_a_name_locks_nobody_out(world: DeskWorld) -> None:
     dan = Somebody(world, "dan")
-    dan.enrols()
+    dan.enrolls()
     known = dan.first
     assert DEVICE in known.cookies
     known.cookies.delete(SESSION)
@@ -181,14 +181,14 @@ def test_knowing_a_name_locks_nobody_out(world: DeskWorld) -> None:
 
 def test_a_known_browser_is_not_delayed_by_others_of_its_network(world: DeskWorld) -> None:
     flo = Somebody(world, "flo")
-    flo.enrols()
+    flo.enrolls()
     flo.first.cookies.delete(SESSION)
     for _ in range(FREE_FAILURES + 1):
         flo.signs_in(browser(world, HOME), "some other words")
     assert flo.signs_in(browser(world, HOME)).status_code == 429
     assert came_in(flo.signs_in(flo.first))
     other = Somebody(world, "gil")
-    other.enrols()
+    other.enrolls()
     other.first.cookies.delete(SESSION)
     for _ in range(FREE_FAILURES):  # another's device is no device of this account
         flo.signs_in(other.first, "some other words")
@@ -197,7 +197,7 @@ def test_a_known_browser_is_not_delayed_by_others_of_its_network(world: DeskWorl
 
 def test_a_known_browser_guesses_no_faster(world: DeskWorld) -> None:
     hal = Somebody(world, "hal")
-    hal.enrols()
+    hal.enrolls()
     hal.first.cookies.delete(SESSION)
     got = [
         hal.signs_in(hal.first, "wrong words here").status_code for _ in range(FREE_FAILURES + 1)
@@ -208,7 +208,7 @@ def test_a_known_browser_guesses_no_faster(world: DeskWorld) -> None:
 
 def test_delays_grow_and_end(world: DeskWorld) -> None:
     ida = Somebody(world, "ida")
-    ida.enrols()
+    ida.enrolls()
     eve = browser(world, ELSEWHERE)
     for _ in range(FREE_FAILURES):
         ida.signs_in(eve, "wrong words here")

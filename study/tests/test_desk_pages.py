@@ -10,7 +10,7 @@ import pytest
 from support.study.desk_browser import DeskWorld, served_desk
 from support.study.stepped_study import template_database
 from support.study.study_browser import chromium
-from theodolite_study.desk.accounts import enrol_link
+from theodolite_study.desk.accounts import enroll_link
 from theodolite_study.desk.sessions import SESSION
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.money.submission import PlatformLink, link_study
@@ -76,7 +76,7 @@ def test_pages_break_no_rule(place: tuple[DeskWorld, str]) -> None:
     pytest.importorskip("axe_playwright_python")
     rules = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     world, origin = place
-    link = enrol_link(world.connection, world.keys, origin, "new").removeprefix(origin)
+    link = enroll_link(world.connection, world.keys, origin, "new").removeprefix(origin)
     broken: list[str] = []
     with chromium() as browser:
         visitor, owner = browser.new_context(), browser.new_context()
@@ -95,9 +95,9 @@ def problems(page: Any, rules: str) -> list[str]:
     """What is wrong with a page as it is now, in all looks; all rules in the first of them."""
     page.evaluate(rules)
     found = []
-    for number, (width, colours) in enumerate(LOOKS):
+    for number, (width, colors) in enumerate(LOOKS):
         page.set_viewport_size({"width": width, "height": 740})
-        page.emulate_media(color_scheme=colours)
+        page.emulate_media(color_scheme=colors)
         options: dict[str, Any] = {"resultTypes": ["violations"]}
         options |= (
             {"runOnly": CHANGING}
@@ -105,7 +105,7 @@ def problems(page: Any, rules: str) -> list[str]:
             else {"rules": {"target-size": {"enabled": True}}}
         )
         said = page.evaluate("options => axe.run(document, options)", options)
-        name = f"{page.url} {width} {colours}"
+        name = f"{page.url} {width} {colors}"
         found += [f"{name}: {one['id']} {one['nodes'][0]['html']}" for one in said["violations"]]
         over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         found += [f"{name}: {over} pixels too wide"] if over > 0 else []

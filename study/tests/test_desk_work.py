@@ -189,13 +189,13 @@ def test_there_is_always_an_owner(world: DeskWorld, study: SteppedStudy) -> None
         assert send(browser, page, f"{page}/{ada}", role=role).status_code == 422
     name = f"new {study.slug}"
     made = send(browser, page, page, name=name, role="owner")
-    link = re.search(rf"{ORIGIN}/enrol/[\w-]+", made.text)
+    link = re.search(rf"{ORIGIN}/enroll/[\w-]+", made.text)
     assert link is not None and link[0] not in browser.get(page).text
     again = send(browser, page, page, name=name, role="viewer")
-    assert "/enrol/" in again.text, "the first one was not used"
+    assert "/enroll/" in again.text, "the first one was not used"
     study.connection.execute("update staff set password_hash = 'x' where name = %s", (name,))
     again = send(browser, page, page, name=name, role="viewer")
-    assert "/enrol/" not in again.text, "no link takes over an account that is there"
+    assert "/enroll/" not in again.text, "no link takes over an account that is there"
     role = "select role from member m join staff s on s.id = m.staff_id where s.name = %s"
     assert study.one(role, name) == "owner", "adding changes no role"
     assert send(browser, page, f"{page}/{ada}", role="viewer").url.path == "/"
@@ -214,7 +214,7 @@ def test_no_link_takes_over_an_account(world: DeskWorld, study: SteppedStudy) ->
     for name in ("bob", "opa"):
         for _ in range(2):
             added = send(owner, page, page, name=f"{name} {study.slug}", role="viewer")
-            assert added.status_code == 200 and "/enrol/" not in added.text, name
+            assert added.status_code == 200 and "/enroll/" not in added.text, name
     run("update staff set disabled = true where name = %s", (f"old {study.slug}",))
     assert send(owner, page, page, name=f"old {study.slug}", role="viewer").status_code == 422
     operator = world.browser("oda", operator=True)
@@ -267,7 +267,7 @@ def test_operators_see_the_server_and_no_people(world: DeskWorld, study: Stepped
     assert study.one("select state from study where id = %s", study.study) == "paused"
     assert send(browser, "/server", f"{home(study)}/resume").status_code == 403
     made = send(browser, "/server", "/server/links", name=f"new {study.slug}")
-    assert f"{ORIGIN}/enrol/" in made.text
+    assert f"{ORIGIN}/enroll/" in made.text
     assert send(browser, "/server", "/server/links", name="opa").status_code == 422
     victim = world.browser("vera")
     assert victim.get("/").status_code == 200

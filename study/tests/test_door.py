@@ -364,12 +364,12 @@ def test_previews_take_no_seat(place: ServedStudies) -> None:
     assert place.one("select st_preview(%s)", session) == {"word": "nobody"}
 
 
-def test_picture_addresses_are_of_one_session(place: ServedStudies) -> None:
-    place.study("pictures")
+def test_image_addresses_are_of_one_session(place: ServedStudies) -> None:
+    place.study("images")
     ann, bob = place.browser(), place.browser()
-    ann.agrees("pictures")
+    ann.agrees("images")
     (address,) = re.findall(r'src="(/p/[^"]+)"', ann.page.text)
-    bob.agrees("pictures")
+    bob.agrees("images")
     assert ann.get(address).status_code == 200
     assert bob.get(address).status_code == 404, "copied to another session"
     expiry = address.split("/")[2]

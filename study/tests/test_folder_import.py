@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from support.study.folder_study import FolderStudy, study_folder
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.ext.studies import read_yaml, write_json
 from theodolite_study.export.violations import violations
 from theodolite_study.folder_import import import_folder
@@ -80,7 +80,7 @@ def test_it_is_put_there_once(connection: Any, tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match="quota"):
         import_folder(connection, folder, keys)
     other = written(tmp_path / "t")
-    with pytest.raises(RefusedInput, match="keys"):
+    with pytest.raises(UnsafeInputError, match="keys"):
         import_folder(connection, other, Keys.read(other))
 
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 import theodolite_study.store
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
-from theodolite_study.model.blocks import BaseBlock, ChoiceBlock, UnfitAnswer
+from theodolite_study.model.blocks import BaseBlock, ChoiceBlock, InvalidAnswerError
 from theodolite_study.model.instrument import Instrument, fitted, shown_blocks
 from theodolite_study.model.rules import Comparison, NotRule, holds, same
 from theodolite_study.serve.block_forms import UnfitForm, answers_from
@@ -124,7 +124,7 @@ def accepted(
 ) -> dict[str, Any] | None:
     try:
         return fitted(whole.blocks("after"), answers, earlier)
-    except UnfitAnswer:
+    except InvalidAnswerError:
         return None
 
 
@@ -201,7 +201,7 @@ def test_forms_of_pages_bring_what_fits_and_nothing_else(
         for value in FITTING:
             if value == [] and isinstance(alone, ChoiceBlock):
                 continue  # a page cannot tell nothing chosen from nothing answered
-            with suppress(UnfitAnswer):
+            with suppress(InvalidAnswerError):
                 normal = fitted([alone], {alone.name: value}, {})
                 assert from_form([alone], {}, normal, scripts=scripts) == normal
     assert reasons(connection, stored) == [None] * len(stored)

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from theodolite.errors import RefusedInput
-from theodolite_study.codes import LETTERS, code_digest, new_code, normalised, readable
+from theodolite.errors import UnsafeInputError
+from theodolite_study.codes import LETTERS, code_digest, new_code, normalized, readable
 from theodolite_study.keys import FORMAT, KEYS, SECRETS, Keys, _message
 
 KEY = Keys("a1", *(hashlib.sha256(name.encode()).digest() for name in SECRETS))
@@ -58,14 +58,14 @@ def test_two_studies_have_two_keys(tmp_path: Path) -> None:
 def test_keys_are_never_replaced(tmp_path: Path) -> None:
     Keys.create(tmp_path / KEYS)
     before = (tmp_path / KEYS).read_bytes()
-    with pytest.raises(RefusedInput, match="one that is there"):
+    with pytest.raises(UnsafeInputError, match="one that is there"):
         Keys.create(tmp_path / KEYS)
     assert (tmp_path / KEYS).read_bytes() == before
 
 
 def test_a_link_that_waits_for_us_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / KEYS).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         Keys.create(tmp_path / KEYS)
     assert not (tmp_path / "elsewhere").exists()
 
@@ -74,22 +74,22 @@ def test_a_link_that_waits_for_us_is_not_written_through(tmp_path: Path) -> None
 def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
     Keys.create(tmp_path / KEYS)
     (tmp_path / KEYS).chmod(mode)
-    with pytest.raises(RefusedInput, match="chmod 600"):
+    with pytest.raises(UnsafeInputError, match="chmod 600"):
         Keys.read(tmp_path)
 
 
 def test_an_absent_file_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(RefusedInput, match="Make one"):
+    with pytest.raises(UnsafeInputError, match="Make one"):
         Keys.read(tmp_path)
 
 
 def test_a_pipe_or_a_large_file_is_no_key_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe", 0o600)
-    with pytest.raises(RefusedInput, match="no plain file"):
+    with pytest.raises(UnsafeInputError, match="no plain file"):
         Keys.read(tmp_path / "pipe")
     (tmp_path / "big").write_bytes(b" " * (1 << 17))
     (tmp_path / "big").chmod(0o600)
-    with pytest.raises(RefusedInput, match="a large file"):
+    with pytest.raises(UnsafeInputError, match="a large file"):
         Keys.read(tmp_path / "big")
 
 
@@ -113,7 +113,7 @@ WEAK = {
 @pytest.mark.parametrize("name", WEAK)
 def test_weak_keys_are_refused_and_not_shown(tmp_path: Path, name: str) -> None:
     made = Keys.create(tmp_path / KEYS)
-    with pytest.raises(RefusedInput) as caught:
+    with pytest.raises(UnsafeInputError) as caught:
         Keys.read(_changed(tmp_path / KEYS, WEAK[name]))
     for secret in SECRETS:
         assert base64.b64encode(getattr(made, secret)).decode()[:8] not in str(caught.value)
@@ -123,7 +123,7 @@ def test_weak_keys_are_refused_and_not_shown(tmp_path: Path, name: str) -> None:
 def test_other_files_are_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / KEYS).write_text(content[:60_000])
     (tmp_path / KEYS).chmod(0o600)
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         Keys.read(tmp_path)
 
 
@@ -171,7 +171,7 @@ def test_what_is_sealed_opens_for_the_same_study(plain: str, slug: str) -> None:
     assert KEY.sealed(plain, slug) != sealed
     assert not plain or len(plain) < 4 or plain.encode() not in sealed
     for keys, other in ((KEY, slug + "x"), (OTHER, slug), (replace(KEY, id="zz"), slug)):
-        with pytest.raises(RefusedInput, match="other keys"):
+        with pytest.raises(UnsafeInputError, match="other keys"):
             keys.opened(sealed, other)
 
 
@@ -180,13 +180,13 @@ def test_a_changed_bit_is_noticed(data: st.DataObject) -> None:
     sealed = bytearray(KEY.sealed("5f1234567890abcdef123456", "s"))
     place = data.draw(st.integers(0, len(sealed) * 8 - 1))
     sealed[place // 8] ^= 1 << (place % 8)
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         KEY.opened(bytes(sealed), "s")
 
 
 @given(st.binary(max_size=60))
 def test_anything_else_does_not_open(given_bytes: bytes) -> None:
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         KEY.opened(given_bytes, "s")
 
 
@@ -214,7 +214,7 @@ def test_case_and_separators_do_not_matter(seed: int, between: str, small: bool)
 def test_a_digest_does_not_hold_the_code() -> None:
     code = new_code()
     digest = code_digest(code)
-    assert len(digest) == 32 and normalised(code).encode() not in digest
+    assert len(digest) == 32 and normalized(code).encode() not in digest
 
 
 def test_own_withdrawal_codes_are_the_same_again() -> None:

@@ -29,7 +29,7 @@ from theodolite_study.serve.pages import words_in
 
 OTHERS = [language for language in languages() if language != SOURCE]
 GAP = re.compile(r"\{[^{}]*\}|%\([^()]*\)s")
-SAME_WORD = {"de": set(), "fr": {"Concept"}}
+SAME_WORD = {"de": set(), "fr": {"Concept", "Image"}}
 """Words that are the same in English."""
 
 

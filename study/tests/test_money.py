@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from support.study.money_study import MoneyStudy, PaidWalker
 from support.study.prolific_double import SECRET, TOKEN, doubled
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_study.keys import Keys
 from theodolite_study.money import ledger
 from theodolite_study.money.events import apply_events, signed_event, store_event
@@ -57,7 +57,7 @@ def test_token_and_secret_are_sealed(study: MoneyStudy, keys: Keys) -> None:
     assert (link.token, link.secret) == (TOKEN, SECRET) and TOKEN not in repr(link)
     stored = study.one("select sealed_token || sealed_secret from platform_link")
     assert TOKEN.encode() not in stored and SECRET.encode() not in stored
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         keys.opened(study.one("select sealed_token from platform_link"), study.slug)
 
 
@@ -245,9 +245,9 @@ def test_events_of_25_hours(study: MoneyStudy) -> None:
     signed = float(headers["X-Prolific-Request-Timestamp"])
     assert signed_event(headers, body, SECRET, signed + 24.9 * 3600)[0].id
     for now in (signed + 25.1 * 3600, signed - 400):
-        with pytest.raises(RefusedInput):
+        with pytest.raises(UnsafeInputError):
             signed_event(headers, body, SECRET, now)
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         signed_event(headers, body + b" ", SECRET, signed)
     early = {**headers, "X-Timestamp": f"{signed - 500:.3f}"}
     assert signed_event(early, body, SECRET, signed)[1].timestamp() == pytest.approx(signed - 500)

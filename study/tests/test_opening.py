@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from support.study.stepped_study import INSTRUMENT, OUTCOMES, PAY, SteppedStudy, Walker
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.ext.studies import Material
 from theodolite_study.demo.material import demo_material
 from theodolite_study.model.markdown import consent_bytes
@@ -62,9 +62,9 @@ class DraftedStudy(SteppedStudy):
         self.version = self.draft(settings)
         for number in range(instances):
             connection.execute(
-                "insert into instance (study_id, key, picture_key, technique, modality, kind,"
+                "insert into instance (study_id, key, image_key, technique, modality, kind,"
                 " place, record, shown) values (%s, %s, %s, 'map', 'saliency', 'real', %s, '{}',"
-                " '{\"shown\": {\"picture\": \"x\"}}')", (self.study, f"i{number}", f"p{number}", number),
+                " '{\"shown\": {\"image\": \"x\"}}')", (self.study, f"i{number}", f"p{number}", number),
             )  # fmt: skip
 
     def draft(self, settings: dict[str, Any], votes: int = 2) -> int:
@@ -323,8 +323,8 @@ def test_material_becomes_rows_and_files(
     assert add_material(connection, study.study, material, folder, tmp_path) == len(
         material.instances
     )  # replaced
-    file = material.instances[0].shown.picture
-    assert (tmp_path / "pictures" / file).read_bytes() == (folder / "pictures" / file).read_bytes()
+    file = material.instances[0].shown.image
+    assert (tmp_path / "images" / file).read_bytes() == (folder / "images" / file).read_bytes()
     shown = study.one("select shown from instance order by place limit 1")
     assert shown["sizes"][file][0] > 0 and "check" not in shown
     open_version(connection, study.version)
@@ -336,8 +336,8 @@ def test_material_becomes_rows_and_files(
     )
     with pytest.raises(EvidenceError, match="another key"):
         add_material(connection, study.study, changed, folder)
-    (tmp_path / "pictures" / file).write_bytes(b"another")
-    with pytest.raises(RefusedInput, match="its name tells"):
+    (tmp_path / "images" / file).write_bytes(b"another")
+    with pytest.raises(UnsafeInputError, match="its name tells"):
         add_material(connection, study.study, material, tmp_path)
 
 

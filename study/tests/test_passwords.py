@@ -12,7 +12,7 @@ from theodolite_study.passwords import (
     check_code,
     check_passphrase,
     hashed,
-    new_enrolment,
+    new_enrollment,
     new_phone_secret,
     phone_address,
     token_digest,
@@ -168,8 +168,8 @@ def test_secrets_for_phones() -> None:
     assert address.startswith("otpauth://totp/theodolite:ada%40example.org?secret=" + SECRET)
 
 
-def test_an_enrolment_is_good_once_made_until_it_ends() -> None:
-    made = new_enrolment(NOW)
+def test_an_enrollment_is_good_once_made_until_it_ends() -> None:
+    made = new_enrollment(NOW)
     assert len(made.token) == 43 and made.token not in repr(made)
     assert made.digest == token_digest(made.token) and made.token.encode() not in made.digest
     assert made.expires == NOW + timedelta(days=1)
@@ -179,4 +179,4 @@ def test_an_enrolment_is_good_once_made_until_it_ends() -> None:
 
 def test_a_time_without_a_zone_is_refused() -> None:
     with pytest.raises(EvidenceError, match="zone"):
-        new_enrolment(NOW.replace(tzinfo=None))
+        new_enrollment(NOW.replace(tzinfo=None))

@@ -13,7 +13,7 @@ import theodolite_study.serve
 from support.study.people_browser import PeopleStudy, Person, chromium, served, somebody
 
 LOOKS = [(1280, "light", True), (1280, "dark", False), (360, "light", False), (360, "dark", False)]
-"""Width, colours, whether all rules are checked or only those that colours and widths change."""
+"""Width, colors, whether all rules are checked or only those that colors and widths change."""
 FULL = bool(os.environ.get("THEODOLITE_FULL"))
 """All rules in all looks and languages."""
 CHANGING = ["color-contrast", "target-size"]
@@ -51,15 +51,15 @@ def rules() -> str:
 def broken(page: Any, *, most: bool) -> list[str]:
     """What is wrong with a page as it is now, in all looks or in the last alone."""
     found = []
-    for width, colours, everything in LOOKS if most else LOOKS[-1:]:
+    for width, colors, everything in LOOKS if most else LOOKS[-1:]:
         page.set_viewport_size({"width": width, "height": 740})
-        page.emulate_media(color_scheme=colours)
+        page.emulate_media(color_scheme=colors)
         options: dict[str, Any] = {"resultTypes": ["violations"]}
         options["rules"] = {"target-size": {"enabled": True}}
         if not (everything or FULL):
             options = {"runOnly": CHANGING, "resultTypes": ["violations"]}
         said = page.evaluate("options => axe.run(document, options)", options)
-        name = f"{page.url} {width} {colours}"
+        name = f"{page.url} {width} {colors}"
         found += [f"{name}: {one['id']} {one['nodes'][0]['html']}" for one in said["violations"]]
         found += too_wide(page)
     return found
@@ -87,9 +87,7 @@ def walked(person: Person, look: Any) -> None:
         assert page.locator("#look mark, #look .bar").count() == 0, "only what is explained"
         person.says()
         if page.locator(".tokens").count():
-            assert page.locator("mark.against sub").first.inner_text() == "−4", (
-                "not by colour alone"
-            )
+            assert page.locator("mark.against sub").first.inner_text() == "−4", "not by color alone"
         elif page.locator("#look td").count() == 9:
             assert page.locator(".weights tr").nth(1).inner_text().split("\t")[-1] == "−0.80"
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")

@@ -137,7 +137,7 @@ def test_a_whole_walk_by_touch(world: PeopleWorld) -> None:
 
         def taps(selector: str) -> None:
             page.locator(selector).first.scroll_into_view_if_needed()
-            touch(centre(page.locator(selector).first))
+            touch(center(page.locator(selector).first))
 
         def goes_on() -> None:
             with page.expect_navigation():
@@ -168,7 +168,7 @@ def test_a_whole_walk_by_touch(world: PeopleWorld) -> None:
         look.wait_for()
         assert "cow" in look.inner_text(), "the twin of the question in view"
         assert page.locator("#look").bounding_box()["height"] <= 0.45 * 740 + 1
-        assert page.locator("#block-q6 legend").bounding_box()["y"] > 200, "not under the picture"
+        assert page.locator("#block-q6 legend").bounding_box()["y"] > 200, "not under the image"
         taps("[data-enlarge]")
         page.locator("dialog img").first.wait_for()
         taps("dialog button")
@@ -180,7 +180,7 @@ def test_a_whole_walk_by_touch(world: PeopleWorld) -> None:
         assert page.locator("#errors a").inner_text().startswith("Which qualities"), "the question"
         for _ in range(5):
             taps(".pool .place")
-        (x, first), (_, third) = (centre(page.locator(".grip-line").nth(n)) for n in (0, 2))
+        (x, first), (_, third) = (center(page.locator(".grip-line").nth(n)) for n in (0, 2))
         touch((x, first), (x, (first + third) / 2), (x, third + 10))
         goes_on()
         assert person.path == "/done"
@@ -188,7 +188,7 @@ def test_a_whole_walk_by_touch(world: PeopleWorld) -> None:
         assert world.last("select client ->> 'pointer' from vote") == "coarse"
 
 
-def centre(found: Any) -> tuple[float, float]:
+def center(found: Any) -> tuple[float, float]:
     box = found.bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
@@ -259,7 +259,7 @@ def busy_once() -> Any:
 def test_before_nothing_of_the_explanation_is_named(world: PeopleWorld) -> None:
     shown = world.study.one("select shown from instance where key = 'map' limit 1")
     files = {part[name] for part in (shown["shown"], shown["same"], shown["different"])
-             for name in ("picture", "map")}  # fmt: skip
+             for name in ("image", "map")}  # fmt: skip
     with somebody(world.browser, world.origin) as person:
         person.begins("one")
         person.page.route("**/stage/about", busy_once())
@@ -267,7 +267,7 @@ def test_before_nothing_of_the_explanation_is_named(world: PeopleWorld) -> None:
         answer = person.page.reload()
         told = answer.text() + json.dumps(answer.all_headers())
         named = {file for file in files if file.partition(".")[0] in told}
-        assert named == {shown["shown"]["picture"]}
+        assert named == {shown["shown"]["image"]}
         assert not re.search(r"\bcow\b", told)
         person.says()
         after = person.page.content()

@@ -18,15 +18,15 @@ from theodolite_study.planning.planned import Plan, Seat, planned
 LIMITS = ("votes", "panel", "quota", "gap", "most")
 
 
-def seats(pictures: Sequence[int], techniques: Sequence[int]) -> list[Seat]:
+def seats(images: Sequence[int], techniques: Sequence[int]) -> list[Seat]:
     return [
-        Seat(f"e{i}", f"picture {p}", f"technique {t}")
-        for i, (p, t) in enumerate(zip(pictures, techniques, strict=True))
+        Seat(f"e{i}", f"image {p}", f"technique {t}")
+        for i, (p, t) in enumerate(zip(images, techniques, strict=True))
     ]
 
 
 def keeps(row: Sequence[str], gap: int, most: int | None) -> bool:
-    """The limits on one row of pictures, naively."""
+    """The limits on one row of images, naively."""
     near = any(row[i] == row[j] for i in range(len(row)) for j in range(i) if i - j <= gap)
     return not near and (most is None or max(Counter(row).values(), default=0) <= most)
 
@@ -49,10 +49,10 @@ def check(
     assert Counter(key for row in plan.rows for key in row) == dict.fromkeys(about, votes)
     for row in plan.rows:
         assert len(set(row)) == len(row) <= quota
-        assert keeps([about[key].picture_key for key in row], gap, most)
+        assert keeps([about[key].image_key for key in row], gap, most)
     if plan.even:
         assert spread([len(row) for row in plan.rows]) <= 1
-        for trait in ("technique", "picture_key"):
+        for trait in ("technique", "image_key"):
             counts = [Counter(getattr(about[key], trait) for key in row) for row in plan.rows]
             for name in {getattr(seat, trait) for seat in given}:
                 assert spread([count[name] for count in counts]) <= 1
@@ -72,7 +72,7 @@ def exists(
 
     for choice in product(ways, repeat=len(given)):
         rows = [
-            tuple(sorted(s.picture_key for s, who in zip(given, choice, strict=True) if r in who))
+            tuple(sorted(s.image_key for s, who in zip(given, choice, strict=True) if r in who))
             for r in range(panel)
         ]
         if all(len(row) <= quota for row in rows) and all(orderable(row) for row in rows):
@@ -120,7 +120,7 @@ def test_larger_plans_keep_all_limits(
     try:
         plan = planned(given, seed=seed, **limits)  # type: ignore[arg-type]
     except EvidenceError as refusal:
-        assert refusal.what in {"same_picture_most", "same_picture_gap"}
+        assert refusal.what in {"same_image_most", "same_image_gap"}
         return
     check(plan, given, **limits)  # type: ignore[arg-type]
     assert plan.rows == planned(given, seed=seed, **limits).rows  # type: ignore[arg-type]
@@ -133,17 +133,17 @@ def test_the_search_finds_shares_exactly_where_they_exist(
 ) -> None:
     """Asked for everything, also what even shares would do."""
     given, limits = study
-    pictures, techniques = ([getattr(s, n) for s in given] for n in ("picture_key", "technique"))
+    images, techniques = ([getattr(s, n) for s in given] for n in ("image_key", "technique"))
     random = np.random.default_rng(0)
-    shares, proven = found_shares(pictures, techniques, PlanLimits(**limits), random)  # type: ignore[arg-type]
+    shares, proven = found_shares(images, techniques, PlanLimits(**limits), random)  # type: ignore[arg-type]
     assert (shares is not None) == exists(given, **limits)  # type: ignore[arg-type]
     assert proven
     if shares is not None:
         gap, most = limits["gap"], limits["most"]
         assert isinstance(gap, int)
-        rows = [ordered([pictures[i] for i in row], gap, random) for row in shares]
+        rows = [ordered([images[i] for i in row], gap, random) for row in shares]
         assert all(
-            keeps([pictures[row[i]] for i in order], gap, most)
+            keeps([images[row[i]] for i in order], gap, most)
             for row, order in zip(shares, rows, strict=True)
         )
         assert all(len(set(row)) == len(row) <= limits["quota"] for row in shares)  # type: ignore[operator]
@@ -152,16 +152,16 @@ def test_the_search_finds_shares_exactly_where_they_exist(
 
 
 def test_the_search_gives_nobody_the_same_explanation_twice() -> None:
-    """Two votes of two people: both get all, though two of one picture would be as even."""
-    pictures = ["a", "b", "c", "c", "c"]
+    """Two votes of two people: both get all, though two of one image would be as even."""
+    images = ["a", "b", "c", "c", "c"]
     limits = PlanLimits(votes=2, panel=2, quota=5, gap=0, most=None)
-    shares, _ = found_shares(pictures, ["t"] * 5, limits, np.random.default_rng(0))
+    shares, _ = found_shares(images, ["t"] * 5, limits, np.random.default_rng(0))
     assert shares is not None and [sorted(row) for row in shares] == [[0, 1, 2, 3, 4]] * 2
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_nobody_gets_all_the_pictures_that_come_once_more(seed: int) -> None:
-    """Ten pictures that come one and a half times, ten that come half a time."""
+def test_nobody_gets_all_the_images_that_come_once_more(seed: int) -> None:
+    """Ten images that come one and a half times, ten that come half a time."""
     given = seats([*np.repeat(np.arange(10), 3), *range(10, 20)], [0] * 40)
     plan = planned(given, votes=1, panel=2, quota=20, gap=14, seed=seed)
     assert plan.even
@@ -176,8 +176,8 @@ def test_uneven_shares_where_only_they_keep_the_gap() -> None:
 
 
 def test_techniques_are_exchanged_where_shares_are_uneven() -> None:
-    pictures, techniques = [0] * 6 + [1, 2], [0, 1, 2, 0, 1, 2, 0, 1]
-    given = seats(pictures, techniques)
+    images, techniques = [0] * 6 + [1, 2], [0, 1, 2, 0, 1, 2, 0, 1]
+    given = seats(images, techniques)
     plan = planned(given, votes=1, panel=4, quota=5, gap=1, seed=3)
     assert not plan.even
     check(plan, given, 1, 4, 5, 1, None)
@@ -207,10 +207,10 @@ def test_the_published_study_in_seconds() -> None:
     [
         ({"quota": 733}, "votes", "Ask each for 734"),
         ({"panel": 4}, "annotators", "5 or more"),
-        ({"most": 7}, "same_picture_most", "8 or more"),
-        ({"gap": 200}, "same_picture_gap", "no plan keeps it. 99 can be kept"),
-        ({"gap": -1}, "same_picture_gap", "0 or more"),
-        ({"most": 0}, "same_picture_most", "1 or more"),
+        ({"most": 7}, "same_image_most", "8 or more"),
+        ({"gap": 200}, "same_image_gap", "no plan keeps it. 99 can be kept"),
+        ({"gap": -1}, "same_image_gap", "0 or more"),
+        ({"most": 0}, "same_image_most", "1 or more"),
     ],
 )
 def test_what_is_impossible_is_refused_by_name(
@@ -262,8 +262,8 @@ def test_most_first_finds_every_order_that_exists(monkeypatch: pytest.MonkeyPatc
                 assert keeps([row[i] for i in order], gap, None)
 
 
-def test_a_person_is_no_more_likely_to_begin_with_any_picture() -> None:
-    """Orders are random: each picture comes first in about its share of plans."""
+def test_a_person_is_no_more_likely_to_begin_with_any_image() -> None:
+    """Orders are random: each image comes first in about its share of plans."""
     row = ["a"] * 2 + ["b"] * 2 + ["c"] * 2 + ["d"] * 2
     random = np.random.default_rng(0)
     first = Counter(row[ordered(row, 1, random)[0]] for _ in range(800))

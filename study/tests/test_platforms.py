@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite_study.codes import code_digest
 from theodolite_study.platforms import mturk, prolific
 from theodolite_study.platforms.identity import Identity, Preview, visitor
@@ -32,10 +32,10 @@ def test_an_address_of_prolific_is_a_claim() -> None:
 @pytest.mark.parametrize("name", PERSON)
 @pytest.mark.parametrize("value", ["", "{{%PROLIFIC_PID%}}", "a b", "a" * 65, "<script>", "a\n"])
 def test_addresses_that_name_nobody(name: str, value: str) -> None:
-    with pytest.raises(RefusedInput, match=name) as caught:
+    with pytest.raises(UnsafeInputError, match=name) as caught:
         prolific.unsigned_arrival(PERSON | {name: value})
     assert not value or value not in str(caught.value)
-    with pytest.raises(RefusedInput, match=name):
+    with pytest.raises(UnsafeInputError, match=name):
         prolific.unsigned_arrival({key: PERSON[key] for key in PERSON if key != name})
 
 
@@ -50,7 +50,7 @@ def test_the_end_is_at_prolific() -> None:
 def test_a_code_never_changes_where_people_go(code: str) -> None:
     try:
         address = prolific.completion_url(code)
-    except RefusedInput:
+    except UnsafeInputError:
         return
     assert address == f"https://app.prolific.com/submissions/complete?cc={code}"
     assert code.replace("-", "a").replace("_", "a").isalnum() and code.isascii()
@@ -76,15 +76,15 @@ def test_a_preview_is_nobody() -> None:
 def test_only_the_worker_has_to_be_named() -> None:
     assert mturk.arrival({"workerId": "A1WORKER"}) == Identity("mturk", "A1WORKER")
     for bad in ({}, {"workerId": ""}, {"workerId": "a b"}, TURK | {"hitId": "<b>"}):
-        with pytest.raises(RefusedInput, match="address"):
+        with pytest.raises(UnsafeInputError, match="address"):
             mturk.arrival(bad)
 
 
 @pytest.mark.parametrize("bad", ["", " ", "a" * 65, "ä", "a\n", "../x", "a\0"])
 def test_an_id_is_letters_and_digits(bad: str) -> None:
-    with pytest.raises(RefusedInput, match="platform id"):
+    with pytest.raises(UnsafeInputError, match="platform id"):
         Identity("link", bad)
-    with pytest.raises(RefusedInput, match="study id"):
+    with pytest.raises(UnsafeInputError, match="study id"):
         Identity("link", "a", study_id=bad)
 
 

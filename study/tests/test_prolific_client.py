@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from support.study.prolific_double import STUDY, TOKEN, ProlificDouble, doubled
-from theodolite.errors import RefusedInput
-from theodolite_study.money.prolific import HOST, PlatformRefusal, Prolific, UnclearAnswer
+from theodolite.errors import UnsafeInputError
+from theodolite_study.money.prolific import HOST, PlatformError, Prolific, UnclearResponseError
 
 PAUSES: list[float] = []
 
@@ -71,10 +71,10 @@ def test_what_is_too_much_or_broken_is_tried_again_with_a_limit(
     client.approve(name)
     assert double.paid() == {name: 400} and PAUSES == [1.0, 2.0, 4.0]
     double.trouble = lambda method, path: "500 before"
-    with pytest.raises(UnclearAnswer):
+    with pytest.raises(UnclearResponseError):
         client.submission(name)
     double.trouble = lambda method, path: "429"
-    with pytest.raises(PlatformRefusal):
+    with pytest.raises(PlatformError):
         client.submission(name)
 
 
@@ -85,14 +85,14 @@ def test_paying_a_batch_is_never_tried_again_unless_it_was_not_taken(
     batch = client.set_up_bonuses(STUDY, [(name, 100)])
     troubles = ["429", "500 after"]
     double.trouble = lambda method, path: troubles.pop(0) if troubles else None
-    with pytest.raises(UnclearAnswer):
+    with pytest.raises(UnclearResponseError):
         client.pay_bonuses(batch)
     assert double.paid() == {name: 100}
 
 
 def test_nothing_is_followed(double: ProlificDouble, client: Prolific) -> None:
     double.trouble = lambda method, path: "redirect"
-    with pytest.raises(PlatformRefusal) as refusal:
+    with pytest.raises(PlatformError) as refusal:
         client.study(STUDY)
     assert refusal.value.status == 302
 
@@ -101,21 +101,21 @@ def test_token_goes_to_one_host_only() -> None:
     assert Prolific(TOKEN).host == HOST == "api.prolific.com"
     for host in ("example.org", "api.prolific.com.example.org", "127.0.0.1.example.org:80",
                  "127.0.0.1", "localhost:80", "10.0.0.1:80"):  # fmt: skip
-        with pytest.raises(RefusedInput):
+        with pytest.raises(UnsafeInputError):
             Prolific(TOKEN, host)
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         Prolific("with a\r\nline")
     assert TOKEN not in repr(Prolific(TOKEN))
 
 
 @pytest.mark.parametrize("name", ["../studies", "a/b", "", "a?b=c", "ä"])
 def test_ids_lead_nowhere_else(name: str, client: Prolific) -> None:
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         client.submission(name)
 
 
 def test_a_wrong_token_is_refused(double: ProlificDouble) -> None:
-    with doubled(double) as host, pytest.raises(PlatformRefusal) as refusal:
+    with doubled(double) as host, pytest.raises(PlatformError) as refusal:
         Prolific("another-token", host).study(STUDY)
     assert refusal.value.status == 401
 
@@ -125,5 +125,5 @@ def test_a_server_that_says_nothing_is_not_waited_for() -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         host = f"127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(UnclearAnswer):
+        with pytest.raises(UnclearResponseError):
             Prolific(TOKEN, host, seconds=0.2).pay_bonuses("b")

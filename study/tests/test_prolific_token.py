@@ -21,13 +21,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_study.platforms import prolific_keys
 from theodolite_study.platforms.identity import Identity
 from theodolite_study.platforms.prolific import Expected, signed_arrival
 from theodolite_study.platforms.prolific_keys import (
     FetchedKeys,
-    KeysUnavailable,
+    KeysUnavailableError,
     answer,
     fetch_keys,
     keys_in,
@@ -73,7 +73,7 @@ def _parts(header: object, claims: object = CLAIMS) -> str:
 
 
 def _refused(token: str, why: str, expected: Expected = EXPECTED, now: float = NOW) -> None:
-    with pytest.raises(RefusedInput, match=why) as caught:
+    with pytest.raises(UnsafeInputError, match=why) as caught:
         signed_arrival(token, expected, KEYS, now)
     assert "5f12" not in str(caught.value) and token not in str(caught.value)
 
@@ -111,7 +111,7 @@ def test_any_changed_letter_is_noticed(data: st.DataObject) -> None:
     changed = token[:place] + letter + token[place + 1 :]
     try:
         found = signed_arrival(changed, EXPECTED, KEYS, NOW)
-    except RefusedInput:
+    except UnsafeInputError:
         return
     # the last letter of base64 may have bits that mean nothing
     assert changed == token or place == len(token) - 1
@@ -163,7 +163,7 @@ def test_a_token_cannot_bring_its_own_key() -> None:
 def test_a_key_has_a_name(name: object) -> None:
     header, _, signature = _token().split(".")
     message = _parts({"alg": "RS256", "typ": "JWT", "kid": name})
-    with pytest.raises(RefusedInput, match=r"name its key|no token"):
+    with pytest.raises(UnsafeInputError, match=r"name its key|no token"):
         signed_arrival(f"{message}.{signature}", EXPECTED, KEYS, NOW)
     assert header
 
@@ -255,14 +255,14 @@ def test_a_long_token_is_not_even_looked_at() -> None:
 
 @given(st.text(max_size=200) | st.from_regex(r"[A-Za-z0-9_-]{0,60}(\.[A-Za-z0-9_-]{0,60}){1,4}"))
 def test_anything_else_is_no_token(text: str) -> None:
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         signed_arrival(text, EXPECTED, KEYS, NOW)
 
 
 def test_keys_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "jwks.json").write_bytes(_set(_jwk(STRANGER, "old"), _jwk(PRIVATE)))
     assert signed_arrival(_token(), EXPECTED, stored_keys(tmp_path), NOW).identity.signed
-    with pytest.raises(RefusedInput, match="nothing there"):
+    with pytest.raises(UnsafeInputError, match="nothing there"):
         stored_keys(tmp_path / "nowhere")
 
 
@@ -282,7 +282,7 @@ UNFIT = {
 
 @pytest.mark.parametrize("name", UNFIT)
 def test_unfit_keys_are_left_out(name: str) -> None:
-    with pytest.raises(RefusedInput, match="no key for RS256"):
+    with pytest.raises(UnsafeInputError, match="no key for RS256"):
         keys_in(_set(UNFIT[name]), "jwks.json")
     both = keys_in(_set(UNFIT[name], _jwk(STRANGER, "k2")), "jwks.json")
     assert list(both.keys) == ["k2"]
@@ -290,12 +290,12 @@ def test_unfit_keys_are_left_out(name: str) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"keys": {}}', b'{"keys": []}', b"\xff"])
 def test_what_is_no_key_set(content: bytes) -> None:
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         keys_in(content, "jwks.json")
 
 
 def test_a_key_set_has_few_keys() -> None:
-    with pytest.raises(RefusedInput, match="at most 50"):
+    with pytest.raises(UnsafeInputError, match="at most 50"):
         keys_in(_set(*[_jwk(PRIVATE)] * 51), "jwks.json")
 
 
@@ -337,14 +337,14 @@ def test_an_unknown_name_asks_once_a_minute() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [OSError("no way"), http.client.BadStatusLine("x"), RefusedInput("a")]
+    "fault", [OSError("no way"), http.client.BadStatusLine("x"), UnsafeInputError("a")]
 )
 def test_without_an_answer_old_keys_serve_for_a_day(fault: Exception) -> None:
     there = _Prolific(ONE, fault)
     keys = FetchedKeys(there)
     assert keys.find("k1", NOW) is not None
     assert keys.find("k1", NOW + 24 * 3600) is not None and there.asked == 2
-    with pytest.raises(KeysUnavailable, match="try again"):
+    with pytest.raises(KeysUnavailableError, match="try again"):
         keys.find("k1", NOW + 24 * 3600 + 1)
 
 
@@ -352,7 +352,7 @@ def test_no_answer_at_all_lets_nobody_in_and_does_not_insist() -> None:
     there = _Prolific(OSError("no way"))
     keys = FetchedKeys(there)
     for second in (0, 1, 30, 59):
-        with pytest.raises(KeysUnavailable):
+        with pytest.raises(KeysUnavailableError):
             signed_arrival(_token(), EXPECTED, keys, NOW + second)
     assert there.asked == 1
 
@@ -426,7 +426,7 @@ def test_answers(
     if kind == "good":
         assert keys_in(answer(connection), "jwks.json").find("k1", NOW) is not None
     else:
-        with pytest.raises(RefusedInput, match=r"the answer|too much or too slow"):
+        with pytest.raises(UnsafeInputError, match=r"the answer|too much or too slow"):
             answer(connection)
     assert _Handler.paths == ["/.well-known/study/jwks.json"]
     assert connection.sock is None

@@ -20,7 +20,7 @@ from support.study.stepped_study import SteppedStudy, template_database
 from theodolite_study.keys import Keys
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 
-SHOWN = {"shown": {"picture": "a" * 64 + ".png", "map": "b" * 64 + ".png"}, "same": None}
+SHOWN = {"shown": {"image": "a" * 64 + ".png", "map": "b" * 64 + ".png"}, "same": None}
 
 
 @pytest.fixture(scope="module")

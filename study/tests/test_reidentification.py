@@ -82,7 +82,7 @@ def closed(
 @pytest.fixture(scope="module")
 def exported(closed: ClosedStudy, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("out") / "export"
-    export_study(closed.url, closed.slug, out, pictures=closed.folder, csv=True)
+    export_study(closed.url, closed.slug, out, images=closed.folder, csv=True)
     return out
 
 

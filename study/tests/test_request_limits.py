@@ -249,7 +249,7 @@ def test_nothing_listens_off_this_machine_without_a_proxy(place: ServedStudies) 
 
 
 def test_keys_are_for_one_purpose_each(place: ServedStudies) -> None:
-    labels = ("csrf", "pictures", "previews", "networks")
+    labels = ("csrf", "images", "previews", "networks")
     made = {place.keys.derived(label) for label in labels}
     assert len(made) == len(labels) and place.keys.forms not in made
     assert all(len(key) == 32 for key in made)

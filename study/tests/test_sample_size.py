@@ -152,7 +152,7 @@ def test_said_in_plain_words() -> None:
     )
     two = plan_text(instances=48, votes=5, quota=20, techniques=2, dropout=0)
     assert "that is 12 people.\n" in two
-    assert "on the same 24 pictures will be known to ± 0.32" in two and "probability of 87 %" in two
+    assert "on the same 24 images will be known to ± 0.32" in two and "probability of 87 %" in two
     assert "cannot be compared" in plan_text(instances=2, votes=5, quota=20, techniques=2)
     with pytest.raises(EvidenceError, match="techniques"):
         plan_text(instances=2, votes=5, quota=20, techniques=3)

@@ -13,13 +13,13 @@ import pytest
 from psycopg.types.json import Jsonb
 from starlette.testclient import TestClient
 
-from support.study.folder_study import SIZE, picture
+from support.study.folder_study import SIZE, image
 from support.study.stepped_study import CONSENT, INSTRUMENT, SteppedStudy
 from theodolite_study.keys import Keys
 from theodolite_study.model.markdown import consent_in
 from theodolite_study.serve.app import create_app
 from theodolite_study.serve.calls import StepCalls
-from theodolite_study.serve.pictures import PictureAddresses
+from theodolite_study.serve.images import ImageAddresses
 from theodolite_study.serve.settings import Settings
 
 _numbers = count()
@@ -28,14 +28,14 @@ HEADERS = {"origin": ORIGIN, "sec-fetch-site": "same-origin"}
 
 
 class Served:
-    """A study, its folder of pictures and a browser without scripts."""
+    """A study, its folder of images and a browser without scripts."""
 
     def __init__(self, url: str, folder: Path, **settings: Any) -> None:
         self.connection = psycopg.connect(url, autocommit=True)
         self.study = SteppedStudy(self.connection, **settings)
-        self.files = [picture(folder, number) for number in range(3)]
+        self.files = [image(folder, number) for number in range(3)]
         shown = {
-            "shown": {"picture": self.files[0], "predicted": "cat", "map": self.files[1]},
+            "shown": {"image": self.files[0], "predicted": "cat", "map": self.files[1]},
             "same": None, "sizes": {file: list(SIZE) for file in self.files},
         }  # fmt: skip
         self.connection.execute("update instance set shown = %s", [Jsonb(shown)])
@@ -149,7 +149,7 @@ def test_an_untouched_ranking_cannot_be_sent(database_url: str, tmp_path: Path) 
     place.close()
 
 
-def test_pictures_are_for_one_session_and_for_a_while(served: Served) -> None:
+def test_images_are_for_one_session_and_for_a_while(served: Served) -> None:
     page = served.begins()
     (address,) = re.findall(r'src="(/p/[^"]+)"', page.text)
     assert served.get(address).status_code == 200
@@ -158,7 +158,7 @@ def test_pictures_are_for_one_session_and_for_a_while(served: Served) -> None:
     served.browser.cookies.set("__Host-theodolite", "x" * 43, domain="study.example.org", path="/")
     served.browser.cookies = {"__Host-theodolite": "x" * 43}  # type: ignore[assignment]
     assert served.get(address).status_code == 404, "the session is signed"
-    addresses = PictureAddresses(b"k" * 32)
+    addresses = ImageAddresses(b"k" * 32)
     for moment in (0.0, 4e9):
         _, _, expiry, mac, name = addresses.address("a.png", b"s", now=moment).split("/")
         assert not addresses.good(expiry, mac, name, b"s")

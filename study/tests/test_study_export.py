@@ -17,7 +17,7 @@ from theodolite._runs.auditing.reading import read_source
 from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite._storage.text import read_json, write_json
 from theodolite.datasets.votes.study import study_votes
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.produced import WorkContext
 from theodolite.ext.studies import sha256_of
 from theodolite_reproductions.acceptance.models import AcceptanceModel
@@ -63,7 +63,7 @@ def rated(
 @pytest.fixture(scope="module")
 def exported(rated: RatedStudy, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("export") / "out"
-    export_study(rated.connection, "s", out, pictures=rated.folder, csv=True)
+    export_study(rated.connection, "s", out, images=rated.folder, csv=True)
     return out
 
 
@@ -76,7 +76,7 @@ def test_the_same_state_is_the_same_bytes(
     rated: RatedStudy, exported: Path, tmp_path: Path, module_database_url: str
 ) -> None:
     again = export_study(
-        module_database_url, rated.study.study, tmp_path / "again", pictures=rated.folder, csv=True
+        module_database_url, rated.study.study, tmp_path / "again", images=rated.folder, csv=True
     )
     for path in exported.rglob("*"):
         if path.is_file():
@@ -201,15 +201,15 @@ def test_nothing_is_written_over_and_nothing_is_left_behind(
         export_study(rated.connection, "s", exported)
     copied = tmp_path / "s"
     shutil.copytree(rated.folder, copied)
-    next((copied / "pictures").iterdir()).write_bytes(b"another")
-    with pytest.raises(RefusedInput, match="another content"):
-        export_study(rated.connection, "s", tmp_path / "out", pictures=copied)
+    next((copied / "images").iterdir()).write_bytes(b"another")
+    with pytest.raises(UnsafeInputError, match="another content"):
+        export_study(rated.connection, "s", tmp_path / "out", images=copied)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["s"]
     with pytest.raises(EvidenceError, match="one of this database"):
         export_study(rated.connection, "none", tmp_path / "out")
 
 
-def test_an_export_is_read_back_learnt_from_and_audited(
+def test_an_export_is_read_back_learned_from_and_audited(
     rated: RatedStudy, exported: Path, tmp_path: Path
 ) -> None:
     found = study_votes(exported)
@@ -219,12 +219,12 @@ def test_an_export_is_read_back_learnt_from_and_audited(
             for column, who in enumerate(evidence.raters.names):
                 value = rated.ratings.get((str(key), who, question), np.nan)
                 np.testing.assert_equal(evidence.ratings[row, column], float(value))
-    assert all(one.picture and one.picture.is_file() for one in found.explanations)
+    assert all(one.image and one.image.is_file() for one in found.explanations)
     models = {"label": AcceptanceModel(scorer="ridge", features=("label",))}
-    learnt = AcceptancePipeline(models=models, question="q1", folds=2).learn(
+    learned = AcceptancePipeline(models=models, question="q1", folds=2).learn(
         found, WorkContext((0,), tmp_path)
     )
-    assert not np.isnan(np.asarray(learnt.evidence.predicted)).any()
+    assert not np.isnan(np.asarray(learned.evidence.predicted)).any()
     source = read_source(exported)
     assert source.first[0].kind == "rating" and any("Accepted" in note for note in source.notes)
 
@@ -243,7 +243,7 @@ def test_scales_of_other_instruments_are_read_back(exported: Path, tmp_path: Pat
     assert found.questions["trust"].scale.tolist() == [1, 2, 3, 4, 5, 6, 7]
     manifest["questions"] = {"trust": "x"}
     write_json(folder / "manifest.json", manifest)
-    with pytest.raises(RefusedInput, match="question: points"):
+    with pytest.raises(UnsafeInputError, match="question: points"):
         study_votes(folder)
 
 

@@ -19,9 +19,9 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.inputs import Places
 from theodolite._runs.run import run
 from theodolite._storage.tables import read_parquet, write_parquet
-from theodolite.datasets.study_material.material import Explained, Instance, keep_picture
+from theodolite.datasets.study_material.material import Explained, Instance, keep_image
 from theodolite.datasets.votes.study import study_votes
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.produced import WorkContext
 from theodolite.evidence.vote_columns import (
     TABLES,
@@ -53,7 +53,7 @@ def read_tables(folder: Path) -> Tables:
 
 def vote(instance: str, who: str, **more: Any) -> dict[str, Any]:
     return {
-        "instance": instance, "technique": "a", "picture_key": instance[0], "participant": who,
+        "instance": instance, "technique": "a", "image_key": instance[0], "participant": who,
         "q1": 3, "counted": True, "position": 1, "image_exposure_index": 1, "at_order": 1,
         "seconds_before": 2.5, **more,
     }  # fmt: skip
@@ -66,13 +66,13 @@ def small() -> Tables:
         vote("x1", "cy", q1=2, counted=False),
     ]  # fmt: skip
     shown = {
-        "picture": "p.png",
+        "image": "p.png",
         "predicted": "cat",
         "modality": "concept",
         "concepts": '{"ear": 1}',
     }
     instances = [
-        {"instance": key, "picture_key": key[0], "technique": "b" if key == "y1" else "a", **shown}
+        {"instance": key, "image_key": key[0], "technique": "b" if key == "y1" else "a", **shown}
         for key in ("y1", "x1", "x2", "z1")
     ]
     pair = {"instance": "x1", "participant": "ann"}
@@ -173,31 +173,31 @@ def test_concepts_as_text() -> None:
     assert concepts_text(concepts) == concepts_text(dict(reversed(concepts.items())))
 
 
-def png(folder: Path, colour: tuple[int, int, int]) -> str:
+def png(folder: Path, color: tuple[int, int, int]) -> str:
     stream = io.BytesIO()
-    Image.new("RGB", (8, 6), colour).save(stream, "PNG")
-    return keep_picture(folder, stream.getvalue(), "png")
+    Image.new("RGB", (8, 6), color).save(stream, "PNG")
+    return keep_image(folder, stream.getvalue(), "png")
 
 
-def export(folder: Path, pictures: int = 12, ways: int = 4) -> Path:
-    """People like red maps over any picture, and concepts with few words."""
+def export(folder: Path, images: int = 12, ways: int = 4) -> Path:
+    """People like red maps over any image, and concepts with few words."""
     random = np.random.default_rng(0)
     instances, votes = [], []
-    for p in range(pictures):
-        picture = png(folder, tuple(random.integers(0, 255, 3).tolist()))
+    for p in range(images):
+        image = png(folder, tuple(random.integers(0, 255, 3).tolist()))
         for t in range(ways):
             liked = int(random.integers(1, 6))
-            shown: dict[str, Any] = {"picture": picture, "predicted": ("cat", "dog")[p % 2]}
+            shown: dict[str, Any] = {"image": image, "predicted": ("cat", "dog")[p % 2]}
             if t < 2:
                 shown["map"] = png(folder, (50 * liked, 10 + p, 40 * t))
             else:
                 shown["concepts"] = {f"concept {c}": 0.5 for c in range(12 - 2 * liked)}
             key = f"e{p}-{t}"
-            instances.append(Instance(key=key, picture_key=f"p{p}", technique=f"way {t}",
+            instances.append(Instance(key=key, image_key=f"p{p}", technique=f"way {t}",
                                       shown=Explained(**shown)))  # fmt: skip
             for who in random.permutation(6)[:3]:
                 votes.append({
-                    "instance": key, "technique": f"way {t}", "picture_key": f"p{p}",
+                    "instance": key, "technique": f"way {t}", "image_key": f"p{p}",
                     "participant": f"person {who}", "counted": True, "position": 1,
                     "image_exposure_index": t + 1, "at_order": len(votes) + 1,
                     "q1": int(np.clip(liked + random.integers(-1, 2), 1, 5)), "q2": 3,
@@ -224,7 +224,7 @@ def test_an_export_is_read_as_voted_explanations(tmp_path: Path) -> None:
         np.sort(asked.ratings), np.sort(rating_evidence(tables["votes"], "q1").ratings)
     )
     by_map, by_concepts = found.explanations[0], found.explanations[2]
-    assert by_map.overlay and by_map.map is not None and by_map.map.parent == folder / "pictures"
+    assert by_map.overlay and by_map.map is not None and by_map.map.parent == folder / "images"
     assert by_map.label == "cat" and by_map.concepts is None
     assert by_concepts.map is None and not by_concepts.overlay and by_concepts.concepts
     assert set(found.digests()) == {f"{name}.parquet" for name in TABLES}
@@ -232,11 +232,11 @@ def test_an_export_is_read_as_voted_explanations(tmp_path: Path) -> None:
     blind = study_votes(folder, seen="first")
     assert len(blind) == 12
     assert blind.notes == (
-        "108 votes of people who had met the picture before are left out.",
+        "108 votes of people who had met the image before are left out.",
         "36 explanations have no vote that counts and are left out.",
     )
     by_map.map.unlink()
-    assert study_votes(folder).notes[-1] == "1 explanations have no picture in the folder."
+    assert study_votes(folder).notes[-1] == "1 explanations have no image in the folder."
 
 
 def test_surplus_and_escape_are_refused_or_left_out(tmp_path: Path) -> None:
@@ -252,55 +252,55 @@ def test_surplus_and_escape_are_refused_or_left_out(tmp_path: Path) -> None:
     assert_array_equal(before.ratings, after.ratings, "whatever the order of the rows")
     tables["votes"]["counted"] = [False] * len(tables["votes"]["counted"])
     write_tables(folder, tables)
-    with pytest.raises(RefusedInput, match="no counted vote"):
+    with pytest.raises(UnsafeInputError, match="no counted vote"):
         study_votes(folder)
     tables["votes"]["counted"] = [True] * len(tables["votes"]["counted"])
-    tables["instances"]["picture"][0] = "../../secret.png"
+    tables["instances"]["image"][0] = "../../secret.png"
     write_tables(folder, tables)
-    with pytest.raises(RefusedInput, match=re.escape("..")):
+    with pytest.raises(UnsafeInputError, match=re.escape("..")):
         study_votes(folder)
     write_parquet(folder / "boxes.parquet", {"instance": ["e0-0"]})
     with pytest.raises(EvidenceError, match="table boxes"):
         study_votes(folder)
 
 
-class Colours:
-    """A picture is its mean colour, a sentence its length."""
+class Colors:
+    """An image is its mean color, a sentence its length."""
 
-    name, dimensions, normalised, says = "colours", 4, False, "A toy."
+    name, dimensions, normalized, says = "colors", 4, False, "A toy."
 
     def texts(self, sentences: Any) -> np.ndarray:
         return np.array([[0, 0, 0, len(s) / 100] for s in sentences], np.float32).reshape(-1, 4)
 
-    def pictures(self, pictures: Any) -> np.ndarray:
-        means = [np.asarray(p).mean(axis=(0, 1)) / 255 for p in pictures]
+    def images(self, images: Any) -> np.ndarray:
+        means = [np.asarray(p).mean(axis=(0, 1)) / 255 for p in images]
         return np.array([[*mean, 0] for mean in means], np.float32)
 
 
-def test_the_learned_score_sees_maps_over_their_pictures(
+def test_the_learned_score_sees_maps_over_their_images(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "load_embedding", lambda *_, **__: Colours())
+    monkeypatch.setattr(embedding, "load_embedding", lambda *_, **__: Colors())
     seen: list[np.ndarray] = []
-    pictures = Colours.pictures
+    images = Colors.images
 
-    def remembered(self: Colours, given: Any) -> np.ndarray:
-        found = pictures(self, given)
+    def remembered(self: Colors, given: Any) -> np.ndarray:
+        found = images(self, given)
         seen.extend(found)
         return found
 
-    monkeypatch.setattr(Colours, "pictures", remembered)
+    monkeypatch.setattr(Colors, "images", remembered)
     data = study_votes(export(tmp_path / "export", 30, ways=2))
     models = {"ridge": AcceptanceModel(scorer="ridge", features=("embedding",))}
-    made = AcceptancePipeline(embedding="colours", models=models).make(
+    made = AcceptancePipeline(embedding="colors", models=models).make(
         data, WorkContext((0,), tmp_path)
     )
     truth = np.nanmean(data.questions["q1"].ratings, axis=1)
     predicted = np.asarray(made.evidence[0][0].predicted)
     assert spearmanr(predicted, truth)[0] > 0.4
     first = data.explanations[0]
-    assert first.picture is not None and first.map is not None
-    both = [np.asarray(Image.open(p)).mean(axis=(0, 1)) / 255 for p in (first.picture, first.map)]
+    assert first.image is not None and first.map is not None
+    both = [np.asarray(Image.open(p)).mean(axis=(0, 1)) / 255 for p in (first.image, first.map)]
     assert any(np.allclose(one[:3], np.mean(both, axis=0), atol=0.01) for one in seen)
 
 

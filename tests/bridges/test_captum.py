@@ -28,12 +28,12 @@ def network() -> Any:
 
 
 @pytest.fixture
-def pictures() -> Any:
+def images() -> Any:
     return torch.from_numpy(np.random.default_rng(0).normal(size=(5, 3, 8, 6)).astype(np.float32))
 
 
-def test_integrated_gradients_are_summed_over_channels(network: Any, pictures: Any) -> None:
-    found = attr.IntegratedGradients(network).attribute(pictures, target=1, n_steps=8)
+def test_integrated_gradients_are_summed_over_channels(network: Any, images: Any) -> None:
+    found = attr.IntegratedGradients(network).attribute(images, target=1, n_steps=8)
     before = found.detach().clone()
     evidence = saliency_evidence(found, predicted=torch.ones(5, dtype=torch.int64))
     naive = np.zeros((5, 8, 6))
@@ -45,8 +45,8 @@ def test_integrated_gradients_are_summed_over_channels(network: Any, pictures: A
     np.testing.assert_allclose(evidence.maps.sum(), float(before.sum()), rtol=1e-5)
 
 
-def test_the_largest_channel_keeps_its_sign(network: Any, pictures: Any) -> None:
-    given = pictures.clone().requires_grad_()
+def test_the_largest_channel_keeps_its_sign(network: Any, images: Any) -> None:
+    given = images.clone().requires_grad_()
     found = attr.Saliency(network).attribute(given, target=0, abs=False)
     maps = joined_channels((found,), "largest")
     for sample, row, column in np.ndindex(*maps.shape):
@@ -55,7 +55,7 @@ def test_the_largest_channel_keeps_its_sign(network: Any, pictures: Any) -> None
     assert (maps < 0).any()
 
 
-def test_what_looks_only_at_the_object_is_found_to(pictures: Any) -> None:
+def test_what_looks_only_at_the_object_is_found_to(images: Any) -> None:
     objects = np.zeros((5, 8, 6), bool)
     objects[:, 2:5, 1:4] = True
     mask = torch.from_numpy(objects[0].astype(np.float32))
@@ -64,14 +64,14 @@ def test_what_looks_only_at_the_object_is_found_to(pictures: Any) -> None:
         score = (batch**2 * mask).sum((1, 2, 3))
         return torch.stack([score, -score], dim=1)
 
-    found = attr.IntegratedGradients(planted).attribute(pictures, target=0, n_steps=20)
+    found = attr.IntegratedGradients(planted).attribute(images, target=0, n_steps=20)
     for masks, share in ((objects, 1.0), (~objects, 0.0)):
         evidence = saliency_evidence(found, objects=masks)
         assert relevance_mass(evidence.maps, evidence.objects) == pytest.approx(share)
 
 
-def test_a_layers_map_is_brought_up_by_captum(network: Any, pictures: Any) -> None:
-    small = attr.LayerGradCam(network, network[2]).attribute(pictures, target=2)
+def test_a_layers_map_is_brought_up_by_captum(network: Any, images: Any) -> None:
+    small = attr.LayerGradCam(network, network[2]).attribute(images, target=2)
     assert saliency_evidence(small).maps.shape == (5, 2, 2)
     with pytest.raises(EvidenceError, match=r"LayerAttribution\.interpolate"):
         saliency_evidence(small, objects=np.ones((5, 8, 6)))

@@ -1,6 +1,9 @@
-"""Data sets and classifiers in the forms of Hugging Face, all offline."""
+"""Data sets, classifiers and evaluation results in the forms of Hugging Face, all offline."""
 
 import json
+import shutil
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +11,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from theodolite.bridges.hugging_face import classifier, concept_data
-from theodolite.errors import EvidenceError, RefusedInput
+from support.evidence.two_questions import finished
+from support.runs.command_line import theodolite
+from theodolite._runs.finished import read_finished
+from theodolite._runs.folder.seal import seal
+from theodolite._storage.text import read_yaml
+from theodolite.bridges import hugging_face
+from theodolite.bridges.hugging_face import classifier, concept_data, eval_result_entries
+from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 
 datasets = pytest.importorskip("datasets")
+hub = pytest.importorskip("huggingface_hub")
 
 
 def _pixels(n: int, seed: int = 0) -> np.ndarray:
@@ -49,7 +59,7 @@ def _same(found: Any, n: int) -> None:
     np.testing.assert_array_equal(found.known[:, 1], known)
     np.testing.assert_array_equal(found.presence[known, 1], (np.arange(n) > 1)[known])
     for row, pixels in enumerate(_pixels(n)):
-        np.testing.assert_array_equal(np.asarray(found.picture(row)), pixels)
+        np.testing.assert_array_equal(np.asarray(found.image(row)), pixels)
 
 
 def test_a_data_set_in_memory_becomes_a_folder(tmp_path: Path) -> None:
@@ -75,19 +85,19 @@ def test_splits_are_kept(tmp_path: Path) -> None:
     )
     found = concept_data(both, tmp_path / "new", concepts=CONCEPTS)
     assert found.is_test.tolist() == [False] * 8 + [True] * 4
-    np.testing.assert_array_equal(np.asarray(found.picture(9)), _pixels(4, 1)[1])
+    np.testing.assert_array_equal(np.asarray(found.image(9)), _pixels(4, 1)[1])
     with pytest.raises(EvidenceError, match="splits"):
         concept_data(
             datasets.DatasetDict({"train": _dataset()}), tmp_path / "other", concepts=CONCEPTS
         )
 
 
-def test_pictures_in_files_are_read_and_others_refused(tmp_path: Path) -> None:
+def test_images_in_files_are_read_and_others_refused(tmp_path: Path) -> None:
     paths = []
     for k, pixels in enumerate(_pixels(8)):
         paths.append(str(tmp_path / f"{k}.png"))
         Image.fromarray(pixels).save(paths[-1])
-    with pytest.raises(RefusedInput, match="files="):  # any file here could be named
+    with pytest.raises(UnsafeInputError, match="files="):  # any file here could be named
         concept_data(_dataset(image=paths), tmp_path / "none", concepts=CONCEPTS)
     below: dict[str, Any] = {"concepts": CONCEPTS, "files": tmp_path}
     _same(concept_data(_dataset(image=paths), tmp_path / "new", **below), 8)
@@ -96,15 +106,15 @@ def test_pictures_in_files_are_read_and_others_refused(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "link.png").symlink_to(paths[0])
     for outside in (paths[0], "../0.png", str(tmp_path / "inside/../0.png"), "link.png"):
-        with pytest.raises(RefusedInput):
+        with pytest.raises(UnsafeInputError):
             concept_data(
                 _dataset(image=[outside] * 8), tmp_path / "no", concepts=CONCEPTS,
                 files=tmp_path / "inside",
             )  # fmt: skip
         assert not list((tmp_path / "no").rglob("*.png"))
-        (tmp_path / "no" / "pictures").rmdir()
-    (tmp_path / "3.png").write_bytes(b"GIF89a no picture")
-    with pytest.raises(RefusedInput, match="does not decode"):
+        (tmp_path / "no" / "images").rmdir()
+    (tmp_path / "3.png").write_bytes(b"GIF89a no image")
+    with pytest.raises(UnsafeInputError, match="does not decode"):
         concept_data(_dataset(image=paths), tmp_path / "second", **below)
     paths[0] = "https://example.org/horn.png"
     with pytest.raises(EvidenceError):
@@ -116,7 +126,7 @@ def test_pictures_in_files_are_read_and_others_refused(tmp_path: Path) -> None:
     [
         ({"concepts": []}, "at least one"),
         ({"concepts": ["mane", "tail"]}, "tail"),
-        ({"concepts": ["mane"], "picture": "mane"}, "cast_column"),
+        ({"concepts": ["mane"], "image": "mane"}, "cast_column"),
         ({"concepts": ["farm"]}, "0, 1 or None"),
     ],
 )
@@ -158,3 +168,57 @@ def test_a_classifier_of_a_folder_runs_and_its_own_code_does_not(tmp_path: Path)
         found.probabilities(batch), raised / raised.sum(axis=1, keepdims=True), atol=1e-5
     )
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = finished(tmp_path_factory.mktemp("hub") / "run")
+    seal(folder)
+    return folder
+
+
+def test_the_hub_reads_our_eval_results(run: Path, tmp_path: Path) -> None:
+    """Written by the command with the library's own functions, and read back by them."""
+    options = ("--eval-results", "me/birds", "--source-url", "https://example.com/report.html")
+    result = theodolite("export", run, *options, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    rows = read_yaml(tmp_path / ".eval_results" / "theodolite.yaml")
+    entries = hub.parse_eval_result_entries(rows)
+    assert entries == eval_result_entries(
+        run, "me/birds", source_url="https://example.com/report.html"
+    )
+    assert [entry.task_id for entry in entries] == ["explanation_exists", "explanation_accepted"]
+    verdicts = {v.question: v for v in read_finished(run).verdicts}
+    score = verdicts["exists"].score
+    assert score is not None and entries[0].value == score.value
+    assert "95 % interval" in entries[0].notes and "higher is better" in entries[0].notes
+    assert score.null is not None and score.null.label in entries[0].notes
+
+
+def test_eval_results_of_changed_numbers_are_refused(run: Path, tmp_path: Path) -> None:
+    changed = Path(shutil.copytree(run, tmp_path / "run"))
+    scores = changed / "scores.json"
+    scores.write_text(scores.read_text() + " ")
+    with pytest.raises(VerificationError):
+        eval_result_entries(changed, "me/birds")
+
+
+def test_eval_results_leave_out_what_is_not_finite(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = read_finished(run)
+    exists, accepted = (v for v in whole.verdicts if v.score is not None)
+    null = replace(exists.score.nulls[0], value=float("-inf"))
+    broken = (
+        replace(exists, score=replace(exists.score, nulls=(null,))),
+        replace(accepted, score=replace(accepted.score, value=float("inf"))),
+    )
+    monkeypatch.setattr(hugging_face, "read_finished", lambda _: replace(whole, verdicts=broken))
+    (entry,) = eval_result_entries(run, "me/birds")
+    assert entry.task_id == "explanation_exists" and null.label not in entry.notes
+
+
+def test_eval_results_need_the_library(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(EvidenceError, match=r"pip install 'theodolite\[hub\]'"):
+        eval_result_entries(run, "me/birds")

@@ -23,7 +23,7 @@ def measured() -> tuple[Any, dict[str, np.ndarray], np.ndarray]:
             torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(72, 2)
         ).eval()
     random = np.random.default_rng(0)
-    pictures = random.normal(size=(8, 1, 8, 8)).astype(np.float32)
+    images = random.normal(size=(8, 1, 8, 8)).astype(np.float32)
     maps = {
         name: np.abs(random.normal(size=(8, 1, 8, 8))).astype(np.float32) for name in ("IG", "rise")
     }
@@ -33,10 +33,10 @@ def measured() -> tuple[Any, dict[str, np.ndarray], np.ndarray]:
     results = quantus.evaluate(
         metrics={
             "Sparseness": quantus.Sparseness(**silent),
-            "Mass": quantus.RelevanceMassAccuracy(normalise=False, **silent),
+            "Mass": quantus.RelevanceMassAccuracy(normalize=False, **silent),
             "Flipping": quantus.PixelFlipping(features_in_step=32, **silent),
         },
-        xai_methods=maps, model=network, x_batch=pictures, y_batch=np.zeros(8, int),
+        xai_methods=maps, model=network, x_batch=images, y_batch=np.zeros(8, int),
         s_batch=objects, agg_func=lambda scores: scores,
     )  # fmt: skip
     return results, maps, objects

@@ -85,7 +85,7 @@ def test_what_does_not_add_up_is_refused_with_the_gap() -> None:
         )
 
 
-def test_text_and_pictures_are_refused_with_the_page_for_them() -> None:
+def test_text_and_images_are_refused_with_the_page_for_them() -> None:
     words = [np.array(["a ", "cat"]), np.array(["no ", "dogs ", "here"])]
     ragged = np.empty(2, object)
     ragged[:] = [np.zeros(2), np.zeros(3)]
@@ -93,7 +93,7 @@ def test_text_and_pictures_are_refused_with_the_page_for_them() -> None:
         with pytest.raises(EvidenceError, match=r"masked text.*docs/tokens.md"):
             attribution_evidence(explained(values=values, data=data))
     for shape in ((2, 8, 8, 3), (2, 8, 8, 3, 10), (2, 8, 8)):
-        with pytest.raises(EvidenceError, match=r"pictures.*docs/saliency.md"):
+        with pytest.raises(EvidenceError, match=r"images.*docs/saliency.md"):
             attribution_evidence(explained(values=np.zeros(shape), data=np.zeros(shape)))
 
 

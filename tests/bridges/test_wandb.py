@@ -12,7 +12,7 @@ from support.runs.gated import partial_run, small_run
 from theodolite._runs.finished import read_finished
 from theodolite.bridges._logged import _name_scores, logged
 from theodolite.bridges.wandb import log_run
-from theodolite.errors import VerificationFailed
+from theodolite.errors import VerificationError
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_numbers_are_those_of_the_scores(run: Path) -> None:
     assert about.numbers[f"{name}.low"] == score.interval.low
     assert about.numbers[f"{name}.high"] == score.interval.high
     assert about.numbers[f"{name}.null"] == score.null.value
-    assert about.words["theodolite.located"] == "not asked"
+    assert about.words["theodolite.located"] == "not_evaluated"
     answers = {f"theodolite.{v.question}": v.answer for v in finished.verdicts}
     assert {**about.words, **answers} == about.words
     assert [path.name for path in about.files] == ["report.html", "scores.json"]
@@ -41,9 +41,9 @@ def test_numbers_are_those_of_the_scores(run: Path) -> None:
 
 def test_a_partial_run_is_called_so(run: Path, tmp_path: Path) -> None:
     assert "theodolite.partial" not in logged(run).words
-    assert read_finished(run).failed_pieces == 0
+    assert read_finished(run).failed_tasks == 0
     partial = partial_run(run, tmp_path / "run")
-    assert read_finished(partial).failed_pieces == 3
+    assert read_finished(partial).failed_tasks == 3
     assert logged(partial).words["theodolite.partial"].startswith("3 pieces")
 
 
@@ -58,7 +58,7 @@ def test_names_stay_apart_and_are_plain(run: Path) -> None:
 def test_a_changed_run_is_not_logged(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     (tmp_path / "run" / "report.html").write_text("better")
-    with pytest.raises(VerificationFailed):
+    with pytest.raises(VerificationError):
         logged(tmp_path / "run")
 
 

@@ -92,7 +92,7 @@ def test_a_spec_that_cannot_be_leaves_the_old_run(data: Path, tmp_path: Path) ->
         return theodolite("run", tmp_path / "spec.yaml", *out, "--quiet")
 
     assert ran("evidence: [stored]").returncode == 0
-    for text in ("evidence: [none]", "evidence: [stored]\nmetrics: [{name: concept_exist}]", "colour: red",
+    for text in ("evidence: [none]", "evidence: [stored]\nmetrics: [{name: concept_exist}]", "color: red",
                  f"evidence: ['file://{data}/stored']"):  # fmt: skip
         refused(ran(text), 3 if "none" in text or "file" in text else 2)
         assert theodolite("verify", tmp_path / "run").returncode == 0
@@ -144,7 +144,7 @@ def test_two_runs_do_not_write_into_one_folder(data: Path, tmp_path: Path, begun
     ("where", "says"),
     [
         ((), "begins anew"),
-        (("--pieces",), "what is done is kept: the same command goes on"),
+        (("--checkpoint-dir",), "what is done is kept: the same command goes on"),
         (("--out",), "what is done is kept: the same command goes on"),
     ],
 )
@@ -188,8 +188,8 @@ def test_several_files_thresholds_and_what_is_missing(data: Path, tmp_path: Path
     given = (data / "plain", tmp_path / "votes.npz", "--out", tmp_path / "run")
     ran = theodolite("audit", *given, "--thresholds", tmp_path / "least.yaml", *QUICK)
     assert ran.returncode == 6, ran.stderr
-    assert ran.stderr.startswith("cannot tell: accepted: ")  # too few votes to say no
-    assert "located: not asked; needs maps of where each concept is active" in ran.stdout
+    assert ran.stderr.startswith("inconclusive: accepted: ")  # too few votes to say no
+    assert "located: not evaluated; needs maps of where each concept is active" in ran.stdout
     assert (tmp_path / "run" / "report.html").is_file(), "the report is written all the same"
     assert theodolite("verify", tmp_path / "run").returncode == 0
     (tmp_path / "broken.yaml").write_text("question: {}\n")

@@ -70,7 +70,7 @@ def test_metrics_lists_and_shows_cards() -> None:
     listed = theodolite("metrics").stdout
     assert "concept_existence" in listed and "pointing_game" in listed
     shown = theodolite("metrics", "concept_location").stdout
-    assert "always the middle" in shown and "when it misleads" in shown
+    assert "center baseline" in shown and "limitations" in shown
     cards = json.loads(theodolite("metrics", "--json").stdout)
     assert all(card["nulls"] and card["range"] for card in cards)
     assert_one_line(theodolite("metrics", "cemm"), 2)
@@ -81,7 +81,7 @@ def test_audit_of_arrays_and_of_stored_evidence(evidence: Path, tmp_path: Path) 
     assert result.returncode == 0, result.stderr
     assert (
         "concept_existence" in result.stdout
-        and "located: not asked; needs maps of where each concept is active" in result.stdout
+        and "located: not evaluated; needs maps of where each concept is active" in result.stdout
     )
     found = json.loads(
         theodolite("audit", evidence / "located", "--json", "--resamples", 50).stdout
@@ -128,22 +128,22 @@ def test_nothing_to_score_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "code"),
     [
-        (lambda root: (root / "pictures" / "0003.png").write_bytes(b"junk"), 3),
+        (lambda root: (root / "images" / "0003.png").write_bytes(b"junk"), 3),
         (
             lambda root: (root / "points.csv").write_text(
-                "picture,part,row,column\npictures/0000.png,disc,999,1\n"
+                "image,part,row,column\nimages/0000.png,disc,999,1\n"
             ),
             2,
         ),
         (
             lambda root: (root / "boxes.csv").write_text(
-                "picture,part,top,left,bottom,right\npictures/0000.png,disc,9,9,1,1\n"
+                "image,part,top,left,bottom,right\nimages/0000.png,disc,9,9,1,1\n"
             ),
             2,
         ),
         (
             lambda root: (root / "masks.csv").write_text(
-                "picture,part,file\npictures/0000.png,disc,../x.png\n"
+                "image,part,file\nimages/0000.png,disc,../x.png\n"
             ),
             3,
         ),

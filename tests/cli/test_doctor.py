@@ -8,14 +8,12 @@ import pytest
 
 from support.runs.command_line import theodolite
 from theodolite._stats.native.library import kernels_version
-from theodolite.cli import checkup
+from theodolite.cli.commands import doctor
 
 
 def test_doctor_tells_versions_and_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = checkup.installed
-    monkeypatch.setattr(
-        checkup, "installed", lambda name: None if name == "optuna" else known(name)
-    )
+    known = doctor.installed
+    monkeypatch.setattr(doctor, "installed", lambda name: None if name == "optuna" else known(name))
     result = theodolite("doctor", "--json")
     assert result.returncode == 0
     told = json.loads(result.stdout)
@@ -39,7 +37,7 @@ def test_a_missing_library_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None
     def needs(*_: object, **__: object) -> None:
         raise ModuleNotFoundError("No module named 'optuna'", name="optuna")
 
-    monkeypatch.setattr(checkup, "checkup", needs)
+    monkeypatch.setattr(doctor, "_broken", needs)
     result = theodolite("doctor")
     assert result.returncode == 2
     assert "pip install 'theodolite[tune]'" in result.stderr
@@ -49,5 +47,5 @@ def test_demo_ends_in_a_report(tmp_path: Path) -> None:
     result = theodolite("demo", cwd=tmp_path)
     assert result.returncode == 0
     assert (tmp_path / "theodolite-demo" / "run" / "report.html").is_file()
-    assert "more than without leakage" in result.stdout
+    assert "more than leak-free reference" in result.stdout
     assert theodolite("demo", cwd=tmp_path).returncode != 0

@@ -1,4 +1,4 @@
-"""The command that explains pictures, as a user calls it."""
+"""The command that explains images, as a user calls it."""
 
 import importlib
 import json
@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from support.runs.command_line import theodolite
 from theodolite._storage.arrays import read_npy, write_safetensors
-from theodolite._storage.pictures import read_picture
+from theodolite._storage.images import read_image
 from theodolite.cli.commands.explain import explain as command
 from theodolite.errors import EvidenceError
 
@@ -46,12 +46,12 @@ def test_the_list_as_json_says_more() -> None:
     rows = {row["name"]: row for row in json.loads(explain("--list", "--json").output)}
     assert rows["grad_cam"]["title"] == "Grad-CAM" and rows["grad_cam"]["paper"]
     assert {"sign", "scale", "loses", "cite", "cost"} <= rows["rise"].keys()
-    assert {row["attribution_on"] for row in rows.values()} == {"pictures", "concepts"}
+    assert {row["attribution_on"] for row in rows.values()} == {"images", "concepts"}
 
 
 @pytest.fixture(scope="module")
 def at(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two pictures, and weights of a small network."""
+    """A folder with two images, and weights of a small network."""
     torch = pytest.importorskip("torch")
     resnet = importlib.import_module("theodolite.models.cifar_resnet")
     folder = tmp_path_factory.mktemp("explain")
@@ -73,45 +73,45 @@ def given(at: Path, out: str, *methods: str) -> list[object]:
     ]  # fmt: skip
 
 
-def test_maps_and_pictures_of_them(at: Path) -> None:
+def test_maps_and_images_of_them(at: Path) -> None:
     pytest.importorskip("captum", reason="pip install 'theodolite[explain]'")
-    done = explain(*given(at, "out", "saliency", "centre"), "--json")
+    done = explain(*given(at, "out", "saliency", "center"), "--json")
     assert done.exit_code == 0, done.exception
     rows = json.loads(done.output)
-    assert [(Path(r["picture"]).name, r["method"]) for r in rows] == [
-        ("one.png", "saliency"), ("one.png", "centre"), ("two.png", "saliency"),
-        ("two.png", "centre"),
+    assert [(Path(r["image"]).name, r["method"]) for r in rows] == [
+        ("one.png", "saliency"), ("one.png", "center"), ("two.png", "saliency"),
+        ("two.png", "center"),
     ]  # fmt: skip
     assert all(0.1 <= row["probability"] <= 1 for row in rows)  # ten classes, the likeliest
     names = sorted(path.name for path in (at / "out").iterdir())
-    stems = [f"{p}_{m}" for p in ("one", "two") for m in ("centre", "saliency")]
+    stems = [f"{p}_{m}" for p in ("one", "two") for m in ("center", "saliency")]
     assert names == sorted(stem + end for stem in stems for end in (".npy", ".png"))
     map_ = read_npy(at / "out" / "one_saliency.npy")
     assert map_.shape == (32, 32) and map_.dtype == np.float32 and map_.max() > 0
-    assert read_picture(at / "out" / "one_saliency.png").size == (60, 40)
+    assert read_image(at / "out" / "one_saliency.png").size == (60, 40)
 
 
 def test_the_table_names_the_class_that_was_asked_for(at: Path) -> None:
-    done = explain(*given(at, "asked", "centre"), "--target", 7)
+    done = explain(*given(at, "asked", "center"), "--target", 7)
     assert done.exit_code == 0, done.exception
     head, first, *_ = done.output.splitlines()
-    assert head.split() == ["picture", "method", "target", "class", "probability"]
-    assert first.split()[-3:-1] == ["centre", "7"] and 0 < float(first.split()[-1]) < 1
+    assert head.split() == ["image", "method", "target", "class", "probability"]
+    assert first.split()[-3:-1] == ["center", "7"] and 0 < float(first.split()[-1]) < 1
 
 
 def test_nothing_is_overwritten(at: Path) -> None:
     (at / "full").mkdir()
-    (at / "full" / "two_centre.png").write_bytes(b"mine")
-    assert "two_centre.png" in refused(*given(at, "full", "centre"))
-    assert [path.name for path in (at / "full").iterdir()] == ["two_centre.png"]
-    assert (at / "full" / "two_centre.png").read_bytes() == b"mine"
+    (at / "full" / "two_center.png").write_bytes(b"mine")
+    assert "two_center.png" in refused(*given(at, "full", "center"))
+    assert [path.name for path in (at / "full").iterdir()] == ["two_center.png"]
+    assert (at / "full" / "two_center.png").read_bytes() == b"mine"
 
 
 def test_what_is_refused(at: Path) -> None:
-    assert "no PICTURE, --backbone, --method, --out" in refused()
-    assert "no --out" in refused(*given(at, "x", "centre")[:4], "--method", "centre")
+    assert "no IMAGES, --backbone, --method, --out" in refused()
+    assert "no --out" in refused(*given(at, "x", "center")[:4], "--method", "center")
     assert "one of grad_cam" in refused(*given(at, "x", "grad_cham"))
-    assert "twice" in refused(at / "one.png", *given(at, "x", "centre"))
-    assert "0 to 9" in refused(*given(at, "x", "centre"), "--target", 10)
-    assert "needed a file" in refused(at / "none.png", *given(at, "x", "centre"))
+    assert "twice" in refused(at / "one.png", *given(at, "x", "center"))
+    assert "0 to 9" in refused(*given(at, "x", "center"), "--target", 10)
+    assert "needed a file" in refused(at / "none.png", *given(at, "x", "center"))
     assert not (at / "x").exists()

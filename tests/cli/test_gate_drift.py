@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 import theodolite
 from theodolite.cli.commands.gate import gate as command
-from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.errors import EvidenceError, VerificationError
 
 N, CONCEPTS = 40, 4
 
@@ -26,7 +26,7 @@ def version(shares: list[float]) -> theodolite.ConceptEvidence:
         weights=np.tile(np.array(shares)[:, None], (1, 2)),
         predicted=np.zeros(N, int),
         labels=random.integers(0, 2, N),
-        samples=theodolite.Samples(ids=np.array([f"picture {i}" for i in range(N)])),
+        samples=theodolite.Samples(ids=np.array([f"image {i}" for i in range(N)])),
     )
 
 
@@ -64,12 +64,12 @@ FLOOR = ("--floor", "seed-1", "--floor", "seed-2", "--floor", "seed-3")
     [
         ("new", "drift", FLOOR, 6, "not met: drift: 'no' (40.0 % of the attribution moved"),
         ("same", "drift", FLOOR, 0, "met: drift: 'yes' (0.6 %"),
-        ("new", "drift", FLOOR[:4], 6, "cannot tell: drift: 'cannot tell' (40.0 %"),
+        ("new", "drift", FLOOR[:4], 6, "inconclusive: drift: 'inconclusive' (40.0 %"),
         ("new", "by_hand", (), 6, "not met: drift: 'no' (40.0 %"),
         ("same", "by_hand", (), 0, "met: drift: 'yes' (0.6 %"),
         ("new", "floor", (), 6, "not met: drift: 'no'"),
         ("same", "floor", (), 0, "met: drift: 'yes'"),
-        ("others", "by_hand", (), 6, "cannot tell: drift: other samples: only 30 are in all"),
+        ("others", "by_hand", (), 6, "inconclusive: drift: other samples: only 30 are in all"),
     ],
 )  # fmt: skip
 def test_exit_codes(
@@ -82,13 +82,13 @@ def test_exit_codes(
 
 def test_what_moved_is_named() -> None:
     drift = theodolite.attribution_drift(version([4, 3, 2, 1]), version([1, 2, 3, 4]), at_most=0.1)
-    assert "most: concept 0 40.0 % → 10.0 %, concept 3 10.0 % → 40.0 %" in drift.because
+    assert "most: concept 0 40.0 % → 10.0 %, concept 3 10.0 % → 40.0 %" in drift.summary
 
 
 def test_without_an_earlier_version_it_cannot_be_told(runs: Path) -> None:
     done = gate(runs, "new", "by_hand")
     assert done.exit_code == 6
-    assert "cannot tell: drift: no version to hold it against" in done.output
+    assert "inconclusive: drift: no version to hold it against" in done.output
     done = gate(runs, "new", "exists", "--against", "old")
     assert isinstance(done.exception, EvidenceError)
     assert "thresholds with `drift`" in str(done.exception)
@@ -143,5 +143,5 @@ def test_a_changed_byte_of_any_run_is_refused(runs: Path, tmp_path: Path) -> Non
         (tmp_path / "old", runs / "seed-1"),
         (runs / "old", tmp_path / "seed-1"),
     ):
-        with pytest.raises(VerificationFailed):
+        with pytest.raises(VerificationError):
             theodolite.gate(runs / "new", {"drift": {}}, against=against, floor=[floor])

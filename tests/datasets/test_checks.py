@@ -15,21 +15,21 @@ from theodolite.datasets.study_material.checks import (
     instructed_item,
     planned_checks,
 )
-from theodolite.datasets.study_material.explained_pictures import (
+from theodolite.datasets.study_material.explained_images import (
     Answer,
     Item,
     Looks,
     material_from_arrays,
 )
-from theodolite.datasets.study_material.material import Box, picture_path, read_material
+from theodolite.datasets.study_material.material import Box, image_path, read_material
 from theodolite.errors import EvidenceError
 
 
 def item(number: int = 0, technique: str = "secret_method", **more: object) -> Item:
     pixels = np.random.default_rng(number).integers(0, 255, (24, 32, 3), np.uint8)
     relevance = np.random.default_rng(number + 99).normal(size=(6, 8))
-    answer = Answer(picture=Image.fromarray(pixels), predicted="a cat", map=relevance)
-    return Item(picture_key=f"picture {number}", technique=technique, shown=answer, **more)
+    answer = Answer(image=Image.fromarray(pixels), predicted="a cat", map=relevance)
+    return Item(image_key=f"image {number}", technique=technique, shown=answer, **more)
 
 
 def test_a_frame_is_the_bounding_box() -> None:
@@ -52,7 +52,7 @@ def test_what_cannot_be_framed(slices: list[tuple[int, int, int, int]]) -> None:
     assert frame_of(mask, "cat") is None
 
 
-def test_a_frame_of_the_whole_picture_never_passes() -> None:
+def test_a_frame_of_the_whole_image_never_passes() -> None:
     """However large the object: intersection over union of all is below what is asked for."""
     for height in range(2, 20):
         mask = np.zeros((20, 20), bool)
@@ -112,10 +112,10 @@ def test_instructed() -> None:
 
 def test_arrays_become_material(tmp_path: Path) -> None:
     told = {"beak": 0.5, "wing": -2.0, "tail": float("nan"), "claw": 0.1}
-    words = Answer(picture=item().shown.picture, predicted="a bird", concepts=told)
+    words = Answer(image=item().shown.image, predicted="a bird", concepts=told)
     given = [
         item(0, same=item(1).shown, different=words),
-        Item(picture_key="picture 0", technique="other", shown=words),
+        Item(image_key="image 0", technique="other", shown=words),
     ]
     looks = Looks(concepts=2, photographs=False)
     made = material_from_arrays(given, tmp_path, looks=looks, seed=4, origin={"run": "x"})
@@ -123,12 +123,12 @@ def test_arrays_become_material(tmp_path: Path) -> None:
     first, second = made.instances
     assert second.shown.concepts == {"wing": -2.0, "beak": 0.5}
     assert first.different.concepts == second.shown.concepts
-    with Image.open(picture_path(tmp_path, first.shown.picture)) as shown:
-        assert_array_equal(np.asarray(shown), np.asarray(item().shown.picture))
-    with Image.open(picture_path(tmp_path, first.shown.map)) as coloured:
-        assert coloured.size == (32, 24) and coloured.convert("RGBA").getextrema()[3] == (255, 255)
-    there = {path.name for path in (tmp_path / "pictures").iterdir()}
-    assert there == {file for one in made.instances for file in one.pictures()}
+    with Image.open(image_path(tmp_path, first.shown.image)) as shown:
+        assert_array_equal(np.asarray(shown), np.asarray(item().shown.image))
+    with Image.open(image_path(tmp_path, first.shown.map)) as colored:
+        assert colored.size == (32, 24) and colored.convert("RGBA").getextrema()[3] == (255, 255)
+    there = {path.name for path in (tmp_path / "images").iterdir()}
+    assert there == {file for one in made.instances for file in one.images()}
     assert "secret_method" not in first.key and len({first.key, second.key}) == 2
 
 
@@ -145,12 +145,12 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_looks_of_positive_maps(tmp_path: Path) -> None:
     rising = np.linspace(5, 6, 48).reshape(6, 8)
     plain = item()
-    answer = Answer(picture=plain.shown.picture, predicted="x", map=rising)
+    answer = Answer(image=plain.shown.image, predicted="x", map=rising)
 
     def lowest(folder: str, **of: object) -> np.ndarray:
-        one = Item(picture_key="a", technique="b", shown=answer, **of)
+        one = Item(image_key="a", technique="b", shown=answer, **of)
         made = material_from_arrays([one], tmp_path / folder)
-        with Image.open(picture_path(tmp_path / folder, made.instances[0].shown.map)) as shown:
+        with Image.open(image_path(tmp_path / folder, made.instances[0].shown.map)) as shown:
             return np.asarray(shown.convert("RGB"))[0, 0]
 
     assert lowest("positive", positive=True).min() > 235  # near white: nothing
@@ -159,9 +159,9 @@ def test_looks_of_positive_maps(tmp_path: Path) -> None:
 
 def test_what_cannot_be_shown(tmp_path: Path) -> None:
     plain = item().shown
-    both = Answer(picture=plain.picture, predicted="x", map=plain.map, concepts={"a": 1.0})
-    neither = Answer(picture=plain.picture, predicted="x")
-    undefined = Answer(picture=plain.picture, predicted="x", concepts={"a": float("nan")})
+    both = Answer(image=plain.image, predicted="x", map=plain.map, concepts={"a": 1.0})
+    neither = Answer(image=plain.image, predicted="x")
+    undefined = Answer(image=plain.image, predicted="x", concepts={"a": float("nan")})
     for answer, says in ((both, "or both"), (neither, "neither"), (undefined, "none that is")):
         with pytest.raises(EvidenceError, match=says):
-            material_from_arrays([Item(picture_key="p", technique="t", shown=answer)], tmp_path)
+            material_from_arrays([Item(image_key="p", technique="t", shown=answer)], tmp_path)

@@ -1,4 +1,4 @@
-"""CUB: the real tables, and a small folder of the official layout with votes per picture."""
+"""CUB: the real tables, and a small folder of the official layout with votes per image."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from theodolite.datasets.cub import ATTRIBUTES, cub
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 PARTS = ("back", "beak", "belly", "breast", "crown", "forehead", "left eye", "left leg",
          "left wing", "nape", "right eye", "right leg", "right wing", "tail", "throat")  # fmt: skip
@@ -14,7 +14,7 @@ TOPICS = {2: "has_bill_shape::dagger", 11: "has_wing_color::brown", 135: "has_ey
 
 
 def small(root: Path, *, votes: bool = False) -> Path:
-    """Three pictures, two classes, all 312 attributes."""
+    """Three images, two classes, all 312 attributes."""
 
     def write(name: str, lines: list[str]) -> None:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -26,8 +26,8 @@ def small(root: Path, *, votes: bool = False) -> Path:
     write("classes.txt", ["1 001.A_bird", "2 002.B"])
     write("parts/parts.txt", [f"{i} {name}" for i, name in enumerate(PARTS, start=1)])
     locations = [
-        f"{picture} {part} {10.5 + part} {20.0} {int(not (picture == 2 and part == 2))}"
-        for picture in (1, 2, 4)
+        f"{image} {part} {10.5 + part} {20.0} {int(not (image == 2 and part == 2))}"
+        for image in (1, 2, 4)
         for part in range(1, 16)
     ]
     write("parts/part_locs.txt", locations)
@@ -39,7 +39,7 @@ def small(root: Path, *, votes: bool = False) -> Path:
         "attributes/class_attribute_labels_continuous.txt", [" ".join(map(str, r)) for r in percent]
     )
     if votes:
-        # picture, attribute, present, certainty, seconds; some lines of the release have more
+        # image, attribute, present, certainty, seconds; some lines of the release have more
         write("attributes/image_attribute_labels.txt",
               ["1 2 1 3 4.2", "1 11 0 4 1.0", "2 2 1 1 0.5 0", "4 2 0 3 2.0", "4 11 1 2 2.0"])  # fmt: skip
     return root
@@ -109,7 +109,7 @@ def test_votes_that_are_not_there_are_missed(tmp_path: Path) -> None:
 )
 def test_broken_tables_are_refused(tmp_path: Path, name: str, content: str, says: str) -> None:
     (small(tmp_path) / name).write_text(content)
-    with pytest.raises(RefusedInput, match=says):
+    with pytest.raises(UnsafeInputError, match=says):
         cub(tmp_path)
 
 

@@ -11,7 +11,7 @@ from theodolite._storage.tables import write_parquet
 from theodolite._storage.text import read_csv
 from theodolite.datasets.folder import folder
 from theodolite.datasets.shapes import write_shapes
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_the_drawn_example_is_exact(shapes: Path) -> None:
     masks = data.masks(rows, grid=64)
     assert masks is not None
     for i in rows:
-        pixels = np.asarray(data.picture(int(i)))
+        pixels = np.asarray(data.image(int(i)))
         for j, part in enumerate(data.parts.names):
             there = bool(data.presence[i, data.concepts.names.index(part)])
             assert masks[i, j].any() == there == (not np.isnan(data.points[i, j, 0]).any())
@@ -40,7 +40,7 @@ def test_the_drawn_example_is_exact(shapes: Path) -> None:
                 assert where.min(axis=0).tolist() == [top, left]
                 assert where.max(axis=0).tolist() == [bottom, right]
                 shade = pixels[masks[i, j]][0]
-                assert (pixels[masks[i, j]] == shade).all(), "one colour inside the mask"
+                assert (pixels[masks[i, j]] == shade).all(), "one color inside the mask"
 
 
 def test_unknown_presence_groups_and_parquet(shapes: Path) -> None:
@@ -64,9 +64,9 @@ def test_without_a_split_column_a_seeded_share_is_held_out(shapes: Path) -> None
     assert np.bincount(data.labels[data.is_test]).tolist() == [1, 1, 1]
 
 
-def test_class_truth_from_a_table_or_from_training_pictures(shapes: Path) -> None:
-    learnt = folder(shapes).class_truth
-    assert learnt[0].tolist().count(1.0) >= 1, "every 'stop' is red"
+def test_class_truth_from_a_table_or_from_training_images(shapes: Path) -> None:
+    learned = folder(shapes).class_truth
+    assert learned[0].tolist().count(1.0) >= 1, "every 'stop' is red"
     (shapes / "class_truth.csv").write_text(
         "class,red,green,blue,square,disc,triangle\n"
         "stop,1,0,0,0,1,0\ngo,0,1,0,0,0,0.5\nwait,0,0,1,1,0,0\n"
@@ -82,7 +82,7 @@ def test_several_masks_of_one_part_are_one_place_each(shapes: Path) -> None:
     inverse.save(shapes / "rest.png")
     name = one.parts.names[part]
     with (shapes / "masks.csv").open("a") as table:
-        table.write(f"{one.pictures[row]},{name},rest.png\n")
+        table.write(f"{one.images[row]},{name},rest.png\n")
     both = folder(shapes).masks(np.array([row]))
     assert both is not None and both[0, part].all()
 
@@ -98,7 +98,7 @@ def test_a_share_that_nobody_could_know_is_asked_for(shapes: Path) -> None:
         folder(shapes)
 
 
-def test_places_outside_the_picture_are_refused_and_rounding_is_not(shapes: Path) -> None:
+def test_places_outside_the_image_are_refused_and_rounding_is_not(shapes: Path) -> None:
     data = folder(shapes)
     rows = np.arange(3)
     sizes = data.sizes(rows)
@@ -106,7 +106,7 @@ def test_places_outside_the_picture_are_refused_and_rounding_is_not(shapes: Path
     data.points[1, 0, 0] = sizes[1] + 0.7
     assert (data.places(rows, sizes)["points"][1, 0, 0] == sizes[1]).all()
     data.points[1, 0, 0] = sizes[1] + 5
-    with pytest.raises(EvidenceError, match="outside the picture"):
+    with pytest.raises(EvidenceError, match="outside the image"):
         data.places(rows, sizes)
 
 
@@ -118,15 +118,15 @@ def spoil(name: str, content: str) -> Callable[[Path], object]:
     ("change", "says"),
     [
         (lambda root: (root / "samples.csv").unlink(), "no samples"),
-        (spoil("samples.csv", "picture,class\na,b\n"), "a column per concept"),
-        (spoil("samples.csv", "file,class,red\na,b,1\n"), "picture, class and"),
-        (spoil("samples.csv", "picture,class,red\na,b,1\na,b,0\n"), "a picture twice"),
-        (spoil("samples.csv", "picture,class,red\na,b,maybe\n"), "1, 0 or nothing"),
-        (spoil("samples.csv", "picture,class,split,red\na,b,dev,1\n"), "'train' and 'test'"),
-        (spoil("samples.csv", "picture,class,red\na,b\n"), "2 cells in line 2"),
-        (spoil("points.csv", "picture,part,row,column\nnone.png,disc,1,1\n"), "one of samples.csv"),
-        (spoil("points.csv", "picture,part,row,column\npictures/0000.png,disc,x,1\n"), "numbers for"),
-        (spoil("points.csv", "picture,row,column\npictures/0000.png,1,1\n"), "'part'"),
+        (spoil("samples.csv", "image,class\na,b\n"), "a column per concept"),
+        (spoil("samples.csv", "file,class,red\na,b,1\n"), "image, class and"),
+        (spoil("samples.csv", "image,class,red\na,b,1\na,b,0\n"), "an image twice"),
+        (spoil("samples.csv", "image,class,red\na,b,maybe\n"), "1, 0 or nothing"),
+        (spoil("samples.csv", "image,class,split,red\na,b,dev,1\n"), "'train' and 'test'"),
+        (spoil("samples.csv", "image,class,red\na,b\n"), "2 cells in line 2"),
+        (spoil("points.csv", "image,part,row,column\nnone.png,disc,1,1\n"), "one of samples.csv"),
+        (spoil("points.csv", "image,part,row,column\nimages/0000.png,disc,x,1\n"), "numbers for"),
+        (spoil("points.csv", "image,row,column\nimages/0000.png,1,1\n"), "'part'"),
         (spoil("parts.csv", "concept,part\nnose,face\n"), r"\['nose'\]"),
         (spoil("class_truth.csv", "class,red,green,blue,square,disc,triangle\nx,1,1,1,1,1,1\n"), "classes"),
         (spoil("class_truth.csv", "class,red\nstop,1\n"), "columns"),
@@ -138,11 +138,11 @@ def test_what_is_wrong_is_said(shapes: Path, change: Callable[[Path], object], s
         folder(shapes)
 
 
-def test_pictures_and_masks_cannot_leave_the_folder(shapes: Path) -> None:
+def test_images_and_masks_cannot_leave_the_folder(shapes: Path) -> None:
     Image.new("RGB", (4, 4)).save(shapes.parent / "secret.png")
-    spoil("samples.csv", "picture,class,red\n../secret.png,a,1\nb.png,b,0\n")(shapes)
+    spoil("samples.csv", "image,class,red\n../secret.png,a,1\nb.png,b,0\n")(shapes)
     for name in ("points.csv", "boxes.csv", "masks.csv", "parts.csv"):
         (shapes / name).unlink()
     data = folder(shapes)
-    with pytest.raises(RefusedInput, match=r"'\.\.'"):
+    with pytest.raises(UnsafeInputError, match=r"'\.\.'"):
         data.at_hand(np.arange(2))

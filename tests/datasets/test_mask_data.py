@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from theodolite._storage.pictures import sample_grid
+from theodolite._storage.images import sample_grid
 from theodolite._storage.text import read_csv, read_text
 from theodolite.datasets.masks.ade20k import ade20k
 from theodolite.datasets.masks.broden import broden, read_index
@@ -23,7 +23,7 @@ from theodolite.datasets.masks.mask_data import MaskData, box_mask, layers_of_ma
 from theodolite.datasets.masks.mask_folder import mask_folder
 from theodolite.datasets.masks.monumai_masks import monumai_masks
 from theodolite.datasets.pets import pets
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.produced import WorkContext
 from theodolite.pipelines.dissection.pipeline import DissectionPipeline
 
@@ -34,7 +34,7 @@ def save(path: Path, values: Any) -> None:
 
 
 def areas(data: MaskData, row: int, grid: tuple[int, int] = (112, 112)) -> dict[str, int]:
-    """How many cells each concept has, the whole picture's concepts left out."""
+    """How many cells each concept has, the whole image's concepts left out."""
     layers = data.layers(row, grid)
     cells = {c: (layers == c + 1).any(axis=0).sum() for c in range(len(data.concepts))}
     return {data.concepts[c]: int(count) for c, count in cells.items() if count}
@@ -87,7 +87,7 @@ def empty_layer(row: int, grid: tuple[int, int]) -> np.ndarray:
 
 
 def made(**changes: Any) -> MaskData:
-    given = {"name": "made", "folder": Path(), "pictures": ("a.png", "b.png"), "scenes": ((), ()),
+    given = {"name": "made", "folder": Path(), "images": ("a.png", "b.png"), "scenes": ((), ()),
              "concepts": ("x", "y"), "categories": ("object", "part"), "read_layers": empty_layer}  # fmt: skip
     return MaskData(**(given | changes))
 
@@ -99,9 +99,9 @@ def made(**changes: Any) -> MaskData:
         ({"concepts": (), "categories": ()}, "1 to 65535"),
         ({"categories": ("object",)}, "one for each of 2"),
         ({"scenes": ((), (2,))}, "numbers below 2"),
-        ({"scenes": ((),)}, "2 pictures"),
+        ({"scenes": ((),)}, "2 images"),
         ({"labels": np.array([0, 1]), "classes": ("a",)}, "a class below 1"),
-        ({"labels": np.array([0]), "classes": ("a",)}, "2 pictures"),
+        ({"labels": np.array([0]), "classes": ("a",)}, "2 images"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes: dict[str, Any], says: str) -> None:
@@ -118,18 +118,18 @@ def test_layers_that_do_not_fit_are_refused() -> None:
         made(read_layers=lambda row, grid: np.zeros((1, 3, 3), np.uint16)).layers(0, (2, 2))
 
 
-def test_pictures_are_confined_and_may_be_missing(tmp_path: Path) -> None:
+def test_images_are_confined_and_may_be_missing(tmp_path: Path) -> None:
     save(tmp_path / "b.png", np.zeros((2, 3, 3)))
     data = made(folder=tmp_path)
     assert data.at_hand().tolist() == [1] == data.at_hand(np.array([1])).tolist()
-    assert data.picture(1).size == (3, 2)
-    with pytest.raises(RefusedInput, match=r"'\.\.'"):
-        made(pictures=("../a.png", "b.png")).path(0)
+    assert data.image(1).size == (3, 2)
+    with pytest.raises(UnsafeInputError, match=r"'\.\.'"):
+        made(images=("../a.png", "b.png")).path(0)
 
 
 def test_camvid(tmp_path: Path) -> None:
     save(tmp_path / "images" / "train" / "a.png", np.zeros((2, 2, 3)))
-    with pytest.raises(RefusedInput, match=r"no labels/train/a.png"):
+    with pytest.raises(UnsafeInputError, match=r"no labels/train/a.png"):
         camvid(tmp_path)
     label = tmp_path / "labels" / "train" / "a.png"
     save(label, [[0, 11], [8, 8]])
@@ -137,15 +137,15 @@ def test_camvid(tmp_path: Path) -> None:
     assert data.layers(0, (2, 2)).tolist() == [[[1, 0], [9, 9]]]
     assert (data.concepts[0], data.concepts[8]) == ("sky", "car")
     save(label, [[0, 12], [8, 8]])
-    with pytest.raises(RefusedInput, match=r"numbers \[12\]"):
+    with pytest.raises(UnsafeInputError, match=r"numbers \[12\]"):
         data.layers(0)
     save(label, np.arange(12).reshape(2, 2, 3))
-    with pytest.raises(RefusedInput, match="colours"):
+    with pytest.raises(UnsafeInputError, match="colors"):
         data.layers(0)
-    label.write_bytes(b"no picture")
-    with pytest.raises(RefusedInput, match="does not decode"):
+    label.write_bytes(b"no image")
+    with pytest.raises(UnsafeInputError, match="does not decode"):
         data.layers(0)
-    with pytest.raises(RefusedInput, match="no pictures"):
+    with pytest.raises(UnsafeInputError, match="no images"):
         camvid(tmp_path / "labels")
 
 
@@ -170,16 +170,16 @@ def test_pets(tmp_path: Path) -> None:
      {"head_box": [0, 0, float("nan"), 1]}],
 )  # fmt: skip
 def test_broken_pets_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
-    with pytest.raises(RefusedInput, match="cat or dog"):
+    with pytest.raises(UnsafeInputError, match="cat or dog"):
         pets(small_pets(tmp_path, **change))
 
 
 def test_pets_cannot_leave_the_folder(tmp_path: Path) -> None:
     data = pets(small_pets(tmp_path, name="../trimaps/a"))
-    with pytest.raises(RefusedInput, match=r"'\.\.'"):
+    with pytest.raises(UnsafeInputError, match=r"'\.\.'"):
         data.layers(0)
     (tmp_path / "annotations.json").write_text("[]")
-    with pytest.raises(RefusedInput, match="a list of pictures"):
+    with pytest.raises(UnsafeInputError, match="a list of images"):
         pets(tmp_path)
 
 
@@ -197,7 +197,7 @@ def test_monumai_boxes_overlap(tmp_path: Path) -> None:
 
 
 def coded(numbers: Any, *, ade: bool = False) -> np.ndarray:
-    """A label map in colours: as in Broden, or as in ADE20K."""
+    """A label map in colors: as in Broden, or as in ADE20K."""
     n = np.asarray(numbers)
     return np.stack([n // 256 * 10, n % 256, n] if ade else [n % 256, n // 256, 0 * n], axis=-1)
 
@@ -255,17 +255,17 @@ def test_broden(tmp_path: Path) -> None:
     ],
 )
 def test_broken_broden_is_refused(tmp_path: Path, index: str, labels: str, says: str) -> None:
-    with pytest.raises(RefusedInput, match=says):
+    with pytest.raises(UnsafeInputError, match=says):
         broden(small_broden(tmp_path, index, labels))
 
 
 def test_broden_maps_are_confined_and_known(tmp_path: Path) -> None:
     data = broden(small_broden(tmp_path, INDEX.replace("d/a_c.png", "../label.png")))
-    with pytest.raises(RefusedInput, match=r"'\.\.'"):
+    with pytest.raises(UnsafeInputError, match=r"'\.\.'"):
         data.layers(0)
     data = broden(small_broden(tmp_path))
     save(tmp_path / "images" / "d" / "a_o.png", coded([[301]]))
-    with pytest.raises(RefusedInput, match=r"numbers \[301\]"):
+    with pytest.raises(UnsafeInputError, match=r"numbers \[301\]"):
         data.layers(0)
 
 
@@ -274,11 +274,11 @@ def test_packed_tables_are_read_up_to_the_limit(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"a,b\n1,2\n"))
     assert list(read_csv(path)) == [{"a": "1", "b": "2"}]
     path.write_bytes(gzip.compress(bytes(10_000)))
-    with pytest.raises(RefusedInput, match="more when unpacked"):
+    with pytest.raises(UnsafeInputError, match="more when unpacked"):
         read_text(path, limit=1_000)
     for broken in (b"a,b\n1,2\n", gzip.compress(b"a,b\n" * 99)[:-9], b""):
         path.write_bytes(broken)
-        with pytest.raises(RefusedInput):
+        with pytest.raises(UnsafeInputError):
             list(read_csv(path))
 
 
@@ -294,7 +294,7 @@ def small_ade(root: Path, **changes: Any) -> Path:
 
 def test_ade20k(tmp_path: Path) -> None:
     data = ade20k(small_ade(tmp_path))
-    assert data.pictures == ("urban/a.jpg",)
+    assert data.images == ("urban/a.jpg",)
     assert data.concepts == ("tree (5)", "car", "tree (2855)", "wheel", "street (scene)")
     assert data.categories == ("part", "object", "object", "part", "scene")
     assert data.layers(0, (2, 2)).tolist() == [[[2, 2], [0, 3]], [[0, 4], [0, 0]]]
@@ -304,25 +304,25 @@ def test_ade20k(tmp_path: Path) -> None:
 
 
 def test_broken_ade20k_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RefusedInput, match=r"no \*_seg\.png"):
+    with pytest.raises(UnsafeInputError, match=r"no \*_seg\.png"):
         ade20k(tmp_path)
     for change in ({"scene": None}, {"object": [{}]}, {"object": 1}):
-        with pytest.raises(RefusedInput, match="name_ndx"):
+        with pytest.raises(UnsafeInputError, match="name_ndx"):
             ade20k(small_ade(tmp_path, **change))
     data = ade20k(small_ade(tmp_path))
     save(tmp_path / "urban" / "a_parts_1.png", coded([[6]], ade=True))
-    with pytest.raises(RefusedInput, match=r"numbers \[6\]"):
+    with pytest.raises(UnsafeInputError, match=r"numbers \[6\]"):
         data.layers(0)
     (tmp_path / "urban" / "a.json").unlink()
-    with pytest.raises(RefusedInput, match="nothing there"):
+    with pytest.raises(UnsafeInputError, match="nothing there"):
         ade20k(tmp_path)
 
 
 def own(root: Path) -> Path:
     tables = {
-        "samples": "picture,class,indoor,split\na.png,home,1,train\nb.png,street,0,test\n",
-        "masks": "picture,concept,file,category\na.png,cup,m/1.png,\na.png,grip,m/2.png,part\n",
-        "labels": "picture,file\nb.png,l/b.png\n",
+        "samples": "image,class,indoor,split\na.png,home,1,train\nb.png,street,0,test\n",
+        "masks": "image,concept,file,category\na.png,cup,m/1.png,\na.png,grip,m/2.png,part\n",
+        "labels": "image,file\nb.png,l/b.png\n",
         "concepts": "number,name,category\n3,road,object\n,cup,thing\n",
     }
     for name, text in tables.items():
@@ -344,7 +344,7 @@ def test_an_own_folder(tmp_path: Path) -> None:
     copy = pickle.loads(pickle.dumps(data))  # noqa: S301  workers get the data set so
     assert (copy.layers(0) == data.layers(0)).all()
     (tmp_path / "labels.csv").unlink()
-    assert not mask_folder(tmp_path).layers(1).any(), "a picture without masks"
+    assert not mask_folder(tmp_path).layers(1).any(), "an image without masks"
 
 
 def test_void_pixels_count_neither_for_nor_against(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_void_pixels_count_neither_for_nor_against(tmp_path: Path) -> None:
     save(tmp_path / "l" / "b.png", [[0, 0, 3, 255, 255, 3]])
     data = mask_folder(tmp_path, void=(255,))
     assert data.layers(1, (1, 6)).tolist() == [[[0, 0, 1, 5, 5, 1]]]
-    pipeline = DissectionPipeline(backbone="", grid=(1, 6), min_pictures=1)
+    pipeline = DissectionPipeline(backbone="", grid=(1, 6), min_images=1)
     atoms = pipeline._pack(data, WorkContext((0,), tmp_path))
     unit = np.array([1, 1, 1, 1, 0, 0], bool)
     weight = atoms.weight[atoms.start[1] :][atoms.number[1]] > 0
@@ -363,7 +363,7 @@ def test_void_pixels_count_neither_for_nor_against(tmp_path: Path) -> None:
     for wrong, says in (((3,), "no number of"), ((256,), "1 to 255"), ((0,), "1 to 255")):
         with pytest.raises(EvidenceError, match=says):
             mask_folder(tmp_path, void=wrong)
-    with pytest.raises(RefusedInput, match=r"numbers \[255\]"):
+    with pytest.raises(UnsafeInputError, match=r"numbers \[255\]"):
         mask_folder(tmp_path).layers(1)
 
 
@@ -374,14 +374,14 @@ def spoil(name: str, content: str) -> Callable[[Path], object]:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda root: (root / "samples.csv").unlink(), "one row per picture"),
-        (spoil("samples.csv", "picture\na.png\na.png\n"), "one row per picture"),
-        (spoil("samples.csv", "file\na.png\n"), "picture"),
-        (spoil("samples.csv", "picture,indoor\na.png,\nb.png,0\n"), "1 or 0"),
-        (spoil("samples.csv", "picture\na.png\n"), "picture 'b.png'"),
-        (spoil("masks.csv", "picture,file\na.png,m/1.png\n"), "concept"),
-        (spoil("masks.csv", "picture,concept,file\na.png,,m/1.png\n"), "a name"),
-        (spoil("masks.csv", "picture,concept,file,category\na.png,x,1,part\na.png,x,2,object\n"), "one category"),
+        (lambda root: (root / "samples.csv").unlink(), "one row per image"),
+        (spoil("samples.csv", "image\na.png\na.png\n"), "one row per image"),
+        (spoil("samples.csv", "file\na.png\n"), "image"),
+        (spoil("samples.csv", "image,indoor\na.png,\nb.png,0\n"), "1 or 0"),
+        (spoil("samples.csv", "image\na.png\n"), "image 'b.png'"),
+        (spoil("masks.csv", "image,file\na.png,m/1.png\n"), "concept"),
+        (spoil("masks.csv", "image,concept,file\na.png,,m/1.png\n"), "a name"),
+        (spoil("masks.csv", "image,concept,file,category\na.png,x,1,part\na.png,x,2,object\n"), "one category"),
         (spoil("concepts.csv", "number,name,category\n255,x,object\n"), "1 to 254"),
         (spoil("concepts.csv", "number,name,category\n-1,x,object\n"), "1 to 254"),
         (spoil("concepts.csv", "number,name,category\n1,x,object\n1,y,object\n"), "each once"),
@@ -396,8 +396,8 @@ def test_what_is_wrong_is_said(tmp_path: Path, change: Callable[[Path], object],
 
 def test_an_own_folder_needs_masks_inside_it(tmp_path: Path) -> None:
     own(tmp_path)
-    spoil("labels.csv", "picture,file\nb.png,../b.png\n")(tmp_path)
-    with pytest.raises(RefusedInput, match=r"'\.\.'"):
+    spoil("labels.csv", "image,file\nb.png,../b.png\n")(tmp_path)
+    with pytest.raises(UnsafeInputError, match=r"'\.\.'"):
         mask_folder(tmp_path).layers(1)
     for name in ("masks.csv", "labels.csv"):
         (tmp_path / name).unlink()
@@ -409,7 +409,7 @@ def test_the_real_camvid(shared_data: Path) -> None:
     data = camvid(shared_data / "camvid")
     assert (len(data), len(data.concepts), len(data.at_hand())) == (701, 11, 701)
     pixels = np.asarray(
-        Image.open(shared_data / "camvid" / "labels" / data.pictures[0].replace("jpg", "png"))
+        Image.open(shared_data / "camvid" / "labels" / data.images[0].replace("jpg", "png"))
     )
     layers = data.layers(0, (240, 320))
     assert (layers[0] == np.where(pixels == 11, 0, pixels + 1)).all()
@@ -439,7 +439,7 @@ def test_the_real_ade20k(shared_data: Path) -> None:
     for row, n_layers in enumerate((3, 2, 2)):
         layers = data.layers(row)
         assert layers.shape == (n_layers, 112, 112)
-        listed = json.loads((root / data.pictures[row].replace("jpg", "json")).read_text())
+        listed = json.loads((root / data.images[row].replace("jpg", "json")).read_text())
         names = {thing["name"].partition(",")[0] for thing in listed["annotation"]["object"]}
         assert {"car", "building", "road"} <= set(areas(data, row)) <= names
     car = data.layers(1, (1650, 2200))[0] == data.concepts.index("car") + 1
@@ -450,14 +450,14 @@ def test_the_real_ade20k(shared_data: Path) -> None:
 def test_the_real_index_of_broden(shared_data: Path, tmp_path: Path) -> None:
     file = shared_data / "netdissect_published" / "broden1_224_index_ade20k.csv.gz"
     shutil.copyfile(file, tmp_path / "index_ade20k.csv.gz")
-    pictures, cells = read_index(file)
+    images, cells = read_index(file)
     numbers = sorted({int(float(text)) for row in cells for text in row["scene"]})
     lines = [f"{number},n{number},scene(1)" for number in numbers]
     (tmp_path / "label.csv").write_text("\n".join(["number,name,category", *lines]))
     data = broden(tmp_path, index="index_ade20k.csv")
-    assert len(data) == len(set(pictures)) == 22_210 and len(data.at_hand(np.arange(5))) == 0
+    assert len(data) == len(set(images)) == 22_210 and len(data.at_hand(np.arange(5))) == 0
     assert sum(not row for row in data.scenes) == 2_477 + 1_987, "empty, or label 0"
     assert data.labels is None
     assert data.concepts[data.scenes[0][0]] == "n83"
-    with pytest.raises(RefusedInput, match="nothing there"):
+    with pytest.raises(UnsafeInputError, match="nothing there"):
         data.layers(0)

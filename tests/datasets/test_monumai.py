@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from theodolite.datasets.monumai import monumai
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 
 def small(root: Path, **changes: Any) -> Path:
@@ -31,7 +31,7 @@ def test_boxes_become_pixels_row_first(tmp_path: Path) -> None:
     assert data.boxes is not None and data.points is not None
     assert data.boxes[1, 0, 0].tolist() == [10.0, 10.0, 20.0, 20.0]
     assert data.points[1, 0, 0].tolist() == [15.0, 15.0]
-    assert data.boxes[0, 1, 0].tolist() == [0.0, 0.0, 20.0, 20.0], "cut to the picture"
+    assert data.boxes[0, 1, 0].tolist() == [0.0, 0.0, 20.0, 20.0], "cut to the image"
     assert np.isnan(data.boxes[2, 0, 1]).all() and not np.isnan(data.boxes[3, 0, 1]).any()
 
 
@@ -51,14 +51,14 @@ def test_split_takes_its_share_of_each_style_and_follows_the_seed(tmp_path: Path
      {"objects": [["a", 1, 2, 3, "x"]]}, {"objects": 7}, {"style": None, "objects": None}],
 )  # fmt: skip
 def test_broken_records_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         monumai(small(tmp_path, **change))
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "[1]", "nonsense"])
 def test_broken_annotations_are_refused(tmp_path: Path, content: str) -> None:
     (small(tmp_path) / "annotations.json").write_text(content)
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         monumai(tmp_path)
 
 

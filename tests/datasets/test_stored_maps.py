@@ -11,11 +11,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from support.runs.command_line import theodolite
-from theodolite._planted.maps import PlantedMaps, planted_maps
+from theodolite._planted.maps import PlantedMaps
 from theodolite.datasets.masks.stored_maps import StoredMaps, open_maps, stored_maps
 from theodolite.datasets.masks.stored_maps_writer import write_maps
 from theodolite.dissection.shards import MapShards
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 pytest.importorskip("zarr")
 NAMES = ("horn", "tusk", "tree")
@@ -81,10 +81,10 @@ def test_what_was_changed_after_writing_is_refused(
     files = sorted((tmp_path / "other" / array / "c").glob("1*"))
     shutil.copytree(files[0], tmp_path / "maps" / array / "c" / "1", dirs_exist_ok=True)
     maps.shard(0)
-    with pytest.raises(RefusedInput, match=r"shard 1 of 'maps': got other content"):
+    with pytest.raises(UnsafeInputError, match=r"shard 1 of 'maps': got other content"):
         maps.shard(1)
     again = stored_maps(tmp_path / "maps")
-    with pytest.raises(RefusedInput, match="Copy or write the maps again"):
+    with pytest.raises(UnsafeInputError, match="Copy or write the maps again"):
         again.shard(1)
 
 
@@ -97,7 +97,7 @@ def test_maps_that_were_not_written_to_the_end_are_not_read(
 
     with pytest.raises(KeyboardInterrupt):
         write_maps(tmp_path / "maps", breaks(), NAMES, shard_rows=8)
-    with pytest.raises(RefusedInput, match=r"header.json.*nothing there"):
+    with pytest.raises(UnsafeInputError, match=r"header.json.*nothing there"):
         open_maps(tmp_path / "maps")
 
 
@@ -106,7 +106,7 @@ def test_maps_that_were_not_written_to_the_end_are_not_read(
     [
         (MAPS.astype(int), LABELS, r"activations of batch 1: got int64 of shape .* float16 or"),
         (MAPS[:, 0], LABELS, r"got float16 of shape \(23, 3, 5\)"),
-        (MAPS, LABELS[:5], "whole numbers, .* of 23 pictures"),
+        (MAPS, LABELS[:5], "whole numbers, .* of 23 images"),
         (MAPS, LABELS.astype(float), "label maps of batch 1: got float64"),
         (MAPS, LABELS[:, 0], "layers, rows, columns"),
         (MAPS, LABELS + np.uint16(1), r"label maps of batch 1: got numbers from 1 to 4; needed 0"),
@@ -137,7 +137,7 @@ def test_names_and_sizes_that_make_no_sense(tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match="at least 1"):
         write_maps(tmp_path / "maps", batches([N]), NAMES, shard_rows=0)
     for none in ([], batches([0])):
-        with pytest.raises(EvidenceError, match="at least one, of at least one picture"):
+        with pytest.raises(EvidenceError, match="at least one, of at least one image"):
             write_maps(tmp_path / "maps", none, NAMES)
 
 
@@ -152,7 +152,7 @@ def test_names_and_sizes_that_make_no_sense(tmp_path: Path) -> None:
         ({"concepts": ["a", "b\x1b[31m", "c"]}, "control characters"),
         ({"categories": ["part"]}, "categories: got 1"),
         ({"digests": {}}, "digests that are not a list"),
-        ({"digests": ["a"]}, "got 1 digests; needed 3 for 23 pictures"),
+        ({"digests": ["a"]}, "got 1 digests; needed 3 for 23 images"),
         ({"shard_rows": 0}, "shard_rows 0"),
         ({"shard_rows": True}, "shard_rows True"),
         ({"shard_rows": "8"}, "shard_rows '8'"),
@@ -170,7 +170,7 @@ def test_headers_that_are_refused(
 @pytest.mark.parametrize("content", ["", "{", "[" * 100_000, "[]", '"maps"'])
 def test_headers_that_are_not_json(tmp_path: Path, maps: StoredMaps, content: str) -> None:
     (tmp_path / "maps" / "header.json").write_text(content)
-    with pytest.raises(RefusedInput, match=r"broken JSON|another format"):
+    with pytest.raises(UnsafeInputError, match=r"broken JSON|another format"):
         stored_maps(tmp_path / "maps")
 
 
@@ -178,11 +178,11 @@ def test_arrays_that_do_not_fit_each_other(tmp_path: Path, maps: StoredMaps) -> 
     write_maps(tmp_path / "short", [(MAPS[:9], LABELS[:9])], NAMES, shard_rows=8)
     shutil.rmtree(tmp_path / "maps" / "labels")
     shutil.copytree(tmp_path / "short" / "labels", tmp_path / "maps" / "labels")
-    with pytest.raises(RefusedInput, match=r"labels uint16 \(9, 2, 6, 7\)"):
+    with pytest.raises(UnsafeInputError, match=r"labels uint16 \(9, 2, 6, 7\)"):
         stored_maps(tmp_path / "maps")
     shutil.rmtree(tmp_path / "maps" / "labels")
     shutil.copytree(tmp_path / "maps" / "activations", tmp_path / "maps" / "labels")
-    with pytest.raises(RefusedInput, match="labels float16"):
+    with pytest.raises(UnsafeInputError, match="labels float16"):
         stored_maps(tmp_path / "maps")
 
 
@@ -220,17 +220,14 @@ def test_the_command_line_knows_them(tmp_path: Path, maps: StoredMaps) -> None:
 # --- planted maps ----------------------------------------------------------------------------------
 
 
-def test_planted_pictures_depend_on_seed_and_number_only() -> None:
-    one = PlantedMaps(n_pictures=40, n_units=5, n_concepts=6, shard_rows=40, seed=1)
+def test_planted_images_depend_on_seed_and_number_only() -> None:
+    one = PlantedMaps(n_images=40, n_units=5, n_concepts=6, shard_rows=40, seed=1)
     whole = one.shard(0)
     for rows in (1, 7, 16):
         other = replace(one, shard_rows=rows)
         alone = other.shard(39 // rows)
         for part, full in zip(alone, whole, strict=True):
             assert_array_equal(part, full[39 // rows * rows :])
-    made = list(planted_maps(40, 5, 6, seed=1, batch=16))
-    assert [len(maps) for maps, _ in made] == [16, 16, 8]
-    assert_array_equal(np.concatenate([maps for maps, _ in made]), whole[0])
     assert (replace(one, seed=2).shard(0)[0] != whole[0]).all(axis=(1, 2, 3)).all()
     assert len({one.digest(0), one.digest(1), replace(one, seed=2).digest(0)}) == 3
     with pytest.raises(EvidenceError, match="multiple"):
@@ -240,7 +237,7 @@ def test_planted_pictures_depend_on_seed_and_number_only() -> None:
 
 
 def test_planted_units_are_high_where_their_concepts_are() -> None:
-    maps = PlantedMaps(n_pictures=60, n_units=6, n_concepts=6, shard_rows=60)
+    maps = PlantedMaps(n_images=60, n_units=6, n_concepts=6, shard_rows=60)
     activations, labels = maps.shard(0)
     assert labels.max() <= 6 and labels[:, 0].any() and labels[:, 1].any()
     for unit, concepts in enumerate(maps.planted):

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from theodolite.datasets.text_table import text_table
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 ROWS = [f"t {i},{i % 2},{'' if i < 3 else int(i > 9)},{i // 2},word" for i in range(20)]
 TABLE = "\n".join(["text,odd,late,document,kind", *ROWS])
@@ -56,7 +56,7 @@ def test_texts_with_line_breaks_and_packed(tmp_path: Path) -> None:
 )
 def test_what_is_no_table_is_refused(tmp_path: Path, name: str, content: str, reason: str) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(RefusedInput, match=reason):
+    with pytest.raises(UnsafeInputError, match=reason):
         text_table(tmp_path / name)
 
 
@@ -67,5 +67,5 @@ def test_a_concept_must_be_one(tmp_path: Path) -> None:
         text_table(path, concepts=["kind"])
     with pytest.raises(EvidenceError, match=r"no column 'lat'.*Did you mean 'late'"):
         text_table(path, concepts=["lat"])
-    with pytest.raises(RefusedInput, match="no such file"):
+    with pytest.raises(UnsafeInputError, match="no such file"):
         text_table(tmp_path / "b.csv")

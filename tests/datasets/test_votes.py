@@ -14,11 +14,11 @@ from theodolite.datasets.votes.label_studio import label_studio_votes
 from theodolite.datasets.votes.potato import potato_votes
 from theodolite.datasets.votes.rows import Vote, explanations_from
 from theodolite.datasets.votes.table import vote_table
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.rating_summary import by_group
 
 NAN = float("nan")
-LONG = """item,rater,question,rating,technique,picture,group,text
+LONG = """item,rater,question,rating,technique,image,group,text
 a,ann,clear,4,LIME,dog,old,an ear
 a,bob,clear,5,LIME,dog,young,an ear
 b,ann,clear,,SHAP,dog,old,a nose
@@ -55,7 +55,7 @@ def test_long_table(tmp_path: Path, ending: str) -> None:
 def test_explanations_of_one_context_belong_together(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     rows = ["a,r,1,why?,", "b,r,2,why?,", "c,r,2,who?,", "d,r,1,,", "e,r,1,why?,p"]
-    path.write_text("item,rater,rating,context,picture\n" + "\n".join(rows) + "\n")
+    path.write_text("item,rater,rating,context,image\n" + "\n".join(rows) + "\n")
     found = vote_table(path, scale=(1, 2))
     assert found.questions["rating"].samples.clusters is not None
     assert found.questions["rating"].samples.clusters.tolist() == [0, 0, 1, 2, 3]
@@ -91,11 +91,11 @@ def test_other_names_of_columns_and_a_scale_that_was_not_said(tmp_path: Path) ->
     assert votes.scale.tolist() == [2, 3, 4, 5]
     assert "taken as 2 to 5" in found.notes[0]
     assert votes.samples.clusters is None
-    with pytest.raises(RefusedInput, match=r"no .*'item', 'rater', 'rating'.*`columns`"):
+    with pytest.raises(UnsafeInputError, match=r"no .*'item', 'rater', 'rating'.*`columns`"):
         vote_table(path)
-    with pytest.raises(RefusedInput, match="'marks'"):
+    with pytest.raises(UnsafeInputError, match="'marks'"):
         vote_table(path, columns=names | {"group": "marks"})
-    with pytest.raises(RefusedInput, match=r"\['rating_value'\]"):
+    with pytest.raises(UnsafeInputError, match=r"\['rating_value'\]"):
         vote_table(path, columns={"rating_value": "stars"})
 
 
@@ -122,12 +122,12 @@ def test_what_a_table_refuses(tmp_path: Path, rows: str, said: str) -> None:
 
 def test_tables_that_are_no_tables(tmp_path: Path) -> None:
     (tmp_path / "votes.pkl").write_bytes(b"")
-    with pytest.raises(RefusedInput, match="ending"):
+    with pytest.raises(UnsafeInputError, match="ending"):
         vote_table(tmp_path / "votes.pkl")
-    with pytest.raises(RefusedInput, match="nothing there"):
+    with pytest.raises(UnsafeInputError, match="nothing there"):
         vote_table(tmp_path / "none.csv")
     (tmp_path / "votes.csv.gz").write_bytes(b"no archive")
-    with pytest.raises(RefusedInput, match="broken archive"):
+    with pytest.raises(UnsafeInputError, match="broken archive"):
         vote_table(tmp_path / "votes.csv.gz")
 
 
@@ -204,7 +204,7 @@ def test_label_studio(tmp_path: Path) -> None:
     assert_array_equal(words.questions["trust"].ratings, [[2, NAN], [NAN, 4]])
     for content in ('{"a": 1}', "[1]", "[]", '[{"id": 1, "annotations": {}}]'):
         path.write_text(content)
-        with pytest.raises(RefusedInput):
+        with pytest.raises(UnsafeInputError):
             label_studio_votes(path)
 
 
@@ -240,7 +240,7 @@ def test_potato_words_and_tables(tmp_path: Path) -> None:
     path.write_text(json.dumps(said) + "\n" + json.dumps(other))
     found = potato_votes(path, labels={"bad": 0, "good": 1})
     assert_array_equal(found.questions["trust"].ratings, [[1, 0]])
-    with pytest.raises(RefusedInput, match="no numbers"):
+    with pytest.raises(UnsafeInputError, match="no numbers"):
         potato_votes(path)
     table = tmp_path / "annotations.csv"
     table.write_text("instance_id,user_id,clear,why\na,ann,4.0,so\na,bob,2.0,\n")
@@ -249,8 +249,8 @@ def test_potato_words_and_tables(tmp_path: Path) -> None:
     assert list(found.questions) == ["clear"]
     for name, content in (("x.jsonl", "[]"), ("y.json", "[]"), ("z.jsonl", "{broken")):
         (tmp_path / name).write_text(content)
-        with pytest.raises(RefusedInput):
+        with pytest.raises(UnsafeInputError):
             potato_votes(tmp_path / name)
     (tmp_path / "nobody").mkdir()
-    with pytest.raises(RefusedInput, match="one per rater"):
+    with pytest.raises(UnsafeInputError, match="one per rater"):
         potato_votes(tmp_path / "nobody")

@@ -25,7 +25,7 @@ from support.runs.dissected import (
 )
 from theodolite.dissection._triple_kernels import _chain, triple_bounds
 from theodolite.dissection.atoms import Atoms
-from theodolite.dissection.counts import annotated_pictures, count, literal_scores
+from theodolite.dissection.counts import annotated_images, count, literal_scores
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import OPERATORS, Formula
 from theodolite.dissection.search import Beam, search
@@ -34,7 +34,7 @@ from theodolite.errors import EvidenceError
 from theodolite.metrics import detection_accuracy, pixel_recall, unit_iou
 
 A, B, S = range(3)
-WORKED = [  # formula, area, shared, IoU, pictures, DetAcc, pixel recall
+WORKED = [  # formula, area, shared, IoU, images, DetAcc, pixel recall
     (Formula(A), 6, 2, 0.222222, 3, 0.6667, 0.333333),
     (Formula(B), 5, 3, 0.428571, 2, 1.0, 0.6),
     (Formula(S), 12, 2, 0.133333, 2, 0.5, 0.166667),
@@ -107,13 +107,13 @@ def test_a_unit_that_meets_nothing_has_no_formula() -> None:
 def dissections(draw: st.DrawFn, most_concepts: int = 6) -> tuple[np.ndarray, np.ndarray]:
     """Masks of concepts and of a unit that has something to do with them; blocky or scattered."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    concepts, pictures = draw(st.integers(1, most_concepts)), draw(st.integers(1, 4))
-    masks = random.random((concepts, pictures, 20)) < random.random((concepts, 1, 1))
+    concepts, images = draw(st.integers(1, most_concepts)), draw(st.integers(1, 4))
+    masks = random.random((concepts, images, 20)) < random.random((concepts, 1, 1))
     if draw(st.booleans()):
         masks = np.repeat(masks[:, :, ::2], 2, axis=2)
-    unit = random.random((pictures, 20)) < draw(st.floats(0.05, 0.6))
+    unit = random.random((images, 20)) < draw(st.floats(0.05, 0.6))
     if draw(st.booleans()):
-        unit ^= masks[random.integers(concepts)] & (random.random((pictures, 20)) < 0.8)
+        unit ^= masks[random.integers(concepts)] & (random.random((images, 20)) < 0.8)
     return masks, unit
 
 
@@ -136,8 +136,8 @@ def test_the_published_search(
         assert_allclose(best.iou, score, rtol=1e-12)
         assert best.formula == formula
         where = formula.holds(lambda c: masks[c])
-        assert best.pictures == where.any(axis=1).sum()
-        assert best.shared_pictures == (where & unit).any(axis=1).sum()
+        assert best.images == where.any(axis=1).sum()
+        assert best.shared_images == (where & unit).any(axis=1).sum()
 
 
 @given(case=dissections(), size=st.integers(1, 5))
@@ -205,7 +205,7 @@ def test_shorter_optima(case: tuple[np.ndarray, np.ndarray]) -> None:
 
 @given(case=dissections(), seed=st.integers(0, 99))
 @settings(max_examples=30)
-def test_pictures_in_any_order_and_any_shards_give_the_same_counts(
+def test_images_in_any_order_and_any_shards_give_the_same_counts(
     case: tuple[np.ndarray, np.ndarray], seed: int
 ) -> None:
     masks, unit = case
@@ -213,7 +213,7 @@ def test_pictures_in_any_order_and_any_shards_give_the_same_counts(
     atoms, turned = packed(masks, (4, 5)), packed(masks[:, order], (4, 5))
     assert_array_equal(atoms.pairs, turned.pairs)
     assert_array_equal(atoms.pairs, np.einsum("aip,bip->ab", masks.astype(int), masks.astype(int)))
-    assert_array_equal(atoms.pictures_with, masks.any(axis=2).sum(axis=1))
+    assert_array_equal(atoms.images_with, masks.any(axis=2).sum(axis=1))
     shared, meet = marked(atoms, unit).with_concepts(atoms)
     again, meet_again = marked(turned, unit[order]).with_concepts(turned)
     assert_array_equal(shared, again)
@@ -273,9 +273,9 @@ def test_literals_are_scored_on_their_own_masks() -> None:
     assert_allclose(second.detection_accuracy, 2 / 2)
 
 
-def test_pictures_annotated_with_a_category() -> None:
+def test_images_annotated_with_a_category() -> None:
     atoms: Atoms = replace(packed(MASKS, GRID, NAMES), categories=("part", "part", "scene"))
-    found = annotated_pictures(atoms, [Formula(A), Formula(S), Formula(A, (("OR", S),)), None])
+    found = annotated_images(atoms, [Formula(A), Formula(S), Formula(A, (("OR", S),)), None])
     assert found[:, 0].tolist() == [True, True, True, True]
     assert found[:, 1].tolist() == [False, True, False, True]
     assert found[:, 2].all() and not found[:, 3].any()

@@ -1,8 +1,6 @@
 """Masks packed and stored, thresholds, upsampling, and arrays at the door."""
 
-import json
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -14,18 +12,14 @@ from PIL import Image
 from support.runs.dissected import (
     GRID,
     MASKS,
-    NAMES,
-    UNIT,
-    marked,
     packed,
 )
 from theodolite.dissection.atoms import pack
 from theodolite.dissection.dissect import dissect
 from theodolite.dissection.quantiles import TopValues, ValueCounts
 from theodolite.dissection.search import search
-from theodolite.dissection.store import load_masks, save_masks
 from theodolite.dissection.units import REFERENCE, mark, thresholds
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError
 
 
 def test_packing_keeps_every_mask() -> None:
@@ -40,7 +34,7 @@ def test_packing_keeps_every_mask() -> None:
     assert atoms.weight.sum() == 3 * 64
     rare = atoms.without_rare(3)
     assert set(rare.concepts) == {
-        n for n, k in zip("abcdef", atoms.pictures_with, strict=True) if k >= 3
+        n for n, k in zip("abcdef", atoms.images_with, strict=True) if k >= 3
     }
     for new, name in enumerate(rare.concepts):
         assert_array_equal(rare.mask(1, new), atoms.mask(1, "abcdef".index(name)))
@@ -137,7 +131,7 @@ def test_upsampling_is_the_usual_one() -> None:
         ).numpy()
         by_pil = np.stack(
             [[np.asarray(Image.fromarray(one).resize((grid, grid), Image.Resampling.BILINEAR))
-              for one in picture] for picture in maps]
+              for one in image] for image in maps]
         )  # fmt: skip
         for upsampled in (big, by_pil):
             above = upsampled > limits[:, None, None]
@@ -151,77 +145,27 @@ def test_upsampling_is_the_usual_one() -> None:
             assert_array_equal(units.with_concepts(atoms)[0], expected_counts)
 
 
-def test_masks_of_other_pictures() -> None:
+def test_masks_of_other_images() -> None:
     random = np.random.default_rng(0)
     maps = random.random((5, 2, 3, 3)).astype(np.float32)
     masks = random.random((4, 5, 36)) < 0.3
     atoms = packed(masks, (6, 6))
     other = np.array([1, 2, 3, 4, 0])
     limits = np.array([0.6, 0.7])
-    dealt = mark(lambda a, b: maps[a:b], atoms, limits, pictures=other).by_picture(atoms)
+    dealt = mark(lambda a, b: maps[a:b], atoms, limits, images=other).by_image(atoms)
     plain = mark(lambda a, b: maps[np.argsort(other)][a:b], atoms, limits)
     assert_array_equal(dealt.with_concepts(atoms)[0], plain.with_concepts(atoms)[0])
     assert_array_equal(dealt.with_concepts(atoms)[1], plain.with_concepts(atoms)[1])
     assert search(atoms, dealt).best(1) == search(atoms, plain).best(1)
 
 
-def test_packed_masks_come_back(tmp_path: Path) -> None:
-    atoms = packed(MASKS, GRID, NAMES)
-    save_masks(atoms, tmp_path)
-    again = load_masks(tmp_path)
-    assert (again.concepts, again.categories, again.grid) == (NAMES, ("object",) * 3, GRID)
-    for concept in range(3):
-        for picture in range(4):
-            assert_array_equal(again.mask(picture, concept), atoms.mask(picture, concept))
-    assert search(again, marked(again, UNIT)).best(0) == search(atoms, marked(atoms, UNIT)).best(0)
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("start", lambda a: a[::-1].copy()),
-        ("start", lambda a: a[:-1]),
-        ("start", lambda a: a.astype(float)),
-        ("label_start", lambda a: a + 1),
-        ("label", lambda a: a + 2),
-        ("label", lambda a: a - 2),
-        ("number", lambda a: a + np.uint16(9)),
-        ("number", lambda a: a[:, :3]),
-        ("weight", lambda a: a * 0),
-        ("weight", lambda a: a * 2),
-    ],
-)
-def test_packed_masks_that_do_not_fit_are_refused(
-    tmp_path: Path, name: str, change: Callable[[np.ndarray], np.ndarray]
-) -> None:
-    """The loops trust these numbers, so a wrong one must not reach them."""
-    atoms = packed(MASKS, GRID, NAMES)
-    save_masks(atoms, tmp_path)
-    np.save(tmp_path / f"{name}.npy", change(getattr(atoms, name)))
-    with pytest.raises(RefusedInput, match="packed masks"):
-        load_masks(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"format": "x"}, {"format_version": 2}, {"grid": [2]}, {"grid": [0, 3]}, {"concepts": ["A"]},
-     {"concepts": [1, 2, 3]}, {"categories": None}, {"grid": [1000, 1000]}],
-)  # fmt: skip
-def test_headers_of_packed_masks_are_checked(tmp_path: Path, change: dict[str, object]) -> None:
-    save_masks(packed(MASKS, GRID, NAMES), tmp_path)
-    header = json.loads((tmp_path / "header.json").read_text()) | change
-    (tmp_path / "header.json").write_text(json.dumps(header))
-    with pytest.raises(RefusedInput):
-        load_masks(tmp_path)
-
-
-N_PICTURES = 12
+N_IMAGES = 12
 
 
 def plain_arrays() -> tuple[np.ndarray, list[np.ndarray]]:
     random = np.random.default_rng(0)
-    maps = [np.kron(random.integers(0, 4, (4, 4)), np.ones((2, 2), int)) for _ in range(N_PICTURES)]
-    return random.random((N_PICTURES, 3, 4, 4)), maps
+    maps = [np.kron(random.integers(0, 4, (4, 4)), np.ones((2, 2), int)) for _ in range(N_IMAGES)]
+    return random.random((N_IMAGES, 3, 4, 4)), maps
 
 
 def test_from_arrays_to_scores() -> None:
@@ -230,7 +174,7 @@ def test_from_arrays_to_scores() -> None:
         activations[number, 1] += 9 * (one[::2, ::2] == 2)
     found = dissect(activations, maps, ["a", "b", "c"], quantile=0.8)
     assert found.formulas()[1].startswith(("b", "(b"))
-    assert len(found.evidence) == N_PICTURES and len(found.evidence.units) == 3
+    assert len(found.evidence) == N_IMAGES and len(found.evidence.units) == 3
     listed = dissect(activations.tolist(), [one.tolist() for one in maps], ("a", "b", "c"),
                      quantile=0.8)  # fmt: skip
     assert listed.formulas() == found.formulas()
@@ -239,19 +183,19 @@ def test_from_arrays_to_scores() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"activations": np.zeros((N_PICTURES, 3, 4))}, "activations"),
-        ({"activations": np.zeros((3, 3, 4, 4))}, "for 12 pictures"),
-        ({"activations": np.zeros((N_PICTURES, 0, 4, 4))}, "activations"),
-        ({"activations": np.full((N_PICTURES, 3, 4, 4), np.nan)}, "NaN or infinite"),
-        ({"activations": np.full((N_PICTURES, 3, 4, 4), "a")}, "numbers"),
-        ({"label_maps": []}, "for each picture"),
-        ({"label_maps": [np.zeros(5)] * N_PICTURES}, "label map"),
+        ({"activations": np.zeros((N_IMAGES, 3, 4))}, "activations"),
+        ({"activations": np.zeros((3, 3, 4, 4))}, "for 12 images"),
+        ({"activations": np.zeros((N_IMAGES, 0, 4, 4))}, "activations"),
+        ({"activations": np.full((N_IMAGES, 3, 4, 4), np.nan)}, "NaN or infinite"),
+        ({"activations": np.full((N_IMAGES, 3, 4, 4), "a")}, "numbers"),
+        ({"label_maps": []}, "for each image"),
+        ({"label_maps": [np.zeros(5)] * N_IMAGES}, "label map"),
         ({"concepts": []}, "distinct names"),
         ({"concepts": ["a", "a", "b"]}, "distinct names"),
         ({"concepts": "abc"}, "distinct names"),
-        ({"scenes": [[0]]}, "12, one per picture"),
-        ({"scenes": [["a"]] * N_PICTURES}, "numbers of concepts"),
-        ({"min_pictures": 99}, "Lower the minimum"),
+        ({"scenes": [[0]]}, "12, one per image"),
+        ({"scenes": [["a"]] * N_IMAGES}, "numbers of concepts"),
+        ({"min_images": 99}, "Lower the minimum"),
         ({"quantile": 2.0}, "between 0 and 1"),
     ],
 )
@@ -262,7 +206,7 @@ def test_arrays_that_cannot_be_dissected(change: dict[str, object], says: str) -
         dissect(**given)  # type: ignore[arg-type]
 
 
-def test_one_picture_has_no_other() -> None:
+def test_one_image_has_no_other() -> None:
     with pytest.raises(EvidenceError, match="at least two"):
         dissect(np.random.default_rng(0).random((1, 2, 4, 4)), [np.ones((4, 4), int)], ["a"])
 
@@ -275,9 +219,9 @@ def test_minus_zero_is_zero() -> None:
 
 def overlapping_masks() -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(1)
-    masks = random.random((N_PICTURES, 3, 4, 4)) < 0.3
+    masks = random.random((N_IMAGES, 3, 4, 4)) < 0.3
     masks = np.kron(masks, np.ones((2, 2), bool)).astype(bool)
-    activations = random.random((N_PICTURES, 3, 4, 4)) + 9 * masks[:, :, ::2, ::2]
+    activations = random.random((N_IMAGES, 3, 4, 4)) + 9 * masks[:, :, ::2, ::2]
     return activations, masks
 
 
@@ -303,4 +247,4 @@ def test_masks_that_would_be_taken_for_one_concept_are_refused() -> None:
     with pytest.raises(EvidenceError, match="1 masks of true and false; needed 3"):
         dissect(activations, masks[:, 0], ["a", "b", "c"])
     with pytest.raises(EvidenceError, match="bool"):
-        pack(list(masks), [()] * N_PICTURES, ["a", "b", "c"], grid=(8, 8))
+        pack(list(masks), [()] * N_IMAGES, ["a", "b", "c"], grid=(8, 8))

@@ -27,10 +27,10 @@ from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.workers import SerialWorkers, Workers
 
 N = 90
-PLANTED = PlantedMaps(n_pictures=N, n_units=7, n_concepts=6, side_of_grid=14, shard_rows=N)
+PLANTED = PlantedMaps(n_images=N, n_units=7, n_concepts=6, side_of_grid=14, shard_rows=N)
 MAPS, LABELS = PLANTED.shard(0)
 RARE = np.flatnonzero((LABELS == 6).any(axis=(1, 2, 3)))[:-2]
-LABELS[RARE] *= LABELS[RARE] != 6  # the last concept is left in two pictures, too few
+LABELS[RARE] *= LABELS[RARE] != 6  # the last concept is left in two images, too few
 KINDS = ("object", "part", "object", "part", "scene", "object")
 OWN = ("unit_pixels", "formula_pixels", "shared_pixels", "annotated")
 CHANCE = tuple(f"chance_{name}" for name in OWN)
@@ -42,7 +42,7 @@ def cut(rows: int) -> InMemory:
 
 @pytest.fixture(scope="module")
 def whole() -> Dissection:
-    return dissect(MAPS, list(LABELS), PLANTED.concepts, quantile=0.98, min_pictures=3, seed=5)
+    return dissect(MAPS, list(LABELS), PLANTED.concepts, quantile=0.98, min_images=3, seed=5)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def pool() -> Iterator[ProcessPoolExecutor]:
 
 def sharded(source: InMemory, workers: Workers, thresholds: str = "exact") -> ShardedDissection:
     return dissect_shards(
-        source, workers, quantile=0.98, thresholds=thresholds, min_pictures=3, seed=5  # type: ignore[arg-type]
+        source, workers, quantile=0.98, thresholds=thresholds, min_images=3, seed=5  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def test_shards_give_what_the_whole_gives(whole: Dissection, rows: int, threshol
     assert found.atoms.concepts == whole.atoms.concepts == PLANTED.concepts[:5]
     for f in fields(whole.units):
         assert_array_equal(getattr(found.units, f.name), getattr(whole.units, f.name))
-    for name in ("start", "weight", "label_start", "label", "pairs", "pictures_with", "picture"):
+    for name in ("start", "weight", "label_start", "label", "pairs", "images_with", "image"):
         assert_array_equal(getattr(found.atoms, name), getattr(whole.atoms, name))
     searched = search(whole.atoms, whole.units)
     for name in ("by_overlap", "by_detection", "searched", "unit_pixels"):
@@ -92,8 +92,8 @@ def test_shards_give_what_the_whole_gives(whole: Dissection, rows: int, threshol
     for name in OWN if rows < N else OWN + CHANCE:
         assert_array_equal(getattr(evidence, name), getattr(whole.evidence, name), err_msg=name)
     if rows >= N:
-        dealt = mark(lambda a, b: MAPS[a:b], whole.atoms, whole.limits, pictures=derangement(N, 5))
-        dealt = dealt.by_picture(whole.atoms)
+        dealt = mark(lambda a, b: MAPS[a:b], whole.atoms, whole.limits, images=derangement(N, 5))
+        dealt = dealt.by_image(whole.atoms)
         for f in fields(dealt):
             assert_array_equal(getattr(found.marks.dealt.units, f.name), getattr(dealt, f.name))
     assert evidence.fires is not None
@@ -101,7 +101,7 @@ def test_shards_give_what_the_whole_gives(whole: Dissection, rows: int, threshol
 
 
 def test_dealt_masks_stay_in_their_shard_and_are_all_dealt() -> None:
-    """A shard's dealt masks are other pictures' of that shard: the sums per shard show it."""
+    """A shard's dealt masks are other images' of that shard: the sums per shard show it."""
     found = sharded(cut(30), SerialWorkers())
     for part in found.evidence():
         assert part.chance_unit_pixels is not None
@@ -130,7 +130,7 @@ def test_other_settings_are_other_pieces() -> None:
     known = Remembering()
     for change in (
         {}, {"quantile": 0.9}, {"method": "hazen"}, {"thresholds": "refined"}, {"seed": 1},
-        {"min_pictures": 4}, {"beam": Beam(1)}, {"beam": Beam(5, 2)}, {"exact": True},
+        {"min_images": 4}, {"beam": Beam(1)}, {"beam": Beam(5, 2)}, {"exact": True},
         {"thresholds": "refined", "quantile": 0.9}, {"length": 1}, {"beam": Beam(distinct=False)},
         {"beam": Beam(candidates=1)},
     ):  # fmt: skip
@@ -168,7 +168,7 @@ def test_the_exact_search(whole: Dissection) -> None:
     """From a beam so narrow that it misses some."""
     narrow = Beam(1, 3, candidates=1)
     found = dissect_shards(
-        cut(16), SerialWorkers(), quantile=0.98, min_pictures=3, beam=narrow, exact=True
+        cut(16), SerialWorkers(), quantile=0.98, min_images=3, beam=narrow, exact=True
     )
     proved = optimum(whole.atoms, whole.units, beam=narrow)
     assert proved.missed > 0
@@ -179,7 +179,7 @@ def test_the_exact_search(whole: Dissection) -> None:
 
 
 def test_planted_concepts_are_found() -> None:
-    source = PlantedMaps(n_pictures=600, n_units=6, n_concepts=12, shard_rows=100, seed=3)
+    source = PlantedMaps(n_images=600, n_units=6, n_concepts=12, shard_rows=100, seed=3)
     found = dissect_shards(source, SerialWorkers(), quantile=0.97, thresholds="refined")
     for unit, concepts in enumerate(source.planted):
         formula = found.search.formulas[unit]
@@ -317,7 +317,7 @@ def test_nothing_left(stage: str) -> None:
         sharded(cut(30), Failing(every))
 
 
-def test_a_shard_of_one_picture_adds_nothing_to_chance(whole: Dissection) -> None:
+def test_a_shard_of_one_image_adds_nothing_to_chance(whole: Dissection) -> None:
     found = sharded(cut(N - 1), SerialWorkers())
     first, last = found.evidence()
     assert len(first) == N - 1 and len(last) == 1
@@ -344,7 +344,7 @@ def test_shards_that_do_not_fit() -> None:
         shard_limits(cut(30), SerialWorkers(), quantile=99)
 
 
-def test_categories_say_which_pictures_are_annotated(whole: Dissection) -> None:
+def test_categories_say_which_images_are_annotated(whole: Dissection) -> None:
     source = replace(cut(30), categories=KINDS)
     evidence = UnitEvidence.joined(list(sharded(source, SerialWorkers()).evidence()))
     formula = sharded(source, SerialWorkers()).search.formulas[0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.manifests.adopt import adopt
 from theodolite.evidence.shards import some_samples
 from theodolite.evidence.store import stored
@@ -42,7 +42,7 @@ def test_zarr_as_others_write_it(tmp_path: Path, shards: tuple[int, int] | None)
     assert len(whole.classes) == 7 and len(shards_.cuts) == 3
     gone = max((tmp_path / "e" / "values" / "c").rglob("*"), key=str)
     gone.unlink()
-    with pytest.raises(RefusedInput, match="nothing there"):
+    with pytest.raises(UnsafeInputError, match="nothing there"):
         some_samples(shards_, 10**6, 0)
 
 

@@ -11,7 +11,7 @@ import pytest
 from support.servers.atomic_s3 import atomic_s3, counted
 from theodolite._planted.concepts import planted_concepts
 from theodolite._storage.stores import Store
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.manifests.clean import unused_files
 from theodolite.evidence.manifests.commit import commit
 from theodolite.evidence.shards import evidence_digest, some_samples
@@ -92,7 +92,7 @@ def test_a_part_that_was_changed_is_refused(tmp_path: Path) -> None:
     write_part(address, 0)
     (manifest,) = (tmp_path / "e" / "parts").glob("*/manifest-*.parquet")
     manifest.write_bytes(manifest.read_bytes() + b"x")
-    with pytest.raises(RefusedInput, match="another manifest"):
+    with pytest.raises(UnsafeInputError, match="another manifest"):
         commit(address)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from theodolite._planted.concepts import planted_concepts, planted_locations
-from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.errors import EvidenceError, UnsafeInputError, printable
 from theodolite.evidence.axes import Classes, Concepts, Parts, Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
@@ -60,9 +60,9 @@ def location(**changes: Any) -> LocationEvidence:
         (lambda: Samples(clusters=np.array([0.5])), "one whole number each"),
         (lambda: Samples(index=np.arange(3), ids=np.array(["a"])), "samples.ids: got 1; needed 3"),
         (lambda: location(points=None), "needed `points`, `boxes` or `masks`"),
-        (lambda: location(points=np.full((2, 2, 1, 2), 25.0)), "outside the picture in sample 0"),
+        (lambda: location(points=np.full((2, 2, 1, 2), 25.0)), "outside the image in sample 0"),
         (lambda: location(points=np.where(np.arange(2), -1.0, 9.0) * np.ones((2, 2, 1, 2))), "row first"),
-        (lambda: location(sizes=[[0, 1], [2, 2]]), "pictures, 1 to 50000"),
+        (lambda: location(sizes=[[0, 1], [2, 2]]), "images, 1 to 50000"),
         (lambda: location(sizes=[[10**9, 9], [9, 9]]), "got 1000000000"),
         (lambda: location(sizes=[[1, 1, 1], [2, 2, 2]]), "2 = 2, as in a fixed length"),
         (lambda: location(part_of=[0, 2, -1]), "positions in parts"),
@@ -177,6 +177,6 @@ def test_any_array_is_taken_or_refused_in_one_line(given: Any, field: str) -> No
 
 
 def test_errors_are_harmless_to_print() -> None:
-    error = RefusedInput("name\x1b[2J\nnext", "a" * 5000)
+    error = UnsafeInputError("name\x1b[2J\nnext", "a" * 5000)
     assert "\x1b" not in str(error) and "\n" not in str(error) and len(str(error)) <= 1000
     assert printable("x" * 300).endswith("…")

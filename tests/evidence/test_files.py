@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theodolite._planted.concepts import planted_locations
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import Concepts, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load, load_arrays, save
@@ -97,7 +97,7 @@ def truncate(name: str) -> Callable[[Path], None]:
         (edit_header(lambda h: h["arrays"].pop("maps")), "maps"),
         (edit_header(lambda h: h.update(inner={"explained": "location"})), "inner bundles"),
         (edit_header(lambda h: h["axes"].update(evil={})), "axis 'evil'"),
-        (edit_header(lambda h: h["axes"]["parts"].update(colour=["red"])), "colour"),
+        (edit_header(lambda h: h["axes"]["parts"].update(color=["red"])), "color"),
         (lambda f: (f / "maps.npy").unlink(), "nothing there"),
         (truncate("maps.npy"), "cut off"),
         (write("maps.npy", b"garbage"), "no readable .npy header"),
@@ -110,7 +110,7 @@ def test_spoiled_bundles_are_refused(
 ) -> None:
     save(planted_locations(3, 5), tmp_path)
     spoil(tmp_path)
-    with pytest.raises(RefusedInput, match=says):
+    with pytest.raises(UnsafeInputError, match=says):
         load(tmp_path)
 
 
@@ -128,7 +128,7 @@ def test_arrays_in_one_file(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("")
     with pytest.raises(EvidenceError, match=r"a file '\.txt'"):
         load_arrays(tmp_path / "x.txt")
-    with pytest.raises(RefusedInput, match="nothing there"):
+    with pytest.raises(UnsafeInputError, match="nothing there"):
         load_arrays(tmp_path / "none")
 
 

@@ -88,8 +88,8 @@ def test_what_fails_of_a_package_stays_with_it(tmp_path: Path) -> None:
     stored = json.loads((tmp_path / "run" / "scores.json").read_text())
     before = json.loads((tmp_path / "plain" / "intervention" / "scores.json").read_text())
     assert stored["scores"] == before["scores"]
-    assert [f["stage"] for f in stored["failed"]] == ["null nothing", "read", "value"]
-    assert before["failed"] == []
+    assert [f["stage"] for f in stored["errors"]] == ["null nothing", "read", "value"]
+    assert before["errors"] == []
     assert "fails_at_null failed at null nothing" in (tmp_path / "run" / "report.html").read_text()
-    assert got["gate"].startswith("cannot tell: fails_at_null: failed at null nothing")
+    assert got["gate"].startswith("inconclusive: fails_at_null: failed at null nothing")
     assert (got["recompute"], got["recompute memory"]) == (0, 0)

@@ -10,15 +10,12 @@ import numpy as np
 import pytest
 
 import theodolite
-from theodolite._planted.concepts import (
-    planted_concepts,
-    planted_locations,
-    planted_units,
-)
+from theodolite._planted.concepts import planted_concepts, planted_locations
 from theodolite._planted.leakage import planted_embeddings, planted_interventions
 from theodolite._planted.ratings import planted_ratings
 from theodolite._planted.saliency import planted_saliency
 from theodolite._planted.surrogates import planted_surrogates
+from theodolite._planted.units import planted_units
 from theodolite._runs.auditing.result import AuditResult
 from theodolite._scoring.evaluate import Resampling
 from theodolite._verdicts.scores_file import scores_file
@@ -217,7 +214,7 @@ def in_form(evidence: Evidence, form: Callable[..., Any]) -> Evidence:
     names = {n: axis.names for n, axis in changes.items() if isinstance(axis, NamedAxis)}
     names |= {"samples": evidence.samples.ids} if evidence.samples.ids is not None else {}
     layouts = dict(evidence.layouts())
-    learnt = {
+    learned = {
         axis
         for name, layout in layouts.items()
         if evidence.has(name) and len(layout.axes) <= 2
@@ -226,7 +223,7 @@ def in_form(evidence: Evidence, form: Callable[..., Any]) -> Evidence:
     for name, value in changes.items():
         if isinstance(value, Evidence):
             changes[name] = in_form(value, form)
-        elif name in learnt and isinstance(value, NamedAxis):
+        elif name in learned and isinstance(value, NamedAxis):
             changes[name] = type(value)()  # the names that columns and rows have are enough
         elif name in layouts and (other := form(value, layouts[name], names)) is not None:
             changes[name] = other
@@ -250,7 +247,7 @@ def same(first: Evidence, second: Evidence) -> None:
 
 
 def written(result: AuditResult) -> str:
-    return scores_file(result.scores, result.verdicts, result.unanswered).model_dump_json()
+    return scores_file(result.scores, result.verdicts, result.not_computed).model_dump_json()
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)

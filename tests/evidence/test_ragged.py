@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from theodolite._planted.examples import plant_example
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence import shards as shards_module
 from theodolite.evidence import store_writer
 from theodolite.evidence.axes import Latents, Samples
@@ -151,7 +151,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     evidence.save(tmp_path / "bundle")
     assert difference_between(load(tmp_path / "bundle"), evidence) == ""
     (tmp_path / "bundle" / "tokens.starts.npy").unlink()
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         load(tmp_path / "bundle")
 
 

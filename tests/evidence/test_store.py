@@ -13,13 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from theodolite._planted.concepts import (
-    planted_concepts,
-    planted_locations,
-    planted_units,
-)
+from theodolite._planted.concepts import planted_concepts, planted_locations
 from theodolite._planted.surrogates import planted_surrogates
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite._planted.units import planted_units
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.shards import InMemoryShards, clusters_of, evidence_digest, some_samples
@@ -160,7 +157,7 @@ def test_odd_headers_are_refused(tmp_path: Path, change: dict[str, Any], match: 
     write(planted_concepts(40), tmp_path / "e")
     header = json.loads((tmp_path / "e" / "header.json").read_text())
     (tmp_path / "e" / "header.json").write_text(json.dumps(header | change))
-    with pytest.raises(RefusedInput, match=match):
+    with pytest.raises(UnsafeInputError, match=match):
         stored(tmp_path / "e")
 
 

@@ -47,8 +47,8 @@ def _library(request: pytest.FixtureRequest) -> None:
 def clusters(n_classes: int = 3, n_concepts: int = 4, n: int = 120) -> tuple[np.ndarray, ...]:
     random = np.random.default_rng(3)
     labels = np.arange(n) % n_classes
-    centres = random.normal(size=(n_classes, n_concepts)) * 2
-    return centres[labels] + random.normal(size=(n, n_concepts)), labels
+    centers = random.normal(size=(n_classes, n_concepts)) * 2
+    return centers[labels] + random.normal(size=(n, n_concepts)), labels
 
 
 # ---- all of them

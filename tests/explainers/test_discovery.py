@@ -147,7 +147,7 @@ def test_svd_finds_orthogonal_directions_in_order() -> None:
     assert_allclose(found.encode(embeddings), embeddings @ found.dictionary().T)
     shifted = embeddings + 100 * directions[2]
     first = SvdConcepts(1).fit(shifted, seed=0)
-    assert first.dictionary()[0] @ directions[2] > 0.99  # not centred: the mean is the strongest
+    assert first.dictionary()[0] @ directions[2] > 0.99  # not centered: the mean is the strongest
 
 
 def test_svd_and_pca_refuse_directions_that_are_not_there() -> None:
@@ -193,7 +193,7 @@ def test_non_negative_parts_are_found() -> None:
     assert np.linalg.norm(error) < 0.05 * np.linalg.norm(embeddings)
 
 
-def test_craft_writes_pictures_as_sums_of_what_it_found_in_patches() -> None:
+def test_craft_writes_images_as_sums_of_what_it_found_in_patches() -> None:
     parts, _ = pure_and_mixed()
     drawn = np.random.default_rng(1)
     patches = np.repeat(parts, 20, axis=0) * drawn.uniform(1, 2, size=(80, 1))
@@ -253,12 +253,12 @@ def test_non_negative_methods_refuse_negative_embeddings_and_stop_quietly() -> N
         NmfConcepts(3).fit(np.zeros((5, 4)), seed=0)
 
 
-def test_k_means_finds_centres_and_projects_on_their_span() -> None:
+def test_k_means_finds_centers_and_projects_on_their_span() -> None:
     drawn = np.random.default_rng(0)
-    centres = drawn.normal(size=(4, 15)) * 10
-    embeddings = np.repeat(centres, 30, axis=0) + drawn.normal(size=(120, 15))
+    centers = drawn.normal(size=(4, 15)) * 10
+    embeddings = np.repeat(centers, 30, axis=0) + drawn.normal(size=(120, 15))
     found = KMeansConcepts(4).fit(embeddings, seed=0)
-    assert (closest(centres, found.dictionary()) > 0.99).all()
+    assert (closest(centers, found.dictionary()) > 0.99).all()
     basis = np.linalg.qr(found.dictionary().T)[0]
     projected = embeddings @ basis @ basis.T
     assert_allclose(found.decode(found.encode(embeddings)), projected, atol=1e-9)
@@ -298,10 +298,10 @@ def test_subspaces_are_found_in_noise() -> None:
         assert np.cos(angles).min() > 0.95
 
 
-@pytest.mark.parametrize("centred", [True, False])
-def test_subspaces_are_found(centred: bool) -> None:
+@pytest.mark.parametrize("centered", [True, False])
+def test_subspaces_are_found(centered: bool) -> None:
     bases, embeddings = union_of_planes()
-    found = SubspaceConcepts(3, centred=centred, explained=0.999).fit(embeddings, seed=0)
+    found = SubspaceConcepts(3, centered=centered, explained=0.999).fit(embeddings, seed=0)
     assert found.subspace is not None
     assert_array_equal(found.subspace, [0, 0, 1, 1, 2, 2])
     for number, basis in enumerate(bases):

@@ -19,7 +19,7 @@ numbers = range(12)
 RANDOM = (0, 1, 2, 4, 11)
 
 
-def picture(rows: int = 32, columns: int = 40, seed: int = 0) -> Image.Image:
+def image(rows: int = 32, columns: int = 40, seed: int = 0) -> Image.Image:
     values = np.random.default_rng(seed).integers(0, 256, (rows, columns, 3), np.uint8)
     values = np.array(Image.fromarray(values).filter(ImageFilter.BoxBlur(1)))
     values[:4, :4] = 255  # solarizing begins at the brightest values
@@ -50,8 +50,8 @@ def written_again(given: Image.Image, number: int, m: float) -> Image.Image:
 @given(m=st.floats(0, 12))
 @settings(max_examples=25)
 def test_fixed_changes_are_what_pillow_does(number: int, m: float) -> None:
-    found = perturbed(picture(), number, magnitude=m, seed=1)
-    assert_array_equal(array(found), array(written_again(picture(), number, m)))
+    found = perturbed(image(), number, magnitude=m, seed=1)
+    assert_array_equal(array(found), array(written_again(image(), number, m)))
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ def test_jitter_draws_a_factor_around_one_in_both_directions(
     """The factor is found again by trying all of them."""
     reach = math.tanh(0.5 * m)
     factors = np.linspace(max(0, 1 - reach), 1 + reach, 401)
-    tries = np.stack([array(enhancer(picture()).enhance(f)) for f in factors])
+    tries = np.stack([array(enhancer(image()).enhance(f)) for f in factors])
     used = []
     for seed in range(30):
-        found = array(perturbed(picture(), number, magnitude=m, seed=seed))
+        found = array(perturbed(image(), number, magnitude=m, seed=seed))
         errors = np.abs(tries - found).mean(axis=(1, 2, 3))
         assert errors.min() < 0.6
         used.append(factors[errors.argmin()])
@@ -76,7 +76,7 @@ def test_jitter_draws_a_factor_around_one_in_both_directions(
 
 
 def test_the_crop_gets_smaller_with_the_magnitude() -> None:
-    """Positions as colours: the spread of what is seen is the share of the picture."""
+    """Positions as colors: the spread of what is seen is the share of the image."""
     down, across = np.mgrid[0:1:64j, 0:1:64j]
     places = np.stack([down, across, 0 * down], axis=2)
     given = Image.fromarray((255 * places).round().astype(np.uint8))
@@ -88,7 +88,7 @@ def test_the_crop_gets_smaller_with_the_magnitude() -> None:
 
 
 def test_blur_is_the_gaussian_of_fifteen_pixels() -> None:
-    m, given = 1.0, picture()
+    m, given = 1.0, image()
     offsets = np.arange(-7, 8)
     kernel = np.exp(-0.5 * (offsets / (2 * (m + 1e-5))) ** 2)
     kernel /= kernel.sum()
@@ -125,15 +125,15 @@ def test_masks_are_whole_black_rectangles() -> None:
 
 
 def test_below_one_there_are_no_masks_and_six_bits() -> None:
-    assert_array_equal(array(perturbed(picture(), 11, magnitude=0.99, seed=3)), array(picture()))
+    assert_array_equal(array(perturbed(image(), 11, magnitude=0.99, seed=3)), array(image()))
     for m, bits in ((0.0, 7), (0.01, 6), (0.9, 6), (1.0, 6), (2.0, 5), (7.0, 0), (99.0, 0)):
-        found = perturbed(picture(), 9, magnitude=m, seed=0)
-        assert_array_equal(array(found), array(picture()) >> (8 - bits) << (8 - bits))
+        found = perturbed(image(), 9, magnitude=m, seed=0)
+        assert_array_equal(array(found), array(image()) >> (8 - bits) << (8 - bits))
 
 
 @pytest.mark.parametrize("number", numbers)
 def test_the_seed_settles_all_and_nothing_else_is_touched(number: int) -> None:
-    given = picture()
+    given = image()
     before = array(given)
     states = torch.random.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
     first = array(perturbed(given, number, magnitude=2, seed=5))
@@ -157,10 +157,10 @@ def test_the_table_is_in_order_and_says_where_the_publication_differs() -> None:
 
 def test_what_cannot_be_changed_is_refused() -> None:
     with pytest.raises(EvidenceError, match="number: got 12; needed 0 to 11"):
-        perturbed(picture(), 12, seed=0)
+        perturbed(image(), 12, seed=0)
     with pytest.raises(EvidenceError, match="magnitude"):
-        perturbed(picture(), 0, magnitude=-1.0, seed=0)
+        perturbed(image(), 0, magnitude=-1.0, seed=0)
     with pytest.raises(EvidenceError, match="magnitude"):
-        perturbed(picture(), 0, magnitude=math.nan, seed=0)
+        perturbed(image(), 0, magnitude=math.nan, seed=0)
     with pytest.raises(EvidenceError, match="40 by 7 pixels"):
-        perturbed(picture(7), 3, seed=0)
+        perturbed(image(7), 3, seed=0)

@@ -20,7 +20,7 @@ from theodolite.explainers.perturbed_samples import (
 pytest.importorskip("torch", reason="no torch here: pip install 'theodolite[torch]'")
 
 
-def picture(seed: int = 0, high: int = 160) -> Image.Image:
+def image(seed: int = 0, high: int = 160) -> Image.Image:
     return Image.fromarray(np.random.default_rng(seed).integers(0, high, (16, 16, 3), np.uint8))
 
 
@@ -29,14 +29,14 @@ def array(of: Image.Image) -> np.ndarray:
 
 
 class Predictor:
-    """Classes by some rule; counts calls and pictures."""
+    """Classes by some rule; counts calls and images."""
 
     def __init__(self, rule: Callable[[np.ndarray], int]) -> None:
         self.rule, self.calls = rule, []
 
-    def __call__(self, pictures: Sequence[Image.Image]) -> np.ndarray:
-        self.calls.append(len(pictures))
-        return np.array([self.rule(array(one)) for one in pictures])
+    def __call__(self, images: Sequence[Image.Image]) -> np.ndarray:
+        self.calls.append(len(images))
+        return np.array([self.rule(array(one)) for one in images])
 
 
 def fickle(pixels: np.ndarray) -> int:
@@ -65,25 +65,25 @@ def one_by_one_same(original: Image.Image, rule: Callable, seed: int, tries: int
 @pytest.mark.parametrize("rule", ["fickle", "picky"])
 @pytest.mark.parametrize("seed", range(12))
 def test_same_prediction_is_the_search_one_by_one(rule: str, seed: int) -> None:
-    original = picture(seed)
+    original = image(seed)
     predict = Predictor(fickle if rule == "fickle" else picky(original))
     found = same_prediction(original, predict, seed=seed)
     changed, number, m, looked_at = one_by_one_same(original, predict.rule, seed, 11)
     assert found is not None
-    assert_array_equal(array(found.picture), array(changed))
+    assert_array_equal(array(found.image), array(changed))
     assert (found.number, found.tries) == (number, looked_at)
     assert found.magnitude == pytest.approx(m, rel=1e-12)
     assert found.predicted == predict.rule(array(original))
     assert found.changed == (array(changed) != array(original)).any()
-    # the picture, then two calls for each perturbation at most
+    # the image, then two calls for each perturbation at most
     assert len(predict.calls) <= 1 + 2 * -(-looked_at // 11)
 
 
 def test_the_searches_above_went_past_the_first_try_and_the_first_perturbation() -> None:
     tries = [
-        one_by_one_same(picture(seed), rule, seed, 11)[3]
+        one_by_one_same(image(seed), rule, seed, 11)[3]
         for seed in range(12)
-        for rule in (fickle, picky(picture(seed)))
+        for rule in (fickle, picky(image(seed)))
     ]
     assert min(tries) == 1
     assert any(1 < n <= 11 for n in tries)
@@ -91,8 +91,8 @@ def test_the_searches_above_went_past_the_first_try_and_the_first_perturbation()
 
 
 def test_masks_below_one_are_found_but_called_unchanged() -> None:
-    """A predictor that knows the very picture: only no change keeps its class."""
-    original = picture()
+    """A predictor that knows the very image: only no change keeps its class."""
+    original = image()
     exact = Predictor(lambda pixels: int((pixels != array(original)).any()))
     found = same_prediction(original, exact, seed=0)
     assert found is not None and not found.changed
@@ -101,18 +101,16 @@ def test_masks_below_one_are_found_but_called_unchanged() -> None:
 
 def test_none_if_every_change_is_seen() -> None:
     answers = iter(range(10_000))
-    assert (
-        same_prediction(picture(), lambda p: np.array([next(answers) for _ in p]), seed=0) is None
-    )
+    assert same_prediction(image(), lambda p: np.array([next(answers) for _ in p]), seed=0) is None
     never = Predictor(lambda pixels: 0)
-    assert different_prediction(picture(), never, [picture(1)], seed=0) is None
+    assert different_prediction(image(), never, [image(1)], seed=0) is None
     assert never.calls == [2, 10]  # no other class to mix with
 
 
 def test_different_prediction_is_the_search_one_by_one() -> None:
     kinds = set()
     for seed in range(12):
-        original, others = picture(seed), [picture(90 + k, 256) for k in range(3)]
+        original, others = image(seed), [image(90 + k, 256) for k in range(3)]
         rule = (lambda pixels: int(pixels.mean() > 95)) if seed % 2 else picky(original)
         found = different_prediction(original, Predictor(rule), others, seed=seed)
         assert found is not None and found.changed
@@ -126,7 +124,7 @@ def test_different_prediction_is_the_search_one_by_one() -> None:
                 for other in others
                 for k in range(1, round(found.magnitude * 10) + 1)
             ]
-            same = [(array(mix) == array(found.picture)).all() for mix in mixes]
+            same = [(array(mix) == array(found.image)).all() for mix in mixes]
             assert sum(same) == 1
             chain = same.index(True) // round(found.magnitude * 10) * round(found.magnitude * 10)
             assert all(
@@ -140,12 +138,12 @@ def test_different_prediction_is_the_search_one_by_one() -> None:
             changed = perturbed(original, number, magnitude=m, seed=key)
             if rule(array(changed)) != rule(array(original)):
                 assert m == found.magnitude
-                assert_array_equal(array(changed), array(found.picture))
+                assert_array_equal(array(changed), array(found.image))
                 break
     assert kinds == {"mixed", "perturbed"}
 
 
-def test_mix_up_is_a_weighted_mean_at_the_pictures_size() -> None:
+def test_mix_up_is_a_weighted_mean_at_the_images_size() -> None:
     black, white = Image.new("RGB", (20, 10)), Image.new("RGB", (7, 9), (200, 100, 50))
     mixed = mix_up(black, white, 0.3)
     assert mixed.size == (20, 10)
@@ -153,18 +151,18 @@ def test_mix_up_is_a_weighted_mean_at_the_pictures_size() -> None:
 
 
 def test_a_seed_gives_the_same_sample_and_another_one_another() -> None:
-    original = picture()
+    original = image()
     rule = picky(original)
     one, two = (same_prediction(original, Predictor(rule), seed=4) for _ in range(2))
     assert one is not None and two is not None
     assert (one.number, one.magnitude, one.tries) == (two.number, two.magnitude, two.tries)
-    assert_array_equal(array(one.picture), array(two.picture))
+    assert_array_equal(array(one.image), array(two.image))
     more = {same_prediction(original, Predictor(rule), seed=seed).number for seed in range(12)}
     assert len(more) > 3
 
 
 def test_wrong_answers_and_settings_are_refused() -> None:
     with pytest.raises(EvidenceError, match="predict: got 0 classes; needed 1"):
-        same_prediction(picture(), lambda _: np.empty(0, int), seed=0)
+        same_prediction(image(), lambda _: np.empty(0, int), seed=0)
     with pytest.raises(EvidenceError, match="tries"):
-        same_prediction(picture(), Predictor(fickle), seed=0, tries=0)
+        same_prediction(image(), Predictor(fickle), seed=0, tries=0)

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import spearmanr
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.probing.randomisation import map_similarity, randomise_weights
+from theodolite.explainers.probing.randomization import map_similarity, randomize_weights
 from theodolite.explainers.probing.stability import (
     StabilitySettings,
     chance_changes,
@@ -32,9 +32,9 @@ def network(seed: int = 0) -> "torch.nn.Module":
         ).eval()  # fmt: skip
 
 
-def gradients(of: "torch.nn.Module", pictures: np.ndarray, targets: np.ndarray) -> np.ndarray:
+def gradients(of: "torch.nn.Module", images: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Sum over the channels of the score's gradient: a map with signs."""
-    given = torch.from_numpy(np.asarray(pictures, np.float32)).requires_grad_()
+    given = torch.from_numpy(np.asarray(images, np.float32)).requires_grad_()
     scores = of(given)[torch.arange(len(given)), torch.from_numpy(np.asarray(targets))]
     (found,) = torch.autograd.grad(scores.sum(), given)
     return found.sum(dim=1).numpy()
@@ -42,35 +42,35 @@ def gradients(of: "torch.nn.Module", pictures: np.ndarray, targets: np.ndarray) 
 
 def sample(n: int = 3, side: int = 16) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     random = np.random.default_rng(0)
-    pictures = random.normal(size=(n, 3, side, side)).astype(np.float32)
+    images = random.normal(size=(n, 3, side, side)).astype(np.float32)
     targets = random.integers(0, 5, n)
-    return pictures, gradients(network(), pictures, targets), targets
+    return images, gradients(network(), images, targets), targets
 
 
-def explain(pictures: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    return gradients(network(), pictures, targets)
+def explain(images: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    return gradients(network(), images, targets)
 
 
 def test_changes_are_those_of_a_plain_loop_in_any_batch() -> None:
-    pictures, maps, targets = sample()
-    copies = pictures.copy(), maps.copy()
+    images, maps, targets = sample()
+    copies = images.copy(), maps.copy()
     shaking = StabilitySettings(draws=4, seed=3)
-    found = map_changes(explain, pictures, maps, targets=targets, shaking=shaking)
+    found = map_changes(explain, images, maps, targets=targets, shaking=shaking)
     assert_allclose(found.norms, [np.linalg.norm(one) for one in maps], rtol=1e-6)
     for i, kind, draw in np.ndindex(3, 2, 4):
-        noise = noise_at(shaking, pictures.shape[1:], i, 4 * kind + draw)
-        again = explain((pictures[i] + noise)[None].astype(np.float32), targets[i : i + 1])[0]
+        noise = noise_at(shaking, images.shape[1:], i, 4 * kind + draw)
+        again = explain((images[i] + noise)[None].astype(np.float32), targets[i : i + 1])[0]
         assert_allclose(found.changes[i, kind, draw], np.linalg.norm(again - maps[i]), rtol=1e-4)
     for batch in (1, 5, 100):
         other = StabilitySettings(draws=4, seed=3, batch=batch)
-        again = map_changes(explain, pictures, maps, targets=targets, shaking=other)
+        again = map_changes(explain, images, maps, targets=targets, shaking=other)
         assert_allclose(again.changes, found.changes, rtol=1e-4)
     part = map_changes(
-        explain, pictures[2:], maps[2:], targets=targets[2:], shaking=shaking, numbers=np.array([2])
+        explain, images[2:], maps[2:], targets=targets[2:], shaking=shaking, numbers=np.array([2])
     )
     assert_allclose(part.changes, found.changes[2:], rtol=1e-4)
     assert len(np.unique(found.changes)) == found.changes.size
-    assert_array_equal(pictures, copies[0])
+    assert_array_equal(images, copies[0])
     assert_array_equal(maps, copies[1])
 
 
@@ -93,33 +93,33 @@ def test_noise_is_of_the_kind_and_size_that_was_asked_for() -> None:
     assert_array_equal(noise_at(reordered, (3, 60, 60), 0, 0), normal)
 
 
-def test_a_map_that_does_not_look_never_changes_and_one_that_is_the_picture_does() -> None:
-    pictures, _, targets = sample()
+def test_a_map_that_does_not_look_never_changes_and_one_that_is_the_image_does() -> None:
+    images, _, targets = sample()
     shaking = StabilitySettings(draws=3, seed=0, noises=["uniform"])
     fixed = np.ones((3, 16, 16))
     still = map_changes(
-        lambda p, _: np.ones((len(p), 16, 16)), pictures, fixed, targets=targets, shaking=shaking
+        lambda p, _: np.ones((len(p), 16, 16)), images, fixed, targets=targets, shaking=shaking
     )
     assert_array_equal(still.changes, np.zeros((3, 1, 3)))
     moved = map_changes(
-        lambda p, _: p[:, 0], pictures, pictures[:, 0], targets=targets, shaking=shaking
+        lambda p, _: p[:, 0], images, images[:, 0], targets=targets, shaking=shaking
     )
     # root of 256 pixels times the spread of the noise
     assert_allclose(moved.changes, 16 * 0.2 / 3**0.5, rtol=0.1)
 
 
 def test_the_class_asked_for_stays_the_same() -> None:
-    pictures, _, targets = sample()
+    images, _, targets = sample()
     maps = targets[:, None, None] * np.ones((1, 16, 16))
     found = map_changes(
-        lambda p, t: t[:, None, None] * np.ones((1, 16, 16)), pictures, maps,
+        lambda p, t: t[:, None, None] * np.ones((1, 16, 16)), images, maps,
         targets=targets, shaking=StabilitySettings(draws=3, seed=0, batch=4),
     )  # fmt: skip
     assert_array_equal(found.changes, np.zeros((3, 2, 3)))
 
 
 @given(st.integers(2, 12), st.integers(0, 1000))
-def test_chance_is_the_distance_to_another_picture(n: int, seed: int) -> None:
+def test_chance_is_the_distance_to_another_image(n: int, seed: int) -> None:
     maps = np.arange(n, dtype=float)[:, None, None] * np.ones((1, 2, 2))
     found = chance_changes(maps, seed=seed) / 2
     assert (found >= 1).all()  # never its own
@@ -150,12 +150,12 @@ def test_wrong_settings_are_refused() -> None:
 
 def test_as_captums_largest_sensitivity() -> None:
     metrics = pytest.importorskip("captum.metrics", reason="no captum here")
-    pictures, maps, targets = sample()
+    images, maps, targets = sample()
     shaking = StabilitySettings(draws=6, seed=2, noises=["uniform"])
-    found = map_changes(explain, pictures, maps, targets=targets, shaking=shaking)
+    found = map_changes(explain, images, maps, targets=targets, shaking=shaking)
 
-    def ours(given: "torch.Tensor") -> "torch.Tensor":  # every picture six times in a row
-        noises = [noise_at(shaking, pictures.shape[1:], *divmod(k, 6)) for k in range(len(given))]
+    def ours(given: "torch.Tensor") -> "torch.Tensor":  # every image six times in a row
+        noises = [noise_at(shaking, images.shape[1:], *divmod(k, 6)) for k in range(len(given))]
         return given + torch.from_numpy(np.stack(noises)).float()
 
     def theirs(given: "torch.Tensor | tuple", target: "torch.Tensor") -> "torch.Tensor | tuple":
@@ -166,7 +166,7 @@ def test_as_captums_largest_sensitivity() -> None:
 
     wanted = metrics.sensitivity_max(
         theirs,
-        torch.from_numpy(pictures),
+        torch.from_numpy(images),
         ours,
         n_perturb_samples=6,
         target=torch.from_numpy(targets),
@@ -182,21 +182,21 @@ def quantus() -> Iterator[object]:
 
 
 def test_as_quantus_largest_sensitivity(quantus: object) -> None:
-    pictures, maps, targets = sample()
+    images, maps, targets = sample()
     shaking = StabilitySettings(draws=5, seed=2, noises=["uniform"])
-    found = map_changes(explain, pictures, maps, targets=targets, shaking=shaking)
+    found = map_changes(explain, images, maps, targets=targets, shaking=shaking)
     draw = iter(range(5))
 
     def ours(arr: np.ndarray, **_: object) -> np.ndarray:
         k = next(draw)
-        noises = np.stack([noise_at(shaking, pictures.shape[1:], i, k) for i in range(3)])
+        noises = np.stack([noise_at(shaking, images.shape[1:], i, k) for i in range(3)])
         return arr + noises.reshape(arr.shape).astype(arr.dtype)
 
     metric = quantus.MaxSensitivity(
-        nr_samples=5, perturb_func=ours, abs=False, normalise=False, disable_warnings=True
+        nr_samples=5, perturb_func=ours, abs=False, normalize=False, disable_warnings=True
     )
     wanted = metric(
-        model=network(), x_batch=pictures, y_batch=targets, a_batch=maps[:, None], channel_first=True,
+        model=network(), x_batch=images, y_batch=targets, a_batch=maps[:, None], channel_first=True,
         explain_func=lambda model, inputs, targets, **_: explain(inputs, targets)[:, None],
     )  # fmt: skip
     assert_allclose(found.changes.max(axis=(1, 2)) / found.norms, wanted, rtol=1e-4)
@@ -210,10 +210,10 @@ def test_quantus_sparseness_is_the_gini_index_of_the_definition(quantus: object)
     sizes = np.sort(np.abs(maps.reshape(4, 4)), axis=1)
     ours = (sizes * (2 * np.arange(1, 5) - 5)).sum(axis=1) / (4 * sizes.sum(axis=1))
     assert_allclose(ours, [0.25, 0.75, 0, 0.477273], atol=5e-7)
-    metric = quantus.Sparseness(abs=True, normalise=False, disable_warnings=True)
-    pictures = np.zeros((4, 3, 2, 2), np.float32)
+    metric = quantus.Sparseness(abs=True, normalize=False, disable_warnings=True)
+    images = np.zeros((4, 3, 2, 2), np.float32)
     wanted = metric(
-        model=torch.nn.Flatten(), x_batch=pictures, y_batch=np.zeros(4, int), a_batch=maps.copy(),
+        model=torch.nn.Flatten(), x_batch=images, y_batch=np.zeros(4, int), a_batch=maps.copy(),
         channel_first=True,
     )  # fmt: skip
     assert_allclose(ours, wanted, atol=1e-6)
@@ -240,11 +240,11 @@ def test_similarity_of_opposites_and_of_maps_that_say_nothing() -> None:
     assert np.isnan(map_similarity(one, np.full((1, 3, 4), np.nan))).all()
 
 
-def test_random_weights_keep_the_scale_and_lose_what_was_learnt() -> None:
+def test_random_weights_keep_the_scale_and_lose_what_was_learned() -> None:
     trained = network()
     before = {name: value.clone() for name, value in trained.state_dict().items()}
     state = torch.random.get_rng_state()
-    one, again, other = (randomise_weights(trained, seed=seed) for seed in (1, 1, 2))
+    one, again, other = (randomize_weights(trained, seed=seed) for seed in (1, 1, 2))
     assert_array_equal(torch.random.get_rng_state(), state)
     for name, value in trained.state_dict().items():
         assert_array_equal(value, before[name])
@@ -254,7 +254,7 @@ def test_random_weights_keep_the_scale_and_lose_what_was_learnt() -> None:
     ):
         assert_array_equal(new.detach(), same.detach())
         old = before[name]
-        if old.std() == 0:  # normalisation that was never trained
+        if old.std() == 0:  # normalization that was never trained
             assert_array_equal(new.detach(), old)
             continue
         assert (new != old).all() and (new != different).all()
@@ -262,10 +262,10 @@ def test_random_weights_keep_the_scale_and_lose_what_was_learnt() -> None:
             assert_allclose(new.detach().std(), old.std(), rtol=0.25)
     for name, value in one.named_buffers():
         assert_array_equal(value, before[name])
-    pictures, maps, targets = sample()
-    found = map_similarity(maps, gradients(one, pictures, targets))
+    images, maps, targets = sample()
+    found = map_similarity(maps, gradients(one, images, targets))
     assert np.abs(found).max() < 0.6
-    assert_allclose(map_similarity(maps, gradients(trained, pictures, targets)), 1)
+    assert_allclose(map_similarity(maps, gradients(trained, images, targets)), 1)
 
 
 def test_the_signal_gets_through_a_deep_network_of_random_weights() -> None:
@@ -288,8 +288,8 @@ def test_the_signal_gets_through_a_deep_network_of_random_weights() -> None:
 
     for part in deep.modules():
         assert not isinstance(part, torch.nn.BatchNorm2d) or part.running_var.eq(1).all()
-    assert steepness(randomise_weights(deep, seed=0)) > 1e-6
-    usual = randomise_weights(deep, seed=0)
+    assert steepness(randomize_weights(deep, seed=0)) > 1e-6
+    usual = randomize_weights(deep, seed=0)
     with torch.random.fork_rng():
         for part in usual.modules():
             if isinstance(part, torch.nn.Conv2d):

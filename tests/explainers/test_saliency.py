@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 torch = pytest.importorskip("torch")
 pytest.importorskip("pytorch_grad_cam", reason="pip install 'theodolite[explain]'")
 
-from support.networks.saliency_networks import SIDE, pictures, small_cnn, small_vit  # noqa: E402
+from support.networks.saliency_networks import SIDE, images, small_cnn, small_vit  # noqa: E402
 from theodolite.explainers.saliency._work import seeded  # noqa: E402
 from theodolite.explainers.saliency.methods import OPTIONS, TECHNIQUES, explainer  # noqa: E402
 
@@ -55,13 +55,13 @@ def state(module: Any) -> list[Any]:
 
 @pytest.mark.parametrize(("kind", "name"), BOTH)
 def test_maps_are_whole_and_the_same_again_and_in_any_batch(kind: str, name: str) -> None:
-    given = pictures()
+    given = images()
     run = explainer(name, network(kind), seed=3, options=SHORT.get(name))
     maps = run(given, TARGETS)
     assert maps.shape == (3, SIDE, SIDE) and maps.dtype == np.float32
     assert np.isfinite(maps).all() and np.ptp(maps, axis=(1, 2)).min() > 0
     assert_array_equal(run(given, TARGETS), maps)
-    assert_array_equal(given, pictures())
+    assert_array_equal(given, images())
     again = explainer(name, network(kind), seed=3, options=SHORT.get(name))
     size = np.abs(maps).max()
     alone = again(given[2:], TARGETS[2:])[0]
@@ -77,7 +77,7 @@ def test_the_network_and_the_generators_are_left_as_they_were(kind: str, name: s
     last.grad = torch.ones_like(last)
     before = state(given)
     drawn = torch.get_rng_state(), np.random.get_state()  # noqa: NPY002
-    explainer(name, given, options=SHORT.get(name))(pictures(1), TARGETS[:1])
+    explainer(name, given, options=SHORT.get(name))(images(1), TARGETS[:1])
     assert state(given) == before
     assert torch.equal(torch.get_rng_state(), drawn[0])
     assert_array_equal(np.random.get_state()[1], drawn[1][1])  # noqa: NPY002
@@ -89,15 +89,15 @@ def test_hooks_of_the_owner_are_not_called(name: str) -> None:
     network, calls = small_cnn(), []
     network[0].register_forward_hook(lambda *_: calls.append("forward"))
     network[0].register_full_backward_hook(lambda *_: calls.append("backward"))
-    explainer(name, network, options=SHORT.get(name))(pictures(1), TARGETS[:1])
+    explainer(name, network, options=SHORT.get(name))(images(1), TARGETS[:1])
     assert calls == []
-    network(torch.from_numpy(pictures(1)))
+    network(torch.from_numpy(images(1)))
     assert calls == ["forward"]
 
 
 def test_broad_hills_are_smooth() -> None:
     noise, hills = (
-        explainer(n, small_cnn())(pictures(), TARGETS) for n in ("random", "smooth_random")
+        explainer(n, small_cnn())(images(), TARGETS) for n in ("random", "smooth_random")
     )
     steps = [np.abs(np.diff(maps, axis=2)).mean() / maps.std() for maps in (noise, hills)]
     assert steps[1] < 0.7 * steps[0]
@@ -135,33 +135,33 @@ def test_generators_are_seeded_and_put_back() -> None:
 )
 def test_another_seed_draws_something_else(name: str) -> None:
     one, other = (
-        explainer(name, small_cnn(), seed=seed, options=SHORT.get(name))(pictures(1), TARGETS[:1])
+        explainer(name, small_cnn(), seed=seed, options=SHORT.get(name))(images(1), TARGETS[:1])
         for seed in (0, 1)
     )
     assert not np.array_equal(one, other)
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(ON_CNN) - {"eigen_cam", "random", "smooth_random", "centre"})
+    "name", sorted(set(ON_CNN) - {"eigen_cam", "random", "smooth_random", "center"})
 )
 def test_another_class_has_another_map(name: str) -> None:
     run = explainer(name, small_cnn(), options=SHORT.get(name))
-    maps = run(np.repeat(pictures(1), 2, axis=0), np.array([0, 1]))
+    maps = run(np.repeat(images(1), 2, axis=0), np.array([0, 1]))
     assert not np.allclose(maps[0], maps[1], rtol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["grad_cam", "saliency"])
 def test_gradients_are_found_where_the_caller_has_switched_them_off(name: str) -> None:
     run = explainer(name, small_cnn().requires_grad_(False))
-    expected = run(pictures(), TARGETS)
+    expected = run(images(), TARGETS)
     with torch.inference_mode():
-        assert_array_equal(run(pictures(), TARGETS), expected)
+        assert_array_equal(run(images(), TARGETS), expected)
 
 
-@pytest.mark.parametrize("name", ["grad_cam", "rise", "lime", "centre"])
-def test_no_pictures_no_maps(name: str) -> None:
+@pytest.mark.parametrize("name", ["grad_cam", "rise", "lime", "center"])
+def test_no_images_no_maps(name: str) -> None:
     run = explainer(name, small_cnn())
-    assert run(pictures()[:0], TARGETS[:0]).shape == (0, SIDE, SIDE)
+    assert run(images()[:0], TARGETS[:0]).shape == (0, SIDE, SIDE)
 
 
 def test_the_table_says_everything() -> None:
@@ -169,7 +169,7 @@ def test_the_table_says_everything() -> None:
         TECHNIQUES
     )
     for name, one in TECHNIQUES.items():
-        assert one.name == name and one.attribution_on == "pictures"
+        assert one.name == name and one.attribution_on == "images"
         assert one.title and one.scale and one.cost and one.applies_to
         assert one.library in {"grad-cam", "captum", "lime", "shap", "bcos", "ours"}
         assert bool(one.cite) == (one.functioning != "none")

@@ -16,9 +16,9 @@ from support.networks.saliency_networks import (  # noqa: E402
     SIDE,
     Quadrant,
     QuadrantOfTokens,
+    images,
     linear,
-    pictures,
-    quadrant_pictures,
+    quadrant_images,
     small_cnn,
     small_swin,
     small_vit,
@@ -52,14 +52,14 @@ def inside(maps: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("name", USE_THE_CLASS)
 def test_the_map_is_where_the_answer_comes_from(name: str) -> None:
     run = explainer(name, Quadrant(), options=FAIR.get(name))
-    given = quadrant_pictures()
+    given = quadrant_images()
     assert inside(run(given, np.array([1, 1]))).min() > 0.85
     assert inside(run(given, np.array([0, 0]))).max() < 0.15
 
 
 def test_rise_ranks_the_quarter_first() -> None:
     maps = explainer("rise", Quadrant(), options={"masks": 300, "cells": 4})(
-        quadrant_pictures(), np.array([1, 1])
+        quadrant_images(), np.array([1, 1])
     )
     half = SIDE // 2
     corners = [
@@ -71,7 +71,7 @@ def test_rise_ranks_the_quarter_first() -> None:
     flat[1].weight.data[:] = 0
     flat[1].bias.data[:] = 1
     same = explainer("rise", flat, options={"masks": 400, "score": "logit"})(
-        pictures(1), np.array([0])
+        images(1), np.array([0])
     )
     assert_allclose(same.mean(), 1, atol=0.05)
 
@@ -83,7 +83,7 @@ def test_tokens_are_laid_out_as_the_patches_were(
 ) -> None:
     options = {"side": "sum"} if "eigen" in name else None
     run = explainer(name, QuadrantOfTokens(leading), options=options)
-    maps = run(quadrant_pictures(1, rows, columns), np.array([1]))
+    maps = run(quadrant_images(1, rows, columns), np.array([1]))
     assert maps.shape == (1, rows, columns)
     if name == "eigen_cam":  # it knows of no class, and here of no side: red and green are alike
         quarter = np.zeros((rows, columns))
@@ -91,7 +91,7 @@ def test_tokens_are_laid_out_as_the_patches_were(
         assert abs(np.corrcoef(maps.ravel(), quarter.ravel())[0, 1]) > 0.8
         return
     assert inside(maps).min() > 0.6  # bilinear stretching spills over the edge
-    assert inside(run(quadrant_pictures(1, rows, columns), np.array([0]))).max() < 0.25
+    assert inside(run(quadrant_images(1, rows, columns), np.array([0]))).max() < 0.25
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_the_layer_and_its_layout_are_found(
     assert (place.name, place.leading, place.channels, tuple(place.grid)) == found
 
 
-GIVEN = pictures(2, side=8, seed=4)
+GIVEN = images(2, side=8, seed=4)
 ONES = np.array([1, 1])
 
 
@@ -169,7 +169,7 @@ def test_shap_of_a_linear_model() -> None:
 
 
 def test_lime_of_a_linear_model() -> None:
-    """Hidden segments get their mean colour, so a segment is worth what it is above its mean."""
+    """Hidden segments get their mean color, so a segment is worth what it is above its mean."""
     options = {"segments": "grid", "cells": 4, "num_samples": 2000, "score": "logit"}
     model, weights = linear()
     maps = explainer("lime", model, options=options)(GIVEN, ONES)
@@ -190,7 +190,7 @@ def test_lime_of_a_linear_model() -> None:
 @pytest.mark.parametrize("segments", ["quickshift", "slic", "felzenszwalb"])
 def test_lime_is_constant_on_its_segments(segments: str) -> None:
     options = {"segments": segments, "num_samples": 20}
-    maps = explainer("lime", Quadrant(), options=options)(quadrant_pictures(1), np.array([1]))
+    maps = explainer("lime", Quadrant(), options=options)(quadrant_images(1), np.array([1]))
     assert len(np.unique(maps)) <= 100 and np.isfinite(maps).all()
 
 
@@ -198,7 +198,7 @@ def test_lime_is_constant_on_its_segments(segments: str) -> None:
 @pytest.mark.parametrize("kind", ["cnn", "vit"])
 def test_cams_are_those_of_the_library(name: str, kind: str) -> None:
     network = (small_cnn() if kind == "cnn" else small_vit()).eval()
-    given, targets = pictures(2), np.array([0, 2])
+    given, targets = images(2), np.array([0, 2])
     layer = network[4] if kind == "cnn" else network.blocks[-1].norm1
     more: dict[str, Any] = {"ablated": "library"} if name == "ablation_cam" else {}
 
@@ -224,19 +224,19 @@ def test_cams_are_those_of_the_library(name: str, kind: str) -> None:
 
 def test_grad_cam_keeps_what_it_measured() -> None:
     network = small_cnn().eval()
-    given = torch.from_numpy(pictures(1))
+    given = torch.from_numpy(images(1))
     maps = network[:5](given).detach().requires_grad_()
     network[5:](maps)[0, 2].backward()
     raw = (maps.grad.mean(dim=(2, 3), keepdim=True) * maps).sum(dim=1, keepdim=True)
     expected = torch.nn.functional.interpolate(raw, (SIDE, SIDE), mode="bilinear")[0, 0]
-    found = explainer("grad_cam", network)(pictures(1), np.array([2]))[0]
+    found = explainer("grad_cam", network)(images(1), np.array([2]))[0]
     assert_allclose(found, expected.detach().numpy(), rtol=1e-4, atol=1e-7)
     assert found.min() < 0 < found.max()
 
 
 def test_ablation_cam_drops_channels_to_zero() -> None:
     network = small_cnn().eval()
-    maps = network[:5](torch.from_numpy(pictures(1))).detach()
+    maps = network[:5](torch.from_numpy(images(1))).detach()
     whole = network[5:](maps)[0]
     target = int(whole.argmin())
     assert whole[target] < 0
@@ -250,14 +250,14 @@ def test_ablation_cam_drops_channels_to_zero() -> None:
             * maps[0, channel]
         )
     expected = torch.nn.functional.interpolate(raw[None, None], (SIDE, SIDE), mode="bilinear")[0, 0]
-    found = explainer("ablation_cam", network)(pictures(1), np.array([target]))[0]
+    found = explainer("ablation_cam", network)(images(1), np.array([target]))[0]
     assert_allclose(found, expected.detach().numpy(), rtol=1e-3, atol=1e-5)
 
 
 def test_factorisation_sums_to_what_its_concepts_are_worth() -> None:
     """Without all concepts only each channel's least value is left, nearly."""
     network = Quadrant()
-    given = quadrant_pictures(1)
+    given = quadrant_images(1)
     maps = explainer("deep_feature_factorization", network, options={"concepts": 2})(
         given, np.array([1])
     )
@@ -284,7 +284,7 @@ class TwoPaths(torch.nn.Module):
 
 def test_full_grad_pairs_a_layer_with_its_own_bias() -> None:
     one, other = (
-        explainer("full_grad", TwoPaths(turned))(pictures(1), np.array([1]))
+        explainer("full_grad", TwoPaths(turned))(images(1), np.array([1]))
         for turned in (True, False)
     )
     assert_allclose(one, other, atol=1e-6)
@@ -302,7 +302,7 @@ def test_full_grad_sees_norms_that_have_their_activation_in_them() -> None:
     plain = torch.nn.BatchNorm2d(4)
     plain.load_state_dict(norm.state_dict())
     one, other = (
-        explainer("full_grad", net)(pictures(1), np.array([1]))
+        explainer("full_grad", net)(images(1), np.array([1]))
         for net in (built(norm), built(plain, torch.nn.ReLU()))
     )
     assert_allclose(one, other, atol=1e-6)
@@ -327,11 +327,11 @@ CAPTUM: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 def test_the_same_as_captum_called_directly(name: str) -> None:
     kind, ours, theirs = CAPTUM[name]
     network = small_cnn().eval()
-    given = torch.from_numpy(pictures(1))
+    given = torch.from_numpy(images(1))
     with seeded(7):
         direct = getattr(captum, kind)(network).attribute(given, target=2, **theirs)
     expected = direct[:, 0] if name == "occlusion" else direct.sum(dim=1)
-    found = explainer(name, network, seed=7, options=ours)(pictures(1), np.array([2]))
+    found = explainer(name, network, seed=7, options=ours)(images(1), np.array([2]))
     assert_allclose(found, expected.detach().numpy(), rtol=1e-3, atol=1e-7)
 
 

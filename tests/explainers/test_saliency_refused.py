@@ -13,9 +13,9 @@ pytest.importorskip("pytorch_grad_cam", reason="pip install 'theodolite[explain]
 from support.networks.saliency_networks import (  # noqa: E402
     Quadrant,
     QuadrantOfTokens,
+    images,
     linear,
-    pictures,
-    quadrant_pictures,
+    quadrant_images,
     small_cnn,
     small_vit,
 )
@@ -33,8 +33,8 @@ def test_a_method_that_is_not_known() -> None:
 @pytest.mark.parametrize("name", OPTIONS)
 def test_an_option_that_is_not_known(name: str) -> None:
     listed = ", ".join(OPTIONS[name]) or "none at all"
-    with pytest.raises(EvidenceError, match=f"'colour'; needed some of: {listed}"):
-        explainer(name, small_cnn(), options={"colour": 1})
+    with pytest.raises(EvidenceError, match=f"'color'; needed some of: {listed}"):
+        explainer(name, small_cnn(), options={"color": 1})
 
 
 @pytest.mark.parametrize(
@@ -56,18 +56,18 @@ def test_an_option_out_of_range(name: str, option: str, value: Any, says: str) -
 
 def test_a_share_of_all_is_no_mask() -> None:
     with pytest.raises(EvidenceError, match=r"keep.*between 0 and 1"):
-        explainer("rise", small_cnn(), options={"keep": 1.0})(pictures(1), ONE)
+        explainer("rise", small_cnn(), options={"keep": 1.0})(images(1), ONE)
 
 
 def test_windows_that_leave_something_uncovered() -> None:
     for options in ({"window": 2, "stride": 3}, {"window": 99}):
         with pytest.raises(EvidenceError, match="nothing uncovered"):
-            explainer("occlusion", small_cnn(), options=options)(pictures(1), ONE)
+            explainer("occlusion", small_cnn(), options=options)(images(1), ONE)
 
 
 def test_a_network_without_places() -> None:
     with pytest.raises(EvidenceError, match=r'Pass layer="\.\.\.", and grid=\(rows, columns\)'):
-        explainer("grad_cam", linear(16)[0])(pictures(1), ONE)
+        explainer("grad_cam", linear(16)[0])(images(1), ONE)
 
 
 class NoNorm(torch.nn.Module):  # type: ignore[misc,name-defined]
@@ -85,28 +85,28 @@ class NoNorm(torch.nn.Module):  # type: ignore[misc,name-defined]
 
 def test_tokens_without_a_norm_that_opens_a_block() -> None:
     with pytest.raises(EvidenceError, match=r"no norm that is known.*Pass layer="):
-        explainer("grad_cam", NoNorm())(quadrant_pictures(1), ONE)
-    assert explainer("grad_cam", NoNorm(), layer="first")(quadrant_pictures(1), ONE).any()
+        explainer("grad_cam", NoNorm())(quadrant_images(1), ONE)
+    assert explainer("grad_cam", NoNorm(), layer="first")(quadrant_images(1), ONE).any()
 
 
 def test_a_layer_that_is_not_there_or_has_no_places() -> None:
     with pytest.raises(EvidenceError, match=r"'head'; needed the name of a module, such as .*7"):
-        explainer("grad_cam", small_cnn(), layer="head")(pictures(1), ONE)
+        explainer("grad_cam", small_cnn(), layer="head")(images(1), ONE)
     with pytest.raises(EvidenceError, match="Name a layer before the pooling"):
-        explainer("grad_cam", small_cnn(), layer="6")(pictures(1), ONE)
+        explainer("grad_cam", small_cnn(), layer="6")(images(1), ONE)
 
 
 def test_a_layer_that_is_used_twice() -> None:
     shared = torch.nn.Conv2d(3, 3, 3, padding=1)
     network = torch.nn.Sequential(shared, torch.nn.Sequential(shared), torch.nn.Flatten())
     with pytest.raises(EvidenceError, match="called 2 times"):
-        explainer("grad_cam", network, layer="0")(pictures(1), ONE)
+        explainer("grad_cam", network, layer="0")(images(1), ONE)
 
 
 def test_a_grid_that_is_wrong() -> None:
     with pytest.raises(EvidenceError, match=r"grid: got \(3, 5\); needed \(4, 4\)"):
-        explainer("grad_cam", small_vit(), grid=(3, 5))(pictures(1), ONE)
-    assert explainer("grad_cam", small_vit(), grid=(4, 4))(pictures(1), ONE).any()
+        explainer("grad_cam", small_vit(), grid=(3, 5))(images(1), ONE)
+    assert explainer("grad_cam", small_vit(), grid=(4, 4))(images(1), ONE).any()
 
 
 class Uncut(QuadrantOfTokens):
@@ -119,7 +119,7 @@ class Uncut(QuadrantOfTokens):
 
 
 def test_a_layout_that_cannot_be_found() -> None:
-    wide = quadrant_pictures(1, 16, 24)
+    wide = quadrant_images(1, 16, 24)
     with pytest.raises(EvidenceError, match=r"not a square.*Pass grid=\(rows, columns\)"):
         explainer("grad_cam", Uncut())(wide, ONE)
     with pytest.raises(EvidenceError, match="Pass grid"):
@@ -129,36 +129,36 @@ def test_a_layout_that_cannot_be_found() -> None:
 
 def test_a_layer_after_the_last_attention() -> None:
     with pytest.raises(EvidenceError, match=r"before the last attention.*blocks"):
-        explainer("grad_cam", small_vit(), layer="norm")(pictures(1), ONE)
+        explainer("grad_cam", small_vit(), layer="norm")(images(1), ONE)
 
 
 def test_full_grad_of_a_transformer() -> None:
     with pytest.raises(EvidenceError, match=r"1 convolutions .* needed a CNN"):
-        explainer("full_grad", small_vit())(pictures(1), ONE)
+        explainer("full_grad", small_vit())(images(1), ONE)
 
 
 @pytest.mark.parametrize("name", ["grad_cam", "saliency", "lime", "rise", "shap", "full_grad"])
 @pytest.mark.parametrize("target", [4, -1])
 def test_a_class_that_the_network_does_not_have(name: str, target: int) -> None:
     with pytest.raises(EvidenceError, match=r"targets.*0 to 3"):
-        explainer(name, small_cnn())(pictures(1), np.array([target]))
+        explainer(name, small_cnn())(images(1), np.array([target]))
 
 
 def test_a_network_that_gives_no_class_scores() -> None:
     with pytest.raises(EvidenceError, match="one row of class scores"):
-        explainer("saliency", torch.nn.Conv2d(3, 2, 1))(pictures(1), ONE)
+        explainer("saliency", torch.nn.Conv2d(3, 2, 1))(images(1), ONE)
 
 
-def test_pictures_with_holes() -> None:
-    given = pictures(1)
+def test_images_with_holes() -> None:
+    given = images(1)
     given[0, 0, 0, 0] = np.nan
     with pytest.raises(EvidenceError, match="finite"):
-        explainer("centre", small_cnn())(given, ONE)
+        explainer("center", small_cnn())(given, ONE)
 
 
 def test_a_network_that_cannot_be_copied() -> None:
     network = small_cnn()
-    network.kept = network(torch.from_numpy(pictures(1)))
+    network.kept = network(torch.from_numpy(images(1)))
     with pytest.raises(EvidenceError, match="cannot be copied"):
         explainer("saliency", network)
 

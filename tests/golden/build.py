@@ -22,7 +22,7 @@ from support.runs.command_line import theodolite as run_command
 
 INPUTS = Path(__file__).with_name("inputs")
 KINDS = (
-    "attribution", "concept", "edit", "embedding", "intervention", "judgement", "location",
+    "attribution", "concept", "edit", "embedding", "intervention", "judgment", "location",
     "rating", "saliency", "surrogate", "token", "unit",
 )  # fmt: skip
 RESAMPLES = 50

@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from theodolite._storage.text import read_text
-from theodolite.datasets.labelled_texts import sae_probes
+from theodolite.datasets.labeled_texts import sae_probes
 from theodolite.datasets.text_table import text_table
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.produced import WorkContext
 from theodolite.language.compared_dictionaries import BESIDE
 from theodolite.language.features_pipeline import LanguageFeaturesPipeline
@@ -91,11 +91,11 @@ def test_texts_of_concepts(tmp_path: Path) -> None:
 )
 def test_texts_that_are_refused(tmp_path: Path, content: str, reason: str) -> None:
     (tmp_path / "odd.csv").write_text(content)
-    with pytest.raises(RefusedInput, match=reason):
+    with pytest.raises(UnsafeInputError, match=reason):
         sae_probes(tmp_path, sets=["odd"])
     with pytest.raises(EvidenceError):
         sae_probes(tmp_path, sets=[])
-    with pytest.raises(RefusedInput, match="no such file"):
+    with pytest.raises(UnsafeInputError, match="no such file"):
         sae_probes(tmp_path, sets=["other"])
 
 
@@ -103,10 +103,10 @@ def test_a_packed_bomb_is_refused(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     with pa.output_stream(tmp_path / "a.csv.zst", compression="zstd") as stream:
         stream.write(b"0" * (3 << 20))
-    with pytest.raises(RefusedInput, match="more when unpacked"):
+    with pytest.raises(UnsafeInputError, match="more when unpacked"):
         read_text(tmp_path / "a.csv.zst", limit=1 << 20)
     (tmp_path / "b.csv.zst").write_bytes(b"nothing of the kind")
-    with pytest.raises(RefusedInput, match="broken archive"):
+    with pytest.raises(UnsafeInputError, match="broken archive"):
         read_text(tmp_path / "b.csv.zst")
 
 
@@ -194,7 +194,7 @@ def test_activations_are_computed_once_a_network(
 
 
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RefusedInput, match="neither"):
+    with pytest.raises(UnsafeInputError, match="neither"):
         load_language_model(tmp_path)
 
 

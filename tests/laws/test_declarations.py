@@ -19,7 +19,8 @@ from theodolite._scoring.request import MetricRequest, expand
 from theodolite._verdicts.gates.file import read_thresholds
 from theodolite.bridges.torchmetrics import counted
 from theodolite.errors import EvidenceError
-from theodolite.metrics.base import Metric
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.metrics.base import CATALOGUE, Metric, PerSample, SampleMean, metric
 from theodolite.metrics.catalogue import catalogue, find_metric, find_metric_and_options
 from theodolite.metrics.generate import FUNCTIONS, functions_package
 from theodolite.metrics.options import bounds
@@ -243,6 +244,28 @@ def _read(evidence: Any, path: str) -> Any:
     for part in path.split("."):
         evidence = getattr(evidence, part)
     return getattr(evidence, "names", evidence)
+
+
+@pytest.mark.usefixtures("restored_catalogue")
+def test_catalogue_metrics_declared_between_scores() -> None:
+    usual = find_metric("concept_existence")
+    for name, level in {"zz_first": 0.25, "aa_second": 0.75}.items():
+        assert name not in catalogue()
+
+        class Level(SampleMean):
+            @staticmethod
+            def each(evidence: ConceptEvidence, *, level: float = level) -> PerSample:
+                part = np.full(len(evidence), level)
+                return PerSample(part, np.ones(len(part)), np.ones(len(part), bool))
+
+        metric(
+            name, title=name, version=1, question="exists", better="higher", bounds=(0.0, 1.0),
+            nulls=usual.nulls[2:], uses=("values", "truth"), paper_names=(name[:2] * 2,),
+            cite=usual.cite, card=usual.card,
+        )(Level)  # fmt: skip
+        assert theodolite.score(name, EVIDENCE).value == level
+        assert find_metric(name[:2] * 2).name == name
+    assert list(catalogue()) == sorted(CATALOGUE)
 
 
 PAPER_NAMES = {

@@ -21,7 +21,9 @@ from theodolite.testing import laws
 
 RANDOM = np.random.default_rng(3)
 EVIDENCE = ConceptEvidence(
-    values=RANDOM.uniform(0.1, 0.9, size=(6, 5)), truth=RANDOM.random((6, 5)) < 0.5
+    values=RANDOM.uniform(0.1, 0.9, size=(6, 5)),
+    truth=RANDOM.random((6, 5)) < 0.5,
+    known=np.ones((6, 5), bool),
 )
 
 
@@ -114,6 +116,18 @@ class RollsDice(SampleMean):
         return mean_of(evidence.values.mean(axis=1))
 
 
+class DrawsWithoutASeed(SampleMean):
+    @staticmethod
+    def each(evidence: ConceptEvidence) -> PerSample:
+        return mean_of(np.random.default_rng().random(len(evidence)))
+
+
+class CountsWhatIsUnknown(SampleMean):
+    @staticmethod
+    def each(evidence: ConceptEvidence) -> PerSample:
+        return mean_of(np.where(evidence.known, evidence.values, 0.0).mean(axis=1))
+
+
 class NeedsTwo(SampleMean):
     @staticmethod
     def each(evidence: ConceptEvidence) -> PerSample:
@@ -134,6 +148,8 @@ OF_THE_SHARD = NullModel(
 )
 
 BREAKERS = [
+    (laws.same_evidence_scores_the_same, broken(DrawsWithoutASeed)),
+    (laws.undefined_samples_are_counted, broken(CountsWhatIsUnknown, may_use=("known",))),
     (laws.shards_merge_to_the_whole, broken(MergesMeans)),
     (laws.value_stays_within_bounds, broken(LeavesItsBounds)),
     (laws.evidence_is_left_unchanged, broken(ChangesItsInput)),
@@ -162,7 +178,7 @@ def test_law_catches_its_breaker(law: laws.Law, entry: Metric) -> None:
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 def test_law_lets_a_right_metric_pass(law: laws.Law) -> None:
     (common,) = (b for b in catalogue()["concept_existence"].nulls if b.expected is None)
-    law(broken(Right, nulls=(common, HALF)), EVIDENCE, {}, 1)
+    law(broken(Right, nulls=(common, HALF), may_use=()), EVIDENCE, {}, 1)
 
 
 @pytest.mark.parametrize(
@@ -180,5 +196,5 @@ def test_a_null_is_either_drawn_or_expected(wrong: dict[str, Any]) -> None:
 
 
 def test_a_metric_without_a_null_is_caught() -> None:
-    with pytest.raises(AssertionError, match="no null"):
+    with pytest.raises(AssertionError, match="no null baseline"):
         laws.nulls_are_evidence_of_the_same_kind(broken(Right), EVIDENCE, {}, 1)

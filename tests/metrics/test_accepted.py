@@ -28,12 +28,10 @@ from theodolite.metrics import (
     predicted_rating_error,
     rater_agreement,
 )
-from theodolite.metrics.accepted._ranks import spearman
+from theodolite.metrics.accepted._ratings import spearman
 from theodolite.metrics.accepted.intraclass_correlation import IntraclassCorrelation
-from theodolite.metrics.accepted.krippendorff_alpha import KrippendorffAlpha
-from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
-from theodolite.metrics.accepted.rater_agreement import RaterAgreement
-from theodolite.metrics.accepted.rater_correlation import RaterCorrelation
+from theodolite.metrics.accepted.krippendorff import KrippendorffAlpha
+from theodolite.metrics.accepted.raters import PairwiseAgreement, RaterAgreement, RaterCorrelation
 from theodolite.metrics.catalogue import catalogue
 from theodolite.testing.strategies import rating_evidence
 
@@ -360,7 +358,7 @@ def test_groups_are_columns() -> None:
         by_group(RatingEvidence(ratings=np.ones((2, 2)), scale=FIVE))
 
 
-def test_resampling_by_picture_widens_nothing_it_should_not() -> None:
+def test_resampling_by_image_widens_nothing_it_should_not() -> None:
     """The states of two rows of weights are those of the repeated samples."""
     evidence = RatingEvidence(ratings=votes(2), scale=FIVE, samples=Samples(index=np.arange(14)))
     times = np.random.default_rng(1).integers(0, 3, 14)

@@ -79,12 +79,12 @@ def test_a_correlation_is_not_averaged_with_its_p_value() -> None:
     assert abs(short - found) > 0.005
 
 
-def test_pictures_come_again() -> None:
-    """733 votes on 100 pictures: each is met seven times, and only once blindly."""
+def test_images_come_again() -> None:
+    """733 votes on 100 images: each is met seven times, and only once blindly."""
     random = np.random.default_rng(2)
-    pictures = np.tile(np.arange(100), 8)[random.permutation(800)][:733]
-    index = image_exposure_index(["ann"] * 733, pictures.tolist())
-    assert (index == 1).sum() == len(np.unique(pictures))
+    images = np.tile(np.arange(100), 8)[random.permutation(800)][:733]
+    index = image_exposure_index(["ann"] * 733, images.tolist())
+    assert (index == 1).sum() == len(np.unique(images))
     assert index.max() in (7, 8)
     assert image_exposure_index(["a", "b", "a"], ["x", "x", "x"]).tolist() == [1, 1, 2]
     with pytest.raises(EvidenceError, match="one for each vote"):

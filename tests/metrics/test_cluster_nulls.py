@@ -50,7 +50,7 @@ def dealt_by_clusters(sources: np.ndarray, clusters: np.ndarray = CLUSTERS) -> n
 
 @pytest.mark.parametrize("seed", range(5))
 def test_nothing_but_the_concept(seed: int) -> None:
-    clean = null("task_leakage_given_concept", "nothing but the concept")
+    clean = null("task_leakage_given_concept", "leak_free_reference")
     values = clean.made(rows_as_values(), seed).values.astype(int)
     for column in values.T:
         assert_array_equal(np.sort(dealt_by_clusters(column)), np.arange(6))
@@ -66,7 +66,7 @@ def test_nothing_but_the_concept(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_without_clusters_rows_are_permuted_as_ever(seed: int) -> None:
-    clean = null("task_leakage_given_concept", "nothing but the concept")
+    clean = null("task_leakage_given_concept", "leak_free_reference")
     random = np.random.default_rng(seed)
     values = clean.made(rows_as_values(None), seed).values.astype(int)
     for column in values.T:
@@ -83,15 +83,15 @@ def test_shuffled_truth_vectors_and_alignment() -> None:
     def sources(made: np.ndarray) -> np.ndarray:
         return np.array([np.flatnonzero((truth == row).all(axis=1))[0] for row in made])
 
-    shuffled = null("concept_prediction", "shuffled samples").made(explained, 1)
+    shuffled = null("concept_prediction", "permuted_samples").made(explained, 1)
     assert_array_equal(np.sort(dealt_by_clusters(sources(shuffled.truth))), np.arange(6))
     vectors = np.tile(np.arange(N, dtype=float)[:, None, None], (1, 40, 1))
     whole = EmbeddingEvidence(
         explained=explained, vectors=vectors, positive=vectors, negative=vectors
     )
-    other = null("embedding_self_information", "shuffled samples").made(whole, 1)
+    other = null("embedding_self_information", "permuted_samples").made(whole, 1)
     dealt_by_clusters(other.vectors[:, 0, 0].astype(int))
-    aligned = null("embedding_alignment", "concepts dealt out").made(whole, 1).explained.truth
+    aligned = null("embedding_alignment", "permuted_concepts").made(whole, 1).explained.truth
     assert not np.array_equal(aligned, truth)
 
 
@@ -153,7 +153,7 @@ def test_votes_are_dealt_out_by_whole_clusters() -> None:
     whole = RatingEvidence(
         ratings=ratings, scale=scale, samples=Samples(index=np.arange(N), clusters=CLUSTERS)
     )
-    dealt = null("krippendorff_alpha", "votes dealt out").made(whole, 2).ratings
+    dealt = null("krippendorff_alpha", "permuted_ratings").made(whole, 2).ratings
     assert_array_equal(np.isnan(dealt), np.isnan(ratings))
     for own in range(6):
         for votes in dealt[own == CLUSTERS].T:

@@ -17,14 +17,14 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.located.concept_location import ConceptLocation
-from theodolite.metrics.shared.nulls import IMAGE_CENTRE, UNIFORM_MAP
+from theodolite.metrics.shared.nulls import IMAGE_CENTER, UNIFORM_MAP
 from theodolite.testing.strategies import location_evidence
 
 concept_location = of_evidence("concept_location")
 
 
 def upsampled(grid: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Bilinear, half-pixel centres, edges repeated; downwards first, then across."""
+    """Bilinear, half-pixel centers, edges repeated; downwards first, then across."""
 
     def sources(n: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         place = (np.arange(n) + 0.5) * (m / n) - 0.5
@@ -79,7 +79,7 @@ def naive(evidence: LocationEvidence, top: int, alpha: float, **options: str) ->
         pairs += marks
         if marks:
             shares.append(np.mean(marks))
-    chosen = shares if options["average"] == "pictures" else pairs
+    chosen = shares if options["average"] == "images" else pairs
     return float(np.mean(chosen)) if chosen else math.nan
 
 
@@ -94,7 +94,7 @@ def naive(evidence: LocationEvidence, top: int, alpha: float, **options: str) ->
             "invisible": st.sampled_from(["skip", "miss"]),
             "sides": st.sampled_from(["either", "every", "share"]),
             "ties": st.sampled_from(["stable", "share"]),
-            "average": st.sampled_from(["pictures", "pairs"]),
+            "average": st.sampled_from(["images", "pairs"]),
         }
     ),
     without=st.integers(0, 1),
@@ -195,7 +195,7 @@ def test_planted_perfect_and_worst(alignment: float, expected: float) -> None:
     assert_allclose(concept_location(planted_locations(alignment=alignment)), expected)
 
 
-def test_a_flat_map_scores_its_share_of_the_picture() -> None:
+def test_a_flat_map_scores_its_share_of_the_image() -> None:
     evidence = UNIFORM_MAP.make(planted_locations(size=(24, 24)), 0)
     found = concept_location(evidence, alpha=(1, 3, 6), top=(1,), ties="share")
     assert_allclose(found[:, 0], [1 / 12, 3 / 12, 6 / 12])
@@ -203,15 +203,15 @@ def test_a_flat_map_scores_its_share_of_the_picture() -> None:
 
 def test_a_random_point_scores_chance() -> None:
     entry = catalogue()["concept_location"]
-    (null,) = (null for null in entry.nulls if null.name == "random point")
+    (null,) = (null for null in entry.nulls if null.name == "random_point")
     found = entry.null_state(null, planted_locations(3, size=(24, 24)), top=(5,)).value()
     assert_allclose(found[:, 0], [1 / 12, 3 / 12, 6 / 12])
 
 
-def test_the_image_centre_covers_the_middle() -> None:
+def test_the_image_center_covers_the_middle() -> None:
     evidence = planted_locations(1, 6, size=(60, 60))
     points = np.full((1, 6, 1, 2), 30.0)
-    middle = IMAGE_CENTRE.make(
+    middle = IMAGE_CENTER.make(
         LocationEvidence(
             explained=evidence.explained, maps=evidence.maps, sizes=evidence.sizes,
             part_of=evidence.part_of, points=points,

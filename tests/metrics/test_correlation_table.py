@@ -104,7 +104,7 @@ def test_undefined_is_no_comparison() -> None:
 
 
 def test_full_correlations_in_clusters() -> None:
-    """They do not vary when resampled: as many as there are pictures say so."""
+    """They do not vary when resampled: as many as there are images say so."""
     x = np.repeat(np.arange(8.0), 3)
     clusters = np.repeat(np.arange(8), 3)
     alone = correlation_table({"s": np.arange(8.0)}, {"q": np.arange(8.0)})

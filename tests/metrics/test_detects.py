@@ -9,15 +9,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from support.of_evidence import of_evidence
-from theodolite._planted.concepts import planted_units
+from theodolite._planted.units import planted_units
 from theodolite._runs.auditing.front import audit
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.metrics.catalogue import find_metric
-from theodolite.metrics.detects.detection_accuracy import DetectionAccuracy
-from theodolite.metrics.detects.pixel_recall import PixelRecall
-from theodolite.metrics.detects.unit_iou import UnitIoU
+from theodolite.metrics.detects.units import DetectionAccuracy, PixelRecall, UnitIoU
 from theodolite.testing.strategies import unit_evidence
 
 detection_and_accuracy = of_evidence("detection_and_accuracy")
@@ -95,8 +93,8 @@ def test_every_unit_has_an_interval_and_the_null_is_the_one_given() -> None:
     assert score.detail is not None and score.detail.over == "units"
     assert score.detail.low is not None and score.detail.high is not None
     assert (score.detail.low <= score.detail.values).all()
-    assert [(i.over, i.of) for i in score.intervals] == [
-        ("samples", "these"),
+    assert [(i.over, i.scope) for i in score.intervals] == [
+        ("samples", "fixed"),
         ("units", "population"),
     ]
     chance = evidence.chance_shared_pixels > 0
@@ -114,7 +112,7 @@ def test_correlation_counts_units_and_is_judged_by_shuffles() -> None:
         ("union", "detection_accuracy"), ("union", "iou"),
         ("intersection", "detection_accuracy"), ("intersection", "iou"),
     ]  # fmt: skip
-    assert all((s.n, s.n_undefined, s.n_of) == (12, 0, "units") for s in found)
+    assert all((s.n, s.n_undefined, s.n_unit) == (12, 0, "units") for s in found)
     null = found[2].null
     assert null is not None and null.difference is not None and null.difference.low > 0
 
@@ -124,8 +122,8 @@ def test_a_correlation_alone_is_no_answer() -> None:
                    chance_shared_pixels=None)  # fmt: skip
     found = audit(bare, FEW)
     assert {s.metric for s in found.scores} == {"detection_and_accuracy"}
-    assert {v.answer for v in found.verdicts} == {"not asked"}
-    assert {u.metric for u in found.unanswered} >= {"detection_accuracy", "unit_iou"}
+    assert {v.answer for v in found.verdicts} == {"not_evaluated"}
+    assert {u.metric for u in found.not_computed} >= {"detection_accuracy", "unit_iou"}
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,7 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.located import _targets
-from theodolite.metrics.shared.areas import box_area, disc_area
+from theodolite.metrics.located.pointing_game import box_area, disc_area, hits, over_pairs
 
 DRAWS = 300
 RANDOM = np.random.default_rng(0)
@@ -47,7 +46,7 @@ def test_votes_at_random() -> None:
     scale = np.array([1.0, 2.0, 4.0, 9.0])
     ratings = np.where(RANDOM.random((20, 4)) < 0.3, np.nan, RANDOM.choice(scale, (20, 4)))
     whole = RatingEvidence(ratings=ratings, scale=scale)
-    null = expected("acceptance", "votes at random", whole)
+    null = expected("acceptance", "random_ratings", whole)
     assert_allclose(null, (0 + 1 / 8 + 3 / 8 + 1) / 4)
 
     def drawn() -> Any:
@@ -56,7 +55,7 @@ def test_votes_at_random() -> None:
             yield scored("acceptance", replace(whole, ratings=votes))
 
     drawn_mean_is(drawn(), null)
-    assert_allclose(expected("acceptance", "votes at random", planted_ratings(9)), 0.5)
+    assert_allclose(expected("acceptance", "random_ratings", planted_ratings(9)), 0.5)
 
 
 def concepts(known: float = 1.0, clusters: bool = False) -> ConceptEvidence:
@@ -87,7 +86,7 @@ def test_concepts_dealt_out_over_names(known: float, named: str) -> None:
             facts = None if known == 1 else np.take_along_axis(np.asarray(whole.known), order, 1)
             yield scored("concept_existence", replace(whole, truth=truth, known=facts), **options)
 
-    drawn_mean_is(drawn(), expected("concept_existence", "shuffled concepts", whole, **options))
+    drawn_mean_is(drawn(), expected("concept_existence", "permuted_concepts", whole, **options))
 
 
 def others(clusters: np.ndarray | None, n: int) -> np.ndarray:
@@ -113,7 +112,7 @@ def test_concepts_of_another_sample(clusters: bool, named: str) -> None:
             truth = np.asarray(whole.truth)[others(whole.samples.clusters, len(whole))]
             yield scored("concept_existence", replace(whole, truth=truth), **options)
 
-    null = expected("concept_existence", "another sample's concepts", whole, **options)
+    null = expected("concept_existence", "another_sample", whole, **options)
     drawn_mean_is(drawn(), null)
 
 
@@ -123,9 +122,7 @@ def test_a_concept_that_is_known_nowhere_else_is_left_out() -> None:
         truth=np.array([[True, True], [True, False]]),
         known=np.array([[True, True], [False, True]]),
     )
-    null = expected(
-        "concept_existence", "another sample's concepts", whole, top=(1, 2), rank_by="value"
-    )
+    null = expected("concept_existence", "another_sample", whole, top=(1, 2), rank_by="value")
     # the first names what is not known of the second, then finds nothing; the second finds both
     assert_allclose(null, [1.0, (0 + 1) / 2])
 
@@ -153,7 +150,7 @@ def test_points_anywhere(sides: str) -> None:
             points[np.isnan(np.asarray(whole.points))] = np.nan
             yield scored("concept_location", replace(whole, points=points), **options)
 
-    drawn_mean_is(drawn(), expected("concept_location", "random point", whole, **options))
+    drawn_mean_is(drawn(), expected("concept_location", "random_point", whole, **options))
 
 
 @pytest.mark.parametrize("target", ["masks", "boxes", "points"])
@@ -164,12 +161,12 @@ def test_peaks_anywhere(target: str, tolerance: float | None) -> None:
     def drawn() -> Any:
         for _ in range(DRAWS):
             peak = RANDOM.random((*whole.maps.shape[:2], 2))
-            hit, there = _targets.hits(whole, peak, target, tolerance)
-            each = _targets.over_pairs(whole, hit, there, "all", "pairs")
+            hit, there = hits(whole, peak, target, tolerance)
+            each = over_pairs(whole, hit, there, "all", "pairs")
             yield each.part.sum() / each.whole.sum()
 
     null = expected(
-        "pointing_game", "random point", whole, target=target, tolerance=tolerance, pairs="all"
+        "pointing_game", "random_point", whole, target=target, tolerance=tolerance, pairs="all"
     )
     drawn_mean_is(drawn(), null)
 
@@ -177,9 +174,9 @@ def test_peaks_anywhere(target: str, tolerance: float | None) -> None:
 @pytest.mark.parametrize(
     ("name", "null"),
     [
-        ("relevance_mass", "flat map"),
-        ("relevance_rank", "flat map"),
-        ("relevance_peak", "random place"),
+        ("relevance_mass", "uniform_map"),
+        ("relevance_rank", "uniform_map"),
+        ("relevance_peak", "random_location"),
     ],
 )
 def test_maps_that_say_nothing(name: str, null: str) -> None:

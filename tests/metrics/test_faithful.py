@@ -16,8 +16,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import outputs_of
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.faithful.frame import members, surrogate_outputs
-from theodolite.metrics.faithful.warnings import surrogate_warnings
+from theodolite.metrics.faithful.frame import members, surrogate_outputs, surrogate_warnings
 from theodolite.testing.strategies import surrogate_evidence
 
 HEAD = np.array([[2.0, 0, 1], [0, 1, -1], [-1, 2, 0]])
@@ -107,7 +106,7 @@ def softmax(row: list[float]) -> np.ndarray:
 
 def naive_outputs(e: SurrogateEvidence, surrogate: str, projection: str) -> np.ndarray:
     """Loop over samples, classes and concepts, straight from the definitions."""
-    if surrogate in ("learned", "linearised"):
+    if surrogate in ("learned", "linearized"):
         return np.asarray(getattr(e, surrogate))
     if surrogate == "rebuilt" and e.rebuilt is not None:
         return np.asarray(e.rebuilt)
@@ -158,7 +157,7 @@ def naive(name: str, e: SurrogateEvidence, surrogate: str, projection: str) -> f
     return float(np.mean(each)) if each else float("nan")
 
 
-@pytest.mark.parametrize("surrogate", ["linear", "rebuilt", "learned", "linearised"])
+@pytest.mark.parametrize("surrogate", ["linear", "rebuilt", "learned", "linearized"])
 @pytest.mark.parametrize("name", [*MEASURES[:5], "attribute_agreement"])
 @given(
     evidence=st.booleans().flatmap(lambda t: surrogate_evidence(ties=t)),
@@ -296,7 +295,7 @@ PLAIN = {"projections": np.ones((3, 1)), "outputs": np.arange(6.0).reshape(3, 2)
     ("name", "options", "says"),
     [
         ("surrogate_error", {"surrogate": "learned"}, "learned: got none"),
-        ("surrogate_error", {"surrogate": "linearised"}, "linearised: got none"),
+        ("surrogate_error", {"surrogate": "linearized"}, "linearized: got none"),
         ("surrogate_error", {"projection": "dot"}, "embeddings: got none"),
         ("surrogate_error", {"projection": "coordinates"}, "vectors: got none"),
         ("surrogate_relative_error", {}, "labels: got none"),

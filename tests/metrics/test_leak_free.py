@@ -27,9 +27,8 @@ from theodolite.metrics import (
     oracle_impurity,
     task_leakage_given_concept,
 )
-from theodolite.metrics.leak_free.concept_task_leakage import ConceptTaskLeakage
-from theodolite.metrics.leak_free.interconcept_leakage import InterconceptLeakage
-from theodolite.metrics.leak_free.oracle_impurity import impurity
+from theodolite.metrics.leak_free.impurity import impurity
+from theodolite.metrics.leak_free.published import ConceptTaskLeakage, InterconceptLeakage
 
 R = np.random.RandomState(0).uniform(size=(24, 3))
 C = R > 0.5
@@ -78,8 +77,8 @@ def test_worked_example_of_vectors() -> None:
 def test_edges_of_the_worked_example() -> None:
     alone = Y.copy()
     alone[0] = 7
-    normalised = [ross(v, alone) / plug_in_entropy(alone) for v in SAID.T]
-    np.testing.assert_allclose(normalised, [0.497278, 0.853985, 0.443241], **six)
+    normalized = [ross(v, alone) / plug_in_entropy(alone) for v in SAID.T]
+    np.testing.assert_allclose(normalized, [0.497278, 0.853985, 0.443241], **six)
     assert np.isnan(concept_task_leakage(SAID, C, np.zeros(24, int))).all()  # published: infinite
     assert np.isnan(interconcept_leakage(SAID[:, :1], C[:, :1])).all()
     same = interconcept_leakage(SAID[:, [0, 0]], np.stack([C[:, 0], C[:, 1]], axis=1), over="pairs")
@@ -164,7 +163,7 @@ def test_icl_falls_with_the_number_of_samples_and_the_mended_score_does_not() ->
     assert new[1] == pytest.approx(new[0], rel=0.1)
 
 
-def test_ctl_is_blind_to_leakage_into_badly_learnt_concepts_and_the_mended_score_is_not() -> None:
+def test_ctl_is_blind_to_leakage_into_badly_learned_concepts_and_the_mended_score_is_not() -> None:
     clean = planted_leakage(3000, mistaken=0.3, seed=1)
     leaky = planted_leakage(3000, mistaken=0.3, leakage=0.3, smuggled="label", seed=1)
     for e, least, most in ((clean, 0.0, 0.02), (leaky, 0.05, 0.1)):
@@ -301,11 +300,11 @@ def test_many_distinct_whole_numbers_are_counted_without_a_table_of_all_pairs() 
 
 
 def test_hard_concepts_give_the_same_in_blocks_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from theodolite.metrics.leak_free import _pairs  # noqa: PLC0415
+    from theodolite.metrics.leak_free import _terms  # noqa: PLC0415
 
     random = np.random.default_rng(0)
     truth = random.random((60, 5)) < 0.5
     values = (truth ^ (random.random(truth.shape) < 0.2)).astype(float)
     whole = interconcept_leakage_given_concepts(values, truth, over="pairs")
-    monkeypatch.setattr(_pairs, "BLOCK_BYTES", 8 * 60 * 3)
+    monkeypatch.setattr(_terms, "BLOCK_BYTES", 8 * 60 * 3)
     assert (interconcept_leakage_given_concepts(values, truth, over="pairs") == whole).all()

@@ -13,7 +13,7 @@ from theodolite._planted.concepts import planted_locations
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.located.pointing_game import PointingGame
-from theodolite.metrics.shared.nulls import IMAGE_CENTRE
+from theodolite.metrics.shared.nulls import IMAGE_CENTER
 from theodolite.testing.strategies import location_evidence
 
 pointing_game = of_evidence("pointing_game")
@@ -52,7 +52,7 @@ def hits(evidence: LocationEvidence, i: int, j: int, target: str, tolerance: flo
     target=st.sampled_from(["points", "boxes", "masks"]),
     tolerance=st.sampled_from([0.0, 0.1, 0.5]),
     pairs=st.sampled_from(["present", "all"]),
-    average=st.sampled_from(["pairs", "pictures"]),
+    average=st.sampled_from(["pairs", "images"]),
 )
 def test_equals_the_definition(
     evidence: LocationEvidence, target: str, tolerance: float, pairs: str, average: str
@@ -60,7 +60,7 @@ def test_equals_the_definition(
     assume(evidence.has(target))
     said = evidence.explained
     assert said.truth is not None
-    by_picture = []
+    by_image = []
     for i in range(len(evidence)):
         marks = []
         for j in range(len(evidence.concepts)):
@@ -68,8 +68,8 @@ def test_equals_the_definition(
             if pairs == "present" and not (said.truth[i, j] and known):
                 continue
             marks.append(hits(evidence, i, j, target, tolerance))
-        by_picture.append([float(m) for m in marks if m is not None])
-    chosen = sum(by_picture, []) if average == "pairs" else [np.mean(m) for m in by_picture if m]  # noqa: RUF017
+        by_image.append([float(m) for m in marks if m is not None])
+    chosen = sum(by_image, []) if average == "pairs" else [np.mean(m) for m in by_image if m]  # noqa: RUF017
     found = PointingGame.of(
         evidence, target=target, tolerance=tolerance, pairs=pairs, average=average
     ).value()
@@ -81,8 +81,8 @@ def test_planted_perfect_and_worst(alignment: float, expected: float) -> None:
     assert pointing_game(planted_locations(alignment=alignment)) == expected
 
 
-def test_the_image_centre_points_at_the_middle() -> None:
-    evidence = IMAGE_CENTRE.make(planted_locations(500), 0)
+def test_the_image_center_points_at_the_middle() -> None:
+    evidence = IMAGE_CENTER.make(planted_locations(500), 0)
     within = (
         np.linalg.norm(evidence.points[:, :, 0] / evidence.sizes[:, None] - 0.5, axis=-1) <= 0.2
     )

@@ -16,9 +16,9 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics import rater_agreement, task_leakage_given_concept
-from theodolite.metrics.accepted.rater_agreement import RaterAgreement
+from theodolite.metrics.accepted.raters import RaterAgreement
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.leak_free.warnings import leakage_warnings
+from theodolite.metrics.leak_free.published import leakage_warnings
 from theodolite.results import Score
 
 FIVE = np.arange(1.0, 6)

@@ -17,11 +17,12 @@ from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged
 from theodolite.language.texts.dense_latents import latents_of_both_signs
 from theodolite.metrics.catalogue import find_metric
-from theodolite.metrics.language._pooled_codes import aurocs, pooled_codes
-from theodolite.metrics.language._sparse_probe import (
+from theodolite.metrics.language._probes import (
     STRENGTHS,
+    aurocs,
     fitted_probe,
     logistic_regressions,
+    pooled_codes,
 )
 from theodolite.metrics.language.latent_probe import chosen_latents, folds, halves
 from theodolite.results import Score

@@ -13,8 +13,7 @@ from theodolite._verdicts.from_scores import verdicts
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.language import splitting as module
-from theodolite.metrics.language._pooled_codes import aurocs, pooled_codes
-from theodolite.metrics.language._sparse_probe import fitted_probe
+from theodolite.metrics.language._probes import aurocs, fitted_probe, pooled_codes
 from theodolite.metrics.language.latent_probe import folds, halves, known_labels
 from theodolite.testing.strategies import token_evidence
 
@@ -81,4 +80,4 @@ def test_a_planted_concept_is_in_one_latent_and_decides_nothing() -> None:
     assert score.value == 0.0
     assert len(score.null.draws) == 20
     assert score.null.value > 0.5
-    assert [v.answer for v in verdicts([score]) if v.question == "leak_free"] == ["not asked"]
+    assert [v.answer for v in verdicts([score]) if v.question == "leak_free"] == ["not_evaluated"]

@@ -10,15 +10,14 @@ from hypothesis import given, settings
 from scipy.stats import spearmanr
 
 import theodolite
-from theodolite._planted.attributions import _sum_of_read, planted_attributions
+from theodolite._planted.attributions import _sum_of_read, named_features, planted_attributions
 from theodolite._planted.certification.characteristics import FALSE_ALARMS, most_often
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.generators.attributions import NAMED_FEATURES
+from theodolite._planted.conditions import Condition
 from theodolite._verdicts.rules import verdict
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.metrics.catalogue import find_metric
-from theodolite.metrics.tables._removal import IN_GENERAL
+from theodolite.metrics.tables.feature_removal import IN_GENERAL
 from theodolite.report.figures.score_strip import strip_marks, zone_borders
 from theodolite.testing.strategies import attribution_evidence
 
@@ -103,7 +102,7 @@ def test_against_loops(evidence: AttributionEvidence) -> None:
     assert value_of("feature_sufficiency", evidence)[0] == pytest.approx(
         loop(evidence, evidence.only)
     )
-    for null in ("one order for all", "another sample's attribution", "random features"):
+    for null in ("global_ranking", "another_sample", "random_features"):
         at = [i for i, name in enumerate(evidence.chances.names) if name.startswith(null)]
         means = [loop(evidence, evidence.chance_removed[:, i]) for i in at]
         assert null_of("feature_necessity", null, evidence) == pytest.approx(np.mean(means))
@@ -117,12 +116,12 @@ def test_against_loops(evidence: AttributionEvidence) -> None:
         # ranks of equals are shared; where one side has no order at all it is undefined
         orders = [
             spearmanr(np.abs(a), np.abs(b)).statistic
-            for a, b in zip(evidence.values, evidence.randomised_values, strict=True)
+            for a, b in zip(evidence.values, evidence.randomized_values, strict=True)
             if np.ptp(np.abs(a)) > 0 and np.ptp(np.abs(b)) > 0
         ]
         expected = np.mean(orders) if orders else np.nan
         np.testing.assert_allclose(
-            value_of("attribution_randomisation", evidence), expected, atol=1e-12
+            value_of("attribution_randomization", evidence), expected, atol=1e-12
         )
     missed = np.abs(evidence.base + evidence.values.sum(axis=1) - evidence.output).mean()
     spread = evidence.output.std()
@@ -140,9 +139,9 @@ def test_another_samples_attribution_is_the_mean_over_all_others() -> None:
         for j, b in enumerate(evidence.other_method_values)
         if i != j
     ]
-    null = null_of("method_agreement", "another sample's attribution", evidence)
+    null = null_of("method_agreement", "another_sample", evidence)
     assert null == pytest.approx(np.mean(shares))
-    assert null_of("method_agreement", "random features", evidence) == pytest.approx(5 / 13)
+    assert null_of("method_agreement", "random_features", evidence) == pytest.approx(5 / 13)
 
 
 def test_conditional_removal_is_asked_where_it_is_there() -> None:
@@ -164,12 +163,12 @@ def scored(evidence: AttributionEvidence) -> Any:
 def planted(dial: float, seed: int = 1) -> AttributionEvidence:
     """Right orders in a share of samples."""
     condition = Condition(clusters=150, dial=dial)
-    (bundle,) = NAMED_FEATURES.draw("feature_necessity", condition, seed).evidence
+    (bundle,) = named_features.draw("feature_necessity", condition, seed).evidence
     return bundle
 
 
 def as_good_in_general(bundle: AttributionEvidence, seed: int = 0) -> AttributionEvidence:
-    """The same, with one order for all that is as right as the attributions, on other samples."""
+    """The same, with global feature ranking that is as right as the attributions, on other samples."""
     own = np.abs(bundle.output[:, None, None] - bundle.removed)
     dealt_out = np.random.default_rng(seed).permutation(own)
     chance = bundle.chance_removed.copy()
@@ -179,15 +178,15 @@ def as_good_in_general(bundle: AttributionEvidence, seed: int = 0) -> Attributio
 
 def test_yes_partly_and_no() -> None:
     yes = verdict(scored(planted(1.0)), certified=False)
-    assert yes.answer == "yes" and "better than one order for all" in yes.because
+    assert yes.answer == "yes" and "better than global feature ranking" in yes.summary
     partly = verdict(scored(as_good_in_general(planted(1.0))), certified=False)
-    assert partly.answer == "partly" and partly.because.endswith(IN_GENERAL)
-    assert "better than random features" in partly.because
-    assert "but not surely than one order for all" in partly.because
+    assert partly.answer == "partly" and partly.summary.endswith(IN_GENERAL)
+    assert "better than random features" in partly.summary
+    assert "but not surely than global feature ranking" in partly.summary
     little = verdict(scored(planted(0.5)), certified=False)
-    assert little.answer == "partly" and "not surely at least" in little.because
+    assert little.answer == "partly" and "not surely at least" in little.summary
     no = verdict(scored(planted(0.0)), certified=False)
-    assert no.answer == "no" and IN_GENERAL not in no.because
+    assert no.answer == "no" and IN_GENERAL not in no.summary
 
 
 def test_zones_of_the_strip_are_those_answers() -> None:
@@ -198,12 +197,12 @@ def test_zones_of_the_strip_are_those_answers() -> None:
     general = scored(as_good_in_general(planted(1.0)))
     borders = dict(zone_borders(general))
     nulls = {null.name: null.value for null in general.nulls}
-    assert borders["no"] == nulls["random features"]
-    assert borders["partly"] == nulls["one order for all"] > 0.8 * general.best
+    assert borders["no"] == nulls["random_features"]
+    assert borders["partly"] == nulls["global_ranking"] > 0.8 * general.best
 
 
 def test_a_general_order_is_rarely_called_local() -> None:
-    """Attributions no better than one order for all: yes in at most 2.5 % of draws, and chance."""
+    """Attributions no better than global feature ranking: yes in at most 2.5 % of draws, and chance."""
     draws = 400 if os.environ.get("THEODOLITE_FULL") else 40
     answers = [
         verdict(scored(as_good_in_general(planted(1.0, seed), seed)), certified=False).answer
@@ -223,4 +222,4 @@ def test_a_linear_model_on_like_scales_is_partly() -> None:
         base=np.zeros(120), respond=lambda rows: rows @ weights,
     )  # fmt: skip
     answer = verdict(scored(evidence), certified=False)
-    assert answer.answer == "partly" and answer.because.endswith(IN_GENERAL)
+    assert answer.answer == "partly" and answer.summary.endswith(IN_GENERAL)

@@ -7,7 +7,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from theodolite.datasets.cub import cub
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.models.backbones import load_backbone
 from theodolite.models.features import FeatureExtractor
 
@@ -35,7 +35,7 @@ def test_cnn_and_vit_give_maps(tmp_path: Path, name: str, side: int) -> None:
 
 def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
     weights = random_weights("test_vit", tmp_path / "w.safetensors")
-    with pytest.raises(RefusedInput, match="tensors that do not fit"):
+    with pytest.raises(UnsafeInputError, match="tensors that do not fit"):
         load_backbone("test_resnet", weights)
 
 
@@ -59,12 +59,12 @@ def test_without_weights_the_hub_is_asked(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_real_network_sees_what_the_stored_features_saw(shared_data: Path) -> None:
-    """The stored features come from larger copies of the pictures, so they agree but roughly."""
+    """The stored features come from larger copies of the images, so they agree but roughly."""
     data = cub(shared_data / "cub200" / "CUB_200_2011")
     weights = shared_data / "efficientnet_lite0" / "efficientnet_lite0_fp16.safetensors"
     backbone = load_backbone("efficientnet_lite0", weights)
     rows = data.at_hand(np.arange(len(data)))[:16]
-    batch = np.stack([backbone.preprocessing(data.picture(int(r))) for r in rows])
+    batch = np.stack([backbone.preprocessing(data.image(int(r))) for r in rows])
     maps = FeatureExtractor(backbone.network, backbone.layer)(batch)
     assert maps.shape == (16, 1280, 7, 7)
     pooled = maps.mean(axis=(2, 3))
@@ -120,5 +120,5 @@ def test_larger_networks_of_the_release_by_their_own_names(
     for ours, theirs in expected.items():
         assert np.array_equal(loaded[ours].numpy(), released[theirs])
     assert backbone.preprocessing.size == (size, size) and backbone.layer == "bn2"
-    with pytest.raises(RefusedInput, match="do not fit"):
+    with pytest.raises(UnsafeInputError, match="do not fit"):
         load_backbone("efficientnet_lite0", tmp_path / "released.safetensors")

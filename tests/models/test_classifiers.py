@@ -18,7 +18,7 @@ from support.networks.tiny_networks import (
     tiny_transformers_resnet,
     tiny_transformers_vit,
 )
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.models.classifier import Classifier
 from theodolite.models.classifiers import load_classifier
 from theodolite.models.features import FeatureExtractor
@@ -149,7 +149,7 @@ def test_transformers_reads_no_pickles_and_runs_no_code(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["clip", "siglip"])
 def test_zero_shot_of_transformers(tmp_path: Path, kind: str) -> None:
-    """Its logits are those of the model's own forward on pictures and prompts."""
+    """Its logits are those of the model's own forward on images and prompts."""
     own = (tiny_clip if kind == "clip" else tiny_siglip)(tmp_path)
     found = load_classifier(f"transformers_clip:{tmp_path}", classes=CLASSES)
     batch = a_batch(3, 32)
@@ -187,17 +187,17 @@ def test_zero_shot_of_open_clip(tmp_path: Path, bias: float | None, how: str) ->
 def test_open_clip_takes_no_pickles_and_no_foreign_weights(tmp_path: Path) -> None:
     tiny_open_clip(tmp_path, None)
     (tmp_path / "open_clip_model.safetensors").rename(tmp_path / "open_clip_model.bin")
-    with pytest.raises(RefusedInput, match=r"0 \.safetensors files"):
+    with pytest.raises(UnsafeInputError, match=r"0 \.safetensors files"):
         load_classifier(f"open_clip:tiny@{tmp_path}", classes=CLASSES)
-    with pytest.raises(RefusedInput, match="program"):
+    with pytest.raises(UnsafeInputError, match="program"):
         load_classifier(f"open_clip:RN50@{tmp_path}/open_clip_model.bin", classes=CLASSES)
     about = json.loads((tmp_path / "open_clip_config.json").read_text())
     save_file({"a": np.zeros(3, np.float32)}, tmp_path / "other.safetensors")
-    with pytest.raises(RefusedInput, match="tensors that do not fit"):
+    with pytest.raises(UnsafeInputError, match="tensors that do not fit"):
         load_classifier(f"open_clip:tiny@{tmp_path}", classes=CLASSES)
     about["model_cfg"]["text_cfg"]["tokenizer_kwargs"] = {"trust_remote_code": True}
     (tmp_path / "open_clip_config.json").write_text(json.dumps(about))
-    with pytest.raises(RefusedInput, match="a tokenizer with"):
+    with pytest.raises(UnsafeInputError, match="a tokenizer with"):
         load_classifier(f"open_clip:tiny@{tmp_path}", classes=CLASSES)
 
 
@@ -223,7 +223,7 @@ def test_weights_of_a_tag_are_fetched_by_open_clip_and_read_by_us(
     monkeypatch.setattr(
         pretrained, "download_pretrained_from_hf", lambda *_, **__: str(tmp_path / "w.bin")
     )
-    with pytest.raises(RefusedInput, match="may be a program"):
+    with pytest.raises(UnsafeInputError, match="may be a program"):
         load_classifier("open_clip:tiny@first", classes=CLASSES)
 
 
@@ -260,7 +260,7 @@ def test_probabilities_in_parts_leave_all_as_it_was(tmp_path: Path) -> None:
     assert_allclose(chances, softmax(network(batch)), atol=1e-6)
     assert_allclose(chances.sum(axis=1), 1, atol=1e-12)
     assert (batch == before).all() and found.network.training
-    with pytest.raises(EvidenceError, match="no pictures"):
+    with pytest.raises(EvidenceError, match="no images"):
         found.probabilities(batch[:0])
 
 

@@ -140,7 +140,7 @@ def test_a_layer_that_is_used_twice_is_refused() -> None:
 
 
 def test_preprocessing() -> None:
-    picture = Image.new("RGB", (10, 20), (255, 128, 0))
-    numbers = Preprocessing((4, 8), (0.5, 0.5, 0.5), (0.5, 0.25, 1.0))(picture)
+    image = Image.new("RGB", (10, 20), (255, 128, 0))
+    numbers = Preprocessing((4, 8), (0.5, 0.5, 0.5), (0.5, 0.25, 1.0))(image)
     assert numbers.shape == (3, 4, 8) and numbers.dtype == np.float32
     assert_allclose(numbers[:, 0, 0], [1.0, (128 / 255 - 0.5) / 0.25, -0.5], atol=1e-6)

@@ -1,4 +1,4 @@
-"""Vectors of sentences and pictures: the library's own, alone as among others, named for what they are."""
+"""Vectors of sentences and images: the library's own, alone as among others, named for what they are."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from PIL import Image
 
 from support.networks.tiny_networks import tiny_clip, tiny_open_clip, tiny_siglip
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.models.classifier import Classifier
 from theodolite.models.classifiers import load_classifier
 from theodolite.models.features import Preprocessing
@@ -22,7 +22,7 @@ torch = pytest.importorskip("torch")
 SENTENCES = ("a photo of a cat", "a dog", "a big red bird of a church")
 
 
-def a_picture(seed: int) -> Image.Image:
+def a_image(seed: int) -> Image.Image:
     numbers = np.random.default_rng(seed).integers(0, 256, (40, 30, 3), np.uint8)
     return Image.fromarray(numbers)
 
@@ -74,7 +74,7 @@ def test_sentences_of_like_meaning_are_near(minilm: MiniLM) -> None:
     assert near.shape == (2, minilm.dimensions) == (2, 384)
     assert near[0] @ near[1] > 0.6 > 0.2 > near[0] @ far[0]
     assert_allclose(np.linalg.norm(near, axis=1), 1, atol=1e-6)
-    assert isinstance(minilm, ImageTextEmbedding) and minilm.normalised
+    assert isinstance(minilm, ImageTextEmbedding) and minilm.normalized
 
 
 def test_a_sentence_alone_and_among_others(minilm: MiniLM) -> None:
@@ -95,30 +95,30 @@ def test_what_comes_after_256_tokens_is_not_read(minilm: MiniLM) -> None:
     assert np.abs(minilm.texts(["cat " * 253 + "market"])[0] - first).max() > 1e-4
 
 
-def test_it_has_never_seen_a_picture(minilm: MiniLM) -> None:
+def test_it_has_never_seen_a_image(minilm: MiniLM) -> None:
     with pytest.raises(EvidenceError, match=r"text only.*'stand_in'"):
-        minilm.pictures([a_picture(0)])
+        minilm.images([a_image(0)])
 
 
 def test_other_files_are_refused(tmp_path: Path, shared_data: Path) -> None:
     pytest.importorskip("onnxruntime")
-    with pytest.raises(RefusedInput, match=r"0 \.onnx files"):
+    with pytest.raises(UnsafeInputError, match=r"0 \.onnx files"):
         load_minilm(tmp_path)
     good = (shared_data / "minilm_int8" / "tokenizer.json").read_text()
     network = tmp_path / "n.onnx"
     network.write_bytes(b"no network")
-    with pytest.raises(RefusedInput, match="tokenizer"):
+    with pytest.raises(UnsafeInputError, match="tokenizer"):
         load_minilm(tmp_path)
     (tmp_path / "tokenizer.json").write_text(good)
-    with pytest.raises(RefusedInput, match="does not load"):
+    with pytest.raises(UnsafeInputError, match="does not load"):
         load_minilm(tmp_path)
     network.write_bytes(b"x\x0a\x08location\x12\x0b/etc/passwd")
-    with pytest.raises(RefusedInput, match="numbers in other files"):
+    with pytest.raises(UnsafeInputError, match="numbers in other files"):
         load_minilm(tmp_path)
     real = next((shared_data / "minilm_int8").glob("*.onnx"))
     network.write_bytes(real.read_bytes())
     (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(RefusedInput, match="broken"):
+    with pytest.raises(UnsafeInputError, match="broken"):
         load_minilm(tmp_path)
 
 
@@ -129,13 +129,13 @@ def test_the_stand_in_is_probabilities_times_names(minilm: MiniLM, shared_data: 
     folder = shared_data / "minilm_int8"
     few = planted_classifier(("cat", "church", "dog"))
     found = load_embedding("stand_in", weights=folder, classifier=few)
-    pictures = [a_picture(k) for k in range(3)]
-    batch = np.stack([few.preprocessing(one) for one in pictures])
+    images = [a_image(k) for k in range(3)]
+    batch = np.stack([few.preprocessing(one) for one in images])
     expected = few.probabilities(batch) @ minilm.texts(few.classes)
-    assert_allclose(found.pictures(pictures), expected, atol=1e-6)
+    assert_allclose(found.images(images), expected, atol=1e-6)
     assert_allclose(found.texts(SENTENCES), minilm.texts(SENTENCES), atol=1e-6)
     assert "OFFLINE STAND-IN" in found.says
-    assert (found.normalised, found.dimensions, found.name) == (False, 384, "stand_in")
+    assert (found.normalized, found.dimensions, found.name) == (False, 384, "stand_in")
     assert isinstance(found, ImageTextEmbedding)
 
 
@@ -146,19 +146,19 @@ def test_the_stand_in_knows_a_cat_from_a_dog(classifier: Classifier, shared_data
     cats = [f for f in files if f.name.startswith(("Siamese", "Persian", "Egyptian"))][:8]
     dogs = [f for f in files if f.name.startswith(("beagle", "pug", "samoyed"))][:8]
     assert len(cats) == len(dogs) == 8
-    vectors = found.pictures([Image.open(f).convert("RGB") for f in (*cats, *dogs)])
+    vectors = found.images([Image.open(f).convert("RGB") for f in (*cats, *dogs)])
     right = (vectors @ words.T).argmax(axis=1) == np.repeat([0, 1], 8)
     assert right.mean() >= 0.9
 
 
 def planted_classifier(classes: tuple[str, ...]) -> Classifier:
-    """Logits are the mean colours of a picture."""
+    """Logits are the mean colors of an image."""
 
-    class Colours(torch.nn.Module):
+    class Colors(torch.nn.Module):
         def forward(self, batch: Any) -> Any:
             return batch.mean(dim=(2, 3))
 
-    return Classifier("colours", Colours(), Preprocessing((32, 32)), "", classes)
+    return Classifier("colors", Colors(), Preprocessing((32, 32)), "", classes)
 
 
 # ---- CLIP and SigLIP
@@ -175,20 +175,20 @@ def test_two_towers_give_the_models_own_logits(tmp_path: Path, kind: str) -> Non
         name = f"transformers_clip:{tmp_path}"
     found = load_embedding(name)
     siglip = kind.endswith("siglip")
-    assert ("SigLIP" in found.says, found.normalised) == (siglip, not siglip)
-    pictures = [a_picture(k) for k in range(35)]
-    seen, said = found.pictures(pictures), found.texts(SENTENCES)
+    assert ("SigLIP" in found.says, found.normalized) == (siglip, not siglip)
+    images = [a_image(k) for k in range(35)]
+    seen, said = found.images(images), found.texts(SENTENCES)
     assert seen.shape[1] == said.shape[1] == found.dimensions
     lengths = np.linalg.norm(seen, axis=1)
     assert np.allclose(lengths, 1, atol=1e-6) == (not siglip)
     prepare = Preprocessing((32, 32), (0.25, 0.5, 0.75), (0.5, 0.25, 0.5))
-    batch = np.stack([prepare(one) for one in pictures])
+    batch = np.stack([prepare(one) for one in images])
     expected = own(batch, SENTENCES)
-    unit = load_embedding(name, normalised=True)
-    cosines = unit.pictures(pictures) @ unit.texts(SENTENCES).T
+    unit = load_embedding(name, normalized=True)
+    cosines = unit.images(images) @ unit.texts(SENTENCES).T
     scale, bias = found.towers.scale, found.towers.bias  # type: ignore[attr-defined]
     assert_allclose(scale * cosines + bias, expected, atol=1e-4, rtol=1e-5)
-    assert_allclose(seen / lengths[:, None], unit.pictures(pictures), atol=1e-6)
+    assert_allclose(seen / lengths[:, None], unit.images(images), atol=1e-6)
     assert unit.texts([]).shape == (0, found.dimensions)
 
 

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from PIL import Image
 
 from theodolite._storage.arrays import write_safetensors
-from theodolite.datasets.labelled_pictures import cifar10_zip, cub_pictures
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.datasets.labeled_images import cifar10_zip, cub_images
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.features import FeatureExtractor, Preprocessing
 from theodolite.models.patches import (
@@ -43,22 +43,22 @@ def drawn(n: int, rows: int = 20, columns: int = 30) -> list[Image.Image]:
     ]
 
 
-def answers(backbone: Backbone, pictures: list[Image.Image]) -> np.ndarray:
-    batch = torch.from_numpy(np.stack([backbone.preprocessing(p) for p in pictures]))
+def answers(backbone: Backbone, images: list[Image.Image]) -> np.ndarray:
+    batch = torch.from_numpy(np.stack([backbone.preprocessing(p) for p in images]))
     with torch.inference_mode():
         return np.asarray(backbone.network.eval()(batch).numpy())
 
 
-def through_the_head(backbone: Backbone, pictures: list[Image.Image], batch: int) -> np.ndarray:
+def through_the_head(backbone: Backbone, images: list[Image.Image], batch: int) -> np.ndarray:
     weights, bias = head_of(backbone.network, backbone.preprocessing.size)
-    return np.asarray(embeddings_of(backbone, pictures, batch=batch) @ weights.T + bias)
+    return np.asarray(embeddings_of(backbone, images, batch=batch) @ weights.T + bias)
 
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_the_head_on_embeddings_is_the_network(bias: bool) -> None:
-    backbone, pictures = toy(nn.Linear(8, 5, bias=bias)), drawn(7)
-    found = through_the_head(backbone, pictures, 3)
-    assert_allclose(found, answers(backbone, pictures), atol=1e-5)
+    backbone, images = toy(nn.Linear(8, 5, bias=bias)), drawn(7)
+    found = through_the_head(backbone, images, 3)
+    assert_allclose(found, answers(backbone, images), atol=1e-5)
 
 
 def test_the_network_is_left_as_it_was() -> None:
@@ -67,7 +67,7 @@ def test_the_network_is_left_as_it_was() -> None:
     embeddings_of(backbone, drawn(2))
     head_of(backbone.network)
     assert backbone.network.training
-    with pytest.raises(EvidenceError, match="pictures: got none"):
+    with pytest.raises(EvidenceError, match="images: got none"):
         embeddings_of(backbone, [])
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in backbone.network.modules())
 
@@ -117,7 +117,7 @@ def test_a_network_that_does_not_end_in_a_linear_layer_is_refused(network: Any) 
     [(32, 32, 5 / 13, 3), (17, 200, 1 / 3, 3), (256, 191, 0.3, 4), (5, 3, 0.5, 2), (1, 1, 0.5, 2),
      (9, 9, 1.0, 1), (100, 50, 0.01, 100)],
 )  # fmt: skip
-def test_patches_cover_the_picture_and_lie_inside(
+def test_patches_cover_the_image_and_lie_inside(
     rows: int, columns: int, share: float, per_side: int
 ) -> None:
     boxes = patch_boxes(rows, columns, share, per_side)
@@ -130,19 +130,19 @@ def test_patches_cover_the_picture_and_lie_inside(
     assert covered.all()
 
 
-def test_neighbours_overlap_by_a_fifth() -> None:
+def test_neighbors_overlap_by_a_fifth() -> None:
     first, second = patch_boxes(260, 260, 5 / 13, 3)[:2]
     assert (first[3] - second[1]) / (first[3] - first[1]) == pytest.approx(0.2)
 
 
-def test_a_patch_is_embedded_as_a_picture() -> None:
-    backbone, pictures = toy(), [*drawn(1), *drawn(1, 40, 26)]
-    found = patch_embeddings(backbone, iter(pictures), batch=4)
+def test_a_patch_is_embedded_as_a_image() -> None:
+    backbone, images = toy(), [*drawn(1), *drawn(1, 40, 26)]
+    found = patch_embeddings(backbone, iter(images), batch=4)
     assert found.embeddings.shape == (18, 8)
-    assert found.picture.tolist() == [0] * 9 + [1] * 9
+    assert found.image.tolist() == [0] * 9 + [1] * 9
     crops = [
-        Image.fromarray(np.asarray(pictures[number])[top:bottom, left:right])
-        for number, (top, left, bottom, right) in zip(found.picture, found.boxes, strict=True)
+        Image.fromarray(np.asarray(images[number])[top:bottom, left:right])
+        for number, (top, left, bottom, right) in zip(found.image, found.boxes, strict=True)
     ]
     assert_allclose(found.embeddings, embeddings_of(backbone, crops), atol=1e-5)
     assert np.array_equal(found.boxes[9:], patch_boxes(40, 26, 5 / 13, 3))
@@ -150,7 +150,7 @@ def test_a_patch_is_embedded_as_a_picture() -> None:
 
 @pytest.mark.parametrize(("share", "per_side"), [(0.3, 3), (1.1, 2), (0.5, 0), (np.nan, 3)])
 def test_patches_with_gaps_are_refused(share: float, per_side: int) -> None:
-    with pytest.raises(EvidenceError, match="as cover the picture"):
+    with pytest.raises(EvidenceError, match="as cover the image"):
         patch_embeddings(toy(), drawn(1), share=share, per_side=per_side)
 
 
@@ -163,34 +163,34 @@ def test_cifar_networks_need_weights_that_fit(tmp_path: Path) -> None:
     write_safetensors(tmp_path / "w.safetensors", arrays)
     network = load_backbone("cifar_resnet20", tmp_path / "w.safetensors").network
     assert sum(p.numel() for p in network.parameters()) == 269_722  # 0.27 M in the paper
-    with pytest.raises(RefusedInput, match="tensors that do not fit"):
+    with pytest.raises(UnsafeInputError, match="tensors that do not fit"):
         load_backbone("cifar_resnet56", tmp_path / "w.safetensors")
 
 
 @pytest.mark.parametrize(("depth", "step"), [(20, 10), (56, 40)])
 def test_the_real_networks_on_cifar(shared_data: Path, depth: int, step: int) -> None:
-    """On the originals they reach 0.92 and 0.94; these pictures were saved as JPEG."""
+    """On the originals they reach 0.92 and 0.94; these images were saved as JPEG."""
     folder = shared_data / "cifar10_resnet20"
     backbone = load_backbone(f"cifar_resnet{depth}", folder / f"resnet{depth}_cifar10.safetensors")
     data = cifar10_zip(folder / "cifar10_test_4000_jpeg.zip")
     rows = range(0, 4000, step)
-    pictures = [data.picture(row) for row in rows]
-    found = through_the_head(backbone, pictures, 128)
-    assert_allclose(found[:40], answers(backbone, pictures[:40]), atol=1e-4)
+    images = [data.image(row) for row in rows]
+    found = through_the_head(backbone, images, 128)
+    assert_allclose(found[:40], answers(backbone, images[:40]), atol=1e-4)
     right = (found.argmax(axis=1) == data.labels[rows]).mean()
     assert 0.7 < right < 0.9
     maps = FeatureExtractor(backbone.network, backbone.layer)(
-        np.stack([backbone.preprocessing(p) for p in pictures[:4]])
+        np.stack([backbone.preprocessing(p) for p in images[:4]])
     )
     assert maps.shape == (4, 64, 8, 8)
-    assert_allclose(maps.mean(axis=(2, 3)), embeddings_of(backbone, pictures[:4]), atol=1e-5)
+    assert_allclose(maps.mean(axis=(2, 3)), embeddings_of(backbone, images[:4]), atol=1e-5)
 
 
 def test_the_real_efficientnet(shared_data: Path) -> None:
     weights = shared_data / "efficientnet_lite0" / "efficientnet_lite0_fp16.safetensors"
     backbone = load_backbone("efficientnet_lite0", weights)
-    data = cub_pictures(shared_data / "cub200" / "CUB_200_2011")
-    pictures = [data.picture(int(row)) for row in np.flatnonzero(data.at_hand)[:4]]
-    found = through_the_head(backbone, pictures, 3)
+    data = cub_images(shared_data / "cub200" / "CUB_200_2011")
+    images = [data.image(int(row)) for row in np.flatnonzero(data.at_hand)[:4]]
+    found = through_the_head(backbone, images, 3)
     assert found.shape == (4, 1000)
-    assert_allclose(found, answers(backbone, pictures), atol=1e-4)
+    assert_allclose(found, answers(backbone, images), atol=1e-4)

@@ -26,7 +26,7 @@ def problem(n_classes: int, seed: int = 0) -> tuple[ConceptBank, np.ndarray, np.
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("projection", ["dot", "margin"])
-def test_equals_scikit_learn_on_standardised_values(
+def test_equals_scikit_learn_on_standardized_values(
     n_classes: int, projection: Literal["dot", "margin"]
 ) -> None:
     bank, features, labels = problem(n_classes)
@@ -44,9 +44,9 @@ def test_equals_scikit_learn_on_standardised_values(
     assert (model.predict(values) == direct.predict(standard)).all()
 
 
-@pytest.mark.parametrize("projection", ["dot", "margin", "centred"])
+@pytest.mark.parametrize("projection", ["dot", "margin", "centered"])
 def test_projections_share_outputs_and_contributions_ignore_lengths(
-    projection: Literal["dot", "margin", "centred"],
+    projection: Literal["dot", "margin", "centered"],
 ) -> None:
     bank, features, labels = problem(3)
     bank = replace(bank, means=(features @ bank.vectors.T).mean(axis=0))
@@ -59,14 +59,14 @@ def test_projections_share_outputs_and_contributions_ignore_lengths(
     contributions = other.concepts(features)[:, :, None] * other.weights
     by_hand = (features @ bank.vectors.T + offset)[:, :, None] * plain.weights
     assert_allclose(contributions, by_hand, atol=1e-9)
-    if projection == "centred":
+    if projection == "centered":
         assert_allclose(other.concepts(features).mean(axis=0), 0.0, atol=1e-12)
 
 
-def test_centred_values_need_means() -> None:
+def test_centered_values_need_means() -> None:
     bank, features, _ = problem(3)
-    with pytest.raises(EvidenceError, match="projection: got centred, without means"):
-        bank.project(features, "centred")
+    with pytest.raises(EvidenceError, match="projection: got centered, without means"):
+        bank.project(features, "centered")
 
 
 @pytest.mark.parametrize("head", ["logistic", "elastic_net"])

@@ -1,25 +1,19 @@
-"""A dissection from pictures to report: drawn shapes with a small network, and real data in short."""
+"""A dissection from images to report: drawn shapes with a small network, and real data in short."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from safetensors.numpy import save_file
 
+from support.real_masks import copy_some_masks
 from support.runs.command_line import Result, theodolite
-from theodolite._runs.folder.seal import seal
-from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run import run
 from theodolite._storage.tables import read_parquet
 from theodolite._storage.text import read_csv
 from theodolite.datasets.masks.joined_masks import joined_masks
 from theodolite.datasets.shapes import write_shapes
-from theodolite.report.html import write_report
-from theodolite_reproductions.protocols import PROTOCOLS
 
 torch = pytest.importorskip("torch")
 EVIL = "<script>alert(1)</script>"
@@ -36,14 +30,14 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     masks.mkdir()
     samples = list(read_csv(root / "plain" / "samples.csv"))
     (masks / "samples.csv").write_text(
-        "\n".join(["picture,class", *(f"{row['picture']},{row['class']}" for row in samples)])
+        "\n".join(["image,class", *(f"{row['image']},{row['class']}" for row in samples)])
     )
-    for folder in ("pictures", "masks"):
+    for folder in ("images", "masks"):
         (root / "plain" / folder).rename(masks / folder)
-    lines = ["picture,concept,file"]
+    lines = ["image,concept,file"]
     for row in read_csv(root / "plain" / "masks.csv"):
         name = EVIL if row["part"] == "disc" else row["part"]
-        lines.append(f"{row['picture']},{name},{row['file']}")
+        lines.append(f"{row['image']},{name},{row['file']}")
     (masks / "masks.csv").write_text("\n".join(lines))
     torch.manual_seed(0)
     arrays = timm.create_model("test_resnet").state_dict()
@@ -96,7 +90,6 @@ def test_the_command(shapes: Path, tmp_path: Path, more: tuple[str, ...]) -> Non
         (("--layer", "nowhere"), "the name of a module"),
         (("--quantile", "2"), "between 0 and 1"),
         (("--search", "exact", "--length", "5"), "3 if exact"),
-        (("--exact", "--length", "5"), "3 if exact"),
         (("--resolution", "240"), "such as 240x320"),
         (("--resolution", "0x9"), "1 to 1024"),
         (("--void", "255"), "label maps, listed in labels.csv"),
@@ -120,77 +113,13 @@ def test_a_data_set_without_masks_is_said(shapes: Path, tmp_path: Path) -> None:
 
 
 def test_every_annotation_file_has_its_digest(shared_data: Path, tmp_path: Path) -> None:
-    some(shared_data, tmp_path)
+    copy_some_masks(shared_data, tmp_path)
     data = joined_masks(tmp_path, parts=[("pets", "oxford_pets"), ("monumai_masks", "monumai")])
     assert set(data.digests()) == {"oxford_pets/annotations.json", "monumai/annotations.json"}
 
 
-def some(real: Path, root: Path) -> None:
-    """A few pictures of each of the three real data sets, with their real annotations."""
-    for name, table in (("oxford_pets", "annotations.json"), ("monumai", "annotations.json")):
-        (root / name / "images").mkdir(parents=True)
-        content = json.loads((real / name / table).read_text())
-        kept = content[:: len(content) // 40][:40]
-        (root / name / table).write_text(json.dumps(kept))
-        for record in kept:
-            for folder, suffix in (("images", None), ("trimaps", ".png")):
-                source = real / name / folder / record.get("file", f"{record.get('name')}.jpg")
-                source = source.with_suffix(suffix) if suffix else source
-                if source.is_file():
-                    (root / name / folder).mkdir(exist_ok=True)
-                    (root / name / folder / source.name).write_bytes(source.read_bytes())
-    for path in sorted((real / "camvid" / "images").rglob("*.jpg"))[::20]:
-        inner = path.relative_to(real / "camvid" / "images")
-        label = (Path("labels") / inner).with_suffix(".png")
-        for file in (Path("images") / inner, label):
-            (root / "camvid" / file).parent.mkdir(parents=True, exist_ok=True)
-            (root / "camvid" / file).write_bytes((real / "camvid" / file).read_bytes())
-    (root / "efficientnet_lite0").mkdir()
-    weights = "efficientnet_lite0/efficientnet_lite0_fp16.safetensors"
-    (root / weights).write_bytes((real / weights).read_bytes())
-
-
-def test_the_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
-    some(shared_data, tmp_path / "data")
-    protocol = PROTOCOLS / "detection_pets_monumai_camvid.yaml"
-    content = yaml.safe_load(protocol.read_text())
-    content["pipeline"] |= {"units": 64, "min_pictures": 3, "cards": 2}
-    content["resampling"]["resamples"] = 20
-    out = tmp_path / "out"
-    out.mkdir()
-    found = run(RunSpec.model_validate(content), Places(tmp_path / "data", out, tmp_path / "cache"))
-    by_metric = {s.metric: s for s in found.scores}
-    assert set(by_metric) == {
-        "detection_accuracy", "unit_iou", "pixel_recall", "detection_and_accuracy",
-    }  # fmt: skip
-    score = by_metric["detection_accuracy"]
-    assert score.null is not None and score.value > score.null.value + 0.03
-    higher = read_parquet(out / "tables" / "higher.parquet")
-    share = dict(zip(zip(higher["score"], higher["higher_for"], strict=True), higher["share"],
-                     strict=True))  # fmt: skip
-    assert share["overlap (IoU)", "formula of three"] > 0.8, "longer formulas overlap more"
-    assert share["overlap (IoU)", "one concept"] == 0.0
-    by = {(s.options["which"], s.options["by"]): s.value for s in found.scores
-          if s.metric == "detection_and_accuracy" and s.options["meeting"] == "overlap"}  # fmt: skip
-    table = read_parquet(out / "tables" / "correlations.parquet")
-    lengths = {name for name in table["formulas"] if name.startswith("length")}
-    assert lengths == {f"length {n}" for n in range(2, 11)}, "Figure 3"
-    each = read_parquet(out / "tables" / "formula_scores.parquet")
-    assert len(each["unit"]) == 64 * 13 and set(each["formulas"]) == set(table["formulas"])
-    rows = zip(table["formulas"], table["score"], table["correlation"], strict=True)
-    scored = {score: value for name, score, value in rows if name == "as scored"}
-    assert scored["overlap, pictures of either"] == pytest.approx(by["union", "iou"])
-    assert scored["detection accuracy, pictures of both"] == pytest.approx(
-        by["intersection", "detection_accuracy"]
-    )
-    page = write_report(out).read_text()
-    assert page.count('<li class="unit">') == 4 and "Do longer formulas say more?" in page
-    seal(out)
-    recompute(out)
-
-
 def test_data_sets_are_joined(shared_data: Path, tmp_path: Path) -> None:
-    some(shared_data, tmp_path)
+    copy_some_masks(shared_data, tmp_path)
     data = joined_masks(
         tmp_path,
         parts=[("pets", "oxford_pets"), ("camvid", "camvid"), ("monumai_masks", "monumai")],
@@ -199,7 +128,7 @@ def test_data_sets_are_joined(shared_data: Path, tmp_path: Path) -> None:
     assert data.labels is not None and len(np.unique(data.labels)) == len(data.classes)
     road = data.concepts.index("road")
     seen = [row for row in range(len(data)) if (data.layers(row) == road + 1).any()]
-    assert seen and all(data.pictures[row].startswith("camvid/") for row in seen)
+    assert seen and all(data.images[row].startswith("camvid/") for row in seen)
     assert {data.concepts[c] for row in data.scenes[40:76] for c in row} == set()
-    data.check_pictures(np.arange(0, len(data), 20))
+    data.check_images(np.arange(0, len(data), 20))
     assert data.summary()[0] == ("classes", str(len(data.classes)))

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,18 +10,13 @@ pytest.importorskip("torch")
 
 from PIL import Image
 
-from theodolite._storage.arrays import write_npy
-from theodolite.datasets.concept_data import ConceptData
-from theodolite.datasets.masks.mask_data import MaskData, box_mask, layers_of_masks
 from theodolite.errors import EvidenceError
-from theodolite.evidence.axes import Classes, Concepts, Samples
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.surrogate_settings import outputs_of
 from theodolite.explainers.discovery._self_representation import lasso_representation
 from theodolite.explainers.discovery.concept_shap import ConceptShap
 from theodolite.metrics.faithful.frame import surrogate_outputs
 from theodolite.models.patches import Patches
-from theodolite.pipelines.faithfulness import other_outputs
 from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer
 from theodolite.pipelines.faithfulness.explanations import (
     Explanation,
@@ -31,8 +25,7 @@ from theodolite.pipelines.faithfulness.explanations import (
     explain_layer,
 )
 from theodolite.pipelines.faithfulness.importances import contrast_importance
-from theodolite.pipelines.faithfulness.parts_of_pictures import segment_numbers, segment_pictures
-from theodolite.pipelines.faithfulness.pipeline import FaithfulnessPipeline
+from theodolite.pipelines.faithfulness.parts_of_images import segment_images, segment_numbers
 from theodolite.pipelines.faithfulness.recipes import RECIPES
 from theodolite_reproductions.claims.answers.surrogates import BENCHMARK
 
@@ -83,14 +76,14 @@ def test_methods_of_the_benchmark_give_five_concepts_a_class(method: str) -> Non
         assert (~np.isnan(table)).sum(axis=0).tolist() == [5, 5]
 
 
-def test_centred_subspaces_lose_the_mean_of_a_class() -> None:
+def test_centered_subspaces_lose_the_mean_of_a_class() -> None:
     layer = layer_of_parts()
     own, errors = layer.labels == 0, {}
-    for name in ("mcd_lasso", "mcd_lasso_uncentred"):
+    for name in ("mcd_lasso", "mcd_lasso_uncentered"):
         evidence = evidence_of(explained(layer, name, 1), layer, 0, TRAINING, full=True)
         gap = surrogate_outputs(evidence)[own, 0] - outputs_of(evidence)[own, 0]
         errors[name] = float(np.abs(gap).mean())
-    assert errors["mcd_lasso_uncentred"] < 0.1 * errors["mcd_lasso"]
+    assert errors["mcd_lasso_uncentered"] < 0.1 * errors["mcd_lasso"]
 
 
 def test_the_lasso_meets_its_conditions() -> None:
@@ -129,7 +122,7 @@ def test_cdisco_weighs_by_how_much_more_a_direction_matters_to_the_class() -> No
     np.testing.assert_allclose(contrast_importance(layer, np.eye(2), 0), wanted, atol=1e-12)
 
 
-def test_codes_of_places_add_up_to_those_of_the_pooled_picture() -> None:
+def test_codes_of_places_add_up_to_those_of_the_pooled_image() -> None:
     layer = layer_of_parts()
     part = explained(layer, "sae_places").parts[0]
     maps = np.moveaxis(layer.places[1][3], 0, -1).reshape(-1, DIMENSIONS)
@@ -138,14 +131,14 @@ def test_codes_of_places_add_up_to_those_of_the_pooled_picture() -> None:
         explained(replace(layer, places=None), "sae_places")
 
 
-def test_a_decoder_learnt_anew_tells_more_from_what_is_left() -> None:
+def test_a_decoder_learned_anew_tells_more_from_what_is_left() -> None:
     layer = layer_of_parts()
     shap = ConceptShap(layer.head, layer.bias, layer.train_labels, n_concepts=4, epochs=2)
     fitted = shap.fit(layer.train, seed=0)
     codes = fitted.encode(layer.train) * np.array([1, 0, 0, 0])
-    same = fitted.relearnt(codes, epochs=0, seed=0)
+    same = fitted.relearned(codes, epochs=0, seed=0)
     np.testing.assert_allclose(same.decode(codes), fitted.decode(codes), rtol=1e-4, atol=1e-5)
-    own = fitted.relearnt(codes, epochs=20, seed=0)
+    own = fitted.relearned(codes, epochs=20, seed=0)
 
     def loss(outputs: np.ndarray) -> float:
         shares = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
@@ -154,70 +147,14 @@ def test_a_decoder_learnt_anew_tells_more_from_what_is_left() -> None:
     assert loss(layer.outputs(own.decode(codes))) < 0.8 * loss(layer.outputs(fitted.decode(codes)))
 
 
-def test_segments_cover_the_picture_once() -> None:
+def test_segments_cover_the_image_once() -> None:
     pixels = np.zeros((30, 32, 3), np.uint8)
     pixels[:, 16:] = 255
     cuts = ["grid"] + (["slic"] if find_spec("skimage") else [])
     for cut in cuts:
         numbers = segment_numbers(pixels, cut)
-        parts = [np.asarray(part) for part in segment_pictures(Image.fromarray(pixels), cut)]
+        parts = [np.asarray(part) for part in segment_images(Image.fromarray(pixels), cut)]
         assert len(parts) == len(np.unique(numbers)) > 1
         visible = sum((part != 128).all(axis=2).astype(int) for part in parts)
         assert (visible == 1).all()
     assert len(np.unique(segment_numbers(pixels, "grid"))) == 9
-
-
-def planted_attributes(folder: Path) -> tuple[ConceptData, Path]:
-    """Three attributes, the first a direction of the features, the last never there."""
-    random = np.random.default_rng(0)
-    features = random.uniform(0, 1, (200, 8)).astype(np.float32)
-    presence = np.stack([features[:, 0] > 0.5, features[:, 1] > 0.8, np.zeros(200, bool)], axis=1)
-    write_npy(folder / "pooled.npy", features)
-    data = ConceptData(
-        name="planted", folder=folder, pictures=tuple(f"{n}.png" for n in range(200)),
-        labels=np.arange(200) % 10, is_test=np.arange(200) % 2 == 1, presence=presence,
-        class_truth=np.zeros((3, 10)), classes=Classes(tuple("abcdefghij")),
-        concepts=Concepts(("one", "two", "none")), part_of=np.full(3, -1),
-    )  # fmt: skip
-    return data, folder / "pooled.npy"
-
-
-def test_attributes_are_explained_on_positive_and_on_all_pictures(tmp_path: Path) -> None:
-    data, pooled = planted_attributes(tmp_path)
-    pipeline = FaithfulnessPipeline(
-        backbone="none", pooled=pooled, head="probe", methods=["pca", "random"], concepts=2,
-        sanity=False, repeats=1, pictures=90,
-    )  # fmt: skip
-    produced = pipeline.make(data, WorkContext((0,), tmp_path))
-    names = [produced.about["name"], *(model.name for model in produced.compared)]
-    assert names == ["pca-2", "random-2", "pca-2-all", "random-2-all"]
-    facts = dict(produced.facts)
-    assert facts["labels that the layer has right"] > 0.9 and facts["test samples"] == 30
-    evidence = produced.evidence[0][0]
-    assert evidence.labels is None and len(np.unique(evidence.samples.clusters)) <= 10
-    assert np.isnan(evidence.importances[:, 2]).all(), "never positive, so no concepts"
-    assert not np.isnan(produced.compared[1].evidence[0][0].importances[:, 2]).all()
-    with pytest.raises(EvidenceError, match="need no classes"):
-        replace(pipeline, methods=["concept_shap"]).make(data, WorkContext((0,), tmp_path))
-
-
-def test_the_area_of_a_concept_is_one_output(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sides = np.linspace(0.2, 0.9, 40)
-    for n in range(40):
-        (tmp_path / f"{n}.png").write_bytes(b"")
-    data = MaskData(
-        name="planted", folder=tmp_path, pictures=tuple(f"{n}.png" for n in range(40)),
-        concepts=("head",), categories=("part",), scenes=((),) * 40,
-        read_layers=lambda row, grid: layers_of_masks(
-            [(0, box_mask((0.0, 0.0, sides[row], sides[row]), grid))], grid
-        ),
-    )  # fmt: skip
-    features = np.column_stack([np.log(sides), np.random.default_rng(0).normal(size=40)])
-    monkeypatch.setattr(other_outputs, "_embedded", lambda data, rows, *rest: features[rows])
-    layer, facts = other_outputs.area_layer(data, "head", None, "", WorkContext((0,), tmp_path))
-    assert len(layer.classes) == 1 and layer.rows_of(0).all() and len(layer.test) == 13
-    assert facts["share of the variance that the layer explains"] > 0.95
-    with pytest.raises(EvidenceError, match="concept of planted"):
-        other_outputs.area_layer(data, "tail", None, "", WorkContext((0,), tmp_path))

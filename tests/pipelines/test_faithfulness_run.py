@@ -1,39 +1,23 @@
-"""From pictures and a network to explanations, scores, the check of measures, and a report."""
+"""From images and a network to explanations, scores, the check of measures, and a report."""
 
-import json
-import shutil
 from dataclasses import replace
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
-from zipfile import ZipFile
 
 import numpy as np
 import pytest
-import yaml
 
 pytest.importorskip("torch")
 
 import torch
 
-from theodolite._runs.folder.seal import seal
-from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places
-from theodolite._runs.recompute import recompute
-from theodolite._runs.run import run
-from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
-from theodolite.evidence.files import load
-from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import outputs_of
 from theodolite.metrics.faithful.frame import surrogate_outputs
-from theodolite.metrics.faithful.surrogate_error import SurrogateError
+from theodolite.metrics.faithful.surrogates import SurrogateError
 from theodolite.models.backbones import Backbone
 from theodolite.models.features import Preprocessing
 from theodolite.models.patches import Patches
-from theodolite.models.rest_of_network import RestOfNetwork
-from theodolite.pipelines.faithfulness import middle_layers
 from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer, _head
 from theodolite.pipelines.faithfulness.explanations import (
     TrainingSettings,
@@ -41,33 +25,14 @@ from theodolite.pipelines.faithfulness.explanations import (
     explain_layer,
 )
 from theodolite.pipelines.faithfulness.importances import _some_of_each
-from theodolite.pipelines.faithfulness.middle_layers import MiddlePictures, middle_evidence
 from theodolite.pipelines.faithfulness.pipeline import FaithfulnessPipeline
-from theodolite.pipelines.faithfulness.recipes import FORMS
 from theodolite.pipelines.posthoc.concept_cards import strongest
-from theodolite.report.html import write_report
-from theodolite_reproductions.protocols import PROTOCOLS
 
 EPOCHS = {"sae": 2, "concept_shap": 2, "learned": 2}
 TRAINING = TrainingSettings(**EPOCHS)
 
 
 NO_NETWORK = Backbone("none", torch.nn.Identity(), Preprocessing(), "")
-
-
-def short(name: str, seeds: list[int], dataset: dict[str, Any], **changes: Any) -> RunSpec:
-    """A protocol with few epochs, pictures and resamples."""
-    content = yaml.safe_load((PROTOCOLS / name).read_text())
-    content["dataset"] |= dataset
-    content["pipeline"] |= {"epochs": EPOCHS, "numbers": [1, 2], **changes}
-    content["seeds"] = seeds
-    content["resampling"]["resamples"] = 20
-    kept = ("surrogate_distance", "surrogate_error", "linearisation_error", "concept_deletion")
-    content["compared_metrics"] = [m for m in content["compared_metrics"] if m["name"] in kept]
-    without = {"svd", "kmeans", *FORMS} | (set() if find_spec("overcomplete") else {"sae"})
-    methods = [m for m in content["pipeline"]["methods"] if m not in without]
-    content["pipeline"] |= {"methods": methods}
-    return RunSpec.model_validate(content)
 
 
 def planted_layer(seed: int = 0) -> ExplainedLayer:
@@ -180,14 +145,9 @@ def test_samples_of_every_class_are_drawn() -> None:
     assert len(np.unique(rows)) == 9
 
 
-def test_layers_in_the_middle_take_methods_that_fit() -> None:
-    with pytest.raises(EvidenceError, match="layer_methods"):
-        FaithfulnessPipeline(backbone="x", layers=["layer1"], layer_methods=["mcd"])._check()
-
-
 def test_a_fitted_layer_has_a_row_for_each_of_two_classes() -> None:
     layer = planted_layer()
-    data = LabelledPictures(
+    data = LabeledImages(
         name="two", classes=("a", "b"), ids=tuple(f"{i}" for i in range(160)),
         labels=layer.train_labels[layer.train_labels < 2], is_test=np.zeros(160, bool),
         at_hand=np.ones(160, bool), row_in_table=np.arange(160), read=lambda name: None, files=(),
@@ -196,33 +156,8 @@ def test_a_fitted_layer_has_a_row_for_each_of_two_classes() -> None:
     head, bias = _head(embeddings, data, "probe", NO_NETWORK)
     assert head.shape == (2, 12) and bias.shape == (2,)
     assert ((embeddings @ head.T + bias).argmax(axis=1) == data.labels).mean() > 0.9
-    with pytest.raises(EvidenceError, match="no training pictures of 'c'"):
+    with pytest.raises(EvidenceError, match="no training images of 'c'"):
         _head(embeddings, replace(data, classes=("a", "b", "c")), "probe", NO_NETWORK)
-
-
-class TestMiddle:
-    """A class that no training picture is predicted as."""
-
-    def test_is_explained_by_its_bias_alone(self) -> None:
-        network = torch.nn.Sequential(
-            torch.nn.Conv2d(3, 4, 1), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1),
-            torch.nn.Flatten(), torch.nn.Linear(4, 3),
-        )  # fmt: skip
-        with torch.no_grad():
-            network[4].bias[2] = -100.0
-        random = np.random.default_rng(0)
-        pictures = MiddlePictures(
-            random.normal(size=(30, 3, 4, 4)).astype(np.float32),
-            random.normal(size=(8, 3, 4, 4)).astype(np.float32), np.zeros(8, int),
-            Classes(("a", "b", "c")), Samples.numbered(8),
-        )  # fmt: skip
-        rest = RestOfNetwork(network, "1")
-        found = middle_evidence(pictures, rest, "pca", 2, 0)
-        mean = rest.outputs(pictures.train)[:, 2].mean()
-        for surrogate in ("linear", "rebuilt", "linearised"):
-            np.testing.assert_allclose(surrogate_outputs(found, surrogate)[:, 2], mean, rtol=1e-5)
-        with pytest.raises(EvidenceError, match="before the pooling"):
-            middle_evidence(pictures, RestOfNetwork(network, "3"), "pca", 2, 0)
 
 
 def test_no_class_with_samples_is_said() -> None:
@@ -240,79 +175,7 @@ def test_wrong_settings_are_said() -> None:
         FaithfulnessPipeline(backbone="x", epochs={"svm": 3})._check()
 
 
-def test_strongest_patches_are_of_different_pictures() -> None:
+def test_strongest_patches_are_of_different_images() -> None:
     strength = np.array([1.0, 9.0, 8.0, 0.0, 2.0, -1.0])
-    picture = np.array([0, 1, 1, 2, 3, 4])
-    assert strongest(strength, picture).tolist() == [1, 4, 0]
-
-
-def some_of_cifar(shared_data: Path, root: Path, each: int) -> Path:
-    """The weights, and the first pictures of every class."""
-    whole, some = shared_data / "cifar10_resnet20", root / "cifar10_resnet20"
-    some.mkdir(parents=True)
-    shutil.copy(whole / "resnet20_cifar10.safetensors", some)
-    name = "cifar10_test_4000_jpeg.zip"
-    with ZipFile(whole / name) as given, ZipFile(some / name, "w") as kept:
-        for member in given.namelist():
-            if int(Path(member).stem) < each:
-                kept.writestr(member, given.read(member))
-    return root
-
-
-def test_cifar(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(middle_layers, "SLOPES", 4)
-    spec = short(
-        "faithfulness_cifar.yaml", [0, 1], {}, layers=["layer2", "layer3"], layer_pictures=4,
-        layer_methods=["nmf"], methods=["nmf", "pca", "random"], patch_pictures=1, card_classes=1,
-        curve_methods=["nmf", "pca"], repeats=2,
-    )  # fmt: skip
-    out = tmp_path / "out"
-    data = some_of_cifar(shared_data, tmp_path / "data", 60)
-    found = run(spec, Places(data, out, tmp_path / "cache"))
-    by = {s.metric: s for s in found.scores if s.options.get("surrogate", "linear") == "linear"}
-    assert 0 < by["surrogate_distance"].value < 1
-    assert by["surrogate_distance"].interval is not None
-    models = {m["name"]: m for m in json.loads((out / "compared.json").read_text())["models"]}
-    assert {"nmf-5", "nmf-1", "pca-2", "layer2-nmf", "setting-perfect"} <= set(models)
-    # the rest of the network after layer3 is linear but for the pooling: the slope is exact
-    missed = {
-        name: score(models[name], "linearisation_error") for name in models if "layer" in name
-    }
-    assert missed["layer3-nmf"] < 1e-3 < missed["layer2-nmf"]
-    studies = {s["kind"]: s for s in json.loads((out / "findings.json").read_text())["findings"]}
-    passing = {
-        (r["metric"], r["surrogate"]) for r in studies["sanity"]["rows"] if r["outcome"] == "passes"
-    }
-    assert ("surrogate_error", "linear") in passing
-    assert not any(surrogate == "rebuilt" for _, surrogate in passing)
-    assert {row["layer"]: row["usable"] for row in studies["layers"]["rows"]}["layer3"]
-    assert {line["method"] for line in studies["curve"]["lines"]} == {"nmf", "pca"}
-    cards = json.loads((out / "produced.json").read_text())["concept_cards"]
-    assert len(cards) == 5
-    assert all((out / file).stat().st_size > 100 for card in cards for file in card["files"])
-    page = write_report(out)
-    assert "ResNet-20" in page.read_text()
-    seal(out)
-    assert recompute(out, share=0.2) > 10
-
-
-def score(model: dict[str, Any], metric: str) -> float:
-    return next(float(s["value"]) for s in model["scores"] if s["metric"] == metric)
-
-
-def test_cub(shared_data: Path, tmp_path: Path) -> None:
-    spec = short(
-        "faithfulness_cub.yaml", [0], {"n_classes": 6}, patch_pictures=1, card_classes=1,
-        curve_methods=["pca"],
-    )  # fmt: skip
-    out = tmp_path / "out"
-    run(spec, Places(shared_data, out, tmp_path / "cache"))
-    evidence = load(out / "evidence" / "seed-0" / "surrogate")
-    assert isinstance(evidence, SurrogateEvidence)
-    assert len(evidence.classes) == 6 and evidence.head.shape == (6, 1280)
-    made = json.loads((out / "produced.json").read_text())
-    assert any("fitted to embeddings" in note for note in made["notes"])
-    accuracy = dict(made["facts"])["test accuracy of the reference layer"]
-    assert accuracy > 0.7
-    page = write_report(out).read_text()
-    assert "<h2>Faithful to the stand-in</h2>" in page and "Not asked of your network" in page
+    image = np.array([0, 1, 1, 2, 3, 4])
+    assert strongest(strength, image).tolist() == [1, 4, 0]

@@ -1,4 +1,4 @@
-"""From pictures and a network to maps, what becomes of them, scores and a report."""
+"""From images and a network to maps, what becomes of them, scores and a report."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ BREEDS = ("Beagle", "Birman", "Boxer")
 
 
 def write_pets(root: Path, n: int = 6) -> None:
-    """Small pictures with a bright square as the pet, and a network that never learnt anything."""
+    """Small images with a bright square as the pet, and a network that never learned anything."""
     random = np.random.default_rng(0)
     for folder in ("images", "trimaps"):
         (root / "pets" / folder).mkdir(parents=True)
@@ -74,13 +74,13 @@ def small(**changes: Any) -> RunSpec:
         "class_names": "classes.json",
         "layer": "layer3",
         "layers": {},
-        "methods": ["grad_cam", "saliency", "rise", "random", "centre"],
+        "methods": ["grad_cam", "saliency", "rise", "random", "center"],
         "options": {"rise": {"masks": 30}},
-        "pictures": 6,
+        "images": 6,
         "percents": [1, 9, 17],
         "draws": 2,
         "shaken": 4,
-        "randomised": 4,
+        "randomized": 4,
         "chunk": 4,
         "shown": 2,
         **changes,
@@ -101,19 +101,19 @@ def test_evidence_is_what_the_explainer_gave(finished: tuple[Path, Path]) -> Non
     data, out = finished
     evidence = load(out / "compared" / "saliency" / "seed-0" / "saliency")
     classifier = load_classifier("cifar_resnet20", data / "network.safetensors")
-    pictures = [
+    images = [
         classifier.preprocessing(Image.open(data / "pets" / "images" / str(name)))
         for name in evidence.samples.ids
     ]
-    said = classifier.probabilities(np.stack(pictures))
+    said = classifier.probabilities(np.stack(images))
     assert_array_equal(evidence.predicted, said.argmax(axis=1))
-    assert_allclose(evidence.clean, said.max(axis=1), rtol=1e-5)
-    maps = explainer("saliency", classifier.network)(np.stack(pictures), said.argmax(axis=1))
+    assert_allclose(evidence.is_reference, said.max(axis=1), rtol=1e-5)
+    maps = explainer("saliency", classifier.network)(np.stack(images), said.argmax(axis=1))
     assert_allclose(evidence.maps, maps, rtol=2e-3, atol=1e-4)
     assert_allclose(evidence.norms, np.linalg.norm(maps.reshape(6, -1), axis=1), rtol=1e-5)
     assert np.isfinite(evidence.changes[:4]).all()
     assert np.isnan(evidence.changes[4:]).all()
-    assert np.isfinite(evidence.randomised_similarity[:4]).all()
+    assert np.isfinite(evidence.randomized_similarity[:4]).all()
     assert evidence.removals.names == ("road", "black", "uniform", "gaussian")
     assert (evidence.objects.reshape(6, -1).sum(axis=1) == 100).all()
 
@@ -123,17 +123,17 @@ def test_all_methods_are_held_against_the_same_chance(finished: tuple[Path, Path
     main = load(out / "evidence" / "seed-0" / "saliency")
     other = load(out / "compared" / "random" / "seed-0" / "saliency")
     assert_array_equal(main.chance_most_first, other.chance_most_first)
-    assert main.chances.names == ("random", "smooth", "centre")
+    assert main.chances.names == ("random", "smooth", "center")
     at_random = other.chance_most_first[:, 0]
     assert (other.most_first != at_random).any()  # a random map of its own
-    centre = load(out / "compared" / "centre" / "seed-0" / "saliency")
-    assert_allclose(centre.most_first, centre.chance_most_first[:, 2], atol=1e-6)
+    center = load(out / "compared" / "center" / "seed-0" / "saliency")
+    assert_allclose(center.most_first, center.chance_most_first[:, 2], atol=1e-6)
     assert np.isnan(main.chance_changes[4:]).all()  # not shaken, so not compared
 
 
 def test_every_seed_has_its_maps(finished: tuple[Path, Path], tmp_path: Path) -> None:
     data, _ = finished
-    spec = small(methods=["rise"], shaken=0, randomised=0, ways=["black"])
+    spec = small(methods=["rise"], shaken=0, randomized=0, ways=["black"])
     spec = spec.model_copy(update={"seeds": [0, 1], "studies": [], "metrics": [], "headlines": {}})
     run(spec, Places(data, tmp_path / "out", tmp_path / "cache"))
     first, second = (
@@ -148,7 +148,7 @@ def test_processes_give_the_same_bytes(finished: tuple[Path, Path], tmp_path: Pa
     spec = small(methods=["grad_cam"], options={})
     places = Places(data, tmp_path / "out", tmp_path / "cache")
     run(spec, places, engine=Engine("local", workers=2))
-    for name in ("maps", "most_first", "changes", "randomised_similarity"):
+    for name in ("maps", "most_first", "changes", "randomized_similarity"):
         file = f"evidence/seed-0/saliency/{name}.npy"
         assert (tmp_path / "out" / file).read_bytes() == (out / file).read_bytes(), name
 
@@ -164,7 +164,7 @@ def test_the_page(finished: tuple[Path, Path]) -> None:
     page = write_report(out).read_text()
     assert "Does the map mark the object?" in page
     assert "Does the output depend on what the map marks?" in page
-    assert "add up to the output" not in page.split("Not asked")[0]
+    assert "add up to the output" not in page.split("Not evaluated")[0]
     ranking = page.split("The methods side by side")[1].split("What they mark")[0]
     models = json.loads((out / "compared.json").read_text())["models"]
     values = {
@@ -207,15 +207,15 @@ def test_wrong_settings_are_named(
         run(small(**changes), Places(data, tmp_path / "out", tmp_path / "cache"))
 
 
-def test_the_protocol_on_real_pictures(shared_data: Path, tmp_path: Path) -> None:
+def test_the_protocol_on_real_images(shared_data: Path, tmp_path: Path) -> None:
     content = yaml.safe_load(PROTOCOL.read_text())
     methods = [  # one of each kind: all of them are in the tests of explainers
         "grad_cam", "lime", "random",
     ]  # fmt: skip
     assert set(methods) < set(content["pipeline"]["methods"])
     content["pipeline"] |= {
-        "methods": methods, "layers": {}, "pictures": 2, "percents": [1, 13], "ways": ["road", "black"],
-        "shaken": 1, "draws": 1, "randomised": 1, "chunk": 2, "shown": 1,
+        "methods": methods, "layers": {}, "images": 2, "percents": [1, 13], "ways": ["road", "black"],
+        "shaken": 1, "draws": 1, "randomized": 1, "chunk": 2, "shown": 1,
         "options": {
             "lime": {"num_samples": 12, "segments": "grid", "cells": 3},
         },

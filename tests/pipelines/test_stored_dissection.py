@@ -27,7 +27,7 @@ from theodolite.report.html import write_report
 
 pytest.importorskip("zarr")
 EVIL = "<script>alert(1)</script>"
-PLANTED = PlantedMaps(n_pictures=200, n_units=6, n_concepts=6, shard_rows=200, seed=4)
+PLANTED = PlantedMaps(n_images=200, n_units=6, n_concepts=6, shard_rows=200, seed=4)
 NAMES = (EVIL, *PLANTED.concepts[1:])
 
 
@@ -64,7 +64,7 @@ def test_a_spec(data: Path, tmp_path: Path) -> None:
     score = {s.metric: s for s in found.scores}["detection_accuracy"]
     assert score.null is not None and score.value > score.null.value + 0.2
     maps, labels = PLANTED.shard(0)
-    whole = dissect(maps, list(labels), NAMES, quantile=0.98, min_pictures=5)
+    whole = dissect(maps, list(labels), NAMES, quantile=0.98, min_images=5)
     units = read_parquet(out / "tables" / "units.parquet")
     assert [f or "" for f in units["formula"]] == whole.formulas()
     assert units["threshold"] == whole.limits.tolist()
@@ -76,7 +76,7 @@ def test_a_spec(data: Path, tmp_path: Path) -> None:
     assert list(first.values())[::-1] == units["alone"]
     page = write_report(out).read_text()
     assert "Does a unit detect the concept?" in page and EVIL not in page
-    assert "other pictures of the same shard of up to 64" in page
+    assert "other images of the same shard of up to 64" in page
     seal(out)
     recompute(out)
 
@@ -84,7 +84,7 @@ def test_a_spec(data: Path, tmp_path: Path) -> None:
 def test_the_exact_search(data: Path) -> None:
     found = made(data, search="exact", beam=1)
     maps, labels = PLANTED.shard(0)
-    whole = dissect(maps, list(labels), NAMES, quantile=0.98, min_pictures=5)
+    whole = dissect(maps, list(labels), NAMES, quantile=0.98, min_images=5)
     proved = optimum(whole.atoms, whole.units, beam=Beam(1))
     assert proved.missed > 0
     texts = [None if f is None else f.text(NAMES) for f in proved.formulas]
@@ -97,17 +97,17 @@ def test_failed_shards_are_counted_in_a_note(data: Path, stage: str) -> None:
     found = made(data, Failing({(stage, "shard 1")}))
     (evidence,) = found.evidence[0]
     assert_array_equal(evidence.samples.index, np.r_[:64, 128:200])
-    assert "1 of 4 shards failed: 64 of 200 pictures are left out." in found.notes
+    assert "1 of 4 shards failed: 64 of 200 images are left out." in found.notes
     assert not any("failed" in note for note in made(data).notes)
 
 
-def test_failed_searches_and_lonely_pictures_are_said(data: Path, tmp_path: Path) -> None:
+def test_failed_searches_and_lonely_images_are_said(data: Path, tmp_path: Path) -> None:
     found = made(data, Failing({("search", "units from 0")}))
     assert any("failed for 6 units: they have no formula" in note for note in found.notes)
     assert any("search by chance failed for 6 units" in note for note in found.notes)
     assert found.tables["units"]["formula"] == [None] * 6
     write_maps(tmp_path / "maps", [PLANTED.shard(0)], NAMES, shard_rows=199)
-    assert any("The last shard has one picture" in note for note in made(tmp_path).notes)
+    assert any("The last shard has one image" in note for note in made(tmp_path).notes)
 
 
 def test_nothing_could_be_counted(data: Path) -> None:
@@ -124,7 +124,7 @@ def test_what_cannot_be_dissected(data: Path) -> None:
         ({"quantile": 2.0}, "between 0 and 1"),
         ({"length": 2, "search": "exact"}, "3 if exact"),
         ({"beam": 0}, "size of at least 1"),
-        ({"min_pictures": 500}, "Lower the minimum"),
+        ({"min_images": 500}, "Lower the minimum"),
     ):
         shop = WorkContext(seeds=(0,), cache=data / "cache")
         with pytest.raises(EvidenceError, match=says):

@@ -30,7 +30,7 @@ BAD = ("false alarms: 9 of 60, at most 6",)
 
 def cell(failures: tuple[str, ...] = (), alarms: int = 0, **changes: object) -> Characteristics:
     condition = replace(SUBJECT.generator.usual, **changes)  # type: ignore[arg-type]
-    answers = {"yes": 60 - alarms, "partly": 0, "no": alarms, "cannot tell": 0}
+    answers = {"yes": 60 - alarms, "partly": 0, "no": alarms, "inconclusive": 0}
     return Characteristics(
         condition.describe(), 0.0, 60, 0, answers, alarms, 57, 60, 0.0, 0.01, float("nan"), 0.1,
         0.0, 0.02, failures,

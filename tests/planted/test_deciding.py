@@ -9,8 +9,8 @@ import pytest
 
 from theodolite._planted.certification.certify import certify, subjects_of
 from theodolite._planted.certification.foreign import Foreign
-from theodolite._planted.certification.generators.votes import ACCEPTING_VOTES
 from theodolite._planted.certification.subjects import CatalogueSubject
+from theodolite._planted.ratings import accepting_votes
 from theodolite.metrics.catalogue import catalogue
 
 DECIDING = [name for name, metric in catalogue().items() if metric.decides]
@@ -18,7 +18,7 @@ SLOW = {"concept_location": 20, "concept_global_importance": 20}
 DRAWS = 20 if os.environ.get("THEODOLITE_FULL") else 10
 TOO_SURE = Foreign(
     "mean vote", lambda ratings: np.nanmean(ratings), ("ratings",), "accepted", "higher",
-    planted=ACCEPTING_VOTES, bootstraps=20,
+    planted=accepting_votes, bootstraps=20,
     own_interval=lambda ratings: (np.nanmean(ratings) - 0.001, np.nanmean(ratings) + 0.001),
 )  # fmt: skip
 
@@ -36,9 +36,9 @@ def test_worthless_is_not_praised_and_what_is_there_is_seen(name: str) -> None:
     cells = [replace(usual, clusters=n), replace(usual, clusters=n, dial=end)]
     worthless, perfect = certify(subject, cells=cells, draws=DRAWS).cells
     assert worthless.alarms <= DRAWS // 4, worthless.answers
-    right = ("no",) if subject.looks_for_a_fault else ("yes", "partly")
+    right = ("no",) if subject.is_defect_metric else ("yes", "partly")
     assert sum(perfect.answers[answer] for answer in right) == DRAWS, perfect.answers
-    rises = subject.looks_for_a_fault or subject.better == "higher"
+    rises = subject.is_defect_metric or subject.better == "higher"
     assert (perfect.mean > worthless.mean) == rises
 
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from support.runs.command_line import theodolite
+from theodolite import ext
 from theodolite._planted.certification.certify import certify
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.foreign import Foreign, dealt_out, foreign_named
-from theodolite._planted.certification.generators.predictions import PREDICTIONS
-from theodolite._planted.certification.generators.votes import ACCEPTING_VOTES
+from theodolite._planted.concepts import predictions
+from theodolite._planted.conditions import Condition
+from theodolite._planted.ratings import accepting_votes
 from theodolite._scoring.evaluate import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
@@ -48,7 +49,7 @@ def always_wrong(evidence: Evidence, seed: int) -> Evidence:
 
 GOOD = Foreign(
     "accuracy", accuracy, ("predicted", "labels"), "leak_free", "higher", bounds=(0.0, 1.0),
-    nulls=(dealt_out("predicted"),), planted=PREDICTIONS, evidence_of="task_accuracy",
+    nulls=(dealt_out("predicted"),), planted=predictions, evidence_of="task_accuracy",
     truth=lambda condition: (1 + condition.dial) / 2,
 )  # fmt: skip
 WRONG_SIGN = replace(GOOD, name="wrong sign", function=errors)
@@ -113,7 +114,7 @@ def test_a_truth_that_is_not_declared_comes_from_large_samples() -> None:
 def test_a_fault_is_read_against_its_clean_null() -> None:
     worse = Foreign(
         "unhappy", lambda ratings: np.nansum(ratings - 3, axis=1) / 5, ("ratings",), "accepted",
-        "lower", looks_for_a_fault=True, tolerance=0.2, planted=ACCEPTING_VOTES, bootstraps=60,
+        "lower", is_defect_metric=True, tolerance=0.2, planted=accepting_votes, bootstraps=60,
         nulls=(lambda evidence, seed: replace(evidence, ratings=np.full_like(evidence.ratings, 3.0)),),
     )  # fmt: skip
     few = [Condition(clusters=200, concepts=5, dial=dial) for dial in (0.0, 0.2, 0.8)]
@@ -125,7 +126,7 @@ def test_a_fault_is_read_against_its_clean_null() -> None:
 def test_names_are_imported() -> None:
     declared = {"question": "leak_free", "better": "higher", "arrays": ("predicted", "labels")}
     subject = foreign_named(f"{__name__}:accuracy", **declared, planted="predictions")
-    assert subject.function is accuracy and subject.generator is PREDICTIONS
+    assert subject.function is accuracy and subject.generator is predictions
     assert foreign_named(f"{__name__}:GOOD") is GOOD
     for name, says in (
         ("accuracy", "module:function"),
@@ -139,7 +140,7 @@ def test_names_are_imported() -> None:
 
 def test_the_command_takes_a_function(tmp_path: Path) -> None:
     ended = theodolite(
-        "certify", f"{__name__}:mean_accuracy", "--question", "leak_free", "--better", "higher",
+        "metrics", "validate", f"{__name__}:mean_accuracy", "--question", "leak_free", "--better", "higher",
         "--arrays", "predicted,labels", "--planted", "predictions", "--null", "predicted",
         "--draws", 20, "--out", tmp_path, "--workers", 1, "--quiet", "--date", "2026-01-31",
     )  # fmt: skip
@@ -149,3 +150,20 @@ def test_the_command_takes_a_function(tmp_path: Path) -> None:
     assert content["resampled"] == "by computing it again"
     assert content["truth"] == "large sample" and content["bootstraps"] == 200
     assert not [failure for failure in content["failures"] if "false alarms" in failure]
+
+
+@pytest.mark.usefixtures("restored_catalogue")
+def test_foreign_reads_the_declaration_of_a_metric() -> None:
+    fields: dict[str, Any] = {"question": "exists", "better": "lower", "bounds": (0.0, 1.0)}
+    ext.metric("outside_brier", version=3, **fields)(squared_error)
+    foreign = foreign_named(f"{__name__}:squared_error")
+    assert (foreign.name, foreign.version, foreign.arrays) == (
+        "outside_brier", 3, ("values", "truth"),
+    )  # fmt: skip
+    assert foreign.better == "lower" and len(foreign.nulls) == 1
+    assert foreign.identity()["version"] == 3
+
+
+def squared_error(values: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Mean squared error of concept predictions."""
+    return ((np.clip(values, 0, 1) - truth) ** 2).mean(axis=1)

@@ -12,7 +12,7 @@ OWN = {name: m for name, m in catalogue().items() if m.state.__module__.startswi
 @pytest.mark.parametrize("name", OWN)
 def test_every_metric_has_a_validation_of_its_version(name: str) -> None:
     validation = get_validation(name, OWN[name].version)
-    assert validation is not None, f"theodolite certify {name} --keep validation"
+    assert validation is not None, f"theodolite metrics validate {name} --keep validation"
     if OWN[name].decides:
         assert validation.least_samples is not None and validation.least_samples <= 100
 

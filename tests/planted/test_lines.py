@@ -15,12 +15,12 @@ from theodolite._planted.certification.characteristics import (
     characteristics,
 )
 from theodolite._planted.certification.checks import check
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.flips import flips
-from theodolite._planted.certification.generators.base import Planted
 from theodolite._planted.certification.grid import put_through
 from theodolite._planted.certification.lines import lines_over_cells, power
 from theodolite._planted.certification.subjects import CatalogueSubject, Outcome
+from theodolite._planted.conditions import Condition
+from theodolite._planted.generators import Planted
 from theodolite._scoring.evaluate import Resampling
 from theodolite.metrics.catalogue import catalogue
 
@@ -52,7 +52,7 @@ def draws(answer: int, value: float, half: float, truth: float, n: int = 60) -> 
 )
 def test_lines_of_a_fault_bite(result: Draws, fails: tuple[str, ...]) -> None:
     cell = characteristics(
-        result, {}, Expected(looks_for_a_fault=True, tolerance=0.05, worthless=result.truth[0] == 0)
+        result, {}, Expected(is_defect_metric=True, tolerance=0.05, worthless=result.truth[0] == 0)
     )
     assert tuple(failure.partition(":")[0] for failure in cell.failures) == fails
 
@@ -88,7 +88,7 @@ def cell_at(
 ) -> Characteristics:
     usual = CatalogueSubject("acceptance").generator.usual
     condition = replace(usual, dial=dial, **changes)
-    answers = {"yes": 0, "partly": claims, "no": 20 - claims, "cannot tell": 0}
+    answers = {"yes": 0, "partly": claims, "no": 20 - claims, "inconclusive": 0}
     return Characteristics(
         condition.describe(), mean, 20, 0, answers, claims, 19, 20, mean, 0.01, 0.0, 0.1, 1.0, 0.1,
         failures,
@@ -173,7 +173,7 @@ class Fickle(CatalogueSubject):
 def test_answers_that_turn_into_their_opposite_are_counted() -> None:
     lines = {line.name: line for line in flips(Fickle("predictive_task_leakage"), 8, clusters=20)}
     bad = lines.pop("the same answer for uint16")
-    assert not bad.holds and bad.because == "8 of 8 answers changed, 8 into the opposite"
+    assert not bad.holds and bad.summary == "8 of 8 answers changed, 8 into the opposite"
     assert all(line.holds for line in lines.values()) and len(lines) == 5
 
 

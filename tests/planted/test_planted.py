@@ -5,27 +5,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.generators.base import Generator, value_of
-from theodolite._planted.certification.generators.pairs import true_dependence
-from theodolite._planted.certification.generators.registry import (
+from theodolite._planted.conditions import Condition
+from theodolite._planted.draws import start_draw
+from theodolite._planted.generators import Generator, value_of
+from theodolite._planted.registry import (
     GENERATORS,
     generator_for,
     generator_named,
 )
-from theodolite._planted.certification.generators.values import LEAKING_VALUES, true_share
-from theodolite._planted.certification.layout import layout_of
+from theodolite._planted.values import leaking_values, true_dependence, true_share
 from theodolite._stats.information import plug_in
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.catalogue import catalogue, find_metric
 
 SLOW = ("niche_impurity", "oracle_impurity")
-NOBODY = np.random.default_rng(0)
 
 
 def values_of(condition: Condition, seed: int) -> ConceptEvidence:
-    evidence = LEAKING_VALUES.draw("predictive_task_leakage", condition, seed).evidence[0]
+    evidence = leaking_values.draw("predictive_task_leakage", condition, seed).evidence[0]
     assert isinstance(evidence, ConceptEvidence)
     return evidence
 
@@ -61,7 +59,7 @@ def test_the_truth_is_what_many_samples_give(name: str) -> None:
     scale = max(1.0, float(np.ptp(truths)))
     assert np.abs(np.subtract(values, truths)).max() < room * scale, (values, truths)
     best = metric.bounds[1 if metric.better == "higher" else 0]
-    if not metric.looks_for_a_fault and name not in generator.no_ends and np.isfinite(best):
+    if not metric.is_defect_metric and name not in generator.no_ends and np.isfinite(best):
         assert values[-1] == pytest.approx(best, abs=1e-9)
 
 
@@ -70,10 +68,7 @@ def test_clusters_copies_and_seeds(generator: Generator) -> None:
     """Rows of a cluster are copies or alike, sizes vary, and a seed gives the same again."""
     name = generator.serves[0]
     copies = replace(generator.usual, clusters=12, rows=3, dial=generator.reference)
-    bundle, again = (
-        generator.make(name, copies, np.random.default_rng(1), layout_of(copies, (5,)))
-        for _ in range(2)
-    )
+    bundle, again = (generator.evidence(start_draw(name, copies, (1,), (5,))) for _ in range(2))
     assert len(bundle) == 36 and len(np.unique(np.asarray(bundle.samples.clusters))) == 12
     for field in ("values", "vectors", "maps", "unit_pixels", "embeddings", "ratings"):
         rows = np.asarray(getattr(bundle, field, None))
@@ -81,19 +76,19 @@ def test_clusters_copies_and_seeds(generator: Generator) -> None:
             np.testing.assert_allclose(rows[::3], rows[2::3], rtol=1e-12)
             np.testing.assert_array_equal(rows, getattr(again, field))
     unequal = replace(copies, clusters=60, unequal=True, declared=False)
-    layout = layout_of(unequal, (5,))
-    sizes = np.bincount(layout.cluster_of)
+    draw = start_draw(name, unequal, (1,), (5,))
+    sizes = np.bincount(draw.cluster_of)
     assert sizes.min() == 1 and sizes.max() > 8
-    bundle = generator.make(name, unequal, np.random.default_rng(1), layout)
+    bundle = generator.evidence(draw)
     assert bundle.samples.clusters is None and len(bundle) == sizes.sum()
 
 
 def test_what_is_alike_within_clusters_keeps_its_margin() -> None:
-    layout = layout_of(Condition(clusters=20_000, rows=2, within=1.0), (0,))
-    numbers = layout.normal()
+    draw = start_draw("", Condition(clusters=20_000, rows=2, within=1.0))
+    numbers = draw.normal()
     assert numbers.std() == pytest.approx(1.0, abs=0.02)
     assert np.corrcoef(numbers[::2], numbers[1::2])[0, 1] == pytest.approx(0.5, abs=0.03)
-    assert layout.happens(0.3).mean() == pytest.approx(0.3, abs=0.01)
+    assert draw.happens(0.3).mean() == pytest.approx(0.3, abs=0.01)
 
 
 @pytest.mark.parametrize("kind", ["binary", "percent", "int8", "saturated"])
@@ -109,22 +104,22 @@ def test_the_share_is_what_counting_many_samples_gives(kind: str, labels: int) -
         own = np.asarray(evidence.labels)[rows]
         nats += rows.mean() * plug_in(codes, own)
         left_open += rows.mean() * plug_in(own, own)
-    assert nats / left_open == pytest.approx(true_share("", cell, NOBODY), abs=0.006)
+    assert nats / left_open == pytest.approx(true_share(cell), abs=0.006)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.2, 0.5, 1.0])
 @pytest.mark.parametrize("labels", [2, 10, 200])
 def test_the_dial_is_the_share(share: float, labels: int) -> None:
     cell = Condition(dial=share, labels=labels)
-    assert true_share("", cell, NOBODY) == pytest.approx(share, abs=1e-4)
-    assert true_share("", replace(cell, values="uint16"), NOBODY) == pytest.approx(share, abs=1e-3)
-    assert true_share("", replace(cell, values="constant"), NOBODY) == 0
-    assert true_share("", replace(cell, values="saturated"), NOBODY) <= share + 1e-9
+    assert true_share(cell) == pytest.approx(share, abs=1e-4)
+    assert true_share(replace(cell, values="uint16")) == pytest.approx(share, abs=1e-3)
+    assert true_share(replace(cell, values="constant")) == 0
+    assert true_share(replace(cell, values="saturated")) <= share + 1e-9
 
 
 def test_labels_of_clusters_seeds_and_what_is_unknown() -> None:
     cell = Condition(clusters=30, rows=4, within=0.33, seeds=3, unknown=0.2)
-    planted = LEAKING_VALUES.draw("predictive_task_leakage", cell, 2)
+    planted = leaking_values.draw("predictive_task_leakage", cell, 2)
     first, second, _ = planted.evidence
     assert isinstance(first, ConceptEvidence) and isinstance(second, ConceptEvidence)
     np.testing.assert_array_equal(first.labels, second.labels)
@@ -160,4 +155,4 @@ def test_what_a_square_tells_is_what_sampling_gives() -> None:
     of_any = np.exp(-(((y[:, None] - middle(other)) / spread) ** 2) / 2).mean(axis=1)
     nats = float(np.mean(-(noise**2) / 2 - np.log(of_any)))
     cell = Condition(dial=strength, form="square", concepts=2)
-    assert 1 - np.exp(-2 * nats) == pytest.approx(true_dependence("", cell, NOBODY), abs=0.03)
+    assert 1 - np.exp(-2 * nats) == pytest.approx(true_dependence(cell), abs=0.03)

@@ -53,14 +53,14 @@ def test_nothing_drawn_again_proves_nothing(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     folder.mkdir()
-    ended = theodolite("certify", "--renew", folder, "--out", tmp_path / "w")
+    ended = theodolite("metrics", "validate", "--renew", folder, "--out", tmp_path / "w")
     assert ended.returncode == 2 and "certificates" in ended.stderr
     _older(folder, "acceptance", width=0.5)
     shutil.copy(KEPT / "acceptance-2.json", folder / "acceptance-1.json")
     assert [path.name for path in certificates_of(folder)] == ["acceptance-2.json"]
     ended = theodolite(
-        "certify", "--renew", folder, "--out", tmp_path / "w", "--date", "2026-01-31"
+        "metrics", "validate", "--renew", folder, "--out", tmp_path / "w", "--date", "2026-01-31"
     )
     assert ended.returncode == 6, ended.stderr
-    assert "acceptance: certify it again; 3 conditions drawn again" in ended.stdout
+    assert "acceptance: validate it again; 3 conditions drawn again" in ended.stdout
     assert "width 0.5, now" in ended.stdout

@@ -53,10 +53,8 @@ FOLLOWED = [f"docs/{name}.md" for name in ("audit", "gate", "compare", "exports"
 """Pages whose commands are run for real; those of the others are held against the command line."""
 
 
-BY_THE_TRANSCRIPT = ("README.md", "docs/start.md")
+BY_THE_TRANSCRIPT = ("README.md", "docs/start.md", "docs/extending.md")
 """They are followed by `.ci/transcript.py`, with nothing but the wheel."""
-REGISTERS = "docs/extending.md"
-"""It adds a metric to the catalogue, which must not be known before: a process of its own."""
 
 
 def runnable(page: str) -> bool:
@@ -76,12 +74,6 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for page in filter(runnable, PAGES):
         folder = tmp_path_factory.mktemp("page")
         jobs.append((page, str(ROOT / page), str(folder), page in FOLLOWED))
-    alone = [job for job in jobs if job[0] == REGISTERS]
-    return followed(alone) | followed([job for job in jobs if job not in alone])
-
-
-def followed(jobs: list[tuple[str, str, str, bool]]) -> dict[str, str]:
-    """What went wrong on pages that are followed in one process."""
     done = subprocess.run(
         [sys.executable, docs_page.__file__],
         input=json.dumps(jobs), capture_output=True, text=True, check=False,
@@ -101,10 +93,16 @@ def options_of(arguments: list[str]) -> tuple[str, set[str], list[str]]:
     """The command that is meant, its options, and those that were given."""
     command, path = program(), []
     rest = list(arguments)
-    while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
+    while hasattr(command, "list_commands"):
+        if getattr(command, "default", "") and (
+            not rest or command.get_command(None, rest[0]) is None
+        ):
+            rest.insert(0, command.default)
+        if not rest or rest[0].startswith("-"):
+            break
         path.append(rest.pop(0))
-        assert path[-1] in command.commands, f"there is no command {' '.join(path)!r}"
-        command = command.commands[path[-1]]
+        command = command.get_command(None, path[-1])
+        assert command is not None, f"there is no command {' '.join(path)!r}"
     known = {
         o for parameter in command.params for o in (*parameter.opts, *parameter.secondary_opts)
     }
@@ -207,13 +205,13 @@ def thumbnails() -> dict[str, Path]:
 
 
 def thumbnail_faults(text: str) -> list[str]:
-    """Why a picture is no thumbnail: another size, a scaled page, or text that nobody can read."""
+    """Why an image is no thumbnail: another size, a scaled page, or text that nobody can read."""
     root = ElementTree.fromstring(text)  # noqa: S314  our own
     kinds = [element.tag.rpartition("}")[2] for element in root.iter()]
     words = [element for element in root.iter() if element.tag.endswith("}text")]
     faults = {
         "size": root.get("viewBox") != "0 0 400 280",
-        "picture inside": bool({"image", "foreignObject"} & set(kinds)),
+        "image inside": bool({"image", "foreignObject"} & set(kinds)),
         "no text, or a page of it": not 1 <= len(words) <= 6,
         "small text": any(float(element.get("font-size", 0)) < 14 for element in words),
         "transformed": any(element.get("transform") for element in root.iter()),
@@ -228,5 +226,5 @@ def test_thumbnails_of_the_gallery_are_drawn_for_their_size() -> None:
     text = path.read_text("utf-8")
     assert thumbnail_faults(text.replace('font-size="16"', 'font-size="12"')) == ["small text"]
     page = re.sub(r"</svg>", '<image href="report.png" width="400" height="280"/></svg>', text)
-    assert thumbnail_faults(page) == ["picture inside"]
+    assert thumbnail_faults(page) == ["image inside"]
     assert thumbnail_faults(text.replace("0 0 400 280", "0 0 1280 896")) == ["size"]

@@ -14,6 +14,7 @@ import theodolite
 from theodolite.testing import planted_concepts
 
 OUTSIDE = Path(__file__).parents[1] / "support" / "outside"
+CLINIC = Path(__file__).parents[2] / "walks" / "clinic.py"
 pytest.importorskip("hatchling", reason="nothing builds wheels here: pip install hatchling")
 pytest.importorskip("pip", reason="no pip here")
 
@@ -35,6 +36,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         for file in (OUTSIDE / name).iterdir():
             if file.is_file():
                 (packages[-1] / file.name).write_bytes(file.read_bytes())
+    (folder / "dataset" / "clinic.py").write_bytes(CLINIC.read_bytes())
     flags = ["--no-build-isolation", "--no-deps", "--no-index", "--quiet", "--target"]
     built = run(["-m", "pip", "install", *flags, folder / "site", *packages])
     assert built.returncode == 0, built.stderr
@@ -57,7 +59,7 @@ def test_a_metric_is_audited_saved_loaded_reported_and_gated(outcome: dict[str, 
     first, *others = metric["values"]
     assert len(first) == 1 and 0 < first[0] < 0.25 and others == [first, first]
     assert metric["alone"] == ["outside_brier"]
-    assert sorted(metric["nulls"]) == ["one half", "the most common concepts"]
+    assert sorted(metric["nulls"]) == ["one half", "most_frequent"]
     assert metric["in_report"] and metric["gate"] == [True, False]
     assert "honest probabilities" in metric["card"]
 

@@ -40,11 +40,11 @@ def test_a_gate_opens_and_shuts(run: Path, tmp_path: Path) -> None:
     opened = gate(run, tmp_path, LENIENT + "\nquestions: {located: yes}\nundefined: pass")
     assert opened.returncode == 0
     assert "\nmet: concept_existence (top=3): " in opened.stdout
-    assert opened.stdout.startswith("cannot tell (let pass): located")
+    assert opened.stdout.startswith("inconclusive (let pass): located")
     shut = gate(run, tmp_path, STRICT + "\nquestions: {located: yes}")
     assert shut.returncode == 6
     assert "not met: concept_existence (top=3): " in shut.stdout
-    assert "cannot tell: located: not asked; asked for 'yes'." in shut.stdout
+    assert "inconclusive: located: not evaluated; asked for 'yes'." in shut.stdout
 
 
 def test_json_and_junit(run: Path, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_partial_run_is_stopped(run: Path, tmp_path: Path) -> None:
     partial = partial_run(run, tmp_path / "run")
     found = gate(partial, tmp_path, LENIENT + "\nundefined: pass")
     assert found.returncode == 6
-    assert found.stdout.startswith("cannot tell: concept_existence (top=3): partial")
+    assert found.stdout.startswith("inconclusive: concept_existence (top=3): partial")
     assert gate(partial, tmp_path, LENIENT + "\npartial: pass").returncode == 0
 
 

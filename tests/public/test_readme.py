@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ def addresses() -> dict[str, str]:
 
 
 def links(text: str) -> list[str]:
-    """Targets of links and pictures, in Markdown and in HTML."""
+    """Targets of links and images, in Markdown and in HTML."""
     pairs = re.findall(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"", text)
     return [markdown or html for markdown, html in pairs]
 
@@ -60,6 +62,13 @@ def test_its_scores_decide_the_questions_that_they_stand_beside() -> None:
         for name in re.findall(r"`(\w+)`", names):
             entry = catalogue()[name]
             assert (entry.question, entry.decides) == (question, True)
+
+
+def test_functions_that_it_names_need_one_import() -> None:
+    names = sorted(set(re.findall(r"`(theodolite(?:\.\w+)+)\(", README)))
+    assert "theodolite.bridges.shap.attribution_evidence" in names
+    code = "\n".join(["import theodolite", *names])
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_one_citation() -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 import theodolite
-from theodolite import ext, testing
+from theodolite import bridges, ext, testing
 from theodolite.ext import commands, studies
 
 ROOT = Path(__file__).parents[2]
 LAZY = {
-    "theodolite": theodolite, "theodolite.ext": ext, "theodolite.ext.commands": commands,
+    "theodolite": theodolite, "theodolite.bridges": bridges, "theodolite.ext": ext, "theodolite.ext.commands": commands,
     "theodolite.ext.studies": studies, "theodolite.testing": testing,
 }  # fmt: skip
 OPEN = r"theodolite(?:\.(?:metrics|ext(?:\.\w+)?|testing|language\.judges|bridges(?:\.[a-z]\w*)?)|_study\.\w+|_reproductions(?:\.\w+)+)?"
@@ -34,7 +34,9 @@ def imports_of(text: str) -> list[tuple[str, list[str]]]:
     """Every import of ours in a page: the module, and the names taken from it."""
     pairs = re.findall(r"from (theodolite[\w.]*) import (\([^)]*\)|[^\n#;\"']+)", text)
     pairs += [(module, "") for module in re.findall(r"^import (theodolite[\w.]*)", text, re.M)]
-    return [(module, re.findall(r"\b\w+\b", names)) for module, names in pairs]
+    return [
+        (module, re.findall(r"\b\w+\b", re.sub(r"\bas \w+", "", names))) for module, names in pairs
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
@@ -68,7 +70,7 @@ def test_what_loads_late_is_what_type_checkers_see(module: str) -> None:
     tree = ast.parse(Path(str(LAZY[module].__file__)).read_text(encoding="utf-8"))
     (block,) = [n for n in tree.body if isinstance(n, ast.If)]
     seen = {alias.name: node.module for node in block.body for alias in node.names}
-    own = {name for name, home in seen.items() if home == "theodolite"}  # modules
+    own = {name for name, home in seen.items() if home == module}  # modules
     homes = {name: home for name, home in LAZY[module].HOMES.items() if name not in own}
     assert homes == {name: home for name, home in seen.items() if name not in own}
     assert set(LAZY[module].__all__) - {"API_VERSION", "__version__"} == set(seen)
@@ -85,7 +87,7 @@ def test_every_public_name_is_there(module: str) -> None:
 
 def test_importing_it_imports_nothing_heavy() -> None:
     code = (
-        "import sys, theodolite, theodolite.ext, theodolite.testing; dir(theodolite); "
+        "import sys, theodolite, theodolite.bridges, theodolite.ext, theodolite.testing; dir(theodolite); "
         "sys.exit(str(sorted({'numpy', 'pydantic', 'hypothesis', 'torch'} & set(sys.modules))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

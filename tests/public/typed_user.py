@@ -55,7 +55,7 @@ def right() -> None:
 def declared() -> None:
     """What another package declares."""
 
-    @metric("mine", title="Mine", card=Card("asks", "read", "misleads", "cost"))
+    @metric("mine", title="Mine", card=Card("asks", "read", "limitations", "cost"))
     class Mine(SampleMean):
         """A metric of another package."""
 

@@ -10,7 +10,7 @@ import theodolite
 from theodolite._planted.attributions import planted_attributions
 from theodolite.evidence.axes import Features
 from theodolite.evidence.kinds.attribution import AttributionEvidence
-from theodolite.metrics.tables._removal import IN_GENERAL
+from theodolite.metrics.tables.feature_removal import IN_GENERAL
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_four_rows_with_the_features_named_first(page: str) -> None:
 
 
 def test_what_is_said_in_general(tmp_path: Path) -> None:
-    """Of a linear model on like scales: better than random features, not than one order for all."""
+    """Of a linear model on like scales: better than random features, not than global feature ranking."""
     random = np.random.default_rng(3)
     weights = np.array([8.0, 4, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01])
     inputs = random.choice([-1.0, 1.0], (120, 10))

@@ -39,8 +39,8 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return evil_run(tmp_path_factory.mktemp("pictures"))
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return evil_run(tmp_path_factory.mktemp("images"))
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +56,9 @@ def height(browser: Any, report: Path, width: int) -> int:
     return pixels
 
 
-def test_it_is_short(digits: Path, pictures: Path, votes: Path) -> None:
+def test_it_is_short(digits: Path, images: Path, votes: Path) -> None:
     with chromium() as browser:
-        for report, most in ((digits, 2600), (votes, 2600), (pictures, 4000)):
+        for report, most in ((digits, 2600), (votes, 2600), (images, 4000)):
             assert height(browser, report, 1280) <= most
             assert height(browser, report, 400) <= 6500
             height(browser, report, 320)
@@ -67,17 +67,17 @@ def test_it_is_short(digits: Path, pictures: Path, votes: Path) -> None:
         assert box["y"] + box["height"] <= 800
 
 
-def test_it_is_light(digits: Path, pictures: Path, votes: Path) -> None:
+def test_it_is_light(digits: Path, images: Path, votes: Path) -> None:
     # of digits 35 kB are method notes with formulas and 70 figures of leakage, both folded
-    for report, most in ((digits, 215), (votes, 150), (pictures, 400)):
+    for report, most in ((digits, 215), (votes, 150), (images, 400)):
         page = EXPLORER.sub("", PACKED.sub("", report.read_text()))
         assert len(page.encode()) <= 1000 * most, "all but the explorer"
 
 
-def test_it_fits_on_few_sheets(digits: Path, pictures: Path, votes: Path) -> None:
+def test_it_fits_on_few_sheets(digits: Path, images: Path, votes: Path) -> None:
     reader = pytest.importorskip("pypdf").PdfReader
     with chromium() as browser:
-        for report in (digits, votes, pictures):
+        for report in (digits, votes, images):
             page = opened(browser, report)
             sheets = reader(io.BytesIO(page.pdf(prefer_css_page_size=True))).pages
             text = " ".join(sheet.extract_text() for sheet in sheets)
@@ -129,7 +129,7 @@ def test_the_first_screen_answers_who_has_to_decide(digits: Path) -> None:
         page.close()
     verdicts = theodolite.load(digits.parent).verdicts
     _, rely, counts = reliance(verdicts)
-    scores = {v.question: v.score for v in verdicts if v.answer != "not asked"}
+    scores = {v.question: v.score for v in verdicts if v.answer != "not_evaluated"}
     assert tab.startswith(f"{rely.rstrip('.')}: ")
     assert "“This digit, because of these strokes”" in screen, "what was audited"
     assert f"{rely} {counts}" in screen, "may I rely on it"
@@ -138,8 +138,8 @@ def test_the_first_screen_answers_who_has_to_decide(digits: Path) -> None:
     assert f"{leak.n_samples} samples, 10 classes, 10 concepts" in screen, "how many samples"
     assert f"{100 * leak.value:.1f} %" in screen, "which fails, by which number"
     assert f"{100 * max(leak.null.value, 0):.1f} %" in screen, "against what"
-    assert "Not asked" in screen and "Would people agree? needs votes" in screen, (
-        "what was not asked"
+    assert "Not evaluated" in screen and "Would people agree? needs votes" in screen, (
+        "what was not evaluated"
     )
     assert "needs the outputs that are explained" in screen, "the reference of faithful"
 

@@ -91,15 +91,17 @@ def test_comparison_says_first_who_is_better(pairs: list[Comparison], page: Path
     assert "For exploration: other scores of late and early" in text
     below = text.partition("For exploration")[2].partition("What changed most")[0]
     assert "better" not in below and "worse" not in below, "nothing is claimed of the others"
-    assert "always the commonest" in text, "the null stands beside the score"
-    assert "to the right: in favour of" in below
+    assert "most frequent concepts" in text, "the null stands beside the score"
+    assert "to the right: in favor of" in below
 
 
 def test_changed_answers_come_first(pairs: list[Comparison], tmp_path: Path) -> None:
     pair = pairs[0]
     (question,) = pair.questions
-    same = replace(question, asks="Unchanged?", question="located", before="yes", after="yes")
-    changed = replace(question, asks="Changed?", before="no", after="yes")
+    same = replace(
+        question, question_text="Unchanged?", question="located", before="yes", after="yes"
+    )
+    changed = replace(question, question_text="Changed?", before="no", after="yes")
     both = replace(pair, questions=(same, changed))
     text = write_comparison(tmp_path / "c.html", [both]).read_text()
     assert text.index("<h2>Changed?</h2>") < text.index("<h2>Unchanged?</h2>")

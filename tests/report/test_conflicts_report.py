@@ -54,7 +54,7 @@ def test_the_matrix_says_share_interval_and_null(page: str) -> None:
     assert section.count('<td class="more">') == 2
     assert section.count("50.0\u00a0%") >= 2
     assert section.count("25.0\u00a0% if unrelated") == 2
-    assert section.count("▲ more than unrelated") == 2  # not by colour alone
+    assert section.count("▲ more than unrelated") == 2  # not by color alone
     assert "95 % interval by resampling samples" in section
     assert "−1.00" in section
     assert "People accept explanations that name what is not there" in section
@@ -94,20 +94,20 @@ def test_too_few_clusters_make_no_claim(folder: Path, tmp_path: Path) -> None:
     assert "People accept explanations that name what is" not in page
 
 
-def test_examples_have_their_values_and_pictures(folder: Path, page: str) -> None:
+def test_examples_have_their_values_and_images(folder: Path, page: str) -> None:
     made = read_record(folder / "produced.json", MadeRecord)
     chapter = conflicts_chapter(FolderMaterial(folder), made.conflict_examples, GIVEN)
     assert chapter is not None
     cards = [card for example in chapter["examples"] for card in example["cards"]]
     assert len(cards) == 6
-    assert all(card["picture"].startswith("data:image/") for card in cards)
+    assert all(card["image"].startswith("data:image/") for card in cards)
     assert cards[0]["good"] == "Concept existence (CEM): 100.0\u00a0%"
     assert cards[0]["bad"] == "Acceptance: 0.0\u00a0%"
     section = page[page.index("What such conflicts look like") :]
     assert section.count('<img src="data:image/') >= 6
     without = conflicts_chapter(FolderMaterial(folder), [], GIVEN)
     assert without is not None
-    assert not any(card["picture"] for one in without["examples"] for card in one["cards"])
+    assert not any(card["image"] for one in without["examples"] for card in one["cards"])
 
 
 def test_names_stay_text(page: str) -> None:

@@ -36,7 +36,7 @@ def score_of(metric: str, value: float, null: float, away: tuple[float, float]) 
 def answers_to(answers: dict[Question, Answer]) -> list[Verdict]:
     """Verdicts on all six questions, in their order."""
     return [
-        Verdict(q, asks, answers.get(q, "not asked"), "Needs `values`.",
+        Verdict(q, asks, answers.get(q, "not_evaluated"), "Needs `values`.",
                 score_of(METRIC[q], 0.5, 0.2, (0.2, 0.4)) if q in answers else None)
         for q, asks in QUESTIONS.items()
     ]  # fmt: skip
@@ -48,42 +48,42 @@ def test_it_says_what_to_do_and_counts() -> None:
         "no",
         "Do not rely on it.",
         "It fails three of the four questions that could be asked and passes one in part. "
-        "Two were not asked.",
+        "Two were not evaluated.",
     )
     assert reliance(answers_to({"faithful": "no", "accepted": "yes"}))[2] == (
-        "It fails one of the two questions that could be asked and passes one. Four were not asked."
+        "It fails one of the two questions that could be asked and passes one. Four were not evaluated."
     )
     assert reliance(answers_to({"exists": "yes"})) == (
         "yes",
         "You can rely on it for what was asked.",
-        "It passes the one question that could be asked. Five were not asked.",
+        "It passes the one question that could be asked. Five were not evaluated.",
     )
-    unsure = reliance(answers_to({"exists": "cannot tell", "located": "cannot tell"}))
+    unsure = reliance(answers_to({"exists": "inconclusive", "located": "inconclusive"}))
     assert unsure[1:] == (
         "Whether to rely on it cannot be told.",
-        "Two of the two questions that could be asked cannot be told. Four were not asked.",
+        "Two of the two questions that could be asked cannot be told. Four were not evaluated.",
     )
-    half = reliance(answers_to({"exists": "cannot tell", "located": "yes"}))
+    half = reliance(answers_to({"exists": "inconclusive", "located": "yes"}))
     assert half[1] == "Rely on it in part."
     assert reliance(answers_to({})) == ("", "No question could be asked.", "")
     assert bottom_line(answers_to({})) == "No question could be asked."
 
 
 @pytest.mark.parametrize(
-    "answers", list(product(["yes", "partly", "no", "cannot tell", "not asked"], repeat=3))
+    "answers", list(product(["yes", "partly", "no", "inconclusive", "not_evaluated"], repeat=3))
 )
 def test_the_worst_answer_decides(answers: tuple[Answer, ...]) -> None:
     asked: dict[Question, Answer] = {
         q: a
         for q, a in zip(("exists", "leak_free", "accepted"), answers, strict=True)
-        if a != "not asked"
+        if a != "not_evaluated"
     }
     worst, rely, counts = reliance(answers_to(asked))
     assert rely == RELY[worst]
     assert (worst == "no") == ("no" in answers)
     assert (worst == "yes") == (bool(asked) and set(asked.values()) == {"yes"})
     assert ("fail" in counts) == ("no" in answers)
-    assert ("not asked" in counts) == bool(asked)
+    assert ("not evaluated" in counts) == bool(asked)
 
 
 def deciding() -> list[str]:
@@ -93,10 +93,10 @@ def deciding() -> list[str]:
 @pytest.mark.parametrize("name", deciding())
 def test_every_score_that_decides_has_a_sentence(name: str) -> None:
     entry = catalogue()[name]
-    says = entry.card.says
+    says = entry.card.template
     for field in ("{value}", "{low}", "{high}", "{null}"):
         assert field in says, field
-    if entry.reliable_from is not None or entry.looks_for_a_fault:
+    if entry.threshold is not None or entry.is_defect_metric:
         assert "{enough}" in says
     assert name not in says and entry.title not in says, "no names of metrics"
     score = score_of(name, 0.5, 0.2, (0.2, 0.4))
@@ -123,7 +123,7 @@ def test_a_sure_difference_is_told_where_the_interval_holds_the_null() -> None:
 def test_what_cannot_be_told_says_why() -> None:
     score = score_of("concept_existence", 0.30, 0.27, (-0.2, 0.3))
     verdict = Verdict(
-        "exists", "?", "cannot tell", "30.0 % [25.0, 35.0], from 4 clusters: too few.", score
+        "exists", "?", "inconclusive", "30.0 % [25.0, 35.0], from 4 clusters: too few.", score
     )
     assert "too few" in sentence(verdict)
 

@@ -149,7 +149,7 @@ def test_nulls_that_must_be_beaten_and_that_must_not_be_exceeded(
     leak, accuracy = (
         Score(
             metric=metric, version=1, question="leak_free", value=0.5, better=better,
-            bounds=(0.0, 1.0), best=1.0, n=9, n_undefined=0, n_of="samples", options={},
+            bounds=(0.0, 1.0), best=1.0, n=9, n_undefined=0, n_unit="samples", options={},
             nulls=(Null("chance", 0.2, None),),
         )
         for metric, better in (("task_leakage_given_concept", "lower"), ("task_accuracy", "higher"))

@@ -14,7 +14,7 @@ from support.evidence.two_questions import finished
 from support.runs.command_line import theodolite
 from theodolite._runs.folder.seal import seal
 from theodolite.cli.commands.export import export
-from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.errors import EvidenceError, VerificationError
 from theodolite.report.exports.markdown_text import markdown_code, markdown_text
 from theodolite.report.exports.model_card import (
     BEGIN,
@@ -38,7 +38,7 @@ def test_it_says_what_was_found(folder: Path) -> None:
     assert len(rows) == 3
     assert all(len(re.findall(r"(?<!\\)\|", row)) == 5 for row in rows)
     assert rows[1].endswith("| 16 samples |")
-    silent = next(line for line in section.splitlines() if line.startswith("Not asked: "))
+    silent = next(line for line in section.splitlines() if line.startswith("Not evaluated: "))
     assert "Does a unit detect the concept?" in silent
     assert "Would people agree?" not in silent
     assert "Is the named concept in the input?" in rows[1]
@@ -96,7 +96,7 @@ def test_files_of_others_are_not_replaced_unasked(folder: Path, tmp_path: Path) 
 
 def test_a_card_is_updated_and_the_rest_kept(folder: Path, tmp_path: Path) -> None:
     card = tmp_path / "README.md"
-    before, after = "---\nlicense: mit\n---\n# Model é\n\n", "\n\n## Licence\nMIT  \n"
+    before, after = "---\nlicense: mit\n---\n# Model é\n\n", "\n\n## License\nMIT  \n"
     card.write_bytes(f"{before}{BEGIN}\nfrom before\n{END}{after}".encode())
     update_model_card(card, folder)
     first = card.read_bytes()
@@ -151,5 +151,5 @@ def test_the_command(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match="2 runs"):
         export([folder, folder], update=card)
     (folder / "scores.json").write_text((folder / "scores.json").read_text() + " ")
-    with pytest.raises(VerificationFailed):
+    with pytest.raises(VerificationError):
         export([folder], latex=latex)

@@ -57,7 +57,7 @@ def pieces(result: AuditResult, comparison: Comparison, dissection: Dissection) 
     return {
         "audit": result._repr_html_(),
         "verdict": result.verdicts["exists"]._repr_html_(),
-        "not asked": result.verdicts["located"]._repr_html_(),
+        "not_evaluated": result.verdicts["located"]._repr_html_(),
         "score": result["concept_task_leakage"]._repr_html_(),
         "comparison": comparison._repr_html_(),
         "dissection": dissection._repr_html_(),
@@ -77,11 +77,11 @@ def test_each_piece_stands_alone(pieces: dict[str, str]) -> None:
 
 def test_the_head_of_the_report_is_shown(result: AuditResult, pieces: dict[str, str]) -> None:
     for verdict in result.verdicts:
-        assert verdict.asks in pieces["audit"]
-        if verdict.answer != "not asked":
+        assert verdict.question_text in pieces["audit"]
+        if verdict.answer != "not_evaluated":
             assert f">{verdict.answer.capitalize()}</p>" in pieces["audit"]
     assert f"<b>{reliance(result.verdicts)[1]}</b>" in pieces["audit"]
-    assert "Four were not asked." in pieces["audit"]
+    assert "Four were not evaluated." in pieces["audit"]
     assert pieces["audit"].count('role="img"') == 2
     assert f"{len(result.scores)} scores" in pieces["audit"]
 
@@ -123,8 +123,8 @@ def test_comparisons_by_name_and_as_rows(comparison: Comparison) -> None:
     row = comparison["concept_existence"]
     assert row.first.metric == "concept_existence"
     assert row.value == row.second.value - row.first.value and row.interval.low <= row.value
-    assert row.better in ("before", "after", "cannot tell")
-    expected = {"better": "after", "worse": "before"}.get(row.outcome, "cannot tell")
+    assert row.better in ("before", "after", "inconclusive")
+    expected = {"better": "after", "worse": "before"}.get(row.outcome, "inconclusive")
     assert row.better == expected and len(repr(row)) <= 160
     rows = comparison.to_records()
     assert len(rows) == len(comparison) == len(comparison.lines)

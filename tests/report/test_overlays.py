@@ -1,4 +1,4 @@
-"""What is drawn on pictures is what the scores count, and where it is."""
+"""What is drawn on images is what the scores count, and where it is."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from theodolite.report.contours import MOST_POINTS, contour_rings, ring_area, th
 from theodolite.report.examples import examples_part
 from theodolite.report.overlays import (
     Annotation,
-    EmbeddedPicture,
+    EmbeddedImage,
     box_path,
     cross_path,
     mask_path,
@@ -35,7 +35,7 @@ def rings_of(path: str) -> list[np.ndarray]:
 
 
 def painted(path: str, drawing: tuple[int, int], size: tuple[int, int]) -> np.ndarray:
-    """Pixels of the picture whose middle is inside, by the rule evenodd: crossings to the left."""
+    """Pixels of the image whose middle is inside, by the rule evenodd: crossings to the left."""
     width, height = size
     crossings = np.zeros((height, width + 1), int)
     rows = np.arange(height)[:, None] + 0.5
@@ -104,14 +104,14 @@ def test_rings_keep_their_area_when_thinned() -> None:
 
 
 def test_annotations_are_where_they_are() -> None:
-    picture = EmbeddedPicture.of(Image.new("RGB", (600, 300)), "picture-0")
-    assert (picture.width, picture.height) == (300, 150)
+    image = EmbeddedImage.of(Image.new("RGB", (600, 300)), "image-0")
+    assert (image.width, image.height) == (300, 150)
     annotation = Annotation([(10.0, 20.0, 110.0, 70.0)], [(60.0, 45.0)], ["M1 2l3 4z"])
-    drawing = tile(picture, "tile-0", "a <b>", annotation=annotation)
+    drawing = tile(image, "tile-0", "a <b>", annotation=annotation)
     svg = drawing.__html__()
     assert box_path((10, 20, 110, 70)) == "M10 20H110V70H10z" and box_path((10, 20, 110, 70)) in svg
     assert cross_path((60, 45)) in svg and "M1 2l3 4z" in svg and "a &lt;b&gt;" in svg
-    assert svg.count("<use") == 1 and "data:" not in svg, "the picture is elsewhere, once"
+    assert svg.count("<use") == 1 and "data:" not in svg, "the image is elsewhere, once"
     assert annotation.words() == "1 annotated box and 1 annotated outline and 1 annotated point"
     mask = np.zeros((10, 20), bool)
     mask[2:6, 5:15] = True
@@ -128,7 +128,7 @@ def test_relevance_has_a_hue_for_each_sign_and_leaves_the_rest() -> None:
     assert red > blue + 100, "orange for"
     red, _, blue = pixels[75, 70]
     assert blue > red + 100, "blue against"
-    assert np.ptp(pixels[40, 10]) <= 2, "grey where neither"
+    assert np.ptp(pixels[40, 10]) <= 2, "gray where neither"
     flat = np.asarray(relevance_overlay(Image.new("RGB", (8, 8)), np.zeros((4, 4)), width=8))
     assert (flat == flat[0, 0]).all()
 
@@ -139,11 +139,11 @@ def test_there_is_no_rainbow() -> None:
     assert not [str(p) for p in files if re.search(r"\bjet\b", p.read_text("utf-8"))]
 
 
-def test_pictures_are_embedded_once_and_small() -> None:
+def test_images_are_embedded_once_and_small() -> None:
     noise = np.random.default_rng(0).integers(0, 255, (900, 600, 3), dtype=np.uint8)
-    picture = EmbeddedPicture.of(Image.fromarray(noise), "p")
-    assert (picture.width, picture.height) == (200, 300)
-    small = EmbeddedPicture.of(Image.new("RGB", (30, 15)), "p")
+    image = EmbeddedImage.of(Image.fromarray(noise), "p")
+    assert (image.width, image.height) == (200, 300)
+    small = EmbeddedImage.of(Image.new("RGB", (30, 15)), "p")
     assert (small.width, small.height) == (300, 150)
-    assert len(small.address) < 2000, "a small picture is not made larger"
+    assert len(small.address) < 2000, "a small image is not made larger"
     assert examples_part([]) is None

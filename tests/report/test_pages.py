@@ -42,7 +42,7 @@ def test_the_head_is_one_screen(concepts: Path) -> None:
             box = page.locator(part).bounding_box()
             assert box["y"] + box["height"] < 800, part
         assert page.locator("#answers .verdict").count() == 2
-        assert page.locator("#answers .not-asked").inner_text().count("needs") == 4
+        assert page.locator("#answers .not-evaluated").inner_text().count("needs") == 4
 
 
 def test_contents_lead_to_every_section(concepts: Path, votes: Path) -> None:
@@ -52,7 +52,7 @@ def test_contents_lead_to_every_section(concepts: Path, votes: Path) -> None:
             targets = page.eval_on_selector_all("nav a", "a => a.map(x => x.hash.slice(1))")
             sections = page.eval_on_selector_all("main > section", "s => s.map(x => x.id)")
             assert targets == sections, "each section, in the order of the page"
-            known = ["answers", "pictures", "one-by-one", "limits", "appendix"]
+            known = ["answers", "images", "one-by-one", "limits", "appendix"]
             assert sections == [name for name in known if name in sections], "in this order"
             for link in page.eval_on_selector_all("a[href^='#']", "a => a.map(x => x.hash)"):
                 assert page.locator(link).count() == 1

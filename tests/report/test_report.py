@@ -137,7 +137,7 @@ def test_strips_are_drawn_to_scale() -> None:
     assert 'class="score"' not in str(score_strip(score(float("nan"))))
 
 
-def test_pictures_travel_inside_the_page() -> None:
+def test_images_travel_inside_the_page() -> None:
     address = data_address(Image.new("RGB", (4, 4), (250, 0, 0)))
     again = Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2])))
     assert again.size == (4, 4)

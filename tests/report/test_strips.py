@@ -30,7 +30,7 @@ from theodolite.report.figures.strips import (
 from theodolite.report.page import TEMPLATES
 from theodolite.report.palette import palette
 from theodolite.report.sentences import sentence
-from theodolite.results import Detail, FaultTest, Interval, Null, Score
+from theodolite.results import DefectTest, Detail, Interval, Null, Score
 
 METRICS = sorted(catalogue())
 ERROR = 0.004
@@ -48,7 +48,7 @@ def planted(name: str, share: float, null: float = 0.4, error: float = ERROR) ->
         return worst + part * (best - worst)
 
     value, width = at(share), error * abs(best - worst)
-    interval = Interval(value - 2 * width, value + 2 * width, 0.95, "samples", "", 99, "these",
+    interval = Interval(value - 2 * width, value + 2 * width, 0.95, "samples", "", 99, "fixed",
                         width, 1e6)  # fmt: skip
     difference = value - at(null)
     away = dataclasses.replace(
@@ -58,29 +58,29 @@ def planted(name: str, share: float, null: float = 0.4, error: float = ERROR) ->
         Null(n.name, at(null), away, draws=(at(null),) * ENOUGH if n.draws_in else ())
         for n in metric.nulls
     )
-    fault = _fault(metric, difference, width) if metric.looks_for_a_fault else None
+    fault = _fault(metric, difference, width) if metric.is_defect_metric else None
     return Score(
         name, metric.version, metric.question, value, metric.better, metric.bounds, best, 500, 0,
-        "samples", dict(metric.headline), (interval,), nulls, n_samples=500, fault=fault,
+        "samples", dict(metric.headline), (interval,), nulls, n_samples=500, defect=fault,
     )  # fmt: skip
 
 
 def way_of(metric: Metric) -> tuple[float, float]:
     low, high = metric.bounds
-    if metric.share or metric.looks_for_a_fault:
+    if metric.is_percentage or metric.is_defect_metric:
         low = max(low, 0.0)
     low = low if math.isfinite(low) else (high - 1.0 if math.isfinite(high) else -0.5)
     high = high if math.isfinite(high) else low + 1.0
     return (low, high) if metric.better == "higher" else (high, low)
 
 
-def _fault(metric: Metric, fault: float, error: float) -> FaultTest:
+def _fault(metric: Metric, fault: float, error: float) -> DefectTest:
     accepted = metric.tolerance or 0.0
 
     def p(distance: float) -> float:
         return two_sided_p(distance, error, 1e6) if distance > 0 else 1.0
 
-    return FaultTest(fault - 2 * error, fault + 2 * error, p(accepted - fault), p(fault),
+    return DefectTest(fault - 2 * error, fault + 2 * error, p(accepted - fault), p(fault),
                      p(fault - accepted), error, 1e6)  # fmt: skip
 
 
@@ -94,14 +94,14 @@ def tip(svg: object, number: int = 0) -> float:
 
 @pytest.mark.parametrize("name", METRICS)
 def test_the_zone_of_a_whole_interval_is_the_verdict(name: str) -> None:
-    zones, null = set(), 0.97 if catalogue()[name].looks_for_a_fault else 0.4
+    zones, null = set(), 0.97 if catalogue()[name].is_defect_metric else 0.4
     for share in np.linspace(0.02, 0.98, 97):
         score = planted(name, float(share), null)
         answered = verdict(score, certified=False)
         zone = strip_marks(score).interval_zone()
         if zone is not None:
             zones.add(zone)
-            assert answered.answer == zone, (share, answered.because)
+            assert answered.answer == zone, (share, answered.summary)
     assert "no" in zones and len(zones) > 1, "both sides of a border were planted"
 
 
@@ -120,7 +120,7 @@ def test_a_null_that_is_better_than_enough_leaves_no_zone_between() -> None:
     assert [zone.answer for zone in strip_marks(score).zones] == ["no", "yes"]
 
 
-def test_without_a_null_nothing_is_coloured() -> None:
+def test_without_a_null_nothing_is_colored() -> None:
     bare = dataclasses.replace(planted("concept_existence", 0.6), nulls=())
     assert strip_marks(bare).zones == ()
     assert "zone no" not in str(score_strip(bare)) and 'class="zone"' in str(score_strip(bare))
@@ -168,7 +168,7 @@ def test_the_better_of_two_lies_farther_right(name: str) -> None:
     assert tip(svg) < 75
 
 
-def test_both_ends_are_labelled_from_worst_to_best() -> None:
+def test_both_ends_are_labeled_from_worst_to_best() -> None:
     ends = re.findall(
         r'class="label end"[^>]*>([^<]+)<', str(score_strip(planted("surrogate_distance", 0.5)))
     )
@@ -181,7 +181,7 @@ def test_tables_of_the_command_line_say_which_way_is_better(
     print_scores([planted("concept_existence", 0.6), planted("surrogate_distance", 0.6)])
     head, *rows = capsys.readouterr().out.splitlines()
     assert "better" in head and "knows nothing, at best" in head
-    assert "↑ higher" in rows[0] and "40.0 % (shuffled concepts)" in rows[0]
+    assert "↑ higher" in rows[0] and "40.0 % (permuted concepts)" in rows[0]
     assert "↓ lower" in rows[-1]
 
 
@@ -254,11 +254,11 @@ def test_names_are_escaped() -> None:
     assert "<b>" not in str(score_strip(odd)) and "&lt;b&gt;" in str(score_strip(odd))
 
 
-# marks and colours
+# marks and colors
 
 
-def _luminance(colour: str) -> float:
-    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+def _luminance(color: str) -> float:
+    parts = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
     return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
 
@@ -270,13 +270,13 @@ def _contrast(first: str, second: str) -> float:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_marks_and_words_stand_out(dark: bool) -> None:
-    colours = palette(dark=dark)
+    colors = palette(dark=dark)
     for ground in ("zone", "zone-no", "zone-partly", "zone-yes"):
         for mark in ("score", "null", "ink"):
-            assert _contrast(colours[mark], colours[ground]) >= 3, (mark, ground)
+            assert _contrast(colors[mark], colors[ground]) >= 3, (mark, ground)
     for ground in ("paper", "panel"):
         for words in ("ink", "soft", "null", "yes", "partly", "no"):
-            assert _contrast(colours[words], colours[ground]) >= 4.5, (words, ground)
+            assert _contrast(colors[words], colors[ground]) >= 4.5, (words, ground)
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +293,7 @@ def browser() -> Any:
 
 @pytest.mark.parametrize("n", [50, 1_000_000])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_interval_is_seen_at_its_centre(browser: Any, n: int, scheme: str) -> None:
+def test_the_interval_is_seen_at_its_center(browser: Any, n: int, scheme: str) -> None:
     """Whatever the number of samples, and with the null right under it."""
     error = 0.5 / math.sqrt(n)
     scores = [
@@ -311,8 +311,8 @@ def test_the_interval_is_seen_at_its_centre(browser: Any, n: int, scheme: str) -
     boxes = [one.bounding_box() for one in page.locator("svg.strip .interval").all()]
     page.close()
     assert len(boxes) == 7
-    colour = palette(dark=scheme == "dark")["score"]
-    expected = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    color = palette(dark=scheme == "dark")["score"]
+    expected = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
     for place in boxes:
         assert place["width"] >= 3.99
         x, y = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2

@@ -11,7 +11,7 @@ import pytest
 from support.evidence.codes import planted_codes
 from theodolite._storage.tables import read_parquet
 from theodolite._storage.text import read_json
-from theodolite.language.sae.writer import CodeWriter
+from theodolite.language.sae.writer import SparseActivationWriter
 
 PROGRAM = Path(sys.executable).with_name("theodolite")
 KILLS = int(os.environ.get("THEODOLITE_KILLS", "1"))
@@ -21,7 +21,9 @@ KILLS = int(os.environ.get("THEODOLITE_KILLS", "1"))
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     evidence = planted_codes(12)
     path = tmp_path_factory.mktemp("codes")
-    with CodeWriter(path, units=60, concepts=evidence.concepts, positions=300) as writer:
+    with SparseActivationWriter(
+        path, units=60, concepts=evidence.concepts, positions=300
+    ) as writer:
         for n in range(12):
             writer.add(evidence.piece(n))
     return path
@@ -29,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def begin(folder: Path, out: Path, workers: int) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [PROGRAM, "codes", folder, "--out", out, "--quiet", "--quantile", "0.01", "--workers",
+        [PROGRAM, "sae", "dissect", folder, "--out", out, "--quiet", "--quantile", "0.01", "--workers",
          f"{workers}"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A run from pictures to a sealed folder, through the real pipeline."""
+"""A run from images to a sealed folder, through the real pipeline."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
 from theodolite._runs.run import run
 from theodolite._storage.tables import read_parquet
-from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.errors import EvidenceError, VerificationError
 from theodolite.evidence.files import load
 
 pytest.importorskip("torch")
@@ -47,7 +47,7 @@ def finished(inputs: Path) -> Path:
 def test_the_folder_holds_everything(finished: Path) -> None:
     names = {p.relative_to(finished).as_posix() for p in finished.rglob("*") if p.is_file()}
     for name in ("run.json", "scores.json", "produced.json", "per_sample.parquet", "model.safetensors",
-                 "tables/settings.parquet", "pictures/00.jpg", "manifest.json",
+                 "tables/settings.parquet", "images/00.jpg", "manifest.json",
                  "evidence/seed-0/concept/header.json", "evidence/seed-1/location/maps.npy"):  # fmt: skip
         assert name in names
     record = json.loads((finished / "run.json").read_text())
@@ -108,7 +108,7 @@ def test_scores_that_evidence_does_not_give_are_seen(finished: Path, tmp_path: P
     )
     seal(forged)  # the forger seals it again
     verify(forged)
-    with pytest.raises(VerificationFailed, match="other scores when computed again"):
+    with pytest.raises(VerificationError, match="other scores when computed again"):
         recompute(forged)
 
 

@@ -35,7 +35,7 @@ from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.stores import Store
 from theodolite._storage.tables import read_parquet
 from theodolite.dissection.sharded import dissect_shards
-from theodolite.errors import VerificationFailed
+from theodolite.errors import VerificationError
 from theodolite.evidence import shards
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -120,7 +120,7 @@ def test_samples_and_conflicts_are_those_of_memory(tmp_path: Path) -> None:
 
 
 def test_dissection_on_processes_gives_equal_bytes(tmp_path: Path) -> None:
-    maps = PlantedMaps(n_pictures=900, n_units=6, n_concepts=8, shard_rows=128)
+    maps = PlantedMaps(n_images=900, n_units=6, n_concepts=8, shard_rows=128)
     pool = Processes(2)
     found = []
     for workers in (SerialWorkers(), WorkerPool(pool, Ledger(Store.at(tmp_path / "pieces")))):
@@ -184,7 +184,7 @@ def test_a_run_is_frozen_sealed_and_can_be_computed_again(tmp_path: Path) -> Non
     other = next(path for path in others if path.read_bytes() != piece.read_bytes())
     piece.write_bytes(other.read_bytes())
     seal(out)
-    with pytest.raises(VerificationFailed, match=r"holds the piece"):
+    with pytest.raises(VerificationError, match=r"holds the piece"):
         recompute(out)
 
 
@@ -221,7 +221,7 @@ def test_other_evidence_is_not_the_run_s(tmp_path: Path) -> None:
     out = done(spec(metrics=[{"name": "concept_existence"}]), tmp_path, tmp_path / "out")
     (tmp_path / "evidence").rename(tmp_path / "kept")
     store(planted_concepts(300, seed=1), tmp_path / "evidence", 64)
-    with pytest.raises(VerificationFailed, match="that of the run"):
+    with pytest.raises(VerificationError, match="that of the run"):
         recompute(out)
 
 
@@ -240,10 +240,10 @@ def test_a_partial_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = spec(metrics=[{"name": "concept_existence"}])
     out = tmp_path / "out"
     found = run(given, Places(tmp_path, out, out))
-    assert found.failed_pieces == 1
+    assert found.failed_tasks == 1
     assert {score.n for score in found.scores} == {640 - 64}
     made = json.loads((out / "produced.json").read_text())
-    assert made["failed_pieces"] == 1 and made["notes"][0].startswith("Partial: 1 pieces")
+    assert made["failed_tasks"] == 1 and made["notes"][0].startswith("Partial: 1 pieces")
     table = read_parquet(out / "failed.parquet")
     assert table["error"] == ["MemoryError"] and table["tries"] == [3]
     assert "Partial: 1 pieces of the evidence" in write_report(out).read_text()
@@ -253,7 +253,7 @@ def test_a_partial_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {path.name for path in (out / "pieces").iterdir()}
     prepare_folder(out, overwrite=False)  # the same again: what failed is tried
     again = run(given, Places(tmp_path, out, out))
-    assert again.failed_pieces == 0 and {score.n for score in again.scores} == {640}
+    assert again.failed_tasks == 0 and {score.n for score in again.scores} == {640}
     assert before & {path.name for path in (out / "pieces").iterdir()}, "pieces are used again"
     assert not (out / "failed.parquet").exists()
 
@@ -331,7 +331,7 @@ def test_evidence_in_a_bucket(tmp_path: Path, s3: str) -> None:
     metrics = [{"name": "concept_existence"}]
     here = done(spec(metrics=metrics), tmp_path, tmp_path / "here")
     there = tmp_path / "there"
-    engine = Engine("local", 2, pieces=f"{s3}/pieces")
+    engine = Engine("local", 2, checkpoint_dir=f"{s3}/pieces")
     run(spec(f"{s3}/evidence", metrics=metrics), Places(tmp_path, there, there), engine=engine)
     contents = [json.loads((folder / "scores.json").read_text()) for folder in (here, there)]
     names = [content.pop("subject")["explanation"] for content in contents]

@@ -30,7 +30,7 @@ def test_value_is_the_metrics_own() -> None:
     scores = evaluate(EXISTENCE, [evidence], FEW)
     assert [s.options["top"] for s in scores] == [1, 3]
     assert_allclose([s.value for s in scores], ConceptExistence.of(evidence, top=(1, 3)).value())
-    assert scores[0].n == 200 and scores[0].n_undefined == 0 and scores[0].n_of == "samples"
+    assert scores[0].n == 200 and scores[0].n_undefined == 0 and scores[0].n_unit == "samples"
     interval = scores[0].interval
     assert interval is not None
     assert interval.low < scores[0].value < interval.high
@@ -43,7 +43,7 @@ def test_every_score_has_every_null_hardest_first() -> None:
     assert {n.name for n in score.nulls} == {b.name for b in find_metric("concept_existence").nulls}
     values = [n.value for n in score.nulls]
     assert values == sorted(values, reverse=True)
-    shuffled = next(n for n in score.nulls if n.name == "shuffled concepts")
+    shuffled = next(n for n in score.nulls if n.name == "permuted_concepts")
     assert_allclose(shuffled.value, 0.5, atol=0.04)
     assert shuffled.difference is not None
     assert shuffled.difference.low < 0.6 - 0.5 < shuffled.difference.high
@@ -120,7 +120,7 @@ def test_what_does_not_depend_on_samples_has_no_interval_over_them() -> None:
     assert (two.detail.low <= two.detail.values).all() and (
         two.detail.values <= two.detail.high
     ).all()
-    assert one.n_of == "concepts" and one.n == 12
+    assert one.n_unit == "concepts" and one.n == 12
 
 
 def test_a_perfect_score_of_few_samples_is_not_certain() -> None:
@@ -137,7 +137,7 @@ def test_undefined_is_nan_and_counted() -> None:
     (score,) = evaluate(request, [evidence], FEW)
     assert np.isnan(score.value) and score.n == 0 and score.n_undefined == 3
     assert score.intervals == ()
-    assert verdict(score).answer == "cannot tell"
+    assert verdict(score).answer == "inconclusive"
 
 
 def test_missing_arrays_and_unknown_options_are_said() -> None:
@@ -173,7 +173,7 @@ def test_verdicts(alignment: float, answer: str) -> None:
     found = audit(planted_concepts(400, n_classes=20, alignment=alignment), FEW)
     (exists, *_) = found.verdicts
     assert (exists.question, exists.answer) == ("exists", answer)
-    assert f"{100 * exists.score.value:.1f} %" in exists.because  # type: ignore[union-attr]
+    assert f"{100 * exists.score.value:.1f} %" in exists.summary  # type: ignore[union-attr]
 
 
 def test_audit_asks_what_it_can_and_says_what_it_could_not() -> None:
@@ -185,11 +185,11 @@ def test_audit_asks_what_it_can_and_says_what_it_could_not() -> None:
     }  # fmt: skip
     assert all(s.options["rank_by"] == "value" for s in existence)
     assert [s.options["top"] for s in existence] == [2, 1], "half of the concepts are quoted"
-    missing = {u.metric: u.needs for u in found.unanswered}
+    missing = {u.metric: u.needs for u in found.not_computed}
     assert missing["concept_global_importance"] == ("class_truth", "weights", "labels", "predicted")
     assert missing["concept_location"] == ("location evidence",)
     assert missing["task_leakage_given_concept"] == ("labels",)
-    assert {v.question: v.answer for v in found.verdicts}["leak_free"] == "not asked"
+    assert {v.question: v.answer for v in found.verdicts}["leak_free"] == "not_evaluated"
 
 
 def test_location_evidence_answers_both_questions() -> None:
@@ -218,14 +218,14 @@ def test_where_nothing_can_be_told_nothing_is_said() -> None:
         values=np.random.default_rng(0).random((9, 6)), truth=np.ones((9, 6))
     )
     (exists, *_) = audit(everything, FEW).verdicts
-    assert exists.answer == "cannot tell" and "already scores the best possible" in exists.because
+    assert exists.answer == "inconclusive" and "already scores the best possible" in exists.summary
     (one, *_) = audit(planted_concepts(1), FEW).verdicts
-    assert one.answer == "cannot tell"
+    assert one.answer == "inconclusive"
 
 
 def test_lower_can_be_better() -> None:
     (score, *_) = evaluate(EXISTENCE, [planted_concepts(200, n_classes=20, alignment=0.0)], FEW)
-    assert verdict(score).answer == "no" and "worse than" in verdict(score).because
+    assert verdict(score).answer == "no" and "worse than" in verdict(score).summary
     flipped = replace(score, better="lower", best=0.0)
     assert verdict(flipped).answer in ("yes", "partly")
 
@@ -283,7 +283,7 @@ def test_an_annotation_at_random_is_rarely_called_better_than_chance(
         for form, score in enumerate(scores):
             differences = {n.name: n.difference for n in score.nulls}
             assert {d.over for d in differences.values() if d} == {"shuffles"}
-            for number, name in enumerate(("shuffled classes", "shuffled concepts")):
+            for number, name in enumerate(("permuted_classes", "permuted_concepts")):
                 difference = differences[name]
                 beaten[trial, form, number] = difference is not None and difference.low > 0
     assert (beaten.mean(axis=0) <= 0.1).all(), beaten.mean(axis=0)  # 0.025 expected
@@ -299,7 +299,7 @@ def test_nulls_are_averaged_over_seeds_as_the_score_is() -> None:
         )
     request = MetricRequest(find_metric("concept_existence"), {"top": (1,), "rank_by": "value"})
     (score,) = evaluate(request, seeds, FEW)
-    shuffled = next(n for n in score.nulls if n.name == "shuffled concepts")
+    shuffled = next(n for n in score.nulls if n.name == "permuted_concepts")
     assert_allclose(shuffled.value, 0.5, atol=0.03)
     assert shuffled.difference is not None
     assert shuffled.difference.low < 0 < shuffled.difference.high
@@ -320,8 +320,8 @@ def test_whole_classes_are_not_resampled_where_samples_enter_as_means_of_classes
     by_pairs = replace(base, samples=Samples(clusters=np.arange(120) // 2))
     request = MetricRequest(find_metric("concept_global_importance"), {"form": (2,)})
     (score,) = evaluate(request, [by_class], FEW)
-    assert [(i.over, i.of) for i in score.intervals] == [
-        ("samples", "these"),
+    assert [(i.over, i.scope) for i in score.intervals] == [
+        ("samples", "fixed"),
         ("concepts", "population"),
     ]
     (score,) = evaluate(request, [by_pairs], FEW)

@@ -28,7 +28,7 @@ from theodolite.metrics.base import (
     ratio,
     total,
 )
-from theodolite.metrics.leak_free.intervention_accuracy import InterventionAccuracy
+from theodolite.metrics.leak_free.accuracy import InterventionAccuracy
 
 QUICK = Resampling(resamples=20, shuffles=20)
 EVIDENCE = plant_example(InterventionEvidence, 0)
@@ -156,7 +156,7 @@ def test_what_ends_an_audit_as_before(
 def test_on_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(InterventionAccuracy, "of", raises(ZeroDivisionError("really")))
     result = theodolite.audit(EVIDENCE, resamples=20)
-    assert {f.metric for f in result.failed} == {"intervention_accuracy"}
+    assert {f.metric for f in result.errors} == {"intervention_accuracy"}
     assert "intervention_accuracy" not in {r.metric.name for r in result.requests}
     with pytest.raises(ZeroDivisionError, match="really"):
         theodolite.audit(EVIDENCE, resamples=20, on_error="raise")

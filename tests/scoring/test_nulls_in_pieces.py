@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from theodolite._planted.attributions import planted_attributions
-from theodolite._planted.concepts import planted_locations, planted_units
+from theodolite._planted.concepts import planted_locations
 from theodolite._planted.edits import planted_edits
 from theodolite._planted.leakage import planted_interventions
 from theodolite._planted.ratings import planted_ratings
 from theodolite._planted.saliency import planted_saliency
 from theodolite._planted.surrogates import planted_surrogates
 from theodolite._planted.tokens import planted_tokens
+from theodolite._planted.units import planted_units
 from theodolite._runs.auditing.front import audit
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite._stats import sampling
@@ -40,7 +41,7 @@ from theodolite.evidence.shards import in_order, plain_fields
 from theodolite.evidence.store_writer import renumbered
 from theodolite.metrics.base import Metric, NullModel, added
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.shared.map_nulls import SHUFFLED_PICTURES
+from theodolite.metrics.shared.map_nulls import SHUFFLED_IMAGES
 from theodolite.results import Score
 from theodolite.testing.strategies import FOR
 
@@ -84,7 +85,7 @@ def surrogates() -> SurrogateEvidence:
     order = np.argsort(np.asarray(planted.labels), kind="stable")
     random = np.random.default_rng(0)
     noise = random.normal(size=(3, *np.asarray(planted.rebuilt).shape))
-    names = ("rebuilt", "learned", "linearised")
+    names = ("rebuilt", "learned", "linearized")
     changed: dict[str, Any] = {
         name: np.asarray(getattr(planted, name)) + part
         for name, part in zip(names, noise, strict=True)
@@ -157,7 +158,7 @@ def test_pieces_and_order_do_not_change_a_null(
 
 
 def made_in_pieces(baseline: NullModel, pieces: list[Any], seed: int) -> Any:
-    """As the engine makes it: what must be known of all is learnt first, then piece by piece."""
+    """As the engine makes it: what must be known of all is learned first, then piece by piece."""
     known = sums_of_pieces(baseline, pieces)
     made = [baseline.made(piece, seed, known) for piece in pieces]
     return in_order(type(made[0]).joined(made))
@@ -166,8 +167,8 @@ def made_in_pieces(baseline: NullModel, pieces: list[Any], seed: int) -> Any:
 def sums_of_pieces(baseline: NullModel, pieces: list[Any]) -> dict[str, np.ndarray] | None:
     if baseline.sums is None:
         return None
-    learnt = [{f"kind: null:{n}": a for n, a in baseline.sums(p).items()} for p in pieces]
-    return {name.rpartition(":")[2]: a for name, a in reduce(added, learnt).items()}
+    learned = [{f"kind: null:{n}": a for n, a in baseline.sums(p).items()} for p in pieces]
+    return {name.rpartition(":")[2]: a for name, a in reduce(added, learned).items()}
 
 
 def same_expectation(entry: Metric, baseline: NullModel, pieces: list[Any], whole: Any) -> None:
@@ -227,12 +228,12 @@ def test_samples_stored_class_by_class_get_the_same_verdict(cut: Cut) -> None:
         found.append((nulls_of(score), verdict.answer))
     for nulls, answer in found:
         assert answer == "yes"
-        assert nulls["another sample's concepts"] < 0.5
+        assert nulls["another_sample"] < 0.5
         assert nulls == pytest.approx(found[0][0], abs=1e-12)
 
 
 def telling() -> SaliencyEvidence:
-    """Each picture's map has a pixel of its own."""
+    """Each image's map has a pixel of its own."""
     maps = np.eye(40).reshape(40, 5, 8)
     return SaliencyEvidence(maps=maps, objects=maps > 0)
 
@@ -247,7 +248,7 @@ def test_no_sample_gets_itself_and_each_other_equally_often(size: int) -> None:
     pieces = [whole[at : at + size] for at in range(0, 40, size)]
     taken = np.zeros((40, 40))
     for seed in range(150):
-        taken += taken_by(made_in_pieces(SHUFFLED_PICTURES, pieces, seed))
+        taken += taken_by(made_in_pieces(SHUFFLED_IMAGES, pieces, seed))
     assert not taken.diagonal().any()
     others = taken[~np.eye(40, dtype=bool)]
     assert others.sum() == 150 * 40
@@ -256,13 +257,13 @@ def test_no_sample_gets_itself_and_each_other_equally_often(size: int) -> None:
 
 def test_nor_does_one_that_is_not_in_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "POOL", 5)
-    taken = sum(taken_by(SHUFFLED_PICTURES.made(telling(), seed)) for seed in range(100))
+    taken = sum(taken_by(SHUFFLED_IMAGES.made(telling(), seed)) for seed in range(100))
     assert not np.diagonal(taken).any()
     assert (taken.sum(axis=0) > 0).sum() == 5
 
 
 def test_one_sample_alone_has_no_other() -> None:
-    assert (SHUFFLED_PICTURES.made(telling()[:1], 0).maps == 1).all()
+    assert (SHUFFLED_IMAGES.made(telling()[:1], 0).maps == 1).all()
 
 
 def test_draws_differ_between_seeds() -> None:
@@ -286,12 +287,12 @@ def test_pieces_do_not_repeat_random_numbers() -> None:
     entry = catalogue()["relevance_mass"]
 
     def values(pieces: list[Any]) -> np.ndarray:
-        each = [made_in_pieces(SHUFFLED_PICTURES, pieces, seed) for seed in range(60)]
+        each = [made_in_pieces(SHUFFLED_IMAGES, pieces, seed) for seed in range(60)]
         return np.array([entry.state.of(e).value() for e in each])
 
     n = len(whole)
     one, many = values([whole]), values([whole[at : at + 16] for at in range(0, n, 16)])
     assert_allclose(many, one, atol=1e-12)
-    # a pixel of another picture lies on one of the object's, a quarter, or does not
+    # a pixel of another image lies on one of the object's, a quarter, or does not
     spread = np.sqrt(one.mean() * (1 - one.mean()) / n)
     assert 0.5 * spread < one.std() < 1.5 * spread

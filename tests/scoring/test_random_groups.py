@@ -8,13 +8,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from theodolite._planted.attributions import planted_attributions
-from theodolite._planted.concepts import planted_concepts, planted_locations, planted_units
+from theodolite._planted.concepts import planted_concepts, planted_locations
 from theodolite._planted.edits import planted_edits
 from theodolite._planted.leakage import planted_interventions
 from theodolite._planted.ratings import planted_ratings
 from theodolite._planted.saliency import planted_saliency
 from theodolite._planted.surrogates import planted_surrogates
 from theodolite._planted.tokens import planted_tokens
+from theodolite._planted.units import planted_units
 from theodolite._scoring import plan as plans
 from theodolite._scoring.counting import in_blocks, read_groups, state_jobs
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate

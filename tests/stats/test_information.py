@@ -93,7 +93,7 @@ def test_ross_is_its_definition(case: tuple[int, int, int, bool, bool]) -> None:
     np.testing.assert_allclose(ross_many(c, flags, k=k), expected, rtol=0, atol=1e-12)
 
 
-def test_more_equal_points_than_neighbours_are_looked_at() -> None:
+def test_more_equal_points_than_neighbors_are_looked_at() -> None:
     random = np.random.default_rng(3)
     c = np.concatenate([np.ones((100, 2)), random.normal(size=(60, 2))])
     flags = random.random((160, 4)) < 0.5

@@ -46,7 +46,7 @@ def test_the_worked_table_of_samples_and_units() -> None:
         Estimate(0.55, both.variance, both.df, "units", 1000, "population"), 0.95
     )
     assert [round(population.low, 6), round(population.high, 6)] == [-0.196263, 1.296263]
-    assert population.of == "population"
+    assert population.scope == "population"
 
 
 def test_resamples_come_to_the_worked_components() -> None:

@@ -220,7 +220,7 @@ def test_a_recoded_value_leaks_no_more_and_no_less(kind: str, share: float) -> N
 
 
 def test_clean_copies_are_clean_where_they_are_declared() -> None:
-    """Neighbour estimates found each row's copy: 150 clean samples twice leaked 0.35."""
+    """Neighbor estimates found each row's copy: 150 clean samples twice leaked 0.35."""
     random = np.random.default_rng(5)
     shares = []
     for _ in range(20):

@@ -46,13 +46,13 @@ class TestWorkedNumbers:
                 WORKED, value=value, upper_value=value + more, error=error, clusters=clusters
             )
             test = fault_interval(moments, 0.05, 0.95)
-            assert (test.high <= 0.05) == (test.p_free <= 0.05)
-            assert (test.low > 0.05) == (test.p_too_much < 0.05)
-            assert (test.low > 0) == (test.p_some < 0.05)
+            assert (test.high <= 0.05) == (test.p_below_tolerance <= 0.05)
+            assert (test.low > 0.05) == (test.p_above_tolerance < 0.05)
+            assert (test.low > 0) == (test.p_nonzero < 0.05)
 
     def test_few_clusters_tell_at_least(self) -> None:
         few = fault_interval(replace(WORKED, value=0.0, upper_value=0.0, clusters=49), 0.05, 0.95)
-        assert (few.high, few.p_free) == (1.0, 1.0)
+        assert (few.high, few.p_below_tolerance) == (1.0, 1.0)
         assert few.low > -1
 
     def test_without_any_spread(self) -> None:
@@ -60,8 +60,8 @@ class TestWorkedNumbers:
         test = fault_interval(moments, 0.05, 0.95)
         assert test.low == 0
         assert test.high < 0.05
-        assert test.p_some == 1
-        assert test.p_free < 0.001
+        assert test.p_nonzero == 1
+        assert test.p_below_tolerance < 0.001
 
     def test_arrays_and_back(self) -> None:
         assert PredictiveMoments.of(WORKED.arrays()) == WORKED
@@ -159,7 +159,7 @@ class TestRowWeights:
         labels = np.arange(len(clusters)) % 2
         assert row_weights(labels, clusters) == pytest.approx(1)
         assert row_weights(labels, None) is None
-        assert row_weights(labels[:80], np.repeat(np.arange(20), 4)) is None, "all alike"
+        assert row_weights(labels[:80], np.repeat(np.arange(20), 4)) is None, "uniform_relevance"
 
     @given(seed=st.integers(0, 1 << 20), times=st.integers(2, 4))
     @settings(max_examples=20, deadline=None)
@@ -204,7 +204,13 @@ def test_three_clusters_are_no_error() -> None:
     assert math.isnan(moments.value)
     assert moments.undefined == 1
     test = fault_interval(moments, 0.05, 0.95)
-    assert (test.low, test.high, test.p_free, test.p_some, test.p_too_much) == (-1, 1, 1, 1, 1)
+    assert (
+        test.low,
+        test.high,
+        test.p_below_tolerance,
+        test.p_nonzero,
+        test.p_above_tolerance,
+    ) == (-1, 1, 1, 1, 1)
     because = doubt(moments)
     assert because is not None
     assert because.reason == "undefined"

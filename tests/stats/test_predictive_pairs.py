@@ -61,8 +61,8 @@ def oracle(x: np.ndarray, y: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     result = np.empty((2, n))
     for i in range(n):
         others = clusters != clusters[i]
-        learnt = (gains[0][:, others] * w[others]).sum(axis=1)
-        shares = np.exp(learnt - learnt.max())
+        learned = (gains[0][:, others] * w[others]).sum(axis=1)
+        shares = np.exp(learned - learned.max())
         shares /= shares.sum()
         result[:, i] = np.log((shares[:, None] * np.exp(gains[:, :, i].T)).sum(axis=0))
     return result
@@ -188,7 +188,7 @@ def test_squared_correlations_are_found(
 
 
 def test_clean_clusters_are_clean() -> None:
-    """Neighbour estimates score 0.89 here."""
+    """Neighbor estimates score 0.89 here."""
     random = np.random.default_rng(7)
     clusters, scores = np.repeat(np.arange(60), 5), []
     for _ in range(20):

@@ -35,8 +35,8 @@ def oracle(points: np.ndarray, labels: np.ndarray, keys: np.ndarray) -> np.ndarr
     result = np.empty((2, n))
     for i in range(n):
         others = keys != keys[i]
-        learnt = (gains[0][:, others] * w[others]).sum(axis=1)
-        shares = np.exp(learnt - learnt.max())
+        learned = (gains[0][:, others] * w[others]).sum(axis=1)
+        shares = np.exp(learned - learned.max())
         shares /= shares.sum()
         result[:, i] = np.log((shares[:, None] * np.exp(gains[:, :, i].T)).sum(axis=0))
     return result
@@ -139,7 +139,7 @@ def test_strata_are_apart() -> None:
 def test_what_one_coordinate_tells_is_found(
     clusters: int, size: int, d: int, shift: float, expected: float
 ) -> None:
-    """Neighbour estimates score 0.95 and more for clean clusters of five."""
+    """Neighbor estimates score 0.95 and more for clean clusters of five."""
     random, scores = np.random.default_rng([clusters, d]), []
     for _ in range(5):
         keys = np.repeat(np.arange(clusters), size)
@@ -156,7 +156,7 @@ def test_what_one_coordinate_tells_is_found(
 def test_a_leak_too_weak_for_so_many_dimensions_is_not_called_free(
     shift: float, share: float
 ) -> None:
-    """Nothing is gained there on clusters left out; it shows in what is learnt."""
+    """Nothing is gained there on clusters left out; it shows in what is learned."""
     random, free, covered, upper = np.random.default_rng(4), 0, 0, []
     for _ in range(8):
         labels, group = random.integers(0, 2, 300), random.integers(0, 2, (3, 300))

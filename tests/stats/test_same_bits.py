@@ -1,5 +1,5 @@
 """The compiled library gives the bits of numpy: over sizes, ties, lone labels, one to three
-neighbours."""
+neighbors."""
 
 import os
 from collections.abc import Callable
@@ -22,20 +22,20 @@ from theodolite._stats.information import (
     ross_terms,
 )
 from theodolite._stats.native import functions, library
-from theodolite._stats.neighbours import label_vector_terms, stratified_pair_terms
+from theodolite._stats.neighbors import label_vector_terms, stratified_pair_terms
 from theodolite._stats.predictive import predictive_terms
 from theodolite._stats.predictive_pairs import predictive_pair_terms
 from theodolite._stats.resampling import poisson_counts
 from theodolite._stats.shuffles import ClusterRows
 from theodolite._verdicts.conflicts.excess import _joint_counts
-from theodolite.metrics.leak_free._pairs import _terms_of_cells
+from theodolite.metrics.leak_free._terms import _terms_of_cells
 from theodolite.metrics.shared import places
 
 pytestmark = pytest.mark.skipif(library.library() is None, reason="no compiled library here")
 cases = st.tuples(
     st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 3), st.sampled_from([0, 1, 9])
 )
-"""Seed, samples, neighbours, and decimals that values have: few make many ties."""
+"""Seed, samples, neighbors, and decimals that values have: few make many ties."""
 short = settings(max_examples=int(os.environ.get("THEODOLITE_EXAMPLES", "40")), deadline=None)
 
 

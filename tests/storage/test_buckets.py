@@ -15,7 +15,7 @@ from theodolite._storage.buckets import objects
 from theodolite._storage.buckets.client import client_of
 from theodolite._storage.buckets.ranges import MOST_GAP, spans_of
 from theodolite._storage.stores import Store
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 Served = Callable[..., AbstractContextManager[dict[str, str]]]
 
@@ -52,9 +52,9 @@ def test_ranges_come_in_order_and_at_once(served: Served) -> None:
         assert counted(environment) == {"GET": 20, "at_once": 20}
         assert store.read("3") == contents["3"]
         assert counted(environment) == {"GET": 1, "at_once": 1}  # no HEAD before it
-        with pytest.raises(RefusedInput, match="cut off"):
+        with pytest.raises(UnsafeInputError, match="cut off"):
             store.read_ranges([("1", 0, 5), ("2", 299_999, 2)])
-        with pytest.raises(RefusedInput, match="nothing there"):
+        with pytest.raises(UnsafeInputError, match="nothing there"):
             store.read_ranges([("1", 0, 5), ("none", 0, 2)])
 
 

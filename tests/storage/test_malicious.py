@@ -20,7 +20,7 @@ from theodolite._storage._parquet_checks import _names_types
 from theodolite._storage.checkpoints import PROGRAMS, read_checkpoint, read_weights
 from theodolite._storage.stores import Store
 from theodolite._storage.zarr.arrays import read_zarr_rows, zarr_about
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 for needed in ("h5py", "timm", "torch", "zarr"):
     pytest.importorskip(needed)
@@ -186,7 +186,7 @@ def test_zarr_is_refused_and_not_run(tmp_path: Path, name: str, reader: str) -> 
         if reader == "about" and name in ONLY_IN_FILES:
             assert ZARR_READERS[reader](folder)
         else:
-            with pytest.raises(RefusedInput) as refused:
+            with pytest.raises(UnsafeInputError) as refused:
                 ZARR_READERS[reader](folder)
             assert refused.value.exit_code == 3 and "\n" not in str(refused.value)
         assert tracemalloc.get_traced_memory()[1] < 1 << 24
@@ -209,7 +209,7 @@ def test_a_plain_zarr_array_comes_through(tmp_path: Path) -> None:
 TYPES = """
 import pickle, sys
 import pyarrow as pa, pyarrow.parquet as pq
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite._storage.tables import read_parquet, read_parquet_from
 from pathlib import Path
 
@@ -233,7 +233,7 @@ for path in map(Path, sys.argv[3:]):
     for read in (lambda: read_parquet(path), lambda: read_parquet_from(path.read_bytes(), "x")):
         try:
             read()
-        except RefusedInput as refused:
+        except UnsafeInputError as refused:
             assert "extension types" in str(refused), refused
         else:
             raise AssertionError("not refused")
@@ -287,7 +287,7 @@ def test_torch_itself_is_asked_to_run_nothing(tmp_path: Path, monkeypatch: Any) 
     monkeypatch.setattr("theodolite._storage.checkpoints._foreign", lambda listing: "")
     path, canary = tmp_path / "w.pt", tmp_path / "canary"
     path.write_bytes(malicious_runs.archived(canary))
-    with pytest.raises(RefusedInput, match="no plain tensors"):
+    with pytest.raises(UnsafeInputError, match="no plain tensors"):
         read_checkpoint(path)
     assert not canary.exists()
 
@@ -305,7 +305,7 @@ def test_what_is_no_list_of_tensors_is_refused_as_such(tmp_path: Path, name: str
     """And not only because it does not fit the network."""
     path, canary = tmp_path / "w.pt", tmp_path / "canary"
     path.write_bytes(malicious_runs.CHECKPOINTS[name](canary))
-    with pytest.raises(RefusedInput, match=r"Save it again: safetensors\.torch\.save_file"):
+    with pytest.raises(UnsafeInputError, match=r"Save it again: safetensors\.torch\.save_file"):
         read_checkpoint(path)
     assert not canary.exists()
 
@@ -313,7 +313,7 @@ def test_what_is_no_list_of_tensors_is_refused_as_such(tmp_path: Path, name: str
 @pytest.mark.parametrize("suffix", PROGRAMS)
 def test_programs_are_known_by_their_names(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"w{suffix}").write_bytes(b"x")
-    with pytest.raises(RefusedInput, match="which may be a program"):
+    with pytest.raises(UnsafeInputError, match="which may be a program"):
         read_weights(tmp_path / f"w{suffix}")
 
 

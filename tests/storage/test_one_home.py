@@ -102,4 +102,4 @@ def test_it_sees_the_readers_at_home() -> None:
     found = {
         fault for path in (SOURCE / "_storage").rglob("*.py") for fault in faults(path.read_text())
     }
-    assert {"h5py", "zarr", "fsspec", "yaml", "zipfile", "np.load", "weights_only"} <= found
+    assert {"zarr", "fsspec", "yaml", "zipfile", "np.load", "weights_only"} <= found

@@ -1,5 +1,6 @@
 """Readers: what is plain comes through, what could harm is refused and never run."""
 
+import gzip
 import io
 import json
 import os
@@ -19,11 +20,11 @@ from PIL import Image
 from safetensors.numpy import save_file
 
 from theodolite._storage.arrays import read_npy, read_npz, read_safetensors, write_npy
+from theodolite._storage.images import image_size, jpeg_bytes, read_image, read_mask
 from theodolite._storage.paths import all_or_nothing, confined, sha256_of
-from theodolite._storage.pictures import jpeg_bytes, picture_size, read_mask, read_picture
 from theodolite._storage.tables import read_parquet, write_parquet
-from theodolite._storage.text import read_csv, read_json, read_yaml, write_json
-from theodolite.errors import RefusedInput
+from theodolite._storage.text import read_csv, read_json, read_json_lines, read_yaml, write_json
+from theodolite.errors import UnsafeInputError
 
 
 class Bomb:
@@ -49,7 +50,7 @@ def canary(tmp_path: Path) -> Any:
      "s3://bucket/x"],
 )  # fmt: skip
 def test_paths_stay_inside(tmp_path: Path, name: str) -> None:
-    with pytest.raises(RefusedInput, match="relative path below"):
+    with pytest.raises(UnsafeInputError, match="relative path below"):
         confined(tmp_path, name)
 
 
@@ -58,7 +59,7 @@ def test_links_may_not_leave(tmp_path: Path) -> None:
     inside.mkdir()
     (inside / "out").symlink_to("/etc")
     (inside / "near").symlink_to(inside / "b")
-    with pytest.raises(RefusedInput, match="leaves the folder"):
+    with pytest.raises(UnsafeInputError, match="leaves the folder"):
         confined(inside, "out/passwd")
     assert confined(inside, "near") == (inside / "b").resolve()
 
@@ -68,7 +69,7 @@ def test_whatever_the_name_the_file_is_inside(name: str) -> None:
     root = Path("/nonexistent/root")
     try:
         found = confined(root, name)
-    except RefusedInput:
+    except UnsafeInputError:
         return
     assert found == root or root in found.parents
 
@@ -99,9 +100,9 @@ def npy_with_header(header: bytes) -> bytes:
 def test_broken_arrays_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.npy"
     path.write_bytes(content)
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         read_npy(path)
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         read_npz(path)
 
 
@@ -109,7 +110,7 @@ def test_pickled_arrays_are_refused_and_not_run(tmp_path: Path, canary: Path) ->
     np.save(tmp_path / "x.npy", np.array([Bomb(canary)], object), allow_pickle=True)
     np.savez(tmp_path / "x.npz", a=np.array([Bomb(canary)], object), allow_pickle=True)
     for read, name in ((read_npy, "x.npy"), (read_npz, "x.npz")):
-        with pytest.raises(RefusedInput, match="could run code"):
+        with pytest.raises(UnsafeInputError, match="could run code"):
             read(tmp_path / name)
 
 
@@ -125,7 +126,7 @@ def test_arrays_come_through(tmp_path: Path, mapped: bool, array: np.ndarray) ->
 def test_zip_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THEODOLITE_MOST_MEMORY", "1KB")
     np.savez_compressed(tmp_path / "x.npz", a=np.zeros(10_000))
-    with pytest.raises(RefusedInput, match="bytes unpacked"):
+    with pytest.raises(UnsafeInputError, match="bytes unpacked"):
         read_npz(tmp_path / "x.npz")
 
 
@@ -133,7 +134,7 @@ def test_archives_that_lie_about_their_size_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.npy", b"short")
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         read_npz(path)
 
 
@@ -163,7 +164,7 @@ F8 = {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}
 def test_broken_weights_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.safetensors"
     path.write_bytes(content)
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         read_safetensors(path)
 
 
@@ -187,7 +188,7 @@ def test_weights_come_through(tmp_path: Path) -> None:
 def test_yaml_that_does_more_than_hold_data_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(text)
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         read_yaml(path)
     assert not Path("canary").exists()
 
@@ -203,7 +204,7 @@ def test_yaml_that_does_more_than_hold_data_is_refused(tmp_path: Path, text: str
 def test_a_key_that_comes_twice_is_refused(tmp_path: Path, text: str, key: str, line: int) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(text)
-    with pytest.raises(RefusedInput, match=f"the key {key} twice, again in line {line}"):
+    with pytest.raises(UnsafeInputError, match=f"the key {key} twice, again in line {line}"):
         read_yaml(path)
 
 
@@ -216,7 +217,7 @@ def test_keys_may_come_again_elsewhere(tmp_path: Path) -> None:
 def test_large_yaml_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text("#" * (1 << 20) + "\n")
-    with pytest.raises(RefusedInput, match="at most"):
+    with pytest.raises(UnsafeInputError, match="at most"):
         read_yaml(path)
 
 
@@ -231,7 +232,7 @@ def test_json_has_one_way_to_be_written(tmp_path: Path) -> None:
 def test_broken_csv_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.csv"
     path.write_text(text)
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         list(read_csv(path))
 
 
@@ -249,11 +250,11 @@ def test_tables_come_through(tmp_path: Path) -> None:
 def test_extension_types_are_refused(tmp_path: Path) -> None:
     named = pa.field("a", pa.int64(), metadata={"ARROW:extension:name": "ray.data.arrow_tensor"})
     pq.write_table(pa.table({"a": [1]}, schema=pa.schema([named])), tmp_path / "t.parquet")
-    with pytest.raises(RefusedInput, match="extension types"):
+    with pytest.raises(UnsafeInputError, match="extension types"):
         read_parquet(tmp_path / "t.parquet")
 
 
-def picture_bytes(kind: str, size: tuple[int, int] = (8, 4)) -> bytes:
+def image_bytes(kind: str, size: tuple[int, int] = (8, 4)) -> bytes:
     stream = io.BytesIO()
     Image.new("RGB", size, (200, 10, 10)).save(stream, kind)
     return stream.getvalue()
@@ -261,31 +262,31 @@ def picture_bytes(kind: str, size: tuple[int, int] = (8, 4)) -> bytes:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"<svg/>", picture_bytes("GIF"), picture_bytes("TIFF"), picture_bytes("PNG")[:40],
-     picture_bytes("JPEG")[:100], b"%!PS-Adobe-3.0 EPSF-3.0\n"],
+    [b"", b"<svg/>", image_bytes("GIF"), image_bytes("TIFF"), image_bytes("PNG")[:40],
+     image_bytes("JPEG")[:100], b"%!PS-Adobe-3.0 EPSF-3.0\n"],
 )  # fmt: skip
-def test_what_is_not_a_plain_picture_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_what_is_not_a_plain_image_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.png"
     path.write_bytes(content)
-    with pytest.raises(RefusedInput):
-        read_picture(path)
+    with pytest.raises(UnsafeInputError):
+        read_image(path)
 
 
-def test_huge_pictures_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("theodolite._storage.pictures.MAX_PIXELS", 31)
+def test_huge_images_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("theodolite._storage.images.MAX_PIXELS", 31)
     path = tmp_path / "x.png"
-    path.write_bytes(picture_bytes("PNG"))
-    with pytest.raises(RefusedInput, match="8 x 4 pixels"):
-        read_picture(path)
+    path.write_bytes(image_bytes("PNG"))
+    with pytest.raises(UnsafeInputError, match="8 x 4 pixels"):
+        read_image(path)
 
 
-def test_pictures_come_through(tmp_path: Path) -> None:
+def test_images_come_through(tmp_path: Path) -> None:
     path = tmp_path / "x.png"
-    path.write_bytes(picture_bytes("PNG"))
-    assert read_picture(path).size == (8, 4)
-    assert picture_size(path) == (4, 8)
+    path.write_bytes(image_bytes("PNG"))
+    assert read_image(path).size == (8, 4)
+    assert image_size(path) == (4, 8)
     assert not read_mask(path).any()
-    small = Image.open(io.BytesIO(jpeg_bytes(read_picture(path), longest=4)))
+    small = Image.open(io.BytesIO(jpeg_bytes(read_image(path), longest=4)))
     assert small.size == (4, 2)
 
 
@@ -307,7 +308,34 @@ def test_digest_is_the_usual_one(tmp_path: Path) -> None:
     assert sha256_of(tmp_path / "x").startswith("ba7816bf")
 
 
-@pytest.mark.parametrize("read", [read_npy, read_npz, read_safetensors, read_json, read_picture])
+@pytest.mark.parametrize("read", [read_npy, read_npz, read_safetensors, read_json, read_image])
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path, read: Callable[[Path], Any]) -> None:
-    with pytest.raises(RefusedInput, match="nothing there"):
+    with pytest.raises(UnsafeInputError, match="nothing there"):
         read(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("content", "limits", "says"),
+    [
+        (gzip.compress(b'{"a": 1}\n' * 50), {"most_lines": 49}, "more lines"),
+        (gzip.compress(b'{"a": 1}\n' * 50), {"limit": 200}, "when unpacked"),
+        (gzip.compress(b'{"a": 1}\n' * 50), {"longest": 5}, "a longer line, 1"),
+        (gzip.compress(b"[" + b" " * (3 << 20)), {}, "a longer line, 1"),
+        (b'{"a": 1}', {}, "a broken archive"),
+        (gzip.compress(os.urandom(9999))[:-20], {}, "."),
+        (gzip.compress(b'{"a": 1}\n\n{"a'), {}, "broken JSON"),
+    ],
+)
+def test_json_lines_have_limits(
+    content: bytes, limits: dict[str, int], says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "lines.jsonl.gz"
+    path.write_bytes(content)
+    with pytest.raises(UnsafeInputError, match=says):
+        list(read_json_lines(path, **limits))
+
+
+def test_json_lines_are_read_packed_or_plain(tmp_path: Path) -> None:
+    for name, pack in (("a.jsonl.gz", gzip.compress), ("a.jsonl", bytes)):
+        (tmp_path / name).write_bytes(pack(b'{"a": 1}\n\n[2]'))
+        assert list(read_json_lines(tmp_path / name)) == [{"a": 1}, [2]]

@@ -14,7 +14,7 @@ from theodolite._storage import paths
 from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.stores import Store
 from theodolite._storage.tables import parquet_bytes, read_parquet_from
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 OUTSIDE = ["../x", "a/../../x", "/etc/passwd", "a\\b", "C:x", "s3://other/x", "", "a\0b", "~/x"]
 
@@ -46,17 +46,17 @@ def test_a_folder_in_a_store_is_a_store(store: Store) -> None:
 
 def test_what_is_asked_for_must_be_there(store: Store) -> None:
     store.write("a", b"12345")
-    with pytest.raises(RefusedInput, match="nothing there"):
+    with pytest.raises(UnsafeInputError, match="nothing there"):
         store.read("none")
-    with pytest.raises(RefusedInput, match="nothing there"):
+    with pytest.raises(UnsafeInputError, match="nothing there"):
         store.read_part("none", 0, 1)
-    with pytest.raises(RefusedInput, match="got 5 bytes; needed at most 4"):
+    with pytest.raises(UnsafeInputError, match="got 5 bytes; needed at most 4"):
         store.read("a", limit=4)
     for start, length in ((0, 6), (4, 2), (5, 1), (99, 1)):
-        with pytest.raises(RefusedInput, match="cut off"):
+        with pytest.raises(UnsafeInputError, match="cut off"):
             store.read_part("a", start, length)
     for start, length in ((-1, 2), (0, -1)):
-        with pytest.raises(RefusedInput, match="needed bytes of the file"):
+        with pytest.raises(UnsafeInputError, match="needed bytes of the file"):
             store.read_part("a", start, length)
     assert store.read_part("a", 5, 0) == b""
 
@@ -68,7 +68,7 @@ def test_names_stay_inside(store: Store, name: str) -> None:
         lambda: store.write(name, b""), lambda: store.remove(name), lambda: store.below(name),
     ]  # fmt: skip
     for action in actions:
-        with pytest.raises(RefusedInput, match="a relative path"):
+        with pytest.raises(UnsafeInputError, match="a relative path"):
             action()
 
 
@@ -85,7 +85,7 @@ def test_links_that_leave_the_folder_are_refused(tmp_path: Path) -> None:
         lambda: store.below("folder"), lambda: store.names("folder"),
     ]  # fmt: skip
     for action in actions:
-        with pytest.raises(RefusedInput, match="a link that leaves the folder"):
+        with pytest.raises(UnsafeInputError, match="a link that leaves the folder"):
             action()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["secret", "store"]
 
@@ -105,7 +105,7 @@ def test_links_that_leave_the_folder_are_refused(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_odd_addresses_are_refused(address: str, says: str) -> None:
-    with pytest.raises(RefusedInput, match=says) as refused:
+    with pytest.raises(UnsafeInputError, match=says) as refused:
         Store.at(address)
     assert "hidden" not in str(refused.value) and "someone" not in str(refused.value)
 
@@ -157,7 +157,7 @@ def test_tables_on_a_store(store: Store) -> None:
 def test_a_bucket_that_is_not_there(s3: str) -> None:
     store = Store.at("s3://no-such-bucket/x")
     for action in (lambda: store.write("a", b""), store.names, lambda: store.read_part("a", 0, 1)):
-        with pytest.raises(RefusedInput, match="no such bucket"):
+        with pytest.raises(UnsafeInputError, match="no such bucket"):
             action()
 
 

@@ -104,7 +104,7 @@ def follow(page: Path, *, run_commands: bool) -> None:
 
 
 def _bring(named: set[str]) -> None:
-    """What a reader has already: arrays, votes, pictures with concepts, finished runs."""
+    """What a reader has already: arrays, votes, images with concepts, finished runs."""
     random = np.random.default_rng(0)
     truth = random.random((80, 6)) < 0.4
     if "said.npz" in named:

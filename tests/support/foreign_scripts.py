@@ -123,7 +123,7 @@ def faulty(out: Path) -> None:
     result.save(out / "memory")
     print(json.dumps({
         "warnings": [str(w.message) for w in caught if w.category is RuntimeWarning],
-        "failed": [str(failure) for failure in result.failed],
+        "failed": [str(failure) for failure in result.errors],
         "scores": [repr(s) for s in result.scores], "text": str(result),
         "listed": command("evidence").stdout, "code": in_pieces.returncode,
         "gate": command("gate", out / "run", out / "gate.yaml").stdout,

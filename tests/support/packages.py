@@ -57,8 +57,8 @@ def _by_chance(evidence: PassageEvidence) -> PerSample:
     "a_token_location", title="Tokens located", version=1, question="located", better="higher",
     bounds=(0.0, 1.0), cite="zhang2018topdown", uses=("relevance", "rationale"),
     nulls=(NullModel("any token", "a token at random", expected=_by_chance, random=False),),
-    reliable_from=0.8,
-    card=Card(asks="Is the most relevant token marked?", read="1 is always.", misleads="No.", cost="one pass"),
+    threshold=0.8,
+    card=Card(question="Is the most relevant token marked?", interpretation="1 is always.", limitations="No.", cost="one pass"),
 )
 class TokenLocation(SampleMean):
     """Samples whose most relevant token people marked."""
@@ -80,7 +80,7 @@ def _half(evidence: PassageEvidence, *, over: str) -> PerSample:
     "token_marked", title="Tokens marked", version=1, question="located", better="higher",
     bounds=(0.0, 1.0), cite="zhang2018topdown", uses=("rationale",), decides=False, detail=True,
     nulls=(NullModel("a coin", "a coin", expected=_half, random=False),),
-    card=Card(asks="How often is each token marked?", read="1 is always.", misleads="No.", cost="one pass"),
+    card=Card(question="How often is each token marked?", interpretation="1 is always.", limitations="No.", cost="one pass"),
 )
 class TokenMarked(SampleMean):
     """How often people mark each place."""
@@ -112,7 +112,7 @@ def declare(name, null):
     return metric(
         name, title=name, version=1, question="leak_free", better="higher", bounds=(0.0, 1.0),
         cite="x", uses=("right_after",), nulls=(NullModel("nothing", "nothing", make=null),),
-        card=Card(asks="?", read=".", misleads=".", cost="."),
+        card=Card(question="?", interpretation=".", limitations=".", cost="."),
     )
 
 

@@ -28,7 +28,7 @@ class Rows:
         self.attrs = (self.logits + rng.normal(size=(n, K)) > 0).astype(np.float32)
         self.attrs[n // 2 :: 97, 1] = np.nan
         self.y = rng.integers(0, len(CLASSES), n)
-        self.path = np.array([f"pictures/{i:06}.png" for i in range(n)])
+        self.path = np.array([f"images/{i:06}.png" for i in range(n)])
         self.patient = np.array([f"p{i // 4}" for i in range(n)])
         self.n = n
 

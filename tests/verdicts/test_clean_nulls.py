@@ -33,9 +33,9 @@ def against(low: float, high: float) -> str:
     away = Interval(low, high, 0.95, "samples", "", 100, error=error, df=df)
     score = Score(
         "task_leakage_given_concept", 1, "leak_free", 0.02 + excess, "lower", (0.0, 1.0), 0.0, 50, 0,
-        "concepts", nulls=(Null("nothing but the concept", 0.02, away),),
+        "concepts", nulls=(Null("leak_free_reference", 0.02, away),),
     )  # fmt: skip
-    return verdict(replace(score, fault=fault_test(score, 0.05, 0.95))).answer
+    return verdict(replace(score, defect=fault_test(score, 0.05, 0.95))).answer
 
 
 def test_a_fault_is_absent_if_the_excess_is_surely_small() -> None:
@@ -43,7 +43,7 @@ def test_a_fault_is_absent_if_the_excess_is_surely_small() -> None:
     assert against(0.01, 0.03) == "yes"  # there, but less than we tolerate
     assert against(0.01, 0.2) == "partly"
     assert against(0.06, 0.2) == "no"
-    assert against(-0.1, 0.2) == "cannot tell"
+    assert against(-0.1, 0.2) == "inconclusive"
 
 
 @pytest.mark.parametrize(("dial", "answer"), [(0.0, "yes"), (0.9, "no")])
@@ -55,25 +55,25 @@ def test_audit_finds_planted_leakage_and_none_where_there_is_none(dial: float, a
     )
     for evidence in bundles:
         (found,) = [v for v in audit([evidence], QUICK).verdicts if v.question == "leak_free"]
-        assert found.answer == answer, (type(evidence), found.because)
+        assert found.answer == answer, (type(evidence), found.summary)
 
 
 def test_hard_concepts_are_free_of_leakage() -> None:
     soft = planted_leakage(1500, leakage=0.9)
     hard = replace(soft, values=np.asarray(soft.truth, float))
     (found,) = [v for v in audit([hard], QUICK).verdicts if v.question == "leak_free"]
-    assert found.answer == "yes", found.because
+    assert found.answer == "yes", found.summary
 
 
 def test_too_few_samples_prove_nothing() -> None:
     for n in (1, 3):
         right = InterventionEvidence(right_after=np.ones((n, 1, 3)), right_reference=np.ones(n))
         (found,) = [v for v in audit([right], QUICK).verdicts if v.question == "leak_free"]
-        assert found.answer == "cannot tell", found.because
+        assert found.answer == "inconclusive", found.summary
     four = np.array([[0], [1], [0], [1]], bool)
     few = ConceptEvidence(values=four.astype(float), truth=four, labels=np.array([0, 0, 1, 1]))
     (found,) = [v for v in audit([few], QUICK).verdicts if v.question == "leak_free"]
-    assert found.answer == "cannot tell", found.because
+    assert found.answer == "inconclusive", found.summary
 
 
 def test_the_clean_null_does_not_depend_on_the_order_of_samples() -> None:
@@ -92,19 +92,19 @@ def test_values_that_say_nothing_are_not_praised_for_leaking_nothing(what: str) 
     silent = replace(given, values=noise if what == "noise" else np.full_like(noise, 0.5))
     found = audit([silent], QUICK)
     (leaks,) = [v for v in found.verdicts if v.question == "leak_free"]
-    assert leaks.answer == "cannot tell"
-    assert "nothing that could leak" in leaks.because
+    assert leaks.answer == "inconclusive"
+    assert "nothing that could leak" in leaks.summary
     others = [s for s in found.scores if s.metric != "concept_prediction"]
     (bare,) = [v for v in verdicts(others) if v.question == "leak_free"]
     assert bare.answer == "yes", "not changed where that was not scored"
     (wanted,) = [v for v in verdicts(found.scores, [bare.score]) if v.question == "leak_free"]
-    assert wanted.answer == "cannot tell", "nor may a headline praise it"
+    assert wanted.answer == "inconclusive", "nor may a headline praise it"
 
 
 def test_a_score_whose_package_is_not_installed_decides_nothing() -> None:
     (score,) = evaluate(MetricRequest(find_metric("task_accuracy")), [planted_leakage(50)], QUICK)
     strange = replace(score, metric="crispness")
-    assert {v.answer for v in verdicts([strange], [strange])} == {"not asked"}
+    assert {v.answer for v in verdicts([strange], [strange])} == {"not_evaluated"}
 
 
 def test_the_worst_answer_counts() -> None:

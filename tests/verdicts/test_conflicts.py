@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 import theodolite
-from support.evidence.two_questions import finished, opposite, picture
+from support.evidence.two_questions import finished, image, opposite
 from theodolite._runs.folder.run_file import MadeRecord
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.recompute import recompute
@@ -25,7 +25,7 @@ from theodolite._verdicts.conflicts.matrix import conflicts, conflicts_between
 from theodolite._verdicts.conflicts.record import ConflictsFile
 from theodolite._verdicts.conflicts.sentences import MEANS, SHORT, WORDS, claim_text, meaning
 from theodolite._verdicts.scores_file import IntervalRecord, NullRecord
-from theodolite.errors import VerificationFailed
+from theodolite.errors import VerificationError
 from theodolite.evidence.subject import WORDINGS, Subject, unstated
 from theodolite.questions import QUESTIONS
 from theodolite.results import Detail, Null, Score, Verdict
@@ -45,7 +45,7 @@ def scored(question: str, **changed: Any) -> Score:
     about: dict[str, Any] = {
         "metric": OF.get(question, question), "version": 1, "question": question, "value": 0.5,
         "better": "higher", "bounds": (0.0, 1.0), "best": 1.0, "n": 9, "n_undefined": 0,
-        "n_of": "samples", "options": {"top": 5, "alpha": 1},
+        "n_unit": "samples", "options": {"top": 5, "alpha": 1},
         "nulls": (Null("chance", 0.2, None),),
     }  # fmt: skip
     return Score(**(about | changed))
@@ -74,7 +74,7 @@ def found_in(
 
 
 def named(values: Sequence[float | None]) -> dict[str, float | None]:
-    return {f"picture {i:03d}": value for i, value in enumerate(values)}
+    return {f"image {i:03d}": value for i, value in enumerate(values)}
 
 
 def test_questions_that_agree_have_no_conflict() -> None:
@@ -226,8 +226,8 @@ def test_examples_are_the_most_extreme_for_both_questions() -> None:
         }
     )
     names = [one.name for one in found.conflicts[0].examples]
-    assert names[0] == "picture 002"
-    assert sorted(names) == [f"picture {i:03d}" for i in range(4)]
+    assert names[0] == "image 002"
+    assert sorted(names) == [f"image {i:03d}" for i in range(4)]
     assert (found.conflicts[0].examples[0].good_value, found.conflicts[0].examples[0].bad_value) == (
         1.0, 0.1,
     )  # fmt: skip
@@ -248,7 +248,7 @@ def test_lower_is_better_where_the_score_says_so() -> None:
     assert line_of(there) == (pytest.approx(0.2 + 0.7 * (1 - 0.2)), "enough")
     found = conflicts_between([said(leaks), said(there)], [leaks, there], {}, {}, FAST)
     by = {(one.good, one.bad): one for one in found.conflicts}
-    assert by["exists", "leak_free"].of == "concepts"
+    assert by["exists", "leak_free"].level == "concepts"
     assert (by["exists", "leak_free"].n, by["exists", "leak_free"].n_conflicts) == (2, 1)
     assert by["exists", "leak_free"].n_undefined == 1
     assert [one.name for one in by["exists", "leak_free"].examples] == ["b"]
@@ -291,8 +291,8 @@ def test_explanations_and_concepts_are_looked_at_together() -> None:
     table = columns_of({"exists": named(twice.tolist()), "located": named((1 - twice).tolist())})
     alone = conflicts_between(asked, [], {}, {}, FAST).conflicts
     both = conflicts_between(asked, [], table, {}, FAST).conflicts
-    assert [one.of for one in alone] == ["concepts"] * 2
-    assert [one.of for one in both] == ["explanations"] * 2 + ["concepts"] * 2
+    assert [one.level for one in alone] == ["concepts"] * 2
+    assert [one.level for one in both] == ["explanations"] * 2 + ["concepts"] * 2
     assert [one.p for one in alone] == pytest.approx([2 / 252] * 2)
     assert [one.p for one in both] == pytest.approx(
         [2 * 2 / 184756, 2 * 2 / 184756, 2 / 252, 2 / 252]
@@ -362,8 +362,8 @@ def test_sentences_name_what_was_compared(outputs: Any) -> None:
     texts += [claim_text("explanations", *pair, subject) for pair in MEANS]
     assert not any("{" in text or "}" in text for text in texts)
     assert any(subject.wording.puts_out in text for text in texts)
-    assert any("the network" in text for text in texts) == (outputs == "network")
-    assert any("the model" in text for text in texts) == (outputs == "model itself")
+    assert any("the network" in text for text in texts) == (outputs == "model")
+    assert any("the model" in text for text in texts) == (outputs == "concept_model")
 
 
 def test_verdicts_that_point_apart() -> None:
@@ -375,7 +375,7 @@ def test_verdicts_that_point_apart() -> None:
     ]  # fmt: skip
     assert found.verdicts[0].means(GIVEN).startswith("The explanation looks at the right")
     assert found.verdicts[1].means(GIVEN) == "", "what is only partly so has no cause"
-    unsure = [said(exists, "cannot tell"), said(located, "yes")]
+    unsure = [said(exists, "inconclusive"), said(located, "yes")]
     assert conflicts_between(unsure, [], {}, {}, FAST).verdicts == []
 
 
@@ -396,14 +396,14 @@ def test_from_an_audit() -> None:
     assert (evidence[0].values == before).all()
 
 
-def test_a_run_keeps_them_with_pictures(tmp_path: Path) -> None:
+def test_a_run_keeps_them_with_images(tmp_path: Path) -> None:
     folder = finished(tmp_path / "run")
     kept = folder_conflicts(folder)
     assert [(one.n, one.share) for one in kept.conflicts] == [(16, 0.5), (16, 0.5)]
     shown = read_record(folder / "produced.json", MadeRecord).conflict_examples
     first = kept.strongest[0].examples[0].name
     assert shown[0].sample == first
-    assert (folder / shown[0].file).read_bytes() == picture(first)
+    assert (folder / shown[0].file).read_bytes() == image(first)
     assert len({one.sample for one in shown}) == len(shown) == 6
     (folder / "conflicts.json").unlink()  # an older run: counted from its table
     assert folder_conflicts(folder) == kept
@@ -424,5 +424,5 @@ def test_they_are_computed_again_with_the_run(tmp_path: Path) -> None:
     assert changed != path.read_text()
     path.write_text(changed)
     seal(folder)
-    with pytest.raises(VerificationFailed, match="other scores when computed again"):
+    with pytest.raises(VerificationError, match="other scores when computed again"):
         recompute(folder)

@@ -20,7 +20,7 @@ from theodolite.evidence.ragged import Ragged
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Score
 
-RANDOM = "a random dictionary"
+RANDOM = "random_sae"
 OF_LANGUAGE = ("latent_probe", "activation_precision", "loss_recovered", "divergence_recovered")
 
 
@@ -57,12 +57,12 @@ def test_a_claim_exceeds_every_draw(name: str) -> None:
     # the losses of this evidence do not vary, so that no line is surely reached
     claim = "partly" if name.endswith("recovered") else "yes"
     assert verdict(score, certified=False).answer == claim
-    assert "above 20 of 20 draws" in verdict(score, certified=False).because
+    assert "above 20 of 20 draws" in verdict(score, certified=False).summary
     best = replace(null, draws=(*null.draws[:-1], score.value))
     others = tuple(best if n.name == RANDOM else n for n in score.nulls)
     beaten = verdict(replace(score, nulls=others), certified=False)
-    assert beaten.answer == "cannot tell"
-    assert "above 19 of 20 draws" in beaten.because
+    assert beaten.answer == "inconclusive"
+    assert "above 19 of 20 draws" in beaten.summary
 
 
 @pytest.mark.parametrize("name", OF_LANGUAGE)
@@ -70,8 +70,8 @@ def test_fewer_draws_claim_nothing_and_say_why(name: str) -> None:
     score = scored(name, fewer(planted_tokens(120), 3))
     assert len(of_random(score).draws) == 3
     answered = verdict(score, certified=False)
-    assert answered.answer == "cannot tell"
-    assert "3 draws of a random dictionary cannot show more; 20 are needed" in answered.because
+    assert answered.answer == "inconclusive"
+    assert "3 draws of random SAE cannot show more; 20 are needed" in answered.summary
     assert math.isnan(claim_p(score))
 
 
@@ -79,8 +79,8 @@ def test_without_draws_it_is_no_finding() -> None:
     whole = planted_tokens(120)
     score = scored("latent_probe", with_arrays(whole, chance_pooled=None))
     answered = verdict(score, certified=False)
-    assert (answered.answer, answered.reason) == ("cannot tell", "undefined")
-    assert "no finding about the network" in answered.because
+    assert (answered.answer, answered.reason) == ("inconclusive", "undefined")
+    assert "no finding about the network" in answered.summary
 
 
 def test_draws_that_were_not_tried_are_left_out() -> None:
@@ -101,9 +101,9 @@ def test_every_concept_has_an_answer_and_its_rank() -> None:
     assert (draws.n == 20).all()
     assert (draws.low < score.detail.values - draws.mean).all()
     assert (score.detail.values - draws.mean < draws.high).all()
-    because = verdict(score, certified=False).because
+    because = verdict(score, certified=False).summary
     assert "concepts one by one: 3 yes" in because
-    assert "more than a word (a single token: " in because
+    assert "more than a word (single token: " in because
     written = ScoreRecord.model_validate(json.loads(score_record(score).model_dump_json()))
     again = score_of(written)
     assert again.detail.draws.answers == draws.answers
@@ -116,13 +116,13 @@ def test_every_concept_has_an_answer_and_its_rank() -> None:
     ("low", "high", "beaten", "n", "answer"),
     [
         (0.01, 0.30, 20, 20, "yes"),
-        (0.01, 0.30, 19, 20, "cannot tell"),
+        (0.01, 0.30, 19, 20, "inconclusive"),
         (0.01, 0.05, 19, 20, "no"),
-        (-0.01, 0.30, 20, 20, "cannot tell"),
+        (-0.01, 0.30, 20, 20, "inconclusive"),
         (-0.20, 0.099, 3, 20, "no"),
-        (-0.20, 0.101, 3, 20, "cannot tell"),
-        (0.2, 0.3, 19, 19, "cannot tell"),
-        (math.nan, math.nan, 20, 20, "cannot tell"),
+        (-0.20, 0.101, 3, 20, "inconclusive"),
+        (0.2, 0.3, 19, 19, "inconclusive"),
+        (math.nan, math.nan, 20, 20, "inconclusive"),
     ],
 )
 def test_the_rule(low: float, high: float, beaten: float, n: float, answer: str) -> None:

@@ -1,4 +1,4 @@
-"""How much more often judgements disagree than unrelated ones: worked numbers, shuffles by hand."""
+"""How much more often judgments disagree than unrelated ones: worked numbers, shuffles by hand."""
 
 import itertools
 import math

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.generators.values import LEAKING_VALUES
+from theodolite._planted.conditions import Condition
+from theodolite._planted.values import leaking_values
 from theodolite._runs.auditing.front import audit
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite._verdicts.gates.judge import broken, read_thresholds
@@ -18,7 +18,7 @@ from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Verdict
 
 QUICK = Resampling(resamples=50, most_null_draws=1)
-CLEAN = replace(LEAKING_VALUES.usual, clusters=500)
+CLEAN = replace(leaking_values.usual, clusters=500)
 LEAKING = replace(CLEAN, clusters=400, dial=0.2)
 CODES = {
     "float": lambda values: values,
@@ -29,7 +29,7 @@ CODES = {
 
 
 def planted_evidence(condition: Condition, seed: int) -> ConceptEvidence:
-    (evidence,) = LEAKING_VALUES.draw("predictive_task_leakage", condition, seed).evidence
+    (evidence,) = leaking_values.draw("predictive_task_leakage", condition, seed).evidence
     assert isinstance(evidence, ConceptEvidence)
     return evidence
 
@@ -58,7 +58,7 @@ def test_a_leak_is_seen_whatever_the_numbers_are_stored_as(code: str, tmp_path: 
         evidence = coded(planted_evidence(LEAKING, seed), code)
         answers = audit([evidence], QUICK)
         (answer,) = [v for v in answers.verdicts if v.question == "leak_free"]
-        assert answer.answer == "no", answer.because
+        assert answer.answer == "no", answer.summary
         (tmp_path / "t.yaml").write_text("questions: {leak_free: 'yes'}")
         assert broken(read_thresholds(tmp_path / "t.yaml"), answers.scores, answers.verdicts)
 
@@ -69,9 +69,9 @@ def test_copies_do_not_leak_and_do_not_hide_a_leak(times: int, declared: bool) -
     for seed in range(2):
         plain = planted_evidence(CLEAN, seed)
         clean = leaks(repeated(plain, times, declared=declared))
-        assert clean.answer == leaks(plain).answer == "yes", clean.because
+        assert clean.answer == leaks(plain).answer == "yes", clean.summary
         leaking = leaks(repeated(planted_evidence(LEAKING, seed), times, declared=declared))
-        assert leaking.answer == "no", leaking.because
+        assert leaking.answer == "no", leaking.summary
 
 
 def test_no_verdict_flips_between_representations_and_orders() -> None:
@@ -88,7 +88,7 @@ def test_near_copies_cannot_accuse_until_clusters_are_declared() -> None:
     undeclared = replace(base, samples=Samples())
     answers = audit([undeclared], QUICK)
     (answer,) = [v for v in answers.verdicts if v.question == "leak_free"]
-    assert (answer.answer, answer.reason) == ("cannot tell", "evidence in doubt")
+    assert (answer.answer, answer.reason) == ("inconclusive", "data_quality")
     assert any("near-identical" in note for note in answers.notes)
     independent = replace(base, samples=Samples(clusters=np.arange(len(base))))
     assert leaks(independent).answer == leaks(base).answer == "no"
@@ -96,18 +96,18 @@ def test_near_copies_cannot_accuse_until_clusters_are_declared() -> None:
 
 def test_too_few_cannot_be_told_and_say_how_many_would_do() -> None:
     few = leaks(planted_evidence(replace(CLEAN, clusters=30), seed=0))
-    assert (few.answer, few.reason) == ("cannot tell", "underpowered")
-    assert few.detectable is not None and few.detectable > 0.05
-    assert leaks(planted_evidence(replace(CLEAN, clusters=8), seed=0)).answer == "cannot tell"
+    assert (few.answer, few.reason) == ("inconclusive", "underpowered")
+    assert few.min_detectable_effect is not None and few.min_detectable_effect > 0.05
+    assert leaks(planted_evidence(replace(CLEAN, clusters=8), seed=0)).answer == "inconclusive"
 
 
 def test_the_questions_of_a_report_are_corrected_for_one_another() -> None:
     """A leak that one question alone would show is not shown by one of several."""
     evidence = planted_evidence(replace(CLEAN, clusters=300, dial=0.1), seed=1)
     (score,) = evaluate(MetricRequest(find_metric("predictive_task_leakage")), [evidence], QUICK)
-    assert score.fault is not None
-    lone = verdict(score, alpha=score.fault.p_too_much * 1.01)
-    strict = verdict(score, alpha=score.fault.p_too_much * 0.99)
+    assert score.defect is not None
+    lone = verdict(score, alpha=score.defect.p_above_tolerance * 1.01)
+    strict = verdict(score, alpha=score.defect.p_above_tolerance * 0.99)
     assert lone.answer == "no" and strict.answer != "no"
 
 
@@ -120,10 +120,10 @@ def test_no_effect_is_named_that_cannot_be(few: bool) -> None:
     request = MetricRequest(find_metric("concept_existence"), {"rank_by": "value", "top": (1,)})
     (score,) = evaluate(request, [evidence], Resampling(resamples=100))
     answer = verdict(score)
-    assert answer.answer == "cannot tell"
-    assert answer.detectable is not None
+    assert answer.answer == "inconclusive"
+    assert answer.min_detectable_effect is not None
     assert score.null is not None
     possible = 1.0 - score.null.value
-    assert (answer.detectable >= possible) == few
-    assert ("even the best possible would be missed" in answer.because) == few
-    assert ("an effect below" in answer.because) != few
+    assert (answer.min_detectable_effect >= possible) == few
+    assert ("even the best possible would be missed" in answer.summary) == few
+    assert ("an effect below" in answer.summary) != few

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from theodolite._verdicts.gates.judge import NOT_MET, broken, judged, read_thresholds
 from theodolite._verdicts.rules import verdict
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.results import Interval, Null, Score, Verdict
 
 INTERVAL = Interval(0.55, 0.75, 0.95, "samples", "percentile", 100)
-NULL = Null("shuffled concepts", 0.3, replace(INTERVAL, low=0.2, high=0.4))
+NULL = Null("permuted_concepts", 0.3, replace(INTERVAL, low=0.2, high=0.4))
 AWAY = replace(INTERVAL, low=-0.1, high=0.1)
 """No gain that would be of use: a quarter of the way from 0.3 to 0.8 is 0.125."""
 SCORE = Score(
@@ -45,23 +45,23 @@ def test_the_exit_code_is_the_documented_one() -> None:
 
 
 @pytest.mark.parametrize("least", ["yes", "'yes'", "true", "partly"])
-@pytest.mark.parametrize("answer", ["yes", "partly", "no", "cannot tell", "not asked"])
+@pytest.mark.parametrize("answer", ["yes", "partly", "no", "inconclusive", "not_evaluated"])
 @pytest.mark.parametrize("undefined", ["fail", "pass"])
 def test_questions(tmp_path: Path, least: str, answer, undefined: str) -> None:
     asked = "partly" if least == "partly" else "yes"
     text = f"questions: {{exists: {least}}}\nundefined: {undefined}"
     found = about(tmp_path, text, verdicts=[Verdict("exists", "?", answer, "So it is.")])
-    unknown = answer in ("cannot tell", "not asked")
+    unknown = answer in ("inconclusive", "not_evaluated")
     met = undefined == "pass" if unknown else answer in ("yes", asked)
     assert (not found) == met
-    if found and answer != "not asked":
+    if found and answer != "not_evaluated":
         assert "exists" in found[0] and repr(answer) in found[0] and "So it is" in found[0]
         assert repr(asked) in found[0]
 
 
 def test_a_question_without_verdict_was_not_asked(tmp_path: Path) -> None:
     assert about(tmp_path, "questions: {leak_free: yes}") == [
-        "leak_free: not asked; asked for 'yes'."
+        "leak_free: not evaluated; asked for 'yes'."
     ]
 
 
@@ -75,7 +75,7 @@ def test_lines_as_a_naive_reader_draws_them(tmp_path_factory, line, a, b, surely
         intervals=(replace(INTERVAL, low=low, high=high),),
     )
     side = "at_most" if lower else "at_least"
-    text = f"scores: [{{metric: {score.metric}, {side}: {line!r}, by: {'surely' if surely else 'value'}}}]"
+    text = f"scores: [{{metric: {score.metric}, {side}: {line!r}, by: {'confidence_bound' if surely else 'value'}}}]"
     found = about(tmp_path_factory.mktemp("t"), text, score)
     nearest = value if not surely else high if lower else low
     assert (not found) == (nearest <= line if lower else nearest >= line)
@@ -103,9 +103,9 @@ def test_what_cannot_be_told_fails_unless_said_otherwise(tmp_path, score, undefi
 @pytest.mark.parametrize(
     ("scores", "says"),
     [
-        ((), "not asked"),
-        ((replace(SCORE, options={"top": 3}),), "not asked so, but with top=3"),
-        ((DISTANCE,), "not asked"),
+        ((), "not evaluated"),
+        ((replace(SCORE, options={"top": 3}),), "not evaluated so, but with top=3"),
+        ((DISTANCE,), "not evaluated"),
         ((replace(SCORE, version=7),), "version 7"),
     ],
     ids=["missing", "other options", "other metric", "other version"],
@@ -128,13 +128,13 @@ def test_a_partial_run_meets_nothing_unless_said_otherwise(tmp_path: Path, more:
     asked = thresholds(tmp_path, f"questions: {{exists: partly}}\n{line('at_least: 0.5')}\n{more}")
     answers = [verdict(SCORE)]
     assert broken(asked, [SCORE], answers) == []
-    found = judged(asked, [SCORE], answers, failed_pieces=3)
+    found = judged(asked, [SCORE], answers, failed_tasks=3)
     passes = more == "partial: pass"
-    assert [one.outcome for one in found] == ["met" if passes else "cannot tell"] * 2
-    assert len(broken(asked, [SCORE], answers, failed_pieces=3)) == (0 if passes else 2)
+    assert [one.outcome for one in found] == ["met" if passes else "inconclusive"] * 2
+    assert len(broken(asked, [SCORE], answers, failed_tasks=3)) == (0 if passes else 2)
     assert passes or all("partial" in one.sentence and "3" in one.sentence for one in found)
     missed = replace(SCORE, intervals=(replace(INTERVAL, low=0.1),))
-    assert judged(asked, [missed], answers, failed_pieces=3)[1].outcome == "not met"
+    assert judged(asked, [missed], answers, failed_tasks=3)[1].outcome == "not met"
 
 
 def test_a_value_without_interval_is_enough_where_the_value_is_asked(tmp_path: Path) -> None:
@@ -159,17 +159,17 @@ def test_every_score_that_fits_must_hold(tmp_path: Path) -> None:
         (replace(SCORE, nulls=(NULL, replace(NULL, difference=AWAY))), "not met"),
         (
             replace(SCORE, nulls=(NULL, replace(NULL, difference=replace(INTERVAL, low=-1.0)))),
-            "cannot tell",
+            "inconclusive",
         ),
-        (replace(SCORE, nulls=()), "cannot tell"),
-        (replace(SCORE, nulls=(replace(NULL, value=math.nan),)), "cannot tell"),
-        (replace(SCORE, value=math.nan), "cannot tell"),
+        (replace(SCORE, nulls=()), "inconclusive"),
+        (replace(SCORE, nulls=(replace(NULL, value=math.nan),)), "inconclusive"),
+        (replace(SCORE, value=math.nan), "inconclusive"),
     ],
 )
 def test_nulls(tmp_path: Path, score: Score, outcome: str) -> None:
     one = judged(thresholds(tmp_path, line("beats_null: true")), [score], [])[0]
     assert one.outcome == outcome
-    assert verdict(score).because.rstrip(".") in one.sentence
+    assert verdict(score).summary.rstrip(".") in one.sentence
 
 
 @pytest.mark.parametrize(
@@ -178,25 +178,25 @@ def test_nulls(tmp_path: Path, score: Score, outcome: str) -> None:
 def test_a_null_that_is_not_surely_beaten_cannot_be_told(tmp_path: Path, null: Null) -> None:
     score = replace(SCORE, nulls=(NULL, null))
     (one,) = judged(thresholds(tmp_path, line("beats_null: true")), [score], [])
-    assert one.outcome == "cannot tell" and "shuffled concepts" in one.found
+    assert one.outcome == "inconclusive" and "permuted concepts" in one.found
     by_value = thresholds(tmp_path, line("beats_null: true, by: value"))
     assert judged(by_value, [score], [])[0].outcome == "met"
 
 
 def test_the_best_possible_is_said_where_it_is_less_than_all() -> None:
-    assert verdict(SCORE).because == (
-        "65.0 % [55.0, 75.0], better than shuffled concepts (30.0 %), but not surely at least 80.0 %."
+    assert verdict(SCORE).summary == (
+        "65.0 % [55.0, 75.0], better than permuted concepts (30.0 %), but not surely at least 80.0 %."
     )
-    short = verdict(replace(SCORE, best=0.68)).because
-    assert short.startswith("65.0 % [55.0, 75.0] of at most 68.0 %, better than shuffled")
-    assert "of at most" not in verdict(replace(SCORE, best=math.nan)).because
+    short = verdict(replace(SCORE, best=0.68)).summary
+    assert short.startswith("65.0 % [55.0, 75.0] of at most 68.0 %, better than permuted")
+    assert "of at most" not in verdict(replace(SCORE, best=math.nan)).summary
 
 
 @pytest.mark.parametrize(
     ("low", "high", "answer"),
     [
-        (-0.1, 0.5, "cannot tell"),
-        (-0.1, 0.13, "cannot tell"),
+        (-0.1, 0.5, "inconclusive"),
+        (-0.1, 0.13, "inconclusive"),
         (-0.1, 0.12, "no"),  # a quarter of the way from 0.3 to 0.8 is 0.125
         (-0.5, -0.1, "no"),
         (0.1, 0.5, "partly"),
@@ -206,17 +206,17 @@ def test_no_needs_power(low: float, high: float, answer: str) -> None:
     null = replace(NULL, difference=replace(INTERVAL, low=low, high=high))
     found = verdict(replace(SCORE, nulls=(null,)))
     assert found.answer == answer
-    assert (found.reason == "underpowered") == (answer == "cannot tell")
-    if answer == "cannot tell":
+    assert (found.reason == "underpowered") == (answer == "inconclusive")
+    if answer == "inconclusive":
         error = (high - low) / 2 / 1.959964
-        assert found.detectable == pytest.approx((1.959964 + 0.841621) * error, rel=1e-4)
-        needed = 40 * (found.detectable / 0.125) ** 2
+        assert found.min_detectable_effect == pytest.approx((1.959964 + 0.841621) * error, rel=1e-4)
+        needed = 40 * (found.min_detectable_effect / 0.125) ** 2
         assert (
-            found.needed == pytest.approx(needed, abs=1)
-            and f"{found.needed:,} sam" in found.because
+            found.n_required == pytest.approx(needed, abs=1)
+            and f"{found.n_required:,} sam" in found.summary
         )
     if answer == "no" and high > 0:
-        assert "would have been seen" in found.because
+        assert "would have been seen" in found.summary
 
 
 def test_of_two_demands_the_worse_outcome_counts(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_mistakes_are_refused_with_a_reason(tmp_path: Path, text: str, says: str
 
 
 def test_a_file_that_is_no_plain_yaml_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         thresholds(tmp_path, "questions: !!python/name:os.system x")
 
 
@@ -273,15 +273,15 @@ class Drift:
 
     def __init__(self, answer: str) -> None:
         self.answer = answer
-        self.because = "9.4 % moved"
+        self.summary = "9.4 % moved"
 
 
 @pytest.mark.parametrize("least", ["yes", "partly"])
-@pytest.mark.parametrize("answer", ["yes", "partly", "no", "cannot tell"])
+@pytest.mark.parametrize("answer", ["yes", "partly", "no", "inconclusive"])
 def test_a_drift_is_judged_by_its_answer(tmp_path: Path, least: str, answer: str) -> None:
     criteria = thresholds(tmp_path, f"drift: {{at_most: 0.1, least: {least}}}")
     [check] = judged(criteria, [], [], drift=Drift(answer))
-    outcomes = {"yes": "met", "no": "not met", "cannot tell": "cannot tell"}
+    outcomes = {"yes": "met", "no": "not met", "inconclusive": "inconclusive"}
     assert check.outcome == outcomes.get(answer, "met" if least == "partly" else "not met")
     assert f"drift: {answer!r} (9.4 % moved); asked for" in check.sentence
     assert "no more than retraining moves or 10 %" in check.sentence
@@ -293,8 +293,8 @@ def test_a_drift_that_was_not_looked_at_never_passes(tmp_path: Path) -> None:
         "drift: no version to hold it against; asked for no more than retraining moves."
     ]
     assert broken(criteria, [], [], drift="other samples")[0].startswith("drift: other samples;")
-    assert broken(criteria, [], [], drift=Drift("cannot tell")) == []
-    assert broken(criteria, [], [], drift=Drift("yes"), failed_pieces=2) != []
+    assert broken(criteria, [], [], drift=Drift("inconclusive")) == []
+    assert broken(criteria, [], [], drift=Drift("yes"), failed_tasks=2) != []
 
 
 def test_floors_of_a_file_lie_beside_it(tmp_path: Path) -> None:

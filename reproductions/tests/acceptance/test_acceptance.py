@@ -1,4 +1,4 @@
-"""Scores that are learnt from ratings: losses, splits, scoring functions."""
+"""Scores that are learned from ratings: losses, splits, scoring functions."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from sklearn.metrics import cohen_kappa_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite_reproductions.acceptance.fitting import Known, fit_scorer
 from theodolite_reproductions.acceptance.losses import (
     LossWeights,
@@ -22,7 +22,7 @@ from theodolite_reproductions.acceptance.losses import (
     error_loss,
     loss,
     rank_loss,
-    rank_of_neighbours,
+    rank_of_neighbors,
 )
 from theodolite_reproductions.acceptance.score_file import LearnedScore, ScoreCard
 from theodolite_reproductions.acceptance.scorer import Layers, Scorer, scorer_from
@@ -40,7 +40,7 @@ def test_losses_by_hand() -> None:
     assert float(error_loss(SAID, RATED)) == pytest.approx(0.046875, abs=5e-7)
     assert float(cosine_loss(SAID, RATED)) == pytest.approx(0.063618, abs=5e-7)
     assert float(rank_loss(SAID, RATED)) == pytest.approx(0.0125, abs=5e-7)
-    assert float(rank_of_neighbours(SAID, RATED)) == pytest.approx(0.1, abs=5e-7)
+    assert float(rank_of_neighbors(SAID, RATED)) == pytest.approx(0.1, abs=5e-7)
     assert float(cosine_of_each(SAID, RATED)) == pytest.approx(0.0, abs=5e-7)
 
 
@@ -71,7 +71,7 @@ def test_losses_are_what_a_loop_says(said: list[float], random: object) -> None:
     near = [
         max(0.0, -(said[i] - said[i + 1]) * np.sign(rated[i] - rated[i + 1])) for i in range(n - 1)
     ]
-    assert float(rank_of_neighbours(one, two)) == pytest.approx(sum(near) / len(near), abs=1e-12)
+    assert float(rank_of_neighbors(one, two)) == pytest.approx(sum(near) / len(near), abs=1e-12)
 
 
 def test_gradient_of_the_order() -> None:
@@ -87,46 +87,44 @@ def test_gradient_of_the_order() -> None:
 
 def test_one_sample_has_no_order() -> None:
     assert (
-        float(rank_loss(SAID[:1], RATED[:1])) == float(rank_of_neighbours(SAID[:1], RATED[:1])) == 0
+        float(rank_loss(SAID[:1], RATED[:1])) == float(rank_of_neighbors(SAID[:1], RATED[:1])) == 0
     )
 
 
 @given(st.lists(st.integers(0, 12), min_size=30, max_size=60), st.integers(0, 9))
 def test_groups_stay_together(groups: list[int], seed: int) -> None:
-    pictures = np.array([*groups, 20, 21, 22])
-    techniques = np.arange(len(pictures)) % 7
-    for apart in ("picture", "technique", "none"):
-        found = split(pictures, techniques, apart=apart, seed=seed)  # type: ignore[arg-type]
+    images = np.array([*groups, 20, 21, 22])
+    techniques = np.arange(len(images)) % 7
+    for apart in ("image", "technique", "none"):
+        found = split(images, techniques, apart=apart, seed=seed)  # type: ignore[arg-type]
         parts = (found.train, found.validation, found.test)
-        assert np.array_equal(sum(part.astype(int) for part in parts), np.ones(len(pictures)))
-        keys = {"picture": pictures, "technique": techniques, "none": np.arange(len(pictures))}[
-            apart
-        ]
+        assert np.array_equal(sum(part.astype(int) for part in parts), np.ones(len(images)))
+        keys = {"image": images, "technique": techniques, "none": np.arange(len(images))}[apart]
         sets = [set(keys[part]) for part in parts]
         assert all(sets) and not (sets[0] & sets[1] or sets[1] & sets[2] or sets[0] & sets[2])
         assert len(sets[0]) == min(max(round(0.7 * len(set(keys))), 1), len(set(keys)) - 2)
-        again = split(pictures, techniques, apart=apart, seed=seed)  # type: ignore[arg-type]
+        again = split(images, techniques, apart=apart, seed=seed)  # type: ignore[arg-type]
         assert np.array_equal(found.test, again.test)
-    fold = folds(pictures, 3, seed=seed)
-    assert all(len(set(fold[pictures == group])) == 1 for group in pictures)
+    fold = folds(images, 3, seed=seed)
+    assert all(len(set(fold[images == group])) == 1 for group in images)
     sizes = np.bincount(fold, minlength=3)
-    assert sizes.max() - sizes.min() <= np.bincount(pictures).max()
+    assert sizes.max() - sizes.min() <= np.bincount(images).max()
 
 
 def test_counts_as_published() -> None:
-    pictures = np.repeat(np.arange(100), 22)
-    found = split(pictures, seed=1)
+    images = np.repeat(np.arange(100), 22)
+    found = split(images, seed=1)
     assert (found.train.sum(), found.validation.sum(), found.test.sum()) == (1540, 330, 330)
-    assert not np.array_equal(found.test, split(pictures, seed=2).test)
+    assert not np.array_equal(found.test, split(images, seed=2).test)
 
 
 def test_both_are_new() -> None:
-    pictures, techniques = np.repeat(np.arange(20), 10), np.tile(np.arange(10), 20)
-    found = split(pictures, techniques, apart="both", seed=4)
+    images, techniques = np.repeat(np.arange(20), 10), np.tile(np.arange(10), 20)
+    found = split(images, techniques, apart="both", seed=4)
     seen = found.train
     for part in (found.validation, found.test):
         assert part.sum() == 9 and not part[seen].any()
-        assert not set(pictures[part]) & set(pictures[seen])
+        assert not set(images[part]) & set(images[seen])
         assert not set(techniques[part]) & set(techniques[seen])
     assert seen.sum() == 14 * 7
 
@@ -149,7 +147,7 @@ KINDS = ("kernel", "ridge", "lasso", "boosting", "svm", "linear", "mlp")
 QUICK = {"linear": 20, "mlp": 20}
 
 
-def learnt(kind: Kind, features: np.ndarray, ratings: np.ndarray, seed: int = 0) -> Scorer:
+def learned(kind: Kind, features: np.ndarray, ratings: np.ndarray, seed: int = 0) -> Scorer:
     settings = ScorerSettings(scorer=kind, landmarks=60, rounds=40, epochs=QUICK.get(kind, 1),
                               hidden=(16,), learning_rate=0.01, chosen_by="correlation")  # fmt: skip
     validation = np.arange(len(features)) % 6 == 0
@@ -160,12 +158,12 @@ def learnt(kind: Kind, features: np.ndarray, ratings: np.ndarray, seed: int = 0)
 def test_planted_votes_are_foretold(kind: Kind) -> None:
     features, clean, rated = planted()
     before = features.copy()
-    scorer = learnt(kind, features[:400], rated[:400])
+    scorer = learned(kind, features[:400], rated[:400])
     said = scorer.outputs(features[400:])
     ceiling = spearmanr(clean[400:], rated[400:])[0]
     assert spearmanr(said, rated[400:])[0] > 0.8 * ceiling > 0.5
     assert np.array_equal(features, before)
-    again = learnt(kind, features[:400], rated[:400]).outputs(features[400:])
+    again = learned(kind, features[:400], rated[:400]).outputs(features[400:])
     assert np.array_equal(said, again)
 
 
@@ -173,14 +171,14 @@ def test_planted_votes_are_foretold(kind: Kind) -> None:
 def test_nothing_is_foretold_of_chance(kind: Kind) -> None:
     features = planted()[0]
     votes = np.random.default_rng(8).integers(0, 2, len(features)).astype(float)
-    said = learnt(kind, features[:400], votes[:400]).outputs(features[400:])
+    said = learned(kind, features[:400], votes[:400]).outputs(features[400:])
     assert abs(spearmanr(said, votes[400:])[0]) < 0.2
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_arrays_are_all_that_is_needed(kind: Kind) -> None:
     features, _, rated = planted(120)
-    scorer = learnt(kind, features, rated)
+    scorer = learned(kind, features, rated)
     again = scorer_from(scorer.kind, scorer.arrays())
     assert np.array_equal(scorer.outputs(features), again.outputs(features))
 
@@ -189,20 +187,20 @@ def test_ridge_and_trees_and_support_vectors_equal_scikit_learn() -> None:
     features, _, rated = planted(200)
     scaled = StandardScaler().fit_transform(features)
     expected = Ridge(20).fit(scaled, rated).predict(scaled)
-    assert learnt("ridge", features, rated).outputs(features) == pytest.approx(expected, abs=1e-10)
+    assert learned("ridge", features, rated).outputs(features) == pytest.approx(expected, abs=1e-10)
     trees = HistGradientBoostingRegressor(
         max_iter=40, learning_rate=0.05, max_leaf_nodes=15, l2_regularization=1.0,
         early_stopping=False, random_state=0,
     ).fit(features, rated)  # fmt: skip
-    said = learnt("boosting", features, rated).outputs(features)
+    said = learned("boosting", features, rated).outputs(features)
     assert said == pytest.approx(trees.predict(features), abs=1e-12)
     few = Lasso(0.003).fit(scaled, rated)
     assert (few.coef_ == 0).any()
-    said = learnt("lasso", features, rated).outputs(features)
+    said = learned("lasso", features, rated).outputs(features)
     assert said == pytest.approx(few.predict(scaled), abs=1e-10)
     clipped = np.clip(scaled, -5, 5)
     machine = SVR(gamma=0.3 / 12, C=1.0).fit(clipped, rated).predict(clipped)
-    assert learnt("svm", features, rated).outputs(features) == pytest.approx(machine, abs=1e-10)
+    assert learned("svm", features, rated).outputs(features) == pytest.approx(machine, abs=1e-10)
 
 
 def test_kernel_is_kernel_ridge_with_a_line() -> None:
@@ -216,9 +214,9 @@ def test_kernel_is_kernel_ridge_with_a_line() -> None:
     # the same by its dual: one kernel is the sum of the two, each over its penalty
     kernel = np.exp(-0.3 / 8 * apart) / 0.5 + line @ line.T / (0.1 * 80)
     middle = np.eye(80) - 1 / 80
-    centred = middle @ kernel @ middle
-    weights = np.linalg.solve(centred + np.eye(80), rated - rated.mean())
-    assert said == pytest.approx(centred @ weights + rated.mean(), abs=1e-6)
+    centered = middle @ kernel @ middle
+    weights = np.linalg.solve(centered + np.eye(80), rated - rated.mean())
+    assert said == pytest.approx(centered @ weights + rated.mean(), abs=1e-6)
 
 
 def test_random_states_are_left_alone() -> None:
@@ -226,8 +224,8 @@ def test_random_states_are_left_alone() -> None:
     torch.manual_seed(3)
     np.random.seed(3)  # noqa: NPY002
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    learnt("mlp", features, rated)
-    learnt("boosting", features, rated)
+    learned("mlp", features, rated)
+    learned("boosting", features, rated)
     assert torch.equal(before[0], torch.get_rng_state())
     assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
 
@@ -254,7 +252,7 @@ def test_reference_is_never_below_zero() -> None:
     scorer = fit_scorer(Known(features, rated), settings, validation=validation)
     assert [len(weight) for weight in scorer.weights] == [512, 64, 1]  # type: ignore[attr-defined]
     assert scorer.outputs(features * 50).min() >= 0
-    assert np.array_equal(scorer.arrays()["centre"], np.zeros(12))
+    assert np.array_equal(scorer.arrays()["center"], np.zeros(12))
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=20))
@@ -306,20 +304,20 @@ def test_refused_settings() -> None:
 def test_broken_arrays_are_refused() -> None:
     features, _, rated = planted(60)
     for kind in ("kernel", "ridge", "boosting"):
-        scorer = learnt(kind, features, rated)  # type: ignore[arg-type]
+        scorer = learned(kind, features, rated)  # type: ignore[arg-type]
         good = scorer.arrays()
         for name, array in good.items():
             for broken in ({**good, name: array[:-1] if array.ndim else np.array(np.nan)},
                            {k: v for k, v in good.items() if k != name}):  # fmt: skip
                 if name in broken and name in ("roots", "straight"):
                     continue  # fewer trees are trees, there is no line
-                with pytest.raises(RefusedInput):
+                with pytest.raises(UnsafeInputError):
                     scorer_from(scorer.kind, broken)
-    trees = learnt("boosting", features, rated).arrays()
+    trees = learned("boosting", features, rated).arrays()
     loops = {**trees, "below": np.zeros_like(trees["below"])}
-    with pytest.raises(RefusedInput, match="trees"):
+    with pytest.raises(UnsafeInputError, match="trees"):
         scorer_from("trees", loops)
-    with pytest.raises(RefusedInput, match="learned score"):
+    with pytest.raises(UnsafeInputError, match="learned score"):
         scorer_from("magic", trees)
 
 
@@ -330,43 +328,43 @@ def test_broken_arrays_are_refused() -> None:
         ("boosting", {"base": np.array(["x"])}), ("boosting", {"value": np.inf}),
         ("kernel", {"gamma": -1e9}), ("kernel", {"gamma": np.array([1.0, 2.0])}),
         ("kernel", {"spread": 1e-300}), ("kernel", {"landmarks": np.array(1.0)}),
-        ("ridge", {"spread": 0.0}), ("ridge", {"spread": 1e-300}), ("ridge", {"centre": np.nan}),
+        ("ridge", {"spread": 0.0}), ("ridge", {"spread": 1e-300}), ("ridge", {"center": np.nan}),
         ("ridge", {"weight 0": np.array([True])}), ("ridge", {"weight 0": np.zeros(12, complex)}),
         ("ridge", {"bias 0": np.array(0.5)}), ("ridge", {"rectified": np.array(["a", "b"])}),
     ],
 )  # fmt: skip
 def test_hostile_arrays_are_refused(kind: Kind, changes: dict[str, Any]) -> None:
     features, _, rated = planted(60)
-    scorer = learnt(kind, features, rated)
+    scorer = learned(kind, features, rated)
     arrays = scorer.arrays()
     for name, change in changes.items():
         given = change(arrays[name]) if callable(change) else change
         given = given if isinstance(given, np.ndarray) else np.full_like(arrays[name], given)
-        with pytest.raises(RefusedInput) as refused:
+        with pytest.raises(UnsafeInputError) as refused:
             scorer_from(scorer.kind, {**arrays, name: given})
         assert "\n" not in str(refused.value)
 
 
-def test_a_score_takes_as_many_features_as_it_learnt_from() -> None:
+def test_a_score_takes_as_many_features_as_it_learned_from() -> None:
     features, _, rated = planted(60)
     card = ScoreCard(name="n", kind="k", trained_on="t", question="q", explanations=1, groups=None,
                      scale=(1.0, 5.0), aggregate="mean", features=("f",))  # fmt: skip
     for kind in ("kernel", "ridge", "boosting"):
-        learned = LearnedScore(learnt(kind, features, rated), card, np.linspace(1, 5, 101))
-        assert len(learned.ratings(features)) == 60
+        score = LearnedScore(learned(kind, features, rated), card, np.linspace(1, 5, 101))
+        assert len(score.ratings(features)) == 60
         for other in (features[:, :1], np.hstack([features, features])):
-            with pytest.raises(RefusedInput, match="features"):
-                learned.ratings(other)
-    huge = Layers(centre=np.zeros(1), spread=np.ones(1), biases=(np.zeros(1),) * 3,
+            with pytest.raises(UnsafeInputError, match="features"):
+                score.ratings(other)
+    huge = Layers(center=np.zeros(1), spread=np.ones(1), biases=(np.zeros(1),) * 3,
                   weights=(np.full((1, 1), 1e200),) * 3)  # fmt: skip
-    with pytest.raises(RefusedInput, match="no number"):
+    with pytest.raises(UnsafeInputError, match="no number"):
         LearnedScore(huge, card, np.linspace(1, 5, 101)).ratings(np.ones((2, 1)) * np.inf)
 
 
 def test_percentiles_with_ties() -> None:
     card = ScoreCard(name="n", kind="k", trained_on="t", question="q", explanations=1, groups=None,
                      scale=(1.0, 5.0), aggregate="mean", features=("f",))  # fmt: skip
-    scorer = learnt("ridge", *planted(60)[::2])
+    scorer = learned("ridge", *planted(60)[::2])
     constant = LearnedScore(scorer, card, np.full(101, 3.0))
     assert constant.percentile(np.array([2.0, 3.0, 4.0])).tolist() == [0, 0, 100]
     halves = LearnedScore(scorer, card, np.repeat([2.0, 4.0], [50, 51]))

@@ -11,7 +11,7 @@ from PIL import Image
 from scipy.stats import spearmanr
 
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import Samples, Techniques
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.produced import WorkContext
@@ -48,11 +48,11 @@ from theodolite_reproductions.datasets.votes.text import text_acceptability
 
 @dataclass
 class Toy:
-    """A sentence is its length and its vowels; a picture is its mean colour."""
+    """A sentence is its length and its vowels; an image is its mean color."""
 
     name: str = "toy"
     dimensions: int = 3
-    normalised: bool = False
+    normalized: bool = False
     says: str = "A toy."
     asked: int = 0
 
@@ -62,11 +62,9 @@ class Toy:
             [[len(s) / 50, s.count("a") / 5, s.count("e") / 5] for s in sentences], np.float32
         ).reshape(-1, 3)
 
-    def pictures(self, pictures: Any) -> np.ndarray:
-        self.asked += len(pictures)
-        return np.stack([np.asarray(p).mean(axis=(0, 1)) / 255 for p in pictures]).astype(
-            np.float32
-        )
+    def images(self, images: Any) -> np.ndarray:
+        self.asked += len(images)
+        return np.stack([np.asarray(p).mean(axis=(0, 1)) / 255 for p in images]).astype(np.float32)
 
 
 def voted(n: int = 60, *, chance: bool = False, each: int = 4) -> VotedExplanations:
@@ -181,17 +179,17 @@ def test_vectors_are_computed_once(toy: Toy, tmp_path: Path) -> None:
     assert toy.asked > asked, "a file that was cut off is made again"
 
 
-def test_no_group_is_learnt_from_and_tested_on() -> None:
+def test_no_group_is_learned_from_and_tested_on() -> None:
     data = voted(20)
     known = RatedExplanations.of(data.questions["good"], "mean", "lowest")
-    for apart, groups in (("picture", known.pictures), ("technique", known.techniques)):
+    for apart, groups in (("image", known.images), ("technique", known.techniques)):
         tested = np.zeros(len(data), int)
         for part in SplitSettings(apart, 4).splits(known, 3):  # type: ignore[arg-type]
             tested += part.test
             sets = [set(groups[p]) for p in (part.train, part.validation, part.test)]
             assert not (sets[0] & sets[1] or sets[0] & sets[2] or sets[1] & sets[2])
         assert (tested == 1).all()
-    whole = SplitSettings("picture", 4).whole(known, 3)
+    whole = SplitSettings("image", 4).whole(known, 3)
     assert not whole.test.any() and (whole.train ^ whole.validation).all()
 
 
@@ -205,7 +203,7 @@ def test_what_is_not_tested_is_not_predicted(toy: Toy, tmp_path: Path) -> None:
     assert there.sum() == 9 * 4
 
 
-def test_who_got_no_vote_is_predicted_but_not_learnt_from(toy: Toy, tmp_path: Path) -> None:
+def test_who_got_no_vote_is_predicted_but_not_learned_from(toy: Toy, tmp_path: Path) -> None:
     data = voted(20)
     asked = data.questions["good"]
     ratings = np.array(asked.ratings)
@@ -260,17 +258,17 @@ def test_siblings_are_told_apart() -> None:
     assert block[0, -1] == pytest.approx(one @ two, abs=1e-6)
 
 
-def test_pictures_concepts_and_words_become_vectors(tmp_path: Path) -> None:
+def test_images_concepts_and_words_become_vectors(tmp_path: Path) -> None:
     Image.new("RGB", (8, 6), (200, 100, 0)).save(tmp_path / "p.png")
     np.save(tmp_path / "m.npy", np.zeros((4, 4)))
     np.save(tmp_path / "b.npy", np.stack([np.ones((4, 4)), np.zeros((4, 4))], axis=2))
-    picture = tmp_path / "p.png"
+    image = tmp_path / "p.png"
     shown = [
         ShownExplanation(text="aaa"),
         ShownExplanation(concepts={"beak": 2.0, "wing": -3.0}),
-        ShownExplanation(picture=picture, map=tmp_path / "m.npy"),
-        ShownExplanation(picture=picture, map=tmp_path / "b.npy"),
-        ShownExplanation(map=picture),
+        ShownExplanation(image=image, map=tmp_path / "m.npy"),
+        ShownExplanation(image=image, map=tmp_path / "b.npy"),
+        ShownExplanation(map=image),
     ]
     toy = Toy()
     found = vectors_of(shown, [""] * 5, Rendering(), Embedder(toy, "", tmp_path / "cache"))
@@ -280,7 +278,7 @@ def test_pictures_concepts_and_words_become_vectors(tmp_path: Path) -> None:
     asked = toy.asked
     vectors_of(shown, [""] * 5, Rendering(), Embedder(toy, "", tmp_path / "cache"))
     assert toy.asked == asked
-    masked = vectors_of(shown, [""] * 5, Rendering(maps="masked picture"), Embedder(toy, ""))
+    masked = vectors_of(shown, [""] * 5, Rendering(maps="masked image"), Embedder(toy, ""))
     assert masked[2] == pytest.approx(np.zeros(3))
     summed = vectors_of(shown, [""] * 5, Rendering(concepts="weighted"), Embedder(toy, ""))
     assert not np.allclose(summed[1], found[1])
@@ -307,24 +305,24 @@ def test_signs_by_technique(tmp_path: Path) -> None:
     """A map of LIME without a negative cell is LIME's all the same."""
     Image.new("RGB", (3, 1), (255, 255, 255)).save(tmp_path / "p.png")
     np.save(tmp_path / "m.npy", np.array([[0.0, 0, 1]]))
-    shown = [ShownExplanation(picture=tmp_path / "p.png", map=tmp_path / "m.npy")] * 3
+    shown = [ShownExplanation(image=tmp_path / "p.png", map=tmp_path / "m.npy")] * 3
     how = Rendering(values="paper", values_of={"LIME": "paper lime", "SHAP": "paper shap"})
     embedder = Embedder(Toy(), "", tmp_path / "cache")
     guessed, lime, shap = vectors_of(shown, ["GradCAM", "LIME", "SHAP"], how, embedder)
     white, map_of_it = Image.open(tmp_path / "p.png"), np.array([[0.0, 0, 1]])
     for found, values in ((guessed, "as they are"), (lime, "paper lime"), (shap, "paper shap")):
         alone = draw_map(white, map_of_it, Rendering(values=values))
-        assert found == pytest.approx(Toy().pictures([alone])[0])
+        assert found == pytest.approx(Toy().images([alone])[0])
     assert not np.allclose(guessed, lime)
 
 
 def test_the_mean_over_seeds_that_tested_an_explanation(toy: Toy, tmp_path: Path) -> None:
     """Seeds test other parts: an explanation that one of them tested is known."""
     for changes in ({"folds": 0}, {"apart": "both"}):
-        learnt = pipeline(**changes).learn(voted(), WorkContext((0, 1, 2), tmp_path))
-        each = np.stack([one[0].predicted for one in learnt.produced.evidence])
+        learned = pipeline(**changes).learn(voted(), WorkContext((0, 1, 2), tmp_path))
+        each = np.stack([one[0].predicted for one in learned.produced.evidence])
         known = ~np.isnan(each).all(axis=0)
-        found = np.asarray(learnt.evidence.predicted)
+        found = np.asarray(learned.evidence.predicted)
         assert 0 < known.sum() < len(found) and np.array_equal(~np.isnan(found), known)
         assert found[known] == pytest.approx(np.nanmean(each[:, known], axis=0))
 
@@ -335,11 +333,11 @@ def test_what_is_said_of_the_test_is_true(toy: Toy, tmp_path: Path) -> None:
     alone = replace(data, questions={"good": replace(asked, samples=Samples())})
     made = pipeline(folds=2).make(data, WorkContext((0,), tmp_path))
     facts = dict(made.facts)
-    assert facts["pictures or questions"] == 20 and "score of the verdicts" not in facts
+    assert facts["images or questions"] == 20 and "score of the verdicts" not in facts
     assert facts["learned score that is kept"] == "kernel"
-    assert any("pictures or questions that they have not seen" in note for note in made.notes)
+    assert any("images or questions that they have not seen" in note for note in made.notes)
     made = pipeline(folds=2).make(alone, WorkContext((0,), tmp_path))
-    assert dict(made.facts)["pictures or questions"] == "not known"
+    assert dict(made.facts)["images or questions"] == "not known"
     assert any("may have seen others of the same" in note for note in made.notes)
     assert not any("questions that they have not seen" in note for note in made.notes)
 
@@ -355,7 +353,7 @@ def test_classes_of_the_stand_in_are_read(tmp_path: Path, monkeypatch: pytest.Mo
     assert given == [("cat", "dog")] and list(chosen.digests()) == ["names.json"]
     for odd in ('{"a": 1}', "[1]", '[""]'):
         names.write_text(odd)
-        with pytest.raises(RefusedInput, match="class names"):
+        with pytest.raises(UnsafeInputError, match="class names"):
             chosen.make(voted(12), WorkContext((0,), tmp_path))
 
 
@@ -372,15 +370,15 @@ def test_common_labels() -> None:
 @pytest.fixture
 def saved(toy: Toy, tmp_path: Path) -> tuple[Path, LearnedScore, VotedExplanations]:
     data = voted(30)
-    learnt = pipeline().learn(data, WorkContext((0,), tmp_path))
+    learned = pipeline().learn(data, WorkContext((0,), tmp_path))
     card = ScoreCard(
-        name="toy", kind=learnt.scorer.kind, trained_on=learnt.trained_on, question="good",
+        name="toy", kind=learned.scorer.kind, trained_on=learned.trained_on, question="good",
         explanations=120, groups=30, scale=(0.0, 1.0), aggregate="mean", embedding="toy",
-        features=learnt.model.features, straight=learnt.model.straight, labels=learnt.labels,
-        licence="CC0 <b>|", held_out=({"metric": "m", "value": 0.5, "low": 0.4, "high": None},),
+        features=learned.model.features, straight=learned.model.straight, labels=learned.labels,
+        license="CC0 <b>|", held_out=({"metric": "m", "value": 0.5, "low": 0.4, "high": None},),
     )  # fmt: skip
-    shares = np.percentile(np.asarray(learnt.evidence.predicted), np.arange(101))
-    learned = LearnedScore(learnt.scorer, card, shares)
+    shares = np.percentile(np.asarray(learned.evidence.predicted), np.arange(101))
+    learned = LearnedScore(learned.scorer, card, shares)
     save_scorer(tmp_path / "score", learned)
     return tmp_path / "score", learned, data
 
@@ -415,12 +413,12 @@ def test_broken_files_are_refused(
         {"rendering": {"values": "odd"}}, {"rendering": {"n": -1}}, {"rendering": {"odd": 1}},
     ):  # fmt: skip
         (folder / "card.json").write_text(json.dumps(card | change))
-        with pytest.raises(RefusedInput):
+        with pytest.raises(UnsafeInputError):
             load_learned(folder)
     (folder / "card.json").write_text(json.dumps(card))
     content = (folder / "score.safetensors").read_bytes()
     (folder / "score.safetensors").write_bytes(content[:-9])
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         load_scorer(folder)
 
 
@@ -453,19 +451,19 @@ def test_tables_of_explanations(tmp_path: Path) -> None:
 
 
 def test_folders_of_explanations(tmp_path: Path) -> None:
-    with pytest.raises(RefusedInput, match="maps"):
+    with pytest.raises(UnsafeInputError, match="maps"):
         read_explanations(tmp_path)
-    for name in ("maps", "pictures", "concepts"):
+    for name in ("maps", "images", "concepts"):
         (tmp_path / name).mkdir()
     np.save(tmp_path / "maps" / "x.npy", np.zeros((4, 4)))
-    with pytest.raises(RefusedInput, match="picture"):
+    with pytest.raises(UnsafeInputError, match="image"):
         read_explanations(tmp_path)
-    Image.new("RGB", (4, 4)).save(tmp_path / "pictures" / "x.png")
+    Image.new("RGB", (4, 4)).save(tmp_path / "images" / "x.png")
     (tmp_path / "concepts" / "y.json").write_text('{"beak": 1}')
     found = read_explanations(tmp_path)
     assert found.ids == ("x", "y") and found.explanations.items[1].concepts == {"beak": 1.0}
     (tmp_path / "concepts" / "y.json").write_text('{"beak": "much"}')
-    with pytest.raises(RefusedInput, match="concepts"):
+    with pytest.raises(UnsafeInputError, match="concepts"):
         read_explanations(tmp_path)
 
 
@@ -557,15 +555,15 @@ def test_an_explainer_is_tuned() -> None:
     methods = pytest.importorskip("theodolite.explainers.saliency.methods")
 
     class Left(torch.nn.Module):
-        def forward(self, pictures: Any) -> Any:
-            left = pictures[..., :4].mean(dim=(1, 2, 3))
+        def forward(self, images: Any) -> Any:
+            left = images[..., :4].mean(dim=(1, 2, 3))
             return torch.stack([left * 8, -left * 8], dim=1)
 
-    pictures = np.ones((1, 3, 16, 16), np.float32)
+    images = np.ones((1, 3, 16, 16), np.float32)
 
     def explain(settings: Any) -> np.ndarray:
         run = methods.explainer("rise", Left(), seed=0, options={"masks": 200, **settings})
-        return run(pictures, np.zeros(1, np.int64))
+        return run(images, np.zeros(1, np.int64))
 
     def score(maps: np.ndarray) -> float:
         return float(maps[0, :, :4].mean() - maps[0, :, 4:].mean())

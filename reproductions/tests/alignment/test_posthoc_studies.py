@@ -16,11 +16,11 @@ from theodolite.evidence.produced import WorkContext
 from theodolite.metrics import concept_existence, concept_global_importance, concept_location
 from theodolite.pipelines.features import FeatureMaps
 from theodolite.pipelines.posthoc.evidence import PostHocInputs
-from theodolite.pipelines.posthoc.named import class_means, cosines
+from theodolite_reproductions.alignment.named import class_means, cosines
 from theodolite_reproductions.alignment.pipeline import PosthocStudiesPipeline
 from theodolite_reproductions.alignment.region_study import (
     SHARES,
-    _MapOverPicture,
+    _MapOverImage,
     in_top_share,
     part_and_box,
     region_table,
@@ -28,26 +28,26 @@ from theodolite_reproductions.alignment.region_study import (
 )
 from theodolite_reproductions.alignment.studies import absent_correlations, concept_correlations
 
-PICTURES, CONCEPTS, CLASSES = 90, 7, 3
+IMAGES, CONCEPTS, CLASSES = 90, 7, 3
 
 
 def birds() -> tuple[ConceptData, np.ndarray]:
     """Three classes, each with its concepts, and features that show them."""
     random = np.random.default_rng(0)
-    labels = np.arange(PICTURES) % CLASSES
+    labels = np.arange(IMAGES) % CLASSES
     of_class = np.array([[1, 1, 0, 0, 1, 1, 0], [0, 1, 1, 0, 0, 1, 1], [0, 0, 1, 1, 1, 0, 1]], bool)
     truth = of_class[labels]
-    features = truth @ random.normal(size=(CONCEPTS, 12)) + 0.2 * random.normal(size=(PICTURES, 12))
-    points = random.uniform(2, 28, size=(PICTURES, 2, 2, 2))
+    features = truth @ random.normal(size=(CONCEPTS, 12)) + 0.2 * random.normal(size=(IMAGES, 12))
+    points = random.uniform(2, 28, size=(IMAGES, 2, 2, 2))
     points[::7, 0] = np.nan
     points[:, 1, 1] = np.nan
     data = ConceptData(
-        name="birds", folder=Path(), pictures=tuple(f"{i}.jpg" for i in range(PICTURES)),
-        labels=labels, is_test=np.arange(PICTURES) >= 60, presence=truth,
+        name="birds", folder=Path(), images=tuple(f"{i}.jpg" for i in range(IMAGES)),
+        labels=labels, is_test=np.arange(IMAGES) >= 60, presence=truth,
         class_truth=np.clip(of_class.T + 0.1, 0, 1) * 0.9, classes=Classes(tuple("abc")),
         concepts=Concepts(tuple("tuvwxyz")), parts=Parts(("wing", "beak")),
         part_of=np.array([0, 1, 0, 1, -1, -1, -1]), points=points,
-        objects=np.tile([4.0, 4.0, 28.0, 28.0], (PICTURES, 1)),
+        objects=np.tile([4.0, 4.0, 28.0, 28.0], (IMAGES, 1)),
     )  # fmt: skip
     return data, features.astype(np.float32)
 
@@ -57,7 +57,7 @@ def located(data: ConceptData, n: int = 40) -> theodolite.LocationEvidence:
     explained = theodolite.ConceptEvidence(
         values=random.normal(size=(n, CONCEPTS)), truth=data.presence[:n], labels=data.labels[:n],
         weights=random.normal(size=(CONCEPTS, CLASSES)), predicted=data.labels[:n],
-        samples=Samples(index=np.arange(n), ids=np.array(data.pictures[:n])),
+        samples=Samples(index=np.arange(n), ids=np.array(data.images[:n])),
     )  # fmt: skip
     return theodolite.LocationEvidence(
         explained=explained, maps=random.normal(size=(n, CONCEPTS, 7, 7)).astype(np.float32),
@@ -93,7 +93,7 @@ def test_equal_pixels_come_in_reading_order() -> None:
 def test_a_threshold_makes_regions_of_the_same_mean_size() -> None:
     data, _ = birds()
     evidence = located(data)
-    cuts = [_MapOverPicture(evidence, i, 0) for i in range(len(evidence))]
+    cuts = [_MapOverImage(evidence, i, 0) for i in range(len(evidence))]
     for share in SHARES.values():
         threshold = threshold_of(cuts, share)
         areas = [float((cut.stretched() >= threshold).mean()) for cut in cuts]
@@ -104,13 +104,13 @@ def test_a_threshold_makes_regions_of_the_same_mean_size() -> None:
 def test_relevance_on_the_part_is_compared_with_its_share_of_the_box() -> None:
     data, _ = birds()
     evidence = located(data)
-    cut = _MapOverPicture(evidence, 1, 1)
+    cut = _MapOverImage(evidence, 1, 1)
     cut.exact, box = np.array([[16.0, 15.0]]), np.array([4.0, 4.0, 28.0, 26.0])
     cut.map = np.ones((7, 7), np.float32)
     flat = part_and_box(cut, box)
     assert flat["on_part"] == pytest.approx(flat["part_of_box"])
     assert flat["part_of_box"] == pytest.approx(1 / 12, abs=0.01)
-    assert flat["in_box"] == pytest.approx(flat["box_of_picture"]) == 24 * 22 / (32 * 30)
+    assert flat["in_box"] == pytest.approx(flat["box_of_image"]) == 24 * 22 / (32 * 30)
     cut.map = np.full((7, 7), -1.0, np.float32)
     assert np.isnan(part_and_box(cut, box)["on_part"]), "nothing speaks for the concept"
     cut.map[3, 3] = 1.0

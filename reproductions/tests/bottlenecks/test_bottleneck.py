@@ -137,17 +137,17 @@ def test_encoders_and_heads_by_name() -> None:
 @pytest.mark.parametrize("shape", [(16, 16), (15, 17), (16, 16, 3)])
 @pytest.mark.parametrize("name", ["small_cnn", "mlp"])
 def test_bytes_are_scaled(name: str, shape: tuple[int, ...]) -> None:
-    pictures = np.random.default_rng(0).integers(0, 256, (4, *shape), dtype=np.uint8)
+    images = np.random.default_rng(0).integers(0, 256, (4, *shape), dtype=np.uint8)
     network = encoder(name, shape, 2).eval()
-    expected = network(torch.from_numpy(pictures / np.float32(255)))
-    assert torch.equal(network(torch.from_numpy(pictures)), expected)
+    expected = network(torch.from_numpy(images / np.float32(255)))
+    assert torch.equal(network(torch.from_numpy(images)), expected)
     black_and_white = encoder(name, shape, 2, brightest=1).eval()
     black_and_white.load_state_dict(network.state_dict() | {"0.brightest": torch.tensor(1.0)})
-    bits = torch.from_numpy(pictures // 128)
+    bits = torch.from_numpy(images // 128)
     assert torch.equal(black_and_white(bits), network(bits * 255))
 
 
-def test_channels_come_last_in_a_picture() -> None:
+def test_channels_come_last_in_a_image() -> None:
     cnn = encoder("small_cnn", (8, 8, 3), 1).eval()
     red = torch.zeros(1, 8, 8, 3)
     red[..., 0] = 1
@@ -160,11 +160,11 @@ def test_a_resnet_from_weights(tmp_path: Path) -> None:
     given = encoder("resnet18", (32, 32, 3), 10)[1]
     arrays = {n: t.detach().numpy().copy() for n, t in given.state_dict().items()}
     write_safetensors(tmp_path / "w.safetensors", arrays)
-    colour = encoder("resnet18", (32, 32, 3), 4, weights=tmp_path / "w.safetensors")[1]
-    assert torch.equal(colour.layer4[1].conv2.weight, given.layer4[1].conv2.weight)
-    grey = encoder("resnet18", (32, 32), 4, weights=tmp_path / "w.safetensors")[1]
+    color = encoder("resnet18", (32, 32, 3), 4, weights=tmp_path / "w.safetensors")[1]
+    assert torch.equal(color.layer4[1].conv2.weight, given.layer4[1].conv2.weight)
+    gray = encoder("resnet18", (32, 32), 4, weights=tmp_path / "w.safetensors")[1]
     assert_allclose(
-        grey.conv1.weight.detach().numpy()[:, 0], arrays["conv1.weight"].mean(axis=1), atol=1e-6
+        gray.conv1.weight.detach().numpy()[:, 0], arrays["conv1.weight"].mean(axis=1), atol=1e-6
     )
     del arrays["bn1.weight"]
     write_safetensors(tmp_path / "w.safetensors", arrays)

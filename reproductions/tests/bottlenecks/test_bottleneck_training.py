@@ -20,7 +20,7 @@ from theodolite._storage.arrays import read_safetensors, write_safetensors
 from theodolite.errors import EvidenceError
 from theodolite_reproductions.bottlenecks.model import build
 from theodolite_reproductions.bottlenecks.seeded_training import Batches, Schedule, train
-from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabelledFeatures
+from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabeledFeatures
 from theodolite_reproductions.bottlenecks.trained import TrainedBottleneck
 from theodolite_reproductions.bottlenecks.training import _loss, fit_bottleneck
 
@@ -92,7 +92,7 @@ def test_a_hard_bottleneck_gives_bits() -> None:
 
 def test_an_independent_head_knows_the_true_concepts_only() -> None:
     z = np.random.default_rng(0).normal(size=(600, 1)).astype(np.float32)
-    data = LabelledFeatures(
+    data = LabeledFeatures(
         z, z > 0, (z[:, 0] > 1).astype(np.int64)
     )  # not to be had from the concept
     settings = BottleneckSettings(
@@ -209,13 +209,13 @@ def test_cut_in_the_head(tmp_path: Path) -> None:
     assert same(fit(settings), fit(settings, checkpoint=file))
 
 
-def test_a_training_of_pictures_goes_on(tmp_path: Path) -> None:
+def test_a_training_of_images_goes_on(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     truth = rng.random((96, 2)) < 0.5
-    pictures = rng.integers(0, 60, (96, 16, 16, 3), dtype=np.uint8)
-    pictures[:, :8] += (150 * truth[:, :1, None, None]).astype(np.uint8)
-    pictures[:, 8:] += (150 * truth[:, 1:, None, None]).astype(np.uint8)
-    data = LabelledFeatures(pictures, truth, (truth[:, 0] & truth[:, 1]).astype(np.int64))
+    images = rng.integers(0, 60, (96, 16, 16, 3), dtype=np.uint8)
+    images[:, :8] += (150 * truth[:, :1, None, None]).astype(np.uint8)
+    images[:, 8:] += (150 * truth[:, 1:, None, None]).astype(np.uint8)
+    data = LabeledFeatures(images, truth, (truth[:, 0] & truth[:, 1]).astype(np.int64))
     settings = BottleneckSettings(
         encoder="small_cnn", head="mlp", epochs=8, batch=32, learning_rate=0.01, dropout=0.1
     )
@@ -226,18 +226,18 @@ def test_a_training_of_pictures_goes_on(tmp_path: Path) -> None:
             settings, data, data, n_classes=2, seed=0, checkpoint=file, save_every=0,
             progress=cut_after(3),
         )  # fmt: skip
-    pictures.flags.writeable = False
+    images.flags.writeable = False
     again = fit_bottleneck(settings, data, data, n_classes=2, seed=0, checkpoint=file)
     assert same(whole, again)
-    said = whole.say(pictures)
+    said = whole.say(images)
     assert ((said.logits > 0) == truth).mean() > 0.95
     back = TrainedBottleneck.of(settings, again.arrays(), (16, 16, 3), 2, 2)
-    assert np.array_equal(back.say(pictures).scores, said.scores)
+    assert np.array_equal(back.say(images).scores, said.scores)
 
 
-def test_black_and_white_pictures_are_seen() -> None:
+def test_black_and_white_images_are_seen() -> None:
     bits = (np.random.default_rng(0).random((40, 8, 8)) < 0.5).astype(np.uint8)
-    data = LabelledFeatures(bits, bits[:, 0, :2] > 0, np.zeros(40, np.int64))
+    data = LabeledFeatures(bits, bits[:, 0, :2] > 0, np.zeros(40, np.int64))
     settings = BottleneckSettings(encoder="small_cnn", epochs=1)
     trained = fit_bottleneck(settings, data, data, n_classes=2, seed=0)
     assert trained.arrays()["network.encoder.0.brightest"] == 1
@@ -281,12 +281,12 @@ class Number(torch.nn.Module):
         return ((self.at - batch[0]) ** 2).mean()
 
 
-def learnt(
-    towards: np.ndarray, unseen: np.ndarray, optimiser: Any, epochs: int = 50
+def learned(
+    towards: np.ndarray, unseen: np.ndarray, optimizer: Any, epochs: int = 50
 ) -> tuple[float, list[int]]:
     network, told = Number(), []
     schedule = Schedule(
-        epochs=epochs, batch=8, learning_rate=0.1, patience=2, optimiser=optimiser, seeds=(0,)
+        epochs=epochs, batch=8, learning_rate=0.1, patience=2, optimizer=optimizer, seeds=(0,)
     )
     train(
         network,
@@ -299,7 +299,7 @@ def learnt(
 
 
 def test_the_best_weights_are_kept_and_training_stops() -> None:
-    at, epochs = learnt(np.full(8, 10), np.full(8, 0.33), "adam")
+    at, epochs = learned(np.full(8, 10), np.full(8, 0.33), "adam")
     assert_allclose(at, 0.3, atol=0.01)  # steps of 0.1; the best is the third
     assert epochs == [1, 2, 3, 4, 5, 50]
 
@@ -308,12 +308,12 @@ def test_every_sample_of_validation_counts_the_same() -> None:
     unseen = np.repeat(
         [0.1, 1.0], [1024, 200]
     )  # two batches; their mean is 0.55, the samples' 0.25
-    at, _ = learnt(np.full(8, 10), unseen, "adam")
+    at, _ = learned(np.full(8, 10), unseen, "adam")
     assert_allclose(at, 0.2, atol=0.01)
 
 
 def test_steps_are_those_of_gradient_descent() -> None:
-    at, _ = learnt(np.ones(8), np.ones(8), "sgd", epochs=3)
+    at, _ = learned(np.ones(8), np.ones(8), "sgd", epochs=3)
     assert_allclose(at, 1 - 0.8**3, rtol=1e-6)
 
 
@@ -321,7 +321,7 @@ def test_a_loss_that_explodes_is_told() -> None:
     network = torch.nn.Linear(1, 1)
     rows = np.full((8, 1), np.inf, np.float32)
     schedule = Schedule(
-        epochs=5, batch=8, learning_rate=0.1, patience=2, optimiser="sgd", seeds=(0,)
+        epochs=5, batch=8, learning_rate=0.1, patience=2, optimizer="sgd", seeds=(0,)
     )
     with pytest.raises(EvidenceError, match="Lower the learning rate"):
         train(
@@ -384,7 +384,7 @@ def test_there_and_back(change: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_any_numbers_will_do() -> None:
-    double = LabelledFeatures(
+    double = LabeledFeatures(
         TRAIN.inputs.astype(np.float64), TRAIN.truth, TRAIN.labels.astype(np.int32)
     )
     trained = fit_bottleneck(QUICK, double, VALIDATION, n_classes=2, seed=0)

@@ -27,7 +27,7 @@ from theodolite.metrics.catalogue import catalogue
 from theodolite.report.html import write_report
 from theodolite_reproductions.bottlenecks.pipeline import BottleneckPipeline
 from theodolite_reproductions.datasets.bottleneck_family import bottleneck_family
-from theodolite_reproductions.datasets.tabular_toy import normalised_information
+from theodolite_reproductions.datasets.tabular_toy import normalized_information
 from theodolite_reproductions.protocols import PROTOCOLS
 
 READ = ("cub_features", "ham10k_concepts")
@@ -113,7 +113,7 @@ def test_wrong_models_are_refused(tmp_path: Path) -> None:
         with pytest.raises(EvidenceError, match=wrong):
             made(tmp_path, models=models)
     with pytest.raises(EvidenceError, match="unexpected keyword"):
-        bottleneck_family("tabular_toy", {"a": {"colour": 1}})
+        bottleneck_family("tabular_toy", {"a": {"color": 1}})
     with pytest.raises(EvidenceError, match="path"):
         bottleneck_family("tabular_toy", {"a": {"root": "/etc"}})
 
@@ -249,15 +249,15 @@ def test_dsprites_protocol_in_short(tmp_path: Path) -> None:
     content = yaml.safe_load((PROTOCOLS / "leakage_dsprites.yaml").read_text())
     forms = {n: f | {"at_most": 300} for n, f in content["dataset"]["forms"].items()}
     models = [{"encoding": "soft"}, {"data": "related"}, {"kind": "cem"}]
-    models += [{"data": "pictures", "encoder": "small_cnn"}]
-    forms["pictures"] = {"at_most": 300}
+    models += [{"data": "images", "encoder": "small_cnn"}]
+    forms["images"] = {"at_most": 300}
     changes = {"forms": forms}
     spec = short("leakage_dsprites.yaml", dataset=changes, pipeline={"models": models})
     out = tmp_path / "out"
     out.mkdir()
     run(spec, Places(tmp_path, out, tmp_path / "cache"))
     names = [m["name"] for m in json.loads((out / "compared.json").read_text())["models"]]
-    assert names == ["complete-soft-1", "related-soft-1", "complete-cem-1-0", "pictures-soft-1"]
+    assert names == ["complete-soft-1", "related-soft-1", "complete-cem-1-0", "images-soft-1"]
     assert write_report(out).stat().st_size > 20_000
 
 
@@ -283,7 +283,7 @@ def test_true_concepts_and_heads_in_short(tmp_path: Path) -> None:
     forms, models = content["dataset"]["forms"], content["pipeline"]["models"]
     made_here = {name: own for name, own in forms.items() if own.get("of") not in READ}
     content["dataset"] = {"name": "bottleneck_family", "of": "tabular_toy", "forms": made_here}
-    models = [models[0], {"data": "dsprites_nonlinear", "head_optimiser": "lbfgs"}]
+    models = [models[0], {"data": "dsprites_nonlinear", "head_optimizer": "lbfgs"}]
     content["pipeline"]["models"] = models
     out = tmp_path / "out"
     out.mkdir()
@@ -301,5 +301,5 @@ def test_true_concepts_and_heads_in_short(tmp_path: Path) -> None:
         pairs.setdefault(name, []).append(value)
     assert (len(pairs["toy"]), len(pairs["dsprites"]), len(pairs["shapes3d"])) == (3, 10, 15)
     for name, delta in (("toy", 0.25), ("toy_related", 0.75)):
-        np.testing.assert_allclose(pairs[name], normalised_information(delta)[0], atol=0.012)
+        np.testing.assert_allclose(pairs[name], normalized_information(delta)[0], atol=0.012)
     assert max(pairs["dsprites"] + pairs["shapes3d"]) < 0.001 < 0.1 < max(pairs["dsprites_related"])

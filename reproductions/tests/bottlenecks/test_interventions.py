@@ -17,7 +17,7 @@ from theodolite_reproductions.bottlenecks.interventions import (
     intervention_order,
     reference_head,
 )
-from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabelledFeatures
+from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabeledFeatures
 from theodolite_reproductions.bottlenecks.training import fit_bottleneck
 
 KINDS: list[dict[str, Any]] = [
@@ -175,7 +175,7 @@ def test_coop_by_its_parts() -> None:
 def test_the_reference_is_the_head_of_an_independent_bottleneck(encoding: Any) -> None:
     train, validation, test = majority(300, 0), majority(100, 1), majority(200, 2)
     settings = BottleneckSettings(
-        epochs=1, batch=64, head_epochs=20, head_optimiser="sgd", head_learning_rate=0.5,
+        epochs=1, batch=64, head_epochs=20, head_optimizer="sgd", head_learning_rate=0.5,
         encoding=encoding, training="independent",
     )  # fmt: skip
     trained = fit_bottleneck(settings, train, validation, n_classes=2, seed=4)
@@ -191,7 +191,7 @@ def test_the_reference_is_the_head_of_an_independent_bottleneck(encoding: Any) -
 
 def test_a_reference_is_no_better_than_its_head() -> None:
     truth = np.random.default_rng(0).random((400, 2)) < 0.5
-    data = LabelledFeatures(
+    data = LabeledFeatures(
         truth.astype(np.float32), truth, (truth[:, 0] ^ truth[:, 1]).astype(np.int64)
     )
 

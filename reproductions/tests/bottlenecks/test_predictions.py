@@ -10,7 +10,7 @@ import torch
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite_reproductions.bottlenecks.predictions import of_pyc, read_cem
 
 RNG = np.random.default_rng(0)
@@ -143,7 +143,7 @@ def test_an_archive_of_a_bottleneck_without_embeddings(tmp_path: Path) -> None:
     assert np.array_equal(found["labels"], LABELS)
     del arrays["y"]
     np.savez(tmp_path / "said.npz", **arrays)
-    with pytest.raises(RefusedInput, match="no y;"):
+    with pytest.raises(UnsafeInputError, match="no y;"):
         read_cem(tmp_path / "said.npz")
 
 
@@ -160,7 +160,7 @@ def test_sizes_that_do_not_fit(tmp_path: Path) -> None:
 def test_pickles_are_refused_unread(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"cos\nsystem\n(S'touch was_run'\ntR.")
     for path in (tmp_path / name, tmp_path):
-        with pytest.raises(RefusedInput, match=r"numpy\.savez"):
+        with pytest.raises(UnsafeInputError, match=r"numpy\.savez"):
             read_cem(path)
     assert not Path("was_run").exists()
 
@@ -168,13 +168,13 @@ def test_pickles_are_refused_unread(name: str, tmp_path: Path) -> None:
 def test_arrays_of_objects_are_refused(tmp_path: Path) -> None:
     results(tmp_path)
     np.save(tmp_path / "test_embedding_acts/y_val.npy", np.array([{}] * 6), allow_pickle=True)
-    with pytest.raises(RefusedInput, match="could run code"):
+    with pytest.raises(UnsafeInputError, match="could run code"):
         read_cem(tmp_path, run="run", size=5)
 
 
 def test_runs_that_are_not_there(tmp_path: Path) -> None:
     results(tmp_path)
-    with pytest.raises(RefusedInput, match=re.escape("runs ['run']")):
+    with pytest.raises(UnsafeInputError, match=re.escape("runs ['run']")):
         read_cem(tmp_path, run="other")
-    with pytest.raises(RefusedInput, match=re.escape("epochs [0, 10]")):
+    with pytest.raises(UnsafeInputError, match=re.escape("epochs [0, 10]")):
         read_cem(tmp_path, run="run", epoch=3)

@@ -13,7 +13,7 @@ from theodolite_reproductions.bottlenecks.converged import fit_to_convergence
 from theodolite_reproductions.bottlenecks.seeded_training import Schedule
 from theodolite_reproductions.bottlenecks.settings import (
     BottleneckSettings,
-    LabelledFeatures,
+    LabeledFeatures,
     published_settings,
 )
 from theodolite_reproductions.bottlenecks.trained import answers
@@ -22,12 +22,12 @@ from theodolite_reproductions.datasets import dsprites, shapes3d
 
 
 def test_published_settings_reach_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Appendix A.2: epochs, optimiser, rates and batches; heads of hard models by themselves."""
+    """Appendix A.2: epochs, optimizer, rates and batches; heads of hard models by themselves."""
     rates = {"tabular_toy": (1e-3, 512), "dsprites": (1e-3, 32), "shapes3d": (1e-3, 32),
              "cub": (1e-2, 64), "ham10k": (1e-4, 32)}  # fmt: skip
     asked: list[Schedule] = []
     monkeypatch.setattr(training, "fit", lambda *given, **_: asked.append(given[3]))
-    rows = LabelledFeatures(np.zeros((4, 7), np.float32), np.eye(4, 3) > 0, np.arange(4) % 2)
+    rows = LabeledFeatures(np.zeros((4, 7), np.float32), np.eye(4, 3) > 0, np.arange(4) % 2)
     for name, (rate, batch) in rates.items():
         settings = published_settings(name)
         vectors = BottleneckSettings(**settings | {"encoder": "mlp"})
@@ -37,9 +37,9 @@ def test_published_settings_reach_the_training(monkeypatch: pytest.MonkeyPatch) 
             fit_bottleneck(own, rows, rows, n_classes=2, seed=0)
         assert [schedule.epochs for schedule in asked] == [200, 200, 20], "joint, encoder, head"
         assert {schedule.learning_rate for schedule in asked} == {rate}
-        assert {(schedule.batch, schedule.optimiser) for schedule in asked} == {(batch, "adam")}
-    optimiser = seeded_training._optimiser(torch.nn.Linear(2, 2), asked[0])
-    assert type(optimiser).__name__ == "Adam" and optimiser.defaults["betas"][0] == 0.9
+        assert {(schedule.batch, schedule.optimizer) for schedule in asked} == {(batch, "adam")}
+    optimizer = seeded_training._optimizer(torch.nn.Linear(2, 2), asked[0])
+    assert type(optimizer).__name__ == "Adam" and optimizer.defaults["betas"][0] == 0.9
 
 
 def share_right(truth: np.ndarray, labels: np.ndarray) -> float:

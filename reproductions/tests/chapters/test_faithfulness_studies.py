@@ -107,7 +107,7 @@ def row(order: Sequence[str], planted: Sequence[str], surrogate: str = "linear")
 
     expected = {"shuffled importances": "worse", "a class without concepts": "worse",
                 "longer and shorter vectors": "the same", "each concept twice": "the same"}  # fmt: skip
-    settings = ("perfect", "random importances", "random concepts")
+    settings = ("perfect", "random_importances", "random_concepts")
     return SanityRow(
         metric="surrogate_agreement", surrogate=surrogate, better="higher",
         values={s: ValueRecord(value=0.4, low=-0.1, high=1.2, n=3) for s in settings},
@@ -212,7 +212,7 @@ def test_layers_say_whether_the_slope_may_be_used(folder: Path, page: str) -> No
     assert [cells[2].split()[0] for cells in rows] == ["2.10", "9.00", "–"]
     assert [cells[3].split()[0] for cells in rows[:2]] == ["2.00", "2.00"]
     assert [cells[4].split()[0] for cells in rows] == ["0.10", "7.00", "–"]
-    last = compared_scores(folder, "surrogate_error", "rebuilt")["m3-5-45"]
+    last = compared_scores(folder, "surrogate_error", "rebuilt")["m3-5-60"]
     assert rows[2][3].split()[0] == f"{np.mean(last['per_seed']):.2f}"
     assert all(cells[1] == "CDISCO: singular vectors (svd)" for cells in rows)
     assert layers_table(LayersRecord(title="t", metric="x", rows=[], last={})) is None

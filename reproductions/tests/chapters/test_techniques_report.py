@@ -25,7 +25,7 @@ def record() -> TechniquesVotesRecord:
             ("concept", "Q1", 2.0), ("concept", "Q5", 3.0), ("saliency", "Q1", 2.5),
             ("saliency", "Q5", 3.5), ("saliency", "fidelity", 2.5))],
         "network": [row(2.0, network="large", of="Q1"), row(3.0, network="small", of="Q1")],
-        "favourites": [row(1.0, technique="rise / large"), row(3.0, technique="lime / large")],
+        "favorites": [row(1.0, technique="rise / large"), row(3.0, technique="lime / large")],
         "questions": [TechniqueRow(names={"question": "Q1", "with": "Q2", "over": "all",
                                           "method": "pearson"}, value=0.5)],
         "words": [row(0.3, measure="rouge_1", question="Q1")],
@@ -34,7 +34,7 @@ def record() -> TechniquesVotesRecord:
                         method="pearson")],
     }  # fmt: skip
     return TechniquesVotesRecord(
-        title=f"Rehearsal ({SCRIPTED})", source=SCRIPTED, explanations=9, techniques=4, pictures=3,
+        title=f"Rehearsal ({SCRIPTED})", source=SCRIPTED, explanations=9, techniques=4, images=3,
         people=3, notes=[],
         tables=[TechniqueTable(name=n, title=f"{n} ({SCRIPTED})", rows=r)
                 for n, r in tables.items()],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from theodolite._storage.tables import write_parquet
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.claims.answers.alignment_run import (
     alignment_run_answers,
     examples_answers,
@@ -17,7 +17,7 @@ from theodolite_reproductions.claims.ledger import ledger
 from theodolite_reproductions.claims.results import EntryAnswer
 from theodolite_reproductions.claims.verdict import verdict_of
 
-CLASSES, PICTURES = 200, 1000
+CLASSES, IMAGES = 200, 1000
 EYES, BIRDS = 50, (17, 24)
 """Where the paper's lowest ones stand in its lists."""
 
@@ -34,7 +34,7 @@ def planted(folder: Path) -> None:
                 names[EYES] = "black eye color"
             else:
                 names[BIRDS[0]], names[BIRDS[1]] = "Spotted Catbird", "Pelagic Cormorant"
-            for projection in ("dot", "margin", "centred"):
+            for projection in ("dot", "margin", "centered"):
                 for reference in ("share", "majority"):
                     more = 0.2 * (reference == "majority")
                     rows += [
@@ -43,30 +43,30 @@ def planted(folder: Path) -> None:
                     ]  # fmt: skip
     columns = ("seed", "projection", "reference", "over", "form", "item", "value")
     importance = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
-    labels = np.arange(PICTURES) % CLASSES
-    named: dict[str, list[Any]] = {"class": labels.tolist(), "seed": [0] * PICTURES}
+    labels = np.arange(IMAGES) % CLASSES
+    named: dict[str, list[Any]] = {"class": labels.tolist(), "seed": [0] * IMAGES}
     shares = {"probe": 0.75, "bottleneck": 0.55, "posthoc_contribution": 0.4, "posthoc_value": 0.6,
               "soft_contribution": 0.8, "soft_value": 0.9, "soft_right": 0.6,
               "logit_contribution": 0.2, "logit_value": 0.9, "logit_right": 0.6,
-              **{f"{who}_{p}": 0.3 for who in ("named", "others") for p in ("dot", "margin", "centred")}}  # fmt: skip
+              **{f"{who}_{p}": 0.3 for who in ("named", "others") for p in ("dot", "margin", "centered")}}  # fmt: skip
     for name, share in shares.items():
-        named[name] = (share + 0.01 * random.normal(size=PICTURES)).tolist()
+        named[name] = (share + 0.01 * random.normal(size=IMAGES)).tolist()
     named["named_dot"][0] = None
     hits = {"bilinear": 0.3, "all_places": 0.25, "bicubic": 0.3, "nearest": 0.2, "threshold": 0.1,
             "positive": 0.5}  # fmt: skip
-    unseen = np.arange(PICTURES) < 100
-    regions = {"class": labels.tolist(), "seed": [0] * PICTURES}
+    unseen = np.arange(IMAGES) < 100
+    regions = {"class": labels.tolist(), "seed": [0] * IMAGES}
     for name, share in hits.items():
         for alpha in (1, 6):
-            drawn = (random.random(PICTURES) < share).astype(float)
+            drawn = (random.random(IMAGES) < share).astype(float)
             regions[f"{name}_{alpha}"] = np.where(unseen, np.nan, drawn).tolist()
     for name, share in (
         ("on_part", 0.1),
         ("part_of_box", 0.08),
         ("in_box", 0.6),
-        ("box_of_picture", 0.3),
+        ("box_of_image", 0.3),
     ):
-        regions[name] = (share + 0.01 * random.normal(size=PICTURES)).tolist()
+        regions[name] = (share + 0.01 * random.normal(size=IMAGES)).tolist()
     settings = {
         "seed": np.repeat([0, 1, 2], 4).tolist(), "examples": [50, 50, 100, 100] * 3,
         "test_accuracy": (np.tile([0.4, 0.42, 0.5, 0.52], 3) + 0.004 * random.normal(size=12)).tolist(),
@@ -123,9 +123,9 @@ def test_every_option_that_is_told_is_named_by_its_finding(tmp_path: Path) -> No
 
 
 def test_a_run_without_studies_answers_nothing(tmp_path: Path) -> None:
-    with pytest.raises(RefusedInput, match="studies"):
+    with pytest.raises(UnsafeInputError, match="studies"):
         alignment_run_answers(tmp_path)
-    with pytest.raises(RefusedInput, match="setting_seeds"):
+    with pytest.raises(UnsafeInputError, match="setting_seeds"):
         examples_answers(tmp_path)
 
 

@@ -10,39 +10,39 @@ from theodolite.explainers.concepts.methods import TECHNIQUES as HEADS
 from theodolite.explainers.saliency.methods import TECHNIQUES as MAPS
 from theodolite_reproductions.claims.answers.printed_tables import CONCEPTS
 from theodolite_reproductions.claims.ledger import ledger
-from theodolite_reproductions.datasets.votes.pasta_pictures import pasta_pictures
+from theodolite_reproductions.datasets.votes.pasta_images import pasta_images
 
 
-def test_concepts_of_fewer_pictures_are_left_out() -> None:
-    """Four, five and six pictures: those with at least five stay, and keep their masks."""
+def test_concepts_of_fewer_images_are_left_out() -> None:
+    """Four, five and six images: those with at least five stay, and keep their masks."""
     shows = {0: 4, 1: 5, 2: 6}
-    pictures = []
+    images = []
     for number in range(6):
         labels = np.zeros((3, 4), int)
         for concept, times in shows.items():
             if number < times:
                 labels[concept, : concept + 1] = concept + 1
-        pictures.append(labels[None])
-    atoms = pack(pictures, [()] * 6, ["rare", "just", "often"], grid=(3, 4))
-    assert atoms.pictures_with.tolist() == [4, 5, 6]
+        images.append(labels[None])
+    atoms = pack(images, [()] * 6, ["rare", "just", "often"], grid=(3, 4))
+    assert atoms.images_with.tolist() == [4, 5, 6]
     frequent = atoms.without_rare(5)
     assert frequent.concepts == ("just", "often")
-    assert frequent.pictures_with.tolist() == [5, 6]
+    assert frequent.images_with.tolist() == [5, 6]
     assert np.diagonal(frequent.pairs).tolist() == [5 * 2, 6 * 3], "pixels of each"
 
 
-def test_four_data_sets_of_25_pictures(shared_data: Path) -> None:
-    """The pictures of PASTA that are at hand: 25 a data set, of no more classes than printed."""
-    pictures = pasta_pictures(shared_data / "pasta_images")
+def test_four_data_sets_of_25_images(shared_data: Path) -> None:
+    """The images of PASTA that are at hand: 25 a data set, of no more classes than printed."""
+    images = pasta_images(shared_data / "pasta_images")
     printed = ledger().entry("P004-D-01").printed
-    assert printed is not None and len(pictures) == printed["pictures"]
-    assert Counter(pictures.data_sets) == dict.fromkeys(printed["classes"], 25)
+    assert printed is not None and len(images) == printed["images"]
+    assert Counter(images.data_sets) == dict.fromkeys(printed["classes"], 25)
     for name, classes in printed["classes"].items():
-        labels = {label for label, own in zip(pictures.labels, pictures.data_sets, strict=True)
+        labels = {label for label, own in zip(images.labels, images.data_sets, strict=True)
                   if own == name}  # fmt: skip
         assert 2 <= len(labels) <= classes
     assert sum(printed["classes"].values()) == 29, "the text says 26"
-    assert pictures.picture(0).size == (224, 224)
+    assert images.image(0).size == (224, 224)
 
 
 def test_techniques_are_methods_on_networks() -> None:

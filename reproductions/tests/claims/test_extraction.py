@@ -12,7 +12,7 @@ from theodolite._runs.folder.spec import read_spec
 from theodolite._storage.records import write_record
 from theodolite._storage.tables import write_parquet
 from theodolite._verdicts.scores_file import ScoresFile
-from theodolite.errors import RefusedInput, VerificationFailed
+from theodolite.errors import UnsafeInputError, VerificationError
 from theodolite_reproductions.claims.answers import detection
 from theodolite_reproductions.claims.answers.alignment import OPTIONS, alignment_answers
 from theodolite_reproductions.claims.extraction import result_of
@@ -57,7 +57,7 @@ def planted_run(folder: Path) -> dict[str, np.ndarray]:
             "unit": [f"unit {u}" for u in range(UNITS)],
             "formulas": [way] * UNITS,
             "length": [number + 1] * UNITS,
-            "pictures": random.integers(5, 500, UNITS).tolist(),
+            "images": random.integers(5, 500, UNITS).tolist(),
             "iou": (0.05 + 0.01 * number + 0.002 * random.normal(size=UNITS)).tolist(),
             "detection_accuracy": detected.tolist(),
             "accuracy_either": (base + 0.1 * random.normal(size=UNITS)).tolist(),
@@ -67,7 +67,7 @@ def planted_run(folder: Path) -> dict[str, np.ndarray]:
         for name, values in columns.items():
             table.setdefault(name, []).extend(values)
     (folder / "tables").mkdir(parents=True)
-    units = {"unit": table["unit"][:UNITS], "specialised": [True] * UNITS}
+    units = {"unit": table["unit"][:UNITS], "specialized": [True] * UNITS}
     write_parquet(folder / "tables" / "formula_scores.parquet", table)
     write_parquet(folder / "tables" / "units.parquet", units)
     one = np.array(table["formulas"]) == detection.THREE
@@ -129,7 +129,7 @@ def test_sweeps_answer_cell_by_cell_in_the_papers_units() -> None:
     assert sum(a.entry == "P000-F0-01" for a in answers) == len(record.cells)
     assert sum(a.nearest for a in answers if a.entry == "P000-F0-01") == 1
     assert first.unit == "classes"
-    assert not [a for a in answers if a.entry == "P000-F0-06"], "pictures were drawn, not concepts"
+    assert not [a for a in answers if a.entry == "P000-F0-06"], "images were drawn, not concepts"
     cells = sum(a.entry == "P000-F0-11" for a in answers)
     assert cells == len(record.cells) / 2, "location does not know who may be named"
     assert moves[0].option == "P000-O-01" and moves[0].value == pytest.approx(20)
@@ -155,7 +155,7 @@ def test_a_sweep_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
     assert read_result(write_result(tmp_path, result)) == result
     shorter = record.sweep.model_copy(update={"contrasts": record.sweep.contrasts[:1]})
     write_record(tmp_path / "sweep.json", record.model_copy(update={"sweep": shorter}))
-    with pytest.raises(RefusedInput, match="other settings"):
+    with pytest.raises(UnsafeInputError, match="other settings"):
         result_of(tmp_path, SWEEP)
 
 
@@ -187,14 +187,14 @@ def test_a_run_is_kept_whole_sealed_and_of_this_protocol(tmp_path: Path) -> None
     (tmp_path / "findings.json").write_text("{}")
     seal(tmp_path)
     assert result_of(tmp_path, DETECTION).run != result.run, "what was computed is not the same"
-    with pytest.raises(RefusedInput, match="other settings"):
+    with pytest.raises(UnsafeInputError, match="other settings"):
         result_of(tmp_path, PROTOCOLS / "saliency_pets.yaml")
     (tmp_path / "tables" / "units.parquet").write_bytes(b"")
-    with pytest.raises(VerificationFailed):
+    with pytest.raises(VerificationError):
         result_of(tmp_path, DETECTION)
     planted_run(tmp_path / "short")
     fewer = spec.model_copy(update={"seeds": [1]})
     write_record(tmp_path / "short" / "run.json", run_record(fewer, "run"))
     seal(tmp_path / "short")
-    with pytest.raises(RefusedInput, match="whole protocol"):
+    with pytest.raises(UnsafeInputError, match="whole protocol"):
         result_of(tmp_path / "short", DETECTION)

@@ -15,10 +15,10 @@ from theodolite._verdicts.scores_file import (
     IntervalRecord,
     ScoreRecord,
 )
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.bottlenecks.pipeline import BottleneckPipeline
 from theodolite_reproductions.claims.answers.bottleneck_scores import COMPARED
-from theodolite_reproductions.claims.answers.leakage_pictures import (
+from theodolite_reproductions.claims.answers.leakage_images import (
     cub_answers,
     dsprites_answers,
     ham10k_answers,
@@ -39,7 +39,7 @@ def accuracy(values: np.ndarray) -> ScoreRecord:
     )
     return ScoreRecord(
         metric="task_accuracy", version=1, question="leak_free", value=value, better="higher",
-        bounds=(0, 1), best=1.0, n=10, n_undefined=0, n_of="samples", options={}, null=None,
+        bounds=(0, 1), best=1.0, n=10, n_undefined=0, n_unit="samples", options={}, null=None,
         interval=interval, intervals=[interval], nulls=[], detail=None, per_seed=values.tolist(),
         n_samples=1000,
     )  # fmt: skip
@@ -96,7 +96,7 @@ def test_heads_are_held_against_the_printed_table(tmp_path: Path) -> None:
     (changed,) = [move for move in moves if move.value]
     assert changed.entry == "P001-T3-01" and changed.value == pytest.approx(1 - 0.687)
     write_record(tmp_path / COMPARED, ComparedFile(models=models[1:]))
-    with pytest.raises(RefusedInput, match="0 with"):
+    with pytest.raises(UnsafeInputError, match="0 with"):
         reference_answers(tmp_path)
 
 
@@ -159,11 +159,11 @@ def test_planted_bottlenecks_on_dsprites_and_cub(tmp_path: Path) -> None:
     write_record(tmp_path / COMPARED, ComparedFile(models=birds))
     answers, _ = cub_answers(tmp_path)
     assert headlines(answers) == {"P001-T2-07": "confirmed"}
-    with pytest.raises(RefusedInput, match="four or more"):
+    with pytest.raises(UnsafeInputError, match="four or more"):
         list(table_2("P001-T2-07", birds[:3], {}, "features"))
 
 
-def test_planted_bottlenecks_without_pictures(tmp_path: Path) -> None:
+def test_planted_bottlenecks_without_images(tmp_path: Path) -> None:
     write_record(
         tmp_path / COMPARED, ComparedFile(models=planted_bottlenecks("leakage_3dshapes.yaml"))
     )

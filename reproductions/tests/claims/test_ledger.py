@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.claims.entry import DECIDED_BY_TESTS, REASONS
 from theodolite_reproductions.claims.ledger import ledger, read_ledger
 
@@ -48,7 +48,7 @@ def test_all_entries_are_there() -> None:
 def test_an_entry_by_its_id() -> None:
     entry = ledger().entry("p003-f0-05")
     assert entry.printed == {"NetDissect": 0.3615, "Comp": 0.3294} and entry.effect == 0.16
-    with pytest.raises(RefusedInput, match="P009"):
+    with pytest.raises(UnsafeInputError, match="P009"):
         ledger().entry("P009-F0-05")
 
 
@@ -83,12 +83,12 @@ def test_what_is_right_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_refused(tmp_path: Path, change: dict[str, object], says: str) -> None:
-    with pytest.raises(RefusedInput, match=says):
+    with pytest.raises(UnsafeInputError, match=says):
         read_ledger([written(tmp_path, ENTRY | change)])
 
 
 def test_no_id_comes_twice(tmp_path: Path) -> None:
-    with pytest.raises(RefusedInput, match="P000-F0-01 2 times"):
+    with pytest.raises(UnsafeInputError, match="P000-F0-01 2 times"):
         read_ledger([written(tmp_path, ENTRY, ENTRY)])
 
 

@@ -39,7 +39,7 @@ def planted_units(folder: Path) -> None:
             noise = 0.0 if name == "network" else 1.0
             columns = {
                 "unit": [f"unit {u}" for u in range(UNITS)], "formulas": [way] * UNITS,
-                "alternative": [name] * UNITS, "pictures": [9] * UNITS,
+                "alternative": [name] * UNITS, "images": [9] * UNITS,
                 "iou": (base + 0.1 * (way == "as scored")).tolist(),
                 "detection_accuracy": (base - 0.1 * (way == "as scored")).tolist(),
                 "accuracy_either": (base + noise * right).tolist(),
@@ -53,19 +53,19 @@ def planted_units(folder: Path) -> None:
     tolerances = {key: [table[key][row] for row in some] for key in table}
     tolerances["tolerance"] = [0.05] * UNITS
     examples = {
-        "kind": ["specialised"], "of": [7], "unit": ["unit 3"], "alone": ["cat"],
+        "kind": ["specialized"], "of": [7], "unit": ["unit 3"], "alone": ["cat"],
         "alone_detection_accuracy": [0.5], "three": ["cat OR dog"],
         "three_detection_accuracy": [0.25],
     }  # fmt: skip
-    units = {"unit": table["unit"][:UNITS], "specialised": [True] * UNITS}
+    units = {"unit": table["unit"][:UNITS], "specialized": [True] * UNITS}
     (folder / "tables").mkdir()
     scored = {key: column for key, column in table.items() if key != "alternative"}
     ways = (*LENGTHS, "chosen by detection", "stopped by detection")
     rows = [row for row, way in enumerate(table["formulas"][: 4 * UNITS]) if way == "as scored"]
     scores = {key: [column[row] for _ in ways for row in rows] for key, column in scored.items()}
     scores["formulas"] = [way for way in ways for _ in rows]
-    scores["pictures"] = random.integers(5, 500, len(scores["unit"])).tolist()
-    named = {"formula_scores": scores, "alternatives": table, "tolerances": tolerances, "specialised": examples,
+    scores["images"] = random.integers(5, 500, len(scores["unit"])).tolist()
+    named = {"formula_scores": scores, "alternatives": table, "tolerances": tolerances, "specialized": examples,
              "units": units}  # fmt: skip
     for name, content in named.items():
         write_parquet(folder / "tables" / f"{name}.parquet", content)
@@ -88,7 +88,7 @@ def test_moves_of_a_dissection(tmp_path: Path) -> None:
     assert tolerance.entry == "P003-F0-16" and tolerance.ours["mean length"] == 2
     assert tolerance.ours["one concept"] == 50
     assert kinds.ours == {
-        "specialised": 7, "such as unit 3": "cat (0.50), of three: cat OR dog (0.25)",
+        "specialized": 7, "such as unit 3": "cat (0.50), of three: cat OR dog (0.25)",
     }  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def score(metric: str, values: list[float], **options: str) -> ScoreRecord:
                               method="planted", n=100)  # fmt: skip
     return ScoreRecord(
         metric=metric, version=1, question="accepted", value=value, better="higher",
-        bounds=(-1, 1), best=1.0, n=1000, n_undefined=0, n_of="explanations", options=dict(options),
+        bounds=(-1, 1), best=1.0, n=1000, n_undefined=0, n_unit="explanations", options=dict(options),
         interval=interval, null=None, intervals=[interval], nulls=[], detail=None, per_seed=values,
     )  # fmt: skip
 
@@ -127,7 +127,7 @@ def planted_scores(folder: Path) -> None:
     models.append(ComparedRecord(name="votes-2", about=votes, scores=raters(0.3, 0.35)))
     first = [score(own, (0.5 + steps).tolist()), score("predicted_rating_correlation", [0.4]),
              score("rater_agreement", [0.7], own="left out", ties="lowest")]  # fmt: skip
-    write_record(folder / "scores.json", ScoresFile(scores=first, unanswered=[]))
+    write_record(folder / "scores.json", ScoresFile(scores=first, not_computed=[]))
     write_record(folder / "compared.json", ComparedFile(models=models))
     rows = [
         VoteCorrelationRow(measure="rouge_1", votes=f"explanations beside {whose}", n=2500, r=0.2,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.runs.command_line import theodolite
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.claims.ledger import PAGES, ledger
 from theodolite_reproductions.claims.pages import BEGIN, END, rendered, with_part, write_pages
 from theodolite_reproductions.claims.results import EntryAnswer, OptionMove, stored_results
@@ -57,7 +57,7 @@ def test_many_cells_are_counted_by_choice() -> None:
     rows = re.findall(
         r"^\| (P000-F0-01) \| projection (\w+) \| (.*) \|$", rendered("alignment"), re.M
     )
-    assert [choice for _, choice, _ in rows] == ["dot", "margin", "centred"]
+    assert [choice for _, choice, _ in rows] == ["dot", "margin", "centered"]
     cells = by_id["P000-F0-01"].verdicts
     for _, choice, counts in rows:
         own = [v.word for a, v in cells if a.settings["pipeline.projection"] == choice]
@@ -81,7 +81,7 @@ def test_pages_are_written_between_their_marks(tmp_path: Path) -> None:
     write_pages(tmp_path)
     text = (tmp_path / "detection.md").read_text()
     assert text.startswith("before\n") and text.endswith("\nafter\n") and "former words" not in text
-    with pytest.raises(RefusedInput, match="marks"):
+    with pytest.raises(UnsafeInputError, match="marks"):
         with_part("nothing", "detection")
 
 

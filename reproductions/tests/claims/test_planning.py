@@ -4,9 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from theodolite.cli.program import app
+from support.runs.command_line import theodolite
 from theodolite_reproductions.claims.ledger import ledger
 from theodolite_reproductions.claims.planning import plan_of
 from theodolite_reproductions.claims.power import detectable_effect
@@ -20,7 +19,7 @@ def status(entry: str, error: float, n: int) -> EntryStatus:
     """An entry whose last run had this standard error."""
     answer = EntryAnswer(
         entry=entry, nearest=True, effect=0.0, low=-error, high=error, n=n,
-        detectable=detectable_effect(error),
+        min_detectable_effect=detectable_effect(error),
     )  # fmt: skip
     return EntryStatus(ledger().entry(entry), (answer,))
 
@@ -33,8 +32,8 @@ def test_as_many_units_as_are_needed_find_it_in_four_of_five_runs(name: str, wor
     smallest = entry.effect or entry.test.margin
     assert smallest is not None
     (plan,) = plan_of([status(name, 3 * smallest, 5)], "leakage_tabulartoy")
-    assert plan.needed is not None and plan.enough is False
-    error = 3 * smallest * np.sqrt(5 / plan.needed)
+    assert plan.n_required is not None and plan.enough is False
+    error = 3 * smallest * np.sqrt(5 / plan.n_required)
     truth = 0.0 if entry.test.type == "equivalence" else smallest
     values = np.random.default_rng(0).normal(truth, error, 2000)
     verdicts = [verdict_of(entry, v - 1.96 * error, v + 1.96 * error).word for v in values]
@@ -45,7 +44,7 @@ def test_before_a_first_run_only_correlations_tell_how_many_units_they_need() ->
     entries = ("P001-F0-08", "P001-F0-12", "P001-O-02", "P001-T3-01")
     known = [EntryStatus(ledger().entry(name)) for name in entries]
     plans = plan_of(known, "leakage_tabulartoy")
-    assert [(plan.entry.id, plan.needed, plan.enough) for plan in plans] == [
+    assert [(plan.entry.id, plan.n_required, plan.enough) for plan in plans] == [
         ("P001-F0-08", 124, None),
         ("P001-F0-12", None, None),
     ]
@@ -53,9 +52,9 @@ def test_before_a_first_run_only_correlations_tell_how_many_units_they_need() ->
 
 def test_the_command_prints_the_power_of_a_protocol() -> None:
     protocol = str(PROTOCOLS / "detection_pets_monumai_camvid.yaml")
-    content = CliRunner().invoke(app, ["findings", "power", protocol, "--json"])
+    content = theodolite("findings", "power", protocol, "--json")
     rows = {row["entry"]: row for row in json.loads(content.stdout)}
     assert rows["P003-F0-11"]["enough"] is False and rows["P003-F0-05"]["enough"] is True
-    assert rows["P003-F0-11"]["needed"] > rows["P003-F0-11"]["units"]
-    table = CliRunner().invoke(app, ["findings", "power", protocol]).stdout
+    assert rows["P003-F0-11"]["n_required"] > rows["P003-F0-11"]["units"]
+    table = theodolite("findings", "power", protocol).stdout
     assert "P003-F0-11" in table and "needed" in table

@@ -106,7 +106,7 @@ def test_ranks_of_a_person_add_up() -> None:
 
 def test_variances_are_those_of_the_analysis_of_variance() -> None:
     random = np.random.default_rng(1)
-    groups = [random.normal(loc=centre, size=3) for centre in (0, 4, 8, 12)]
+    groups = [random.normal(loc=center, size=3) for center in (0, 4, 8, 12)]
     within = np.mean([group.var(ddof=1) for group in groups])
     ratio = stats.f_oneway(*groups).statistic
     draws = statistics.variance_within_minus_between(groups)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite_reproductions.claims.answers.resampled import (
     UnitResamples,
     answer_from,
@@ -62,15 +62,15 @@ def test_a_broken_seal_is_refused(tmp_path: Path) -> None:
     content = json.loads(path.read_text())
     content["answers"][0]["ours"] = {"r": 0.99}
     path.write_text(json.dumps(content))
-    with pytest.raises(VerificationFailed, match="changed"):
+    with pytest.raises(VerificationError, match="changed"):
         read_result(path)
     path.write_text(json.dumps(content | {"verdict": "confirmed"}))
-    with pytest.raises(RefusedInput, match="verdict"):
+    with pytest.raises(UnsafeInputError, match="verdict"):
         read_result(path)
 
 
 def test_shortened_runs_and_unsealed_folders_are_not_kept(tmp_path: Path) -> None:
-    with pytest.raises(RefusedInput, match="finished run folder"):
+    with pytest.raises(UnsafeInputError, match="finished run folder"):
         result_of(tmp_path, PROTOCOLS / "detection_pets_monumai_camvid.yaml")
     assert set(answered_protocols()) >= {result.protocol for result in stored_results()}
 
@@ -102,11 +102,11 @@ def test_correlations_and_means_are_numpys() -> None:
 
 def test_a_planted_effect_of_frequency_vanishes_given_frequency() -> None:
     random = np.random.default_rng(0)
-    pictures = random.normal(size=2000)
-    detected, right = (sign * pictures + 1.5 * random.normal(size=2000) for sign in (-1, 1))
+    images = random.normal(size=2000)
+    detected, right = (sign * images + 1.5 * random.normal(size=2000) for sign in (-1, 1))
     resamples = UnitResamples.of(2000, "units", resamples=200)
     raw = resamples.correlation(detected, right)
-    partial = resamples.correlation(detected, right, pictures)
+    partial = resamples.correlation(detected, right, images)
     assert raw[0] == pytest.approx(-0.3, abs=0.05)
     answer = answer_from("P003-F0-05", raw, resamples, 2000, {}, {"r": float(raw[0])})
     assert answer.high is not None and answer.high < -0.2 and answer.p == pytest.approx(0, abs=1e-9)

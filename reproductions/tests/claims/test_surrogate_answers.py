@@ -29,7 +29,7 @@ from theodolite_reproductions.claims.ledger import ledger
 from theodolite_reproductions.claims.results import EntryAnswer
 from theodolite_reproductions.claims.verdict import verdict_of
 
-PICTURES, CLASSES, SEEDS = 60, 4, 3
+IMAGES, CLASSES, SEEDS = 60, 4, 3
 FIRST = "sae-5"
 
 
@@ -45,7 +45,7 @@ def words(answers: list[EntryAnswer], entry: str) -> list[tuple[dict[str, str], 
 def score(metric: str, values: list[float], surrogate: str) -> ScoreRecord:
     return ScoreRecord(
         metric=metric, version=1, question="faithful", value=float(np.mean(values)),
-        better="lower", bounds=(0, 1), best=0.0, n=10, n_undefined=0, n_of="samples",
+        better="lower", bounds=(0, 1), best=0.0, n=10, n_undefined=0, n_unit="samples",
         options={"surrogate": surrogate}, interval=None, null=None, intervals=[], nulls=[],
         detail=None, per_seed=values,
     )  # fmt: skip
@@ -65,8 +65,8 @@ def explained(
 def write_run(folder: Path, offs: dict[str, float], missed: float | None = None) -> None:
     """A run in which each model is off by so much."""
     random = np.random.default_rng(0)
-    outputs = random.normal(size=(PICTURES, CLASSES))
-    labels = np.arange(PICTURES) % CLASSES
+    outputs = random.normal(size=(IMAGES, CLASSES))
+    labels = np.arange(IMAGES) % CLASSES
     models = []
     for name, off in offs.items():
         models.append(ComparedRecord(name=name, about={}, scores=[]))
@@ -79,7 +79,7 @@ def write_run(folder: Path, offs: dict[str, float], missed: float | None = None)
             models.append(ComparedRecord(name=name, about={}, scores=[]))
             save(
                 explained(
-                    outputs, 0.1, 0, rebuilt=outputs + 1 + missed, linearised=outputs + 1
+                    outputs, 0.1, 0, rebuilt=outputs + 1 + missed, linearized=outputs + 1
                 ),
                 folder / "compared" / name / "seed-0" / "surrogate",
             )  # fmt: skip
@@ -98,7 +98,7 @@ def write_run(folder: Path, offs: dict[str, float], missed: float | None = None)
 
 def offs(best: float) -> dict[str, float]:
     """MCD gains from concepts, the others do not; the autoencoder is off by 0.5."""
-    names = {FIRST: 0.5, "cdisco-5": 60.0, "mcd_lasso_uncentred-5": 0.1}
+    names = {FIRST: 0.5, "cdisco-5": 60.0, "mcd_lasso_uncentered-5": 0.1}
     names |= {f"{m}-{n}": 4.0 for m in ("svd", "nmf", "craft", "concept_shap") for n in (5, 20)}
     return names | {f"{m}-{n}": 5 * best / n for m in CURVES.values() for n in NUMBERS}
 
@@ -117,8 +117,8 @@ def test_a_run_on_species_is_read(tmp_path: Path) -> None:
     }  # fmt: skip
     by_form = {cell["MCD"]: word for cell, _, word in words(answers, "P002-F0-08")}
     assert by_form["mcd_lasso"] == "confirmed"
-    assert by_form["mcd_lasso_uncentred"] == "contradicted (reversed)"
-    mcd = next(m for m in moves if m.entry == "P002-F0-08" and "lasso_uncentred" in m.after)
+    assert by_form["mcd_lasso_uncentered"] == "contradicted (reversed)"
+    mcd = next(m for m in moves if m.entry == "P002-F0-08" and "lasso_uncentered" in m.after)
     assert mcd.option == "P002-O-04" and mcd.high < 0
     worse = next(m for m in moves if m.option == "P002-O-01")
     assert worse.entry == "P002-T2-01" and worse.value > 0
@@ -128,7 +128,7 @@ def test_a_run_on_species_is_read(tmp_path: Path) -> None:
     assert figures == {f"P002-T2-0{n}" for n in (1, 2, 3, 4, 5, 7)}, "it has no HU-MCD"
 
 
-def test_a_run_on_small_pictures_is_read(tmp_path: Path) -> None:
+def test_a_run_on_small_images_is_read(tmp_path: Path) -> None:
     names = offs(best=0.1) | {"hu_mcd_slic-5": 0.1, "hu_mcd_grid-5": 0.3, "sae_places-5": 0.5}
     write_run(tmp_path, names, missed=0.8)
     answers, moves = cifar_answers(tmp_path)
@@ -142,8 +142,8 @@ def test_a_run_on_small_pictures_is_read(tmp_path: Path) -> None:
     assert "ConceptSHAP" in next(a for a in answers if a.entry == "P002-F0-06").ours["methods"]
 
 
-def test_a_decoder_learnt_anew_is_a_move(tmp_path: Path) -> None:
-    write_run(tmp_path, {FIRST: 1.0, "concept_shap-5": 4.0, "concept_shap_relearnt-5": 0.5})
+def test_a_decoder_learned_anew_is_a_move(tmp_path: Path) -> None:
+    write_run(tmp_path, {FIRST: 1.0, "concept_shap-5": 4.0, "concept_shap_relearned-5": 0.5})
     answers, (move,) = decoder_answers(tmp_path)
     assert move.option == "P002-O-03" and move.high < 0
     assert answers[0].ours["SURF_EMD"] - answers[1].ours["SURF_EMD"] == pytest.approx(-move.value)
@@ -152,7 +152,7 @@ def test_a_decoder_learnt_anew_is_a_move(tmp_path: Path) -> None:
 def test_balanced_agreement_by_hand() -> None:
     network = np.array([[True, False], [False, False], [False, False], [False, False]])
     always_absent = np.zeros((4, 2), bool)
-    resamples = UnitResamples.of(4, "pictures")
+    resamples = UnitResamples.of(4, "images")
     # right for no present and for all absent; the second output is never there
     assert balanced_agreement(resamples, network, always_absent)[0] == 0.5
     assert balanced_agreement(resamples, network, network)[0] == 1.0
@@ -162,13 +162,13 @@ def test_balanced_agreement_by_hand() -> None:
 @pytest.mark.parametrize("ahead", [True, False])
 def test_attributes_and_a_number_are_read(tmp_path: Path, ahead: bool) -> None:
     random = np.random.default_rng(0)
-    samples = Samples(index=np.arange(PICTURES), clusters=np.arange(PICTURES) % 12)
+    samples = Samples(index=np.arange(IMAGES), clusters=np.arange(IMAGES) % 12)
     off = dict.fromkeys(("nmf", "mcd", "svd", "pca", "kmeans"), 1.0) | {
         "sae": 0.2 if ahead else 3.0, "random": 5.0,
     }  # fmt: skip
     for outputs, tails, read, entry in (
-        (random.normal(size=(PICTURES, CLASSES)), ("", "-all"), attribute_answers, "P002-F0-11"),
-        (random.normal(size=(PICTURES, 1)), ("",), regression_answers, "P002-F0-12"),
+        (random.normal(size=(IMAGES, CLASSES)), ("", "-all"), attribute_answers, "P002-F0-11"),
+        (random.normal(size=(IMAGES, 1)), ("",), regression_answers, "P002-F0-12"),
     ):
         folder = tmp_path / entry
         models = []
@@ -187,10 +187,10 @@ def test_attributes_and_a_number_are_read(tmp_path: Path, ahead: bool) -> None:
         assert {word for *_, word in cells} == {"confirmed" if ahead else "contradicted (reversed)"}
 
 
-def test_pictures_of_a_class_are_drawn_together() -> None:
+def test_images_of_a_class_are_drawn_together() -> None:
     clusters = np.repeat([4, 7, 9], 10)
     drawn = CrossedResamples.of(30, 2, clusters)
-    times = drawn.pictures.times[1:].reshape(-1, 3, 10)
+    times = drawn.images.times[1:].reshape(-1, 3, 10)
     assert (times == times[:, :, :1]).all() and set(times.sum(axis=(1, 2))) == {30}
     values = np.stack([clusters.astype(float), np.full(30, np.nan)])
     mean = drawn.mean(values)

@@ -10,13 +10,13 @@ from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.spec import RunSpec, read_spec
 from theodolite._storage.records import write_record
 from theodolite._verdicts.scores_file import ComparedFile, ComparedRecord, ScoreRecord
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.axes import Policies
 from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite_reproductions.bottlenecks.pipeline import BottleneckPipeline
-from theodolite_reproductions.claims.answers import leakage, more_neighbours
+from theodolite_reproductions.claims.answers import leakage, more_neighbors
 from theodolite_reproductions.claims.answers.bottleneck_scores import (
     CTL,
     ICL,
@@ -54,7 +54,7 @@ def words(answers: list[EntryAnswer]) -> dict[str, str]:
 def score(metric: str, values: np.ndarray, **options: str) -> ScoreRecord:
     return ScoreRecord(
         metric=metric, version=1, question="leak_free", value=float(values.mean()), better="lower",
-        bounds=(0, 1), best=0.0, n=10, n_undefined=0, n_of="samples", options=options,
+        bounds=(0, 1), best=0.0, n=10, n_undefined=0, n_unit="samples", options=options,
         interval=None, null=None, intervals=[], nulls=[], detail=None, per_seed=values.tolist(),
     )  # fmt: skip
 
@@ -225,8 +225,8 @@ def test_options_move_by_what_they_change(
     run = BottleneckRun.read(folder / "leakage_tabulartoy")
     model = run.the({"data": "complete", "encoding": "soft", "concept_weight": 1})
     folds = run.concepts(model)
-    for metric, anew in ((CTL, more_neighbours.task_leakage),
-                         (ICL, more_neighbours.interconcept_leakage)):  # fmt: skip
+    for metric, anew in ((CTL, more_neighbors.task_leakage),
+                         (ICL, more_neighbors.interconcept_leakage)):  # fmt: skip
         own = [anew(fold, 3) for fold in folds]
         assert own == pytest.approx(run.recomputed(model, metric), abs=1e-6), "the same estimates"
         assert own != pytest.approx([anew(fold, 10) for fold in folds], abs=1e-3)
@@ -256,9 +256,9 @@ def test_spread_over_concepts_beyond_that_of_dealt_ones() -> None:
 
 def test_one_model_and_a_value_a_fold(folder: Path) -> None:
     run = BottleneckRun.read(folder / "leakage_tabulartoy")
-    with pytest.raises(RefusedInput, match="just one"):
+    with pytest.raises(UnsafeInputError, match="just one"):
         run.the({"encoding": "soft"})
-    with pytest.raises(RefusedInput, match="a value a fold"):
+    with pytest.raises(UnsafeInputError, match="a value a fold"):
         fold_values(run.models[0], "beauty")
 
 

@@ -36,16 +36,14 @@ MODELS = ("paper", "ridge", "lasso", "with-label", "q2", "apart-none", "apart-te
 class Letters:
     """A sentence is its length and its vowels."""
 
-    name, dimensions, normalised, says = "toy", 3, False, "A toy."
+    name, dimensions, normalized, says = "toy", 3, False, "A toy."
 
     def texts(self, sentences: Any) -> np.ndarray:
         rows = [[len(s) / 50, s.count("a") / 5, s.count("e") / 5] for s in sentences]
         return np.array(rows, np.float32).reshape(-1, 3)
 
-    def pictures(self, pictures: Any) -> np.ndarray:
-        return np.stack([np.asarray(p).mean(axis=(0, 1)) / 255 for p in pictures]).astype(
-            np.float32
-        )
+    def images(self, images: Any) -> np.ndarray:
+        return np.stack([np.asarray(p).mean(axis=(0, 1)) / 255 for p in images]).astype(np.float32)
 
 
 def write_votes(root: Path) -> None:

@@ -38,7 +38,7 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Votes on explanations: long ones are liked."""
     monkeypatch.setattr(registry, "registered", lambda group: {OURS[group].name: OURS[group]})
     random = np.random.default_rng(0)
-    rows = ["item,rater,rating,text,context,picture"]
+    rows = ["item,rater,rating,text,context,image"]
     for item in range(60):
         n = int(random.integers(2, 30))
         for rater in range(3):
@@ -51,7 +51,7 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def content(**changes: Any) -> dict[str, Any]:
     return {
         "name": "toy", "dataset": {"name": "votes", "path": "votes.csv"},
-        "pipeline": {"name": "acceptance", "licence": "CC0",
+        "pipeline": {"name": "acceptance", "license": "CC0",
                      "models": {"kernel": {"features": ["words"], "landmarks": 30}}},
         "seeds": [0], "resampling": {"resamples": 20},
         "metrics": [{"name": "predicted_rating_correlation", "options": {"against": "mean"}},
@@ -71,7 +71,7 @@ def test_train_and_score(spec: Path, capsys: pytest.CaptureFixture[str]) -> None
     out = trained(spec)
     assert "predicted_rating_correlation" in capsys.readouterr().out
     card = load_scorer(out).card
-    assert (card.explanations, card.groups, card.licence) == (60, 30, "CC0")
+    assert (card.explanations, card.groups, card.license) == (60, 30, "CC0")
     assert card.scale == (0.0, 1.0) and set(card.inputs) == {"votes.csv"}
     held_out = {one.metric: one for one in card.held_out}
     found = held_out["predicted_rating_correlation"]
@@ -114,12 +114,12 @@ def test_what_is_kept_can_be_used(
     out = trained(spec, seeds=[0, 1, 2], pipeline=asked | changes)
     card = load_scorer(out).card
     assert (card.apart, card.folds) == (
-        changes.get("apart", "picture"), 0 if changes.keys() & {"folds"} or
+        changes.get("apart", "image"), 0 if changes.keys() & {"folds"} or
         changes.get("apart") == "both" else 5,
     )  # fmt: skip
     told = (out / "CARD.md").read_text()
-    new = {"both": "pictures and techniques that", "none": "perhaps others of the same picture"}
-    assert new.get(card.apart, "pictures or questions that they have not seen") in told
+    new = {"both": "images and techniques that", "none": "perhaps others of the same image"}
+    assert new.get(card.apart, "images or questions that they have not seen") in told
     table = spec.parent / "new.csv"
     table.write_text("text,context\nword,q\n")
     capsys.readouterr()
@@ -163,7 +163,7 @@ def test_the_spec_of_the_docs(spec: Path) -> None:
     spec.write_text(shown.replace("name: vote_table", "name: votes"))
     accept_train(spec, spec.parent / "score", spec.parent, spec.parent / "cache", quiet=True)
     card = load_scorer(spec.parent / "score").card
-    assert card.scale == (1, 2, 3, 4, 5) and (card.apart, card.folds) == ("picture", 5)
+    assert card.scale == (1, 2, 3, 4, 5) and (card.apart, card.folds) == ("image", 5)
 
 
 def test_train_refuses(spec: Path) -> None:
@@ -179,18 +179,16 @@ def test_train_refuses(spec: Path) -> None:
         trained(spec, pipeline=misspelt)
 
 
-class Colours:
-    """A picture is its mean colour."""
+class Colors:
+    """An image is its mean color."""
 
-    name, dimensions, normalised, says = "colours", 3, False, "Mean colours."
+    name, dimensions, normalized, says = "colors", 3, False, "Mean colors."
 
     def texts(self, sentences: Any) -> np.ndarray:
         return np.zeros((len(sentences), 3), np.float32)
 
-    def pictures(self, pictures: Any) -> np.ndarray:
-        return np.stack([np.asarray(p).mean(axis=(0, 1)) / 255 for p in pictures]).astype(
-            np.float32
-        )
+    def images(self, images: Any) -> np.ndarray:
+        return np.stack([np.asarray(p).mean(axis=(0, 1)) / 255 for p in images]).astype(np.float32)
 
 
 def test_tune(
@@ -205,21 +203,21 @@ def test_tune(
     from theodolite.models.features import Preprocessing  # noqa: PLC0415
     from theodolite_reproductions.acceptance import tuning_columns  # noqa: PLC0415
 
-    colours = np.random.default_rng(0).random((80, 3))
-    liked = 0.5 + (colours[:, 0] - colours[:, 2]) / 2
-    scorer = fit_scorer(Known(colours, liked), ScorerSettings(scorer="ridge"))
-    card = ScoreCard(name="red", kind="layers", trained_on="colours", question="q", explanations=80,
-                     groups=80, scale=(0.0, 1.0), aggregate="mean", embedding="colours",
+    colors = np.random.default_rng(0).random((80, 3))
+    liked = 0.5 + (colors[:, 0] - colors[:, 2]) / 2
+    scorer = fit_scorer(Known(colors, liked), ScorerSettings(scorer="ridge"))
+    card = ScoreCard(name="red", kind="layers", trained_on="colors", question="q", explanations=80,
+                     groups=80, scale=(0.0, 1.0), aggregate="mean", embedding="colors",
                      features=("embedding",), rendering={"values": "as they are"})  # fmt: skip
     save_scorer(tmp_path / "score", LearnedScore(scorer, card, np.linspace(0, 1, 101)))
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 8 * 8, 2))
     tiny = Backbone("tiny", network.eval(), Preprocessing((8, 8)), "")
-    monkeypatch.setattr(embedding, "load_embedding", lambda *_, **__: Colours())
+    monkeypatch.setattr(embedding, "load_embedding", lambda *_, **__: Colors())
     monkeypatch.setattr(tuning_columns, "load_backbone", lambda *_: tiny)
 
     def explainer(name: str, network: Any, *, seed: int, options: Any) -> Any:
         assert (name, seed) == ("lime", 3)
-        return lambda pictures, targets: np.full((len(pictures), 8, 8), options["redness"])
+        return lambda images, targets: np.full((len(images), 8, 8), options["redness"])
 
     monkeypatch.setattr(tuning_columns, "explainer", explainer)
     Image.new("RGB", (8, 8), (90, 90, 90)).save(tmp_path / "p.png")
@@ -233,7 +231,7 @@ def test_tune(
     bare = tmp_path / "words"
     words = card.model_copy(update={"features": ("words",), "embedding": ""})
     save_scorer(bare, LearnedScore(scorer, words, np.linspace(0, 1, 101)))
-    with pytest.raises(EvidenceError, match="pictures"):
+    with pytest.raises(EvidenceError, match="images"):
         accept_tune(asked[0], bare, *asked[2:])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from theodolite.datasets.concept_data import ConceptData
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.axes import Classes, Concepts, Parts
 from theodolite_reproductions.datasets import cub_bottleneck
 from theodolite_reproductions.datasets.cub_bottleneck import cub_features, spread_over_parts
@@ -19,13 +19,13 @@ Cells = dict[str, object]
 
 
 def birds(tmp_path: Path) -> ConceptData:
-    """60 pictures of 3 classes, half of them for the test; 30 concepts of 4 parts and of none."""
+    """60 images of 3 classes, half of them for the test; 30 concepts of 4 parts and of none."""
     random = np.random.default_rng(0)
     labels = np.arange(60) % 3
     return ConceptData(
         name="birds",
         folder=tmp_path,
-        pictures=tuple(f"{i}.jpg" for i in range(60)),
+        images=tuple(f"{i}.jpg" for i in range(60)),
         labels=labels,
         is_test=np.arange(60) >= 30,
         presence=(random.random((3, 30)) < 0.5)[labels],
@@ -63,7 +63,7 @@ def test_features_of_birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "is not known" in fewer.notes[-1]
     for wrong in (features[1:], features[0], features.astype(int)):
         np.save(pooled, wrong)
-        with pytest.raises(RefusedInput, match="a row for each of 60 pictures"):
+        with pytest.raises(UnsafeInputError, match="a row for each of 60 images"):
             cub_features(tmp_path, pooled)
 
 
@@ -135,8 +135,8 @@ def test_annotators_vote_and_lesions_stay_together(tmp_path: Path) -> None:
         [[0.2, 0, 1, 1, 0], [0.3, 1, 0, 1, 0], [0.25, 0, 1, 0, 1], [0.9, 0, 1, 1, 0],
          [0.4, 0, 1, 1, 0]], np.float32).tolist()  # fmt: skip
     notes = " ".join(data.notes)
-    for said in ("missing in 2 rows", "5 pictures of 3 lesions", "1 lesions are in several splits",
-                 "3 rows repeat a picture", "1 rows say 'val' for the file of train"):  # fmt: skip
+    for said in ("missing in 2 rows", "5 images of 3 lesions", "1 lesions are in several splits",
+                 "3 rows repeat an image", "1 rows say 'val' for the file of train"):  # fmt: skip
         assert said in notes
 
 
@@ -157,7 +157,7 @@ def test_annotators_vote_and_lesions_stay_together(tmp_path: Path) -> None:
 )
 def test_broken_tables_are_refused(tmp_path: Path, train: list[Cells], says: str) -> None:
     tables(tmp_path, train, [row(2, 2)], [row(3, 9)])
-    with pytest.raises(RefusedInput, match=says):
+    with pytest.raises(UnsafeInputError, match=says):
         ham10k_concepts(tmp_path)
 
 
@@ -165,7 +165,7 @@ def test_a_table_without_a_concept_is_refused(tmp_path: Path) -> None:
     tables(tmp_path, [row(1, 1)], [row(2, 2)], [row(3, 3)])
     path = tmp_path / "HAM10000_val.csv"
     path.write_text(path.read_text().replace("WLSA", "OTHER"))
-    with pytest.raises(RefusedInput, match="no \\['WLSA'\\]"):
+    with pytest.raises(UnsafeInputError, match="no \\['WLSA'\\]"):
         ham10k_concepts(tmp_path)
 
 

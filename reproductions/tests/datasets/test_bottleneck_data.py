@@ -10,7 +10,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite_reproductions.datasets.bottleneck_data import BottleneckData
 from theodolite_reproductions.datasets.bottleneck_family import bottleneck_family
-from theodolite_reproductions.datasets.tabular_toy import normalised_information, tabular_toy
+from theodolite_reproductions.datasets.tabular_toy import normalized_information, tabular_toy
 
 MANY = 200_000
 
@@ -71,10 +71,10 @@ def test_the_door_says_what_is_wrong(changed: dict[str, Any], says: str) -> None
         BottleneckData(**fields(**changed))
 
 
-def test_pictures_with_and_without_colours_pass() -> None:
+def test_images_with_and_without_colors_pass() -> None:
     for shape in ((40, 8, 6), (40, 8, 6, 3)):
         data = BottleneckData(**fields(inputs=np.zeros(shape, np.uint8)))
-        assert ("inputs", "pictures of " + " x ".join(map(str, shape[1:]))) in data.summary()
+        assert ("inputs", "images of " + " x ".join(map(str, shape[1:]))) in data.summary()
     no_validation = BottleneckData(**fields(validation=np.array([], int)))
     assert no_validation.validation.dtype == np.int64
 
@@ -160,7 +160,7 @@ def test_tabular_toy_has_the_true_information(delta: float) -> None:
     c, y = data.truth, data.labels == 1
     pairs = [(c[:, i] == c[:, j]).mean() for i, j in ((0, 1), (0, 2), (1, 2))]
     tasks = [(c[:, i] == y).mean() for i in range(3)]
-    truths = normalised_information(delta)
+    truths = normalized_information(delta)
     for found, p, truth in ((pairs, concepts_agree, truths[0]), (tasks, label_agrees, truths[1])):
         low, high = between(p)
         for share in found:
@@ -200,7 +200,7 @@ def test_tabular_toy_refuses_what_cannot_be() -> None:
         with pytest.raises(EvidenceError, match=r"from -0\.5 to 1"):
             tabular_toy(delta)
         with pytest.raises(EvidenceError, match="delta"):
-            normalised_information(delta)
+            normalized_information(delta)
     with pytest.raises(EvidenceError, match="at least 10"):
         tabular_toy(n=5)
     with pytest.raises(EvidenceError, match="a task with three"):
@@ -208,7 +208,7 @@ def test_tabular_toy_refuses_what_cannot_be() -> None:
     assert len(tabular_toy(n=10).test) == 1
 
 
-def test_numbers_stand_in_for_pictures() -> None:
+def test_numbers_stand_in_for_images() -> None:
     family = bottleneck_family(
         "dsprites",
         {

@@ -1,4 +1,4 @@
-"""dSprites: pictures against genuine ones, the chain of concepts, and the published faults."""
+"""dSprites: images against genuine ones, the chain of concepts, and the published faults."""
 
 import zipfile
 from itertools import pairwise
@@ -9,9 +9,9 @@ import pytest
 
 from theodolite._storage.arrays import read_npz
 from theodolite._storage.row_files.npz_rows import read_npz_rows
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite_reproductions.datasets.dsprites import _labels, _latents, dsprites
-from theodolite_reproductions.datasets.dsprites_pictures import dsprites_pictures
+from theodolite_reproductions.datasets.dsprites_images import dsprites_images
 
 SIZES = (3, 6, 40, 32, 32)
 BELOW = (2, 3, 20, 16, 16)
@@ -24,10 +24,10 @@ def latents(gamma: int, form: str = "mended", seed: int = 0) -> np.ndarray:
     return _latents(gamma, form, np.random.default_rng(seed))
 
 
-def test_pictures_agree_with_genuine_ones(shared_data: Path) -> None:
+def test_images_agree_with_genuine_ones(shared_data: Path) -> None:
     genuine = read_npz(shared_data / "dsprites" / "real_frames.npz")
     true = np.unpackbits(genuine["samples"]).reshape(-1, 64, 64)
-    drawn = dsprites_pictures(genuine["samples_latents"][:, 1:].astype(np.int64))
+    drawn = dsprites_images(genuine["samples_latents"][:, 1:].astype(np.int64))
     exact = (drawn == true).all(axis=(1, 2))
     overlap = (drawn & true).sum(axis=(1, 2)) / (drawn | true).sum(axis=(1, 2))
     assert exact.sum() == 90
@@ -51,7 +51,7 @@ def in_heart(u: float, v: float) -> bool:
 
 def naive(shape: int, scale: int, rotation: int, column: int, row: int) -> np.ndarray:
     """Pixel by pixel; the heart as a polygon with many corners."""
-    picture = np.zeros((64, 64), np.uint8)
+    image = np.zeros((64, 64), np.uint8)
     angle, size = 2 * np.pi * rotation / 39, 0.5 + scale / 10
     for j in range(64):
         for i in range(64):
@@ -59,32 +59,32 @@ def naive(shape: int, scale: int, rotation: int, column: int, row: int) -> np.nd
             u = (np.cos(angle) * x - np.sin(angle) * y) / size
             v = (np.sin(angle) * x + np.cos(angle) * y) / size
             if shape == 0:
-                picture[j, i] = max(abs(u), abs(v)) <= 9.6 + 1e-6
+                image[j, i] = max(abs(u), abs(v)) <= 9.6 + 1e-6
             elif shape == 1:
-                picture[j, i] = (u / 12.7675) ** 2 + (v / 7.2125) ** 2 <= 1 + 1e-6
+                image[j, i] = (u / 12.7675) ** 2 + (v / 7.2125) ** 2 <= 1 + 1e-6
             else:
-                picture[j, i] = in_heart(u, v)
-    return picture
+                image[j, i] = in_heart(u, v)
+    return image
 
 
-def test_pictures_are_what_the_definition_says() -> None:
+def test_images_are_what_the_definition_says() -> None:
     random = np.random.default_rng(0)
     some = np.stack([random.integers(0, n, 9) for n in SIZES], axis=1)
     some[:, 0] = np.arange(9) % 3
     some[:3, 1:] = (5, 5, 31, 31)  # as far into the corner as they get
     expected = np.stack([naive(*map(int, row)) for row in some])
-    assert (dsprites_pictures(some) != expected).sum() <= 1, "the polygon has straight sides"
+    assert (dsprites_images(some) != expected).sum() <= 1, "the polygon has straight sides"
 
 
-def test_pictures_do_not_depend_on_their_neighbours() -> None:
+def test_images_do_not_depend_on_their_neighbors() -> None:
     rows = latents(0)[::11]
-    together = dsprites_pictures(rows)
-    assert (dsprites_pictures(rows[::-1])[::-1] == together).all()
-    assert (dsprites_pictures(rows.astype(np.int8)) == together).all(), "no overflow"
-    assert dsprites_pictures(rows[:0]).shape == (0, 64, 64)
+    together = dsprites_images(rows)
+    assert (dsprites_images(rows[::-1])[::-1] == together).all()
+    assert (dsprites_images(rows.astype(np.int8)) == together).all(), "no overflow"
+    assert dsprites_images(rows[:0]).shape == (0, 64, 64)
     for wrong in ([3, 0, 0, 0, 0], [0, 0, 0, 0, 32], [0, -1, 0, 0, 0]):
         with pytest.raises(EvidenceError, match="latents of dSprites"):
-            dsprites_pictures(np.array([wrong]))
+            dsprites_images(np.array([wrong]))
 
 
 def test_without_links_every_combination_is_there() -> None:
@@ -200,23 +200,23 @@ def test_the_seed_decides_and_nothing_else() -> None:
 def official(path: Path, rows: np.ndarray, *, marked: int = 0) -> Path:
     """A file like the official one: pickled metadata, rows in another order."""
     order = np.random.default_rng(0).permutation(len(rows))
-    pictures = dsprites_pictures(rows)
-    pictures[:, 0, :5] = np.arange(len(rows))[:, None] >> np.arange(5) & 1  # tells them apart
+    images = dsprites_images(rows)
+    images[:, 0, :5] = np.arange(len(rows))[:, None] >> np.arange(5) & 1  # tells them apart
     arrays = {
         "metadata": np.array({"title": "x"}, object),
-        "imgs": pictures[order] + np.uint8(marked),
+        "imgs": images[order] + np.uint8(marked),
         "latents_classes": np.column_stack([np.zeros(len(rows), int), rows])[order],
     }
     np.savez_compressed(path, **arrays)
     return path
 
 
-def test_pictures_of_the_official_file(tmp_path: Path) -> None:
+def test_images_of_the_official_file(tmp_path: Path) -> None:
     chosen = latents(0)[:: 23_040 // 300]
     path = official(tmp_path / "dsprites.npz", chosen)
-    with pytest.raises(RefusedInput, match="Python objects"):
+    with pytest.raises(UnsafeInputError, match="Python objects"):
         read_npz(path)
-    with pytest.raises(RefusedInput, match="pictures missing"):
+    with pytest.raises(UnsafeInputError, match="images missing"):
         dsprites(official=path)
     random = np.random.default_rng(87)
     drawn = _latents(0, "mended", random)
@@ -225,9 +225,9 @@ def test_pictures_of_the_official_file(tmp_path: Path) -> None:
     plain = dsprites(at_most=64)
     assert (data.inputs[:, 1:] == plain.inputs[:, 1:]).all()
     marks = (data.inputs[:, 0, :5] << np.arange(5)).sum(axis=1)
-    assert (marks == np.arange(64) % 32).all(), "each picture has its own latents"
+    assert (marks == np.arange(64) % 32).all(), "each image has its own latents"
     assert list(data.digests) == ["dsprites.npz"] and data.name == "dSprites(0)"
-    with pytest.raises(RefusedInput, match="0 and 1"):
+    with pytest.raises(UnsafeInputError, match="0 and 1"):
         dsprites(at_most=64, official=official(path, drawn[rows], marked=1))
 
 
@@ -240,14 +240,14 @@ def test_rows_of_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for rows in ([], [0], [999], [3, 4, 500, 998]):
         assert (read_npz_rows(path, "good", np.array(rows, int)) == content[rows]).all()
     for rows in ([1000], [-1], [3, 3], [4, 3]):
-        with pytest.raises(RefusedInput, match="ascending"):
+        with pytest.raises(UnsafeInputError, match="ascending"):
             read_npz_rows(path, "good", np.array(rows))
     for name, says in (("columns", "C order"), ("one", "C order"), ("bad", "Python objects"),
                        ("absent", "one array 'absent'")):  # fmt: skip
-        with pytest.raises(RefusedInput, match=says):
+        with pytest.raises(UnsafeInputError, match=says):
             read_npz_rows(path, name)
     monkeypatch.setenv("THEODOLITE_MOST_MEMORY", "1000")
-    with pytest.raises(RefusedInput, match="at most 1,000 "):
+    with pytest.raises(UnsafeInputError, match="at most 1,000 "):
         read_npz_rows(path, "good")
 
 
@@ -256,8 +256,8 @@ def test_an_archive_that_lies_about_its_length(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.arange(100))
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.npy", (tmp_path / "a.npy").read_bytes()[:-80])
-    with pytest.raises(RefusedInput, match="it is cut off"):
+    with pytest.raises(UnsafeInputError, match="it is cut off"):
         read_npz_rows(path, "a")
     path.write_bytes(b"PK\x03\x04 nothing")
-    with pytest.raises(RefusedInput, match="broken archive"):
+    with pytest.raises(UnsafeInputError, match="broken archive"):
         read_npz_rows(path, "a")

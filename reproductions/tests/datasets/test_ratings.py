@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import stats
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.metrics import rater_correlation
 from theodolite_reproductions.datasets.votes.own_words import text_own_words
 from theodolite_reproductions.datasets.votes.pasta import pasta_votes
@@ -71,11 +71,11 @@ def test_pasta(tmp_path: Path) -> None:
     assert by_concepts.concepts == concepts
     assert by_concepts.map is None
     assert by_concepts.label == "workplace"
-    assert by_map.picture == tmp_path / "imgs" / "coco_75_home_or_hotel.png"
+    assert by_map.image == tmp_path / "imgs" / "coco_75_home_or_hotel.png"
     assert by_map.map == tmp_path / "activations" / "coco_75_3_home_or_hotel.npy"
     assert rendered.map == tmp_path / "expl" / "coco_76_3_home_or_hotel.png"
-    assert rendered.picture is None
-    assert not found.numbers, "numbers of pictures and techniques measure nothing"
+    assert rendered.image is None
+    assert not found.numbers, "numbers of images and techniques measure nothing"
     assert any("not identified" in note for note in found.notes)
     assert any("1 entries without votes" in note for note in found.notes)
     assert list(found.digests()) == ["human_annotations.json"]
@@ -95,8 +95,8 @@ def test_votes_on_one_explanation_in_two_batches_are_joined(tmp_path: Path) -> N
         ([entry(1, 2, [{"Q1": True}])], "Q1 = True"),
         ([entry(1, 2, [{"Q1": "4"}])], "Q1 = '4'"),
         ([entry(1, 2, "five stars")], "one object per annotator"),
-        ([entry(1, 2, [{"Q1": 4}], img="pictures/coco_1_cat.png")], "imgs/"),
-        ([entry(1, 2, [{"Q1": 4}], img="imgs/coco_2_cat.png")], "same picture"),
+        ([entry(1, 2, [{"Q1": 4}], img="images/coco_1_cat.png")], "imgs/"),
+        ([entry(1, 2, [{"Q1": 4}], img="imgs/coco_2_cat.png")], "same image"),
         ([entry(1, 2, [{"Q1": 4}], explication="expl/coco_1_cat.png")], "expl/"),
         ([entry(1, 2, [{"Q1": 4}], explication="expl/../../coco_1_2_cat.png")], "'..'"),
         ([entry(1, 2, [])], "no annotations"),
@@ -104,7 +104,7 @@ def test_votes_on_one_explanation_in_two_batches_are_joined(tmp_path: Path) -> N
     ],
 )
 def test_what_pasta_refuses(tmp_path: Path, broken: Any, said: str) -> None:
-    with pytest.raises(RefusedInput, match=said):
+    with pytest.raises(UnsafeInputError, match=said):
         pasta_votes(pasta(tmp_path, broken))
 
 
@@ -171,16 +171,16 @@ def test_saliency_of_words(shared_data: Path) -> None:
 
 def test_broken_copies_of_these_data_sets(tmp_path: Path) -> None:
     (tmp_path / "responses_en.csv.gz").write_bytes(gzip.compress(b"sentence_id\n1\n"))
-    with pytest.raises(RefusedInput, match="word_position"):
+    with pytest.raises(UnsafeInputError, match="word_position"):
         saliency_ratings(tmp_path)
     (tmp_path / "acceptability_commonsenseqa_train.csv").write_text("Input.id\n1\n")
-    with pytest.raises(RefusedInput, match="gold_label"):
+    with pytest.raises(UnsafeInputError, match="gold_label"):
         text_acceptability(tmp_path)
     header = "Input.id,Input.gold_label,Answer.acceptable\n"
     path = tmp_path / "acceptability_commonsenseqa_train.csv"
     path.write_text(header + "1,x,2\n")
-    with pytest.raises(RefusedInput, match="1 rows of '1'"):
+    with pytest.raises(UnsafeInputError, match="1 rows of '1'"):
         text_acceptability(tmp_path)
     path.write_text(header + "1,x,2|7\n" * 3)
-    with pytest.raises(RefusedInput, match=r"'2\|7'"):
+    with pytest.raises(UnsafeInputError, match=r"'2\|7'"):
         text_acceptability(tmp_path)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite._storage.hdf5 import hdf5_shape, read_hdf5_rows
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
+from theodolite_reproductions.datasets.hdf5 import hdf5_shape, read_hdf5_rows
 from theodolite_reproductions.datasets.shapes3d import _latents, shapes3d
 
 h5py = pytest.importorskip("h5py")
@@ -27,11 +27,11 @@ def latents(gamma: int, seed: int = 0) -> np.ndarray:
     return _latents(gamma, np.random.default_rng(seed))
 
 
-def picture_of(rows: np.ndarray) -> np.ndarray:
+def image_of(rows: np.ndarray) -> np.ndarray:
     """The six numbers, times ten, in the upper left corner; the rest is bright."""
-    pictures = np.full((len(rows), 64, 64, 3), 200, np.uint8)
-    pictures[:, :2, 0] = 10 * rows.reshape(-1, 2, 3)
-    return pictures
+    images = np.full((len(rows), 64, 64, 3), 200, np.uint8)
+    images[:, :2, 0] = 10 * rows.reshape(-1, 2, 3)
+    return images
 
 
 def write(path: Path, rows: np.ndarray, **options: Any) -> Path:
@@ -39,7 +39,7 @@ def write(path: Path, rows: np.ndarray, **options: Any) -> Path:
     rows = np.random.default_rng(5).permutation(rows)
     labels = np.stack([VALUES[i][rows[:, i]] for i in range(6)], axis=1)
     with h5py.File(path, "w") as file:
-        file.create_dataset("images", data=picture_of(rows), **options)
+        file.create_dataset("images", data=image_of(rows), **options)
         file.create_dataset("labels", data=labels)
     return path
 
@@ -68,10 +68,10 @@ def test_links_tie_each_number_to_the_next(gamma: int) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"chunks": (7, 64, 64, 3), "compression": "gzip"}])
-def test_each_picture_has_its_own_numbers(
+def test_each_image_has_its_own_numbers(
     tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("theodolite._storage.hdf5.BLOCK_BYTES", 20 * 64 * 64 * 3)
+    monkeypatch.setattr("theodolite_reproductions.datasets.hdf5.BLOCK_BYTES", 20 * 64 * 64 * 3)
     others = np.setdiff1d(np.arange(16_000), np.arange(0, 16_000, 53))[:40]
     path = write(tmp_path / "3dshapes.h5", latents(0)[np.r_[0:16_000:53, others]], **options)
     data = shapes3d(path)
@@ -124,19 +124,19 @@ def test_files_that_are_not_3dshapes(tmp_path: Path) -> None:
     good = np.stack([VALUES[i][few[:, i]] for i in range(6)], axis=1)
     shifted, endless = good.copy(), good.copy()
     shifted[3, 0], endless[4, 5] = 0.14, np.nan
-    pictures = picture_of(few)
-    for labels, images, says in (
-        (shifted, pictures, "in row 3; needed values of 3dshapes"),
-        (endless, pictures, "in row 4; needed values of 3dshapes"),
-        (good[:, :5], pictures, "six numbers"),
-        (good, pictures[:, :32], "64 x 64 x 3"),
-        (good, pictures[:20], "64 x 64 x 3"),
-        (good, pictures.astype(np.float32), "64 x 64 x 3"),
-        (good[:10], pictures, "at least 20"),
+    images = image_of(few)
+    for labels, pixels, says in (
+        (shifted, images, "in row 3; needed values of 3dshapes"),
+        (endless, images, "in row 4; needed values of 3dshapes"),
+        (good[:, :5], images, "six numbers"),
+        (good, images[:, :32], "64 x 64 x 3"),
+        (good, images[:20], "64 x 64 x 3"),
+        (good, images.astype(np.float32), "64 x 64 x 3"),
+        (good[:10], images, "at least 20"),
     ):
         with h5py.File(path, "w") as file:
-            file["labels"], file["images"] = labels, images
-        with pytest.raises(RefusedInput, match=says):
+            file["labels"], file["images"] = labels, pixels
+        with pytest.raises(UnsafeInputError, match=says):
             shapes3d(path)
 
 
@@ -144,7 +144,9 @@ def test_rows_come_in_pieces_and_in_order(tmp_path: Path, monkeypatch: pytest.Mo
     content = np.arange(3000).reshape(1000, 3)
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("a", data=content, chunks=(30, 2), compression="gzip", shuffle=True)
-    monkeypatch.setattr("theodolite._storage.hdf5.BLOCK_BYTES", 100 * content[0].nbytes)
+    monkeypatch.setattr(
+        "theodolite_reproductions.datasets.hdf5.BLOCK_BYTES", 100 * content[0].nbytes
+    )
     rows = np.sort(np.random.default_rng(0).choice(1000, 300, replace=False))
     pieces = list(read_hdf5_rows(tmp_path / "a.h5", "a", rows))
     assert len(pieces) == 12 and (np.concatenate(pieces) == content[rows]).all()
@@ -152,10 +154,10 @@ def test_rows_come_in_pieces_and_in_order(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(read_hdf5_rows(tmp_path / "a.h5", "a", rows[:0])) == []
     assert hdf5_shape(tmp_path / "a.h5", "a") == ((1000, 3), np.dtype(np.int64))
     for wrong in ([1000], [-1], [3, 3], [4, 3]):
-        with pytest.raises(RefusedInput, match="ascending"):
+        with pytest.raises(UnsafeInputError, match="ascending"):
             list(read_hdf5_rows(tmp_path / "a.h5", "a", np.array(wrong)))
-    monkeypatch.setattr("theodolite._storage.hdf5.MAX_VALUES_BYTES", 1000)
-    with pytest.raises(RefusedInput, match="at most 1,000 bytes"):
+    monkeypatch.setattr("theodolite_reproductions.datasets.hdf5.MAX_VALUES_BYTES", 1000)
+    with pytest.raises(UnsafeInputError, match="at most 1,000 bytes"):
         list(read_hdf5_rows(tmp_path / "a.h5", "a"))
 
 
@@ -256,16 +258,16 @@ def test_files_that_reach_elsewhere_or_lie_are_refused(
         file["secret"] = np.arange(4)
     with h5py.File(tmp_path / "a.h5", "w") as file:
         make(file, tmp_path / "other.h5")
-    with pytest.raises(RefusedInput, match=says):
+    with pytest.raises(UnsafeInputError, match=says):
         list(read_hdf5_rows(tmp_path / "a.h5", "a"))
 
 
 def test_broken_files_and_missing_h5py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.h5"
-    with pytest.raises(RefusedInput, match="nothing there"):
+    with pytest.raises(UnsafeInputError, match="nothing there"):
         hdf5_shape(path, "a")
     path.write_bytes(b"no HDF5 at all")
-    with pytest.raises(RefusedInput, match="HDF5"):
+    with pytest.raises(UnsafeInputError, match="HDF5"):
         hdf5_shape(path, "a")
     with h5py.File(path, "w") as file:
         file.create_dataset("a", data=np.arange(5000), chunks=(500,), compression="gzip")
@@ -273,15 +275,15 @@ def test_broken_files_and_missing_h5py(tmp_path: Path, monkeypatch: pytest.Monke
     raw = bytearray(path.read_bytes())
     raw[place.byte_offset : place.byte_offset + place.size] = b"x" * place.size
     path.write_bytes(raw)
-    with pytest.raises(RefusedInput, match="readable HDF5"):
+    with pytest.raises(UnsafeInputError, match="readable HDF5"):
         list(read_hdf5_rows(path, "a"))
     path.write_bytes(raw[: len(raw) // 2])
-    with pytest.raises(RefusedInput, match="readable HDF5"):
+    with pytest.raises(UnsafeInputError, match="readable HDF5"):
         list(read_hdf5_rows(path, "a"))
 
     def absent(name: str) -> None:
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr("theodolite._storage.hdf5.importlib.import_module", absent)
-    with pytest.raises(RefusedInput, match="pip install h5py"):
+    monkeypatch.setattr("theodolite_reproductions.datasets.hdf5.importlib.import_module", absent)
+    with pytest.raises(UnsafeInputError, match="pip install h5py"):
         hdf5_shape(path, "a")

@@ -26,7 +26,7 @@ def naive(value: float, error: float, df: float, effect: float, sign: int) -> st
     if -effect < low and high < effect:
         return "not there"
     seen = error * (stats.t.ppf(0.975, df) + stats.t.ppf(0.8, df))
-    return "too few repeats" if seen > effect else "cannot tell"
+    return "too few repeats" if seen > effect else "inconclusive"
 
 
 @given(
@@ -48,7 +48,7 @@ def test_each_answer_is_what_a_naive_reader_says(
         (-0.05, 0.01, "contradicted", -0.073060, -0.026940),
         (0.002, 0.004, "not there", -0.007224, 0.011224),
         (0.004, 0.011, "too few repeats", -0.021366, 0.029366),
-        (0.011, 0.006, "cannot tell", -0.002836, 0.024836),
+        (0.011, 0.006, "inconclusive", -0.002836, 0.024836),
     ],
 )
 def test_worked_numbers(value: float, error: float, answer: str, low: float, high: float) -> None:
@@ -56,7 +56,7 @@ def test_worked_numbers(value: float, error: float, answer: str, low: float, hig
     found = decide(value, error, 8, 0.02, repeats=5)
     assert found.answer == answer
     assert (found.low, found.high) == pytest.approx((low, high), abs=5e-7)
-    assert found.detectable == pytest.approx(3.194894 * error, abs=1e-6)
+    assert found.min_detectable_effect == pytest.approx(3.194894 * error, abs=1e-6)
     assert decide(-value, error, 8, 0.02, -1, repeats=5).answer == answer, "the mirrored claim"
 
 
@@ -82,17 +82,20 @@ def test_the_number_that_would_do_would_do() -> None:
         error = 0.05 * math.sqrt(3 / n)
         return float(error * (stats.t.ppf(0.975, df) + stats.t.ppf(0.8, df)))
 
-    assert few.needed is not None
-    assert seen(few.needed) <= 0.02 < seen(few.needed - 1)
+    assert few.n_required is not None
+    assert seen(few.n_required) <= 0.02 < seen(few.n_required - 1)
 
 
 def test_one_repeat_is_too_few_and_none_cannot_tell() -> None:
     single = decide_mean(np.array([0.3]), 0.02)
-    assert (single.answer, single.repeats, single.needed) == ("too few repeats", 1, None)
-    assert math.isnan(single.detectable) and decision_record(single).detectable is None
-    assert decide_mean(np.array([np.nan]), 0.02).answer == "cannot tell"
+    assert (single.answer, single.repeats, single.n_required) == ("too few repeats", 1, None)
+    assert (
+        math.isnan(single.min_detectable_effect)
+        and decision_record(single).min_detectable_effect is None
+    )
+    assert decide_mean(np.array([np.nan]), 0.02).answer == "inconclusive"
     assert difference(np.array([0.1]), np.array([0.3, 0.2])).answer == "too few repeats"
-    assert difference(np.array([]), np.array([0.3])).answer == "cannot tell"
+    assert difference(np.array([]), np.array([0.3])).answer == "inconclusive"
 
 
 def test_what_does_not_vary_is_sure() -> None:
@@ -106,9 +109,11 @@ def test_a_correlation_is_decided_on_fishers_scale() -> None:
     found = decide_correlation(math.atanh(r), 1 / math.sqrt(n - 3), 1e9, 0.3, repeats=n)
     assert found.answer == "confirmed" and found.value == pytest.approx(r)
     assert (found.low, found.high) == pytest.approx((0.354806, 0.767971), abs=1e-6)
-    assert math.atanh(found.detectable) == pytest.approx(2.801585 / math.sqrt(37), abs=1e-6)
+    assert math.atanh(found.min_detectable_effect) == pytest.approx(
+        2.801585 / math.sqrt(37), abs=1e-6
+    )
     few = decide_correlation(0.1, 1 / math.sqrt(9), 1e9, 0.36, repeats=12)
-    assert few.needed == math.ceil((2.801585 / math.atanh(0.36)) ** 2 + 3)
+    assert few.n_required == math.ceil((2.801585 / math.atanh(0.36)) ** 2 + 3)
     against = decide_correlation(math.atanh(r), 1 / math.sqrt(n - 3), 1e9, 0.3, -1)
     assert against.answer == "contradicted"
 
@@ -148,16 +153,16 @@ def test_planted_effects_get_their_words() -> None:
 def test_a_finding_is_what_most_pairs_say_and_none_denies() -> None:
     few, none = "too few repeats", "not there"
     assert pairs_answer(["more", "more", few]) == "confirmed"
-    assert pairs_answer(["more", "more", "less"]) == "cannot tell", "pairs deny each other"
+    assert pairs_answer(["more", "more", "less"]) == "inconclusive", "pairs deny each other"
     assert pairs_answer(["more", few, few]) == few, "they could still say more"
-    assert pairs_answer(["more", none, none]) == "cannot tell", "repeats do not change that"
-    assert pairs_answer(["less", "less", "more"]) == "cannot tell"
+    assert pairs_answer(["more", none, none]) == "inconclusive", "repeats do not change that"
+    assert pairs_answer(["less", "less", "more"]) == "inconclusive"
     assert pairs_answer(["less", "less", none]) == "contradicted"
     assert pairs_answer([none, none, few]) == none
-    assert pairs_answer([none, few, "cannot tell"]) == few
-    assert pairs_answer([none, "cannot tell", "cannot tell"]) == "cannot tell"
-    assert pairs_answer(["contradictory", "contradictory"]) == "cannot tell"
-    assert pairs_answer(["undefined"]) == "cannot tell"
+    assert pairs_answer([none, few, "inconclusive"]) == few
+    assert pairs_answer([none, "inconclusive", "inconclusive"]) == "inconclusive"
+    assert pairs_answer(["contradictory", "contradictory"]) == "inconclusive"
+    assert pairs_answer(["undefined"]) == "inconclusive"
 
 
 def test_the_power_of_a_finding_is_that_of_most_of_its_pairs() -> None:
@@ -168,5 +173,7 @@ def test_the_power_of_a_finding_is_that_of_most_of_its_pairs() -> None:
         for spread in (0.001, 0.003, 0.3)
     ]
     found = pairs_decision([*tests, Criterion("undefined", ())], 0.02)
-    assert found.detectable == pytest.approx(tests[1].differences[0].detectable)
+    assert found.min_detectable_effect == pytest.approx(
+        tests[1].differences[0].min_detectable_effect
+    )
     assert (found.repeats, found.effect) == (3, 0.02)

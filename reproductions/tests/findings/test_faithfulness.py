@@ -21,7 +21,7 @@ SANITY = SanitySpec(kind="sanity", title="check", classes=3, dimensions=8)
 def score(metric: str, seeds: list[float], **options: Any) -> ScoreRecord:
     return ScoreRecord(
         metric=metric, version=1, question="faithful", value=float(np.mean(seeds)), better="lower",
-        bounds=(0.0, None), best=0.0, n=9, n_undefined=0, n_of="samples", options=options,
+        bounds=(0.0, None), best=0.0, n=9, n_undefined=0, n_unit="samples", options=options,
         interval=None, null=None, intervals=[], nulls=[], detail=None,
         per_seed=seeds if len(seeds) > 1 else [],
     )  # fmt: skip
@@ -33,7 +33,7 @@ def model(name: str, about: dict[str, Any], *scores: ScoreRecord) -> ComparedRec
 
 def settings(**values: list[float]) -> list[ComparedRecord]:
     names = {
-        "perfect": "perfect", "importances": "random importances", "concepts": "random concepts",
+        "perfect": "perfect", "importances": "random_importances", "concepts": "random_concepts",
         "shuffled": "shuffled importances",
     }  # fmt: skip
     return [
@@ -50,7 +50,7 @@ def test_a_measure_in_order_passes_and_says_what_it_costs() -> None:
     models = settings(perfect=[0.0, 0.0], importances=[1.0, 1.1], concepts=[2.0, 2.2])
     (row,) = sanity_record(SANITY, models).rows
     assert row.outcome == "passes" and row.operations == 6
-    assert row.values["random concepts"].value == pytest.approx(2.1)
+    assert row.values["random_concepts"].value == pytest.approx(2.1)
     assert row.values["perfect"].low is None  # seeds change nothing
 
 
@@ -76,7 +76,7 @@ def test_two_seeds_that_disagree_leave_it_open() -> None:
     power = row.order[0].decision
     assert power is not None and power.repeats == 2
     assert power.effect == pytest.approx(0.05 * 2.1), "a share of the largest value"
-    assert power.detectable == pytest.approx((12.706205 + 1.376382) * 0.5, abs=1e-5)
+    assert power.min_detectable_effect == pytest.approx((12.706205 + 1.376382) * 0.5, abs=1e-5)
 
 
 def test_many_seeds_show_that_a_measure_sees_no_difference() -> None:
@@ -91,7 +91,7 @@ def test_many_seeds_show_that_a_measure_sees_no_difference() -> None:
 
 def test_what_fails_a_measure_must_hold_for_all_steps_together() -> None:
     """With p = 0.046: better alone, not as the worst of two."""
-    order = ("perfect", "random importances", "random concepts")
+    order = ("perfect", "random_importances", "random_concepts")
     values = dict(
         zip(order, ((0.0,) * 4, (-2.0, -0.4, -0.8, -1.4), (5.0, 5.1, 5.2, 5.3)), strict=True)
     )
@@ -105,9 +105,9 @@ def test_a_layer_may_be_read_if_the_slope_misses_little(missed: float, usable: b
     models = [
         model(
             "layer2-nmf", about,
-            score("surrogate_error", [1.0, 1.0], surrogate="linearised"),
+            score("surrogate_error", [1.0, 1.0], surrogate="linearized"),
             score("surrogate_error", [1.2, 1.2], surrogate="rebuilt"),
-            score("linearisation_error", [missed, missed]),
+            score("linearization_error", [missed, missed]),
         ),
         model(
             "nmf-5", {"kind": "method", "method": "nmf", "concepts": 5},
@@ -134,9 +134,9 @@ def test_a_slope_is_usable_only_if_it_surely_misses_less_than_half(
 ) -> None:
     about = {"kind": "layer", "layer": "layer2", "method": "nmf", "concepts": 5}
     scores = [
-        score("surrogate_error", [1.0] * len(missed), surrogate="linearised"),
+        score("surrogate_error", [1.0] * len(missed), surrogate="linearized"),
         score("surrogate_error", [1.2] * len(missed), surrogate="rebuilt"),
-        score("linearisation_error", missed),
+        score("linearization_error", missed),
     ]
     spec = LayersSpec(kind="layers", title="t", metric="surrogate_error")
     (row,) = layers_record(spec, [model("layer2-nmf", about, *scores)]).rows

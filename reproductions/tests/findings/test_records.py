@@ -23,7 +23,7 @@ PUBLISHED = ("concept_task_leakage", "interconcept_leakage")
 def score(metric: str, seeds: np.ndarray) -> ScoreRecord:
     return ScoreRecord(
         metric=metric, version=1, question="leak_free", value=float(seeds.mean()), better="lower",
-        bounds=(0.0, 1.0), best=0.0, n=9, n_undefined=0, n_of="samples", options={},
+        bounds=(0.0, 1.0), best=0.0, n=9, n_undefined=0, n_unit="samples", options={},
         interval=None, null=None, intervals=[], nulls=[], detail=None,
         per_seed=seeds.tolist() if len(seeds) > 1 else [],
     )  # fmt: skip
@@ -72,7 +72,7 @@ def test_planted_claims_get_their_words(
     assert isinstance(found, CriterionRecord) and found.decision is not None
     assert found.answer == found.decision.answer == answer
     assert (found.decision.repeats, found.decision.effect) == (seeds, 0.02)
-    assert (found.decision.detectable is None) is (seeds == 1)
+    assert (found.decision.min_detectable_effect is None) is (seeds == 1)
     page = findings(read_findings(tmp_path))
     assert page is not None
     told = page["criteria"][0]["answers"][0]

@@ -21,7 +21,7 @@ def softmax(row: list[float]) -> np.ndarray:
 
 def naive_outputs(e: SurrogateEvidence, surrogate: str, projection: str) -> np.ndarray:
     """Loop over samples, classes and concepts, straight from the definitions."""
-    if surrogate in ("learned", "linearised"):
+    if surrogate in ("learned", "linearized"):
         return np.asarray(getattr(e, surrogate))
     if surrogate == "rebuilt" and e.rebuilt is not None:
         return np.asarray(e.rebuilt)
@@ -109,8 +109,8 @@ class TestSanity:
     def test_a_measure_that_prefers_random_concepts_fails(self) -> None:
         values = {
             "perfect": (0.1, 0.1, 0.1),
-            "random importances": (0.5, 0.6, 0.5),
-            "random concepts": (0.9, 0.8, 0.9),
+            "random_importances": (0.5, 0.6, 0.5),
+            "random_concepts": (0.9, 0.8, 0.9),
         }
         assert judged("m", {}, "higher", values).outcome == "fails"
         assert judged("m", {}, "higher", values).order[0].found == "better"
@@ -119,8 +119,8 @@ class TestSanity:
     def test_rounding_beside_a_perfect_score_is_no_difference(self) -> None:
         values = {
             "perfect": (1e-7, 1e-7, 1e-7),
-            "random importances": (0.5, 0.6, 0.5),
-            "random concepts": (0.9, 0.8, 0.9),
+            "random_importances": (0.5, 0.6, 0.5),
+            "random_concepts": (0.9, 0.8, 0.9),
             "longer and shorter vectors": (2e-7, 3e-7, 2e-7),
         }
         (step,) = judged("m", {}, "lower", values).planted
@@ -129,14 +129,14 @@ class TestSanity:
     def test_seeds_that_disagree_are_not_told_apart(self) -> None:
         values = {
             "perfect": (0.0, 0.0, 0.0),
-            "random importances": (0.5, -0.6, 0.2),
-            "random concepts": (2.0, 2.1, 2.2),
+            "random_importances": (0.5, -0.6, 0.2),
+            "random_concepts": (2.0, 2.1, 2.2),
         }
         found = judged("m", {}, "lower", values)
         assert found.order[0].found == "too few repeats" and found.outcome == "undecided"
 
     def test_one_seed_decides_nothing(self) -> None:
-        values = {"perfect": (0.0,), "random importances": (1.0,), "random concepts": (2.0,)}
+        values = {"perfect": (0.0,), "random_importances": (1.0,), "random_concepts": (2.0,)}
         assert judged("m", {}, "lower", values).outcome == "undecided"
 
     def test_without_seeds_or_classes_it_says_so(self) -> None:

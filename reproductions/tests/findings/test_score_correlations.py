@@ -1,5 +1,7 @@
 """Scores against scores over explanations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,8 +11,8 @@ from theodolite._runs.folder.headlines import requests_named
 from theodolite._runs.folder.spec import MetricSpec
 from theodolite.evidence.axes import Measures, Samples
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.metrics.faithful.removal_faithfulness import RemovalFaithfulness
-from theodolite.metrics.located.relevance_mass import RelevanceMass
+from theodolite.metrics.faithful.maps import RemovalFaithfulness
+from theodolite.metrics.located.relevance_maps import RelevanceMass
 from theodolite_reproductions.findings.score_correlations import _pair, score_correlations
 from theodolite_reproductions.findings.vote_correlations import vote_correlations
 
@@ -35,7 +37,7 @@ def test_spearman_over_all_explanations() -> None:
 
 
 def test_methods_that_differ_by_chance_do_not_make_scores_go_together() -> None:
-    """Two unrelated scores with an effect of each method: pictures alone would call most sure."""
+    """Two unrelated scores with an effect of each method: images alone would call most sure."""
     random = np.random.default_rng(0)
     sure = 0
     for _ in range(20):
@@ -45,14 +47,14 @@ def test_methods_that_differ_by_chance_do_not_make_scores_go_together() -> None:
     assert sure <= 4
 
 
-def test_of_few_pictures_nothing_is_sure() -> None:
+def test_of_few_images_nothing_is_sure() -> None:
     models = [[planted_saliency(5, alignment=share, seed=1)] for share in np.linspace(0, 1, 12)]
     names = ("removal_faithfulness", "relevance_mass")
     named = [(name, requests_named([MetricSpec(name=name)])[0]) for name in names]
     pair = score_correlations("t", named, models).pairs[0]
     assert pair.r is not None and pair.p is None and pair.low is None
     assert (pair.decision.answer, pair.decision.repeats) == ("too few repeats", 5)
-    assert pair.decision.detectable is None
+    assert pair.decision.min_detectable_effect is None
 
 
 def votes(explanations: int, clusters: int | None = None) -> RatingEvidence:
@@ -89,14 +91,14 @@ def test_numbers_that_follow_votes_or_surely_do_not(
     assert other.low < other.r < other.high
 
 
-def test_three_pictures_tell_nothing_of_others() -> None:
+def test_three_images_tell_nothing_of_others() -> None:
     record = vote_correlations("t", "mean", [("ours", [votes(90, 3)])])
     assert {row.decision.answer for row in record.rows} == {"too few repeats"}
     assert all(row.p is None and row.low is None and row.r is not None for row in record.rows)
 
 
 def test_lower_is_better_is_turned() -> None:
-    models = [[planted_saliency(40, seed=2)]]
+    models = [[replace(planted_saliency(40, alignment=0.5, seed=2), norms=np.ones(40))]]
     both = [
         ("moved", requests_named([MetricSpec(name="max_sensitivity")])[0]),
         ("moved, not divided",

@@ -9,7 +9,7 @@ import theodolite as th
 from support.runs.command_line import theodolite
 from theodolite._runs.folder.protocols import protocol_file, short_form
 from theodolite._runs.folder.spec import read_spec
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.protocols import PROTOCOLS
 
 
@@ -25,7 +25,7 @@ def test_all_are_listed_with_what_they_read() -> None:
 
 
 def test_show_prints_the_file() -> None:
-    shown = theodolite("protocols", "show", "leakage_tabulartoy").stdout
+    shown = theodolite("protocols", "leakage_tabulartoy").stdout
     assert shown == (PROTOCOLS / "leakage_tabulartoy.yaml").read_text()
 
 
@@ -34,7 +34,7 @@ def test_a_file_is_taken_before_a_name(tmp_path: Path, monkeypatch: pytest.Monke
     assert protocol_file("saliency_pets") == PROTOCOLS / "saliency_pets.yaml"
     Path("saliency_pets").write_text("")
     assert protocol_file("saliency_pets") == Path("saliency_pets")
-    with pytest.raises(RefusedInput, match="theodolite protocols"):
+    with pytest.raises(UnsafeInputError, match="theodolite protocols"):
         protocol_file("no_such")
 
 

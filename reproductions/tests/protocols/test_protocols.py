@@ -1,4 +1,4 @@
-"""The protocols on real pictures with the real network, in short: every path, fewer pictures."""
+"""The protocols on real images with the real network, in short: every path, fewer images."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ def copy_in(path: Path, folder: Path) -> None:
 
 
 def some_of_cub(real: Path, root: Path, n: int) -> None:
-    """The real tables and features, and just a few of the real test pictures."""
+    """The real tables and features, and just a few of the real test images."""
     folder = root / "cub200" / "CUB_200_2011"
     (folder / "images").mkdir(parents=True)
     source = real / "cub200" / "CUB_200_2011"
@@ -62,28 +62,28 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
            s.options.get("top"), s.options.get("alpha")): s for s in found.scores}  # fmt: skip
     named = by["concept_existence", "contribution", "all", 5, None]
     assert named.n == 5794 and 0.4 < named.value < 0.6
-    assert named.null is not None and named.null.name == "the most common concepts"
+    assert named.null is not None and named.null.name == "most_frequent"
     assert named.null.value > named.value
     located = by["concept_location", "contribution", "all", 5, 1]
-    assert located.n == 19, "the test pictures among the 48"
+    assert located.n == 19, "the test images among the 48"
     assert 0.1 < located.value < 0.6
     page = write_report(out).read_text()
     assert page.count("data:image/") >= 2 and "Table 3." in page
-    assert page.count("<use href=") >= 2 * 6, "a picture, and five concepts on it"
+    assert page.count("<use href=") >= 2 * 6, "an image, and five concepts on it"
     seal(out)
     verify(out)
     recompute(out, share=0.3)
 
 
 def some_of_monumai(real: Path, root: Path, n: int) -> None:
-    """Every so many of the real pictures with their real boxes."""
+    """Every so many of the real images with their real boxes."""
     (root / "monumai" / "images").mkdir(parents=True)
     records = json.loads((real / "monumai" / "annotations.json").read_text())
     kept = records[:: len(records) // n]
     (root / "monumai" / "annotations.json").write_text(json.dumps(kept))
     for record in kept:
-        picture = Path("monumai") / "images" / record["file"]
-        (root / picture).write_bytes((real / picture).read_bytes())
+        image = Path("monumai") / "images" / record["file"]
+        (root / image).write_bytes((real / image).read_bytes())
     copy_in(real / "efficientnet_lite0", root)
 
 
@@ -98,10 +98,10 @@ def test_monumai(shared_data: Path, tmp_path: Path) -> None:
     first, *_ = (s for s in found.scores if s.metric == "concept_existence")
     assert first.n == 50 and first.value > 0.25
     boxes = next(s for s in found.scores if s.options.get("target") == "boxes")
-    centre = next(n.value for n in boxes.nulls if n.name == "image centre")
-    assert 0.05 < boxes.value < 0.5 and 0.1 < centre < 0.5
+    center = next(n.value for n in boxes.nulls if n.name == "center")
+    assert 0.05 < boxes.value < 0.5 and 0.1 < center < 0.5
     page = write_report(out).read_text()
     assert "MonuMAI" in page
-    head = page[page.index("<h1") : page.index('id="pictures"')]
+    head = page[page.index("<h1") : page.index('id="images"')]
     assert "Post-hoc concept bottleneck (15 concepts) of efficientnet_lite0" in head
     assert "the network" not in head.lower() and "the model" not in head.lower()

@@ -1,4 +1,4 @@
-"""From pictures, from an export and from files of PASTA's layout to tables, a report, answers."""
+"""From images, from an export and from files of PASTA's layout to tables, a report, answers."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.run import run_produced
 from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite.datasets.votes.study import study_votes
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.produced import Produced, WorkContext
 from theodolite.evidence.technique_columns import SCRIPTED
 from theodolite.evidence.vote_columns import QUESTIONS, columns_of
@@ -31,7 +31,7 @@ from theodolite.models.cifar_resnet import CifarResNet
 from theodolite.report.html import write_report
 from theodolite_reproductions.claims.answers.votes import vote_answers
 from theodolite_reproductions.datasets.votes.pasta import pasta_votes
-from theodolite_reproductions.datasets.votes.pasta_pictures import pasta_pictures
+from theodolite_reproductions.datasets.votes.pasta_images import pasta_images
 from theodolite_reproductions.datasets.votes.scripted import PlantedEffects
 from theodolite_reproductions.findings.leakage import read_findings
 from theodolite_reproductions.findings.techniques.record import TechniquesVotesRecord
@@ -47,20 +47,20 @@ LABELS = ("dogs", "cats", "cars")
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Small pictures, a small MonuMAI, and a network that never learnt anything."""
+    """Small images, a small MonuMAI, and a network that never learned anything."""
     root = tmp_path_factory.mktemp("data")
     random = np.random.default_rng(0)
 
-    def picture(path: Path) -> None:
+    def image(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(random.integers(0, 255, (24, 36, 3)).astype(np.uint8)).save(path)
 
     for i in range(6):
-        picture(root / "pictures" / f"{('Sets', 'Others')[i % 2]}_{i}_{LABELS[i % 3]}.png")
-    (root / "pictures" / "SOURCE.txt").write_text("not a picture")
+        image(root / "images" / f"{('Sets', 'Others')[i % 2]}_{i}_{LABELS[i % 3]}.png")
+    (root / "images" / "SOURCE.txt").write_text("not an image")
     records = []
     for i in range(24):
-        picture(root / "monumai" / "images" / f"{i}.png")
+        image(root / "monumai" / "images" / f"{i}.png")
         names = ["arco-lobulado"] * (i % 2) + ["fronton"] * (i % 3 == 0)
         boxes = [[name, 0.2, 0.2, 0.5, 0.5] for name in names]
         records.append({"file": f"{i}.png", "style": "AB"[i % 2], "objects": boxes})
@@ -72,7 +72,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class OneFails(SerialWorkers):
-    """A method that fails on a picture for good gives nothing for it."""
+    """A method that fails on an image for good gives nothing for it."""
 
     def each(self, work: Work) -> Iterator[Any]:
         for name, arrays in zip(work.names or work.items, super().each(work), strict=True):
@@ -95,7 +95,7 @@ def rehearsed(root: Path, cache: Path) -> Produced:
         percents=(10, 30), ways=("black",), noises=("uniform",),
         scripted=PlantedEffects(people=6, votes=4, modality={"saliency": 1.0}),
     )  # fmt: skip
-    data = pasta_pictures(root / "pictures")
+    data = pasta_images(root / "images")
     return pipeline.make(data, WorkContext((0,), cache, workers=OneFails()))
 
 
@@ -107,7 +107,7 @@ def produced(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Produced:
 def test_explanations_of_every_technique_in_one_table(produced: Produced) -> None:
     table = produced.tables["explanations"]
     assert len(table["explanation"]) == 5 * 6 - 1 == len(set(table["explanation"]))
-    assert "saliency failed on 1 pictures." in "; ".join(produced.notes).replace(
+    assert "saliency failed on 1 images." in "; ".join(produced.notes).replace(
         " / cifar_resnet20", ""
     )
     rows = list(zip(*(table[n] for n in ("technique", "modality", "concepts")), strict=True))
@@ -140,28 +140,28 @@ def test_the_whole_way_to_the_report(produced: Produced, tmp_path: Path) -> None
     page = write_report(tmp_path).read_text()
     assert page.count(SCRIPTED) > 15 and 'id="techniques"' in page
     assert set(read_parquet(tmp_path / "tables" / "votes.parquet")["source"]) == {SCRIPTED}
-    with pytest.raises(RefusedInput, match="scripted annotators"):
+    with pytest.raises(UnsafeInputError, match="scripted annotators"):
         vote_answers(tmp_path)
 
 
-def test_pictures_without_votes_need_a_script(root: Path, tmp_path: Path) -> None:
+def test_images_without_votes_need_a_script(root: Path, tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match="scripted"):
         TechniquesPipeline(root=root).make(
-            pasta_pictures(root / "pictures"), WorkContext((0,), tmp_path)
+            pasta_images(root / "images"), WorkContext((0,), tmp_path)
         )
 
 
 def export(root: Path) -> Path:
-    """An export of a study: four techniques on six pictures, three people."""
+    """An export of a study: four techniques on six images, three people."""
     random = np.random.default_rng(1)
     instances, votes, baselines = [], [], []
-    for picture in range(6):
+    for image in range(6):
         for technique in ("lime / a", "lime / b", "shap / a", "linear_head / a"):
-            key, concept = f"{picture} {technique}", technique.startswith("linear")
-            common = {"instance": key, "picture_key": f"p{picture}", "technique": technique}
+            key, concept = f"{image} {technique}", technique.startswith("linear")
+            common = {"instance": key, "image_key": f"p{image}", "technique": technique}
             instances.append(common | {
                 "modality": "concept" if concept else "saliency", "predicted": "cat",
-                "picture": "x.png", "map": None if concept else "m.png",
+                "image": "x.png", "map": None if concept else "m.png",
                 "concepts": '{"ear": 0.5, "tail": 0.1}' if concept else None})  # fmt: skip
             for person in ("ann", "bob", "cy"):
                 answers = {q: int(random.integers(1, 6)) for q in QUESTIONS}
@@ -201,7 +201,7 @@ def test_an_export_of_ones_own_study(tmp_path: Path) -> None:
         "trust": 1.0, "objectivity": 2.0
     }  # fmt: skip
     assert {row.names["group"] for row in record.rows("agreement")} == {"a"}
-    assert len(record.rows("favourites")) == 4
+    assert len(record.rows("favorites")) == 4
 
 
 def test_frames_by_hand() -> None:

@@ -1,6 +1,6 @@
 """Label maps of drawn shapes, and units that follow them: to any size, and the truth is known.
 
-Everything is a pure function of the seed and the picture's number, so any shard can be made alone.
+Everything is a pure function of the seed and the image's number, so any shard can be made alone.
 """
 
 import hashlib
@@ -17,13 +17,13 @@ from theodolite.errors import EvidenceError
 SHAPES = 3
 NOISE = 0.1
 Batch = tuple[
-    Float32[np.ndarray, "pictures units height width"],
-    UInt16[np.ndarray, "pictures 2 rows columns"],
+    Float32[np.ndarray, "images units height width"],
+    UInt16[np.ndarray, "images 2 rows columns"],
 ]
 
 
 def planted_maps(  # noqa: PLR0913  each size is a choice
-    n_pictures: int,
+    n_images: int,
     n_units: int,
     n_concepts: int,
     grid: int = 28,
@@ -34,27 +34,27 @@ def planted_maps(  # noqa: PLR0913  each size is a choice
 ) -> Iterator[Batch]:
     """Activations and label maps, a batch at a time."""
     maps = PlantedMaps(
-        n_pictures=n_pictures, n_units=n_units, n_concepts=n_concepts, side_of_grid=grid,
+        n_images=n_images, n_units=n_units, n_concepts=n_concepts, side_of_grid=grid,
         side=side, seed=seed, shard_rows=batch,
     )  # fmt: skip
-    return (maps.shard(number) for number in range(-(-n_pictures // batch)))
+    return (maps.shard(number) for number in range(-(-n_images // batch)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedMaps:
-    """Such maps as a source of shards, made when they are asked for.
+    """Source of shards of activations and label maps, each drawn when it is read.
 
-    Three shapes a picture, of different concepts: rectangles on the first layer, a disc on the
+    Three shapes an image, of different concepts: rectangles on the first layer, a disc on the
     second. A unit is high where its concept is; every third has two, and is high where either is.
 
-    >>> maps = PlantedMaps(n_pictures=5, n_units=4, n_concepts=6, shard_rows=2)
+    >>> maps = PlantedMaps(n_images=5, n_units=4, n_concepts=6, shard_rows=2)
     >>> maps.planted
     ((0,), (1,), (2, 5), (3,))
     >>> [len(maps.shard(number)[0]) for number in range(3)]
     [2, 2, 1]
     """
 
-    n_pictures: int
+    n_images: int
     n_units: int
     n_concepts: int
     side_of_grid: int = 28
@@ -66,12 +66,12 @@ class PlantedMaps:
         if self.side < 1 or self.side_of_grid % self.side or self.side_of_grid < 8:
             got = f"a grid of {self.side_of_grid} and maps of {self.side}"
             raise EvidenceError("sides", got, "a grid of at least 8, a multiple of the maps' side")
-        if self.n_concepts < SHAPES or min(self.n_pictures, self.n_units, self.shard_rows) < 1:
-            got = f"{self.n_concepts} concepts, {self.n_units} units, {self.n_pictures} pictures"
+        if self.n_concepts < SHAPES or min(self.n_images, self.n_units, self.shard_rows) < 1:
+            got = f"{self.n_concepts} concepts, {self.n_units} units, {self.n_images} images"
             raise EvidenceError("sizes", got, f"at least {SHAPES} concepts, and one of the others")
 
     def __len__(self) -> int:
-        return self.n_pictures
+        return self.n_images
 
     @property
     def concepts(self) -> tuple[str, ...]:
@@ -90,8 +90,8 @@ class PlantedMaps:
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """Pictures, units, height and width of all activations."""
-        return (self.n_pictures, self.n_units, self.side, self.side)
+        """Images, units, height and width of all activations."""
+        return (self.n_images, self.n_units, self.side, self.side)
 
     @property
     def planted(self) -> tuple[tuple[int, ...], ...]:
@@ -113,9 +113,9 @@ class PlantedMaps:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def shard(self, number: int) -> Batch:
-        """Activations and label maps of some pictures."""
+        """Activations and label maps of some images."""
         first = number * self.shard_rows
-        n = min(self.shard_rows, self.n_pictures - first)
+        n = min(self.shard_rows, self.n_images - first)
         maps = np.empty((n, *self.shape[1:]), np.float32)
         labels = np.zeros((n, 2, *self.grid), np.uint16)
         for row in range(n):
@@ -128,7 +128,7 @@ class PlantedMaps:
         maps: Float32[np.ndarray, "units height width"],
         labels: UInt16[np.ndarray, "2 rows columns"],
     ) -> None:
-        """One picture."""
+        """One image."""
         grid, cell = self.side_of_grid, self.side_of_grid // self.side
         random.standard_normal(out=maps, dtype=np.float32)
         maps *= NOISE

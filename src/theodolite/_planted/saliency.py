@@ -1,71 +1,147 @@
-"""Planted maps of relevance: on the object and decisive, or not, with a dial in between."""
+"""Maps of relevance that mark their object and decide the answer, with a known probability."""
 
 import numpy as np
 
+from theodolite._planted.conditions import Condition
+from theodolite._planted.draws import Draw, start_draw
+from theodolite._planted.generators import Arrays, generator
 from theodolite.evidence.axes import Chances, Noises, Removals
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 
-SIDE, BLOCK = 16, 4
+SIDE, BLOCK = 12, 4
+BACKGROUND = 0.1
+PERCENTS = np.arange(2.0, 50.0, 4.0)
+OBJECT = 0.1
+"""The share of the image that the answer depends on."""
+SPREAD = 0.15
+WAYS = ("road", "black", "uniform")
+CHANCES = ("random", "smooth", "center")
+HALF_WIDTH = 0.1
 
 
 def planted_saliency(
     n_samples: int = 80, *, alignment: float = 1.0, blindness: float = 0.0, seed: int = 0
 ) -> SaliencyEvidence:
-    """Maps that mark their object in a share ``alignment`` of the pictures.
+    """Maps that mark their object in a share ``alignment`` of the images.
 
-    The object decides the answer: without its pixels nothing is left of it. On the other pictures
-    a map marks a place of the same size elsewhere. ``blindness`` is the likeness of the maps to
-    those of a network with random weights.
+    On the other images a map marks a place of the same size anywhere. The answer goes with the
+    pixels that are removed, the sooner the larger the alignment, and maps move under noise the
+    less. ``blindness`` is the likeness of the maps to those of a network with random weights.
 
     >>> planted = planted_saliency(4)
     >>> int(planted.objects.sum())
     64
     """
-    random = np.random.default_rng(seed)
-    aligned = random.random(n_samples) < alignment
-    corner = random.integers(0, SIDE - BLOCK + 1, (n_samples, 2))
-    objects = _blocks(corner)
-    elsewhere = _blocks((corner + SIDE // 2) % (SIDE - BLOCK + 1))
-    marked = np.where(aligned[:, None, None], objects, elsewhere & ~objects)
-    percents = np.arange(1.0, 50.0, 2.0)
-    clean = random.uniform(0.8, 1.0, n_samples)
-    gone = np.minimum(percents / (100 * BLOCK**2 / SIDE**2), 1.0)  # of the object, most first
-    at_random = np.minimum(4 * percents / 100, 1.0)
-    right = aligned[:, None]
-    lost, kept_lost = np.where(right, gone, at_random), np.where(right, 0.0, at_random)
-    chance = clean[:, None] * (1 - at_random)
-    norms = np.full(n_samples, float(BLOCK))
-    similar = random.normal(0.0, 0.05, n_samples)
-    return SaliencyEvidence(
-        maps=marked + 0.01 * random.random(marked.shape),
-        objects=objects,
-        clean=clean,
-        percents=percents,
-        most_first=_ways(clean[:, None] * (1 - lost)),
-        least_first=_ways(clean[:, None] * (1 - kept_lost)),
-        chance_most_first=_chances(chance),
-        chance_least_first=_chances(chance),
-        chances=Chances(("random", "smooth", "centre")),
-        removals=Removals(("road", "black", "uniform", "gaussian")),
-        norms=norms,
-        changes=random.uniform(0.05, 0.2, (n_samples, 2, 3)) * norms[:, None, None],
-        chance_changes=1.4 * norms,
-        noises=Noises(("uniform", "gaussian")),
-        randomised_similarity=np.clip(similar + blindness, -1, 1),
+    draw, blind = (
+        start_draw("", Condition(clusters=n_samples, dial=dial), row_seed=(seed, number))
+        for number, dial in enumerate((alignment, blindness))
     )
+    parts = (moved_maps.make(draw), blind_maps.make(blind), marked_objects.make(draw))
+    return SaliencyEvidence(**(_removed(draw, rate=4.0) | parts[0] | parts[1] | parts[2]))
+
+
+@generator(
+    "marked objects", SaliencyEvidence,
+    serves=("relevance_mass", "relevance_rank", "relevance_peak"),
+    says="a map marks its object with the probability of the dial, else a place of the same size "
+    "anywhere; the rest is noise that fades with the dial",
+    chunks=5, varies=("values",),
+)  # fmt: skip
+def marked_objects(draw: Draw) -> Arrays:
+    own, elsewhere = ((draw.uniform(2) * SIDE).astype(int) for _ in range(2))
+    marked = _blocks(np.where(draw.happens(draw.dial, 1), own, elsewhere))
+    maps = marked * (0.5 + draw.uniform(SIDE, SIDE))
+    maps += BACKGROUND * (1 - draw.dial) * draw.uniform(SIDE, SIDE)
+    return {"maps": draw.stored(maps / 2), "objects": _blocks(own)}
 
 
 def _blocks(corners: np.ndarray) -> np.ndarray:
-    place = np.arange(SIDE)
-    inside = (place >= corners[..., None]) & (place < corners[..., None] + BLOCK)
+    """Pixels of blocks that go on at the opposite edge, so that no place is special."""
+    inside = (np.arange(SIDE) - corners[..., None]) % SIDE < BLOCK
     return np.asarray(inside[:, 0, :, None] & inside[:, 1, None, :])
 
 
-def _chances(curve: np.ndarray) -> np.ndarray:
-    """The same curve for each of three maps that know nothing."""
-    return np.repeat(_ways(curve)[:, None], 3, axis=1)
+@generator(
+    "few pixels", SaliencyEvidence, serves=("sparseness",),
+    says="noise to a power that rises with the dial; at its end one pixel alone is left",
+    chunks=5, varies=("values",), no_ends=("sparseness",),
+)  # fmt: skip
+def few_pixels(draw: Draw) -> Arrays:
+    noise = draw.uniform(SIDE, SIDE)
+    if draw.dial < 1:
+        maps = noise ** ((1 + draw.dial) / (1 - draw.dial))
+    else:
+        maps = (noise == noise.max(axis=(1, 2), keepdims=True)).astype(float)
+    return {"maps": draw.stored(maps / 2)}
 
 
-def _ways(curve: np.ndarray) -> np.ndarray:
-    """The same curve for each of four ways of removal."""
-    return np.repeat(curve[:, None, :], 4, axis=1)
+@generator(
+    "removed pixels", SaliencyEvidence,
+    serves=("removal_faithfulness", "removal_necessity", "removal_sufficiency"),
+    says="a part of the image (the dial, varied from one to the next) is ordered rightly, the "
+    "rest and the maps that know nothing in any order",
+    no_ends=("removal_faithfulness", "removal_necessity"),
+)  # fmt: skip
+def removed_pixels(draw: Draw) -> Arrays:
+    return _removed(draw, rate=1.0)
+
+
+def _removed(draw: Draw, rate: float) -> Arrays:
+    """Answers without pixels; the share of pixels removed at random costs ``rate`` times itself."""
+    clean, ways = 0.7 + 0.3 * draw.uniform(), len(WAYS)
+    share = np.minimum(rate * PERCENTS / 100, 1.0)
+    most, least = _curves(draw, clean, draw.dial, share)
+    chances = [_curves(draw, clean, 0.0, share) for _ in CHANCES]
+    chance_most, chance_least = (np.stack(curves, axis=1) for curves in zip(*chances, strict=True))
+    return {
+        "maps": np.ones((len(draw), 1, 1)), "clean": clean, "percents": PERCENTS,
+        "most_first": np.repeat(most[:, None], ways, axis=1),
+        "least_first": np.repeat(least[:, None], ways, axis=1),
+        "chance_most_first": np.repeat(chance_most[:, :, None], ways, axis=2),
+        "chance_least_first": np.repeat(chance_least[:, :, None], ways, axis=2),
+        "removals": Removals(WAYS), "chances": Chances(CHANCES),
+    }  # fmt: skip
+
+
+def _curves(
+    draw: Draw, clean: np.ndarray, dial: float, share: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What is left of the answer, most relevant first and least relevant first.
+
+    A map orders pixels rightly in a part of the image that varies from one to the next; the rest
+    is in any order. At the end of the dial the answer is gone with the first pixels.
+    """
+    part = np.clip(dial + SPREAD * min(1.0, 4 * (1 - dial)) * draw.normal(), 0.0, 1.0)[:, None]
+    gone_at_once = np.minimum(share / (OBJECT * (1 - dial) + 1e-9), 1.0)
+    lost = part * gone_at_once + (1 - part) * share
+    most = clean[:, None] * (1 - lost)
+    least = clean[:, None] * (1 - (1 - part) * share)
+    return np.clip(most, 0.0, 1.0), np.clip(least, 0.0, 1.0)
+
+
+@generator(
+    "moved maps", SaliencyEvidence, serves=("max_sensitivity",),
+    says="maps move under noise as far as another image's map is away, the less the higher the "
+    "dial",
+    reference=0.25,
+)  # fmt: skip
+def moved_maps(draw: Draw) -> Arrays:
+    norms = 1 + draw.uniform()
+    # the largest of three draws is what counts, and what chance has too
+    moved = norms[:, None] * (1 - draw.dial) * (0.8 + 0.4 * draw.uniform(3))
+    other = norms * (0.8 + 0.4 * draw.uniform(3).max(axis=1))
+    return {
+        "maps": np.ones((len(draw), 1, 1)), "norms": norms, "changes": moved[:, None, :],
+        "chance_changes": other, "noises": Noises(("uniform",)),
+    }  # fmt: skip
+
+
+@generator(
+    "blind maps", SaliencyEvidence, serves=("randomization_similarity",),
+    says="the likeness of maps to those of a network with random weights is the dial on average",
+    exact=lambda draw: draw.dial,
+)  # fmt: skip
+def blind_maps(draw: Draw) -> Arrays:
+    half = min(HALF_WIDTH, 1 - draw.dial)
+    alike = draw.dial + half * (2 * draw.uniform() - 1)
+    return {"maps": np.ones((len(draw), 1, 1)), "randomized_similarity": alike}

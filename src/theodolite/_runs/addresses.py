@@ -1,14 +1,14 @@
 """Addresses of stored evidence."""
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 BUCKETS = ("s3://", "gs://", "az://")
 """How addresses of buckets begin. Everything else is a path below the data folder."""
 
 
-def no_pieces_at(address: str) -> RefusedInput:
+def no_pieces_at(address: str) -> UnsafeInputError:
     """Return the error for an address that is misspelled, or where nothing was written."""
-    return RefusedInput(
+    return UnsafeInputError(
         f"address {address!r}", "no evidence in pieces there", "header.json and the pieces",
         "Check the spelling; `theodolite data store` writes evidence in pieces.",
     )  # fmt: skip

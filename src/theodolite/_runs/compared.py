@@ -48,7 +48,7 @@ def compare_models(
         evidence = [[group_samples(bundle, spec) for bundle in seed] for seed in other.evidence]
         resampling = with_fewer_resamples(spec)
         result = answer(evidence, own_requests, resampling, on_error="note")
-        failures += [f"{other.name}: {failure}." for failure in result.failed]
+        failures += [f"{other.name}: {failure}." for failure in result.errors]
         records.append(
             ComparedRecord(
                 name=other.name, about=dict(other.about), scores=[*map(score_record, result.scores)]

@@ -146,10 +146,10 @@ def score_produced(
             ConceptCardRecord.model_validate(asdict(card)) for card in produced.concept_cards
         ],
         seconds_scoring=round(time.monotonic() - started, 1),
-        failed_pieces=failed,
+        failed_tasks=failed,
     )
     images = {example.file: content for example, content in (*examples, *conflict_examples)}
-    images |= _checked_images(produced.pictures)
+    images |= _checked_images(produced.images)
     return RunContent(spec, answers, record, conflicts, columns, evidence, produced, models, images)
 
 
@@ -182,14 +182,14 @@ def _save_evidence(spec: RunSpec, evidence: Sequence[Sequence[Evidence]], root: 
 def _checked_images(images: Mapping[str, bytes]) -> Mapping[str, bytes]:
     for file in images:
         if file.partition("/")[0] not in SHOWN:
-            raise EvidenceError("picture", repr(file), f"a file in one of {', '.join(SHOWN)}")
+            raise EvidenceError("image", repr(file), f"a file in one of {', '.join(SHOWN)}")
     return images
 
 
 def _image_evidence(produced: Produced) -> Evidence | None:
     """Return the evidence whose samples have images, if there are images."""
     kinds = {type(bundle): bundle for bundle in produced.evidence[0]}
-    if produced.picture is None:
+    if produced.image is None:
         return None
     return kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
 
@@ -197,7 +197,7 @@ def _image_evidence(produced: Produced) -> Evidence | None:
 def example_images(produced: Produced, spec: RunSpec) -> list[Image]:
     """Return random images for the report, alternating correct and incorrect predictions."""
     evidence = _image_evidence(produced)
-    if produced.picture is None or evidence is None or not spec.report.examples:
+    if produced.image is None or evidence is None or not spec.report.examples:
         return []
     concepts: Any = by_kind([evidence])[ConceptEvidence]
     order = np.random.default_rng(spec.seeds[0]).permutation(len(evidence))
@@ -208,21 +208,21 @@ def example_images(produced: Produced, spec: RunSpec) -> list[Image]:
     examples = []
     for number, row in enumerate(rows[: spec.report.examples]):
         name = evidence.samples.name(int(row))
-        example = ExampleRecord(row=int(row), sample=name, file=f"pictures/{number:02d}.jpg")
-        examples.append((example, produced.picture(name)))
+        example = ExampleRecord(row=int(row), sample=name, file=f"images/{number:02d}.jpg")
+        examples.append((example, produced.image(name)))
     return examples
 
 
 def shown_conflicts(conflicts: ConflictsFile) -> list[ConflictRecord]:
     """Return the strongest conflicts between explanations."""
-    strongest = [conflict for conflict in conflicts.strongest if conflict.of == "explanations"]
+    strongest = [conflict for conflict in conflicts.strongest if conflict.level == "explanations"]
     return strongest[:SHOWN_CONFLICTS]
 
 
 def conflict_images(produced: Produced, conflicts: ConflictsFile) -> list[Image]:
     """Return images of the most extreme examples, of each conflict in turn."""
     evidence = _image_evidence(produced)
-    if produced.picture is None or evidence is None:
+    if produced.image is None or evidence is None:
         return []
     rows = {evidence.samples.name(row): row for row in range(len(evidence))}
     columns = [[example.name for example in c.examples] for c in shown_conflicts(conflicts)]
@@ -230,7 +230,7 @@ def conflict_images(produced: Produced, conflicts: ConflictsFile) -> list[Image]
     names = [name for name in dict.fromkeys(in_turn) if name in rows]
     examples = []
     for number, name in enumerate(names[:MOST_CONFLICT_IMAGES]):
-        file = f"pictures/conflict-{number:02d}.jpg"
+        file = f"images/conflict-{number:02d}.jpg"
         example = ExampleRecord(row=rows[name], sample=name, file=file)
-        examples.append((example, produced.picture(name)))
+        examples.append((example, produced.image(name)))
     return examples

@@ -20,9 +20,9 @@ class Run:
     record: RunRecord
     scores: tuple[Score, ...]
     verdicts: tuple[Verdict, ...]
-    failed_pieces: int = 0
+    failed_tasks: int = 0
     """Pieces of work that were given up: the run is partial."""
-    failed: tuple[Failed, ...] = ()
+    errors: tuple[Failed, ...] = ()
     """Scores that could not be computed."""
     subject: Subject = field(default_factory=unstated)
     """Which explanation it is of, and what that is held against."""
@@ -43,15 +43,15 @@ def read_finished(folder: Path) -> Run:
     stored = {verdict.question: verdict for verdict in content.verdicts}
     answers = tuple(
         _no_longer_decided(verdict, stored.get(verdict.question))
-        for verdict in verdicts_of(record.spec, scores, subject, content.unanswered, failed)
+        for verdict in verdicts_of(record.spec, scores, subject, content.not_computed, failed)
     )
-    pieces = read_produced(folder).failed_pieces
+    pieces = read_produced(folder).failed_tasks
     return Run(folder, record, tuple(scores), answers, pieces, failed, subject)
 
 
 def _no_longer_decided(verdict: Verdict, stored: VerdictRecord | None) -> Verdict:
-    """A question that the run did ask, by a score that decides no more: not "not asked"."""
-    if stored is None or verdict.answer != "not asked" or verdict.reason == "stand-in":
+    """A question that the run did ask, by a score that decides no more: not "not_evaluated"."""
+    if stored is None or verdict.answer != "not_evaluated" or verdict.reason == "probe_only":
         return verdict
     because = f"it was {stored.answer!r} by {stored.metric}, which decides no more: score it again"
-    return replace(verdict, answer="cannot tell", because=because)
+    return replace(verdict, answer="inconclusive", summary=because)

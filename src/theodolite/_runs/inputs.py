@@ -36,9 +36,9 @@ class Places:
 
 def settled(engine: Engine) -> Engine:
     """Pieces at a full path: other processes, and later checks, may be elsewhere."""
-    if engine.pieces is None or "://" in engine.pieces:
+    if engine.checkpoint_dir is None or "://" in engine.checkpoint_dir:
         return engine
-    return replace(engine, pieces=str(Path(engine.pieces).resolve()))
+    return replace(engine, checkpoint_dir=str(Path(engine.checkpoint_dir).resolve()))
 
 
 def check_apart(spec: RunSpec, at: Places, engine: Engine) -> None:
@@ -49,7 +49,7 @@ def check_apart(spec: RunSpec, at: Places, engine: Engine) -> None:
     if spec.pipeline is not None:
         apart_from(at.out, "data folder", at.data)
         apart_from(at.out, "cache", at.cache)
-    pieces = Store.at(engine.pieces).local if engine.pieces else None
+    pieces = Store.at(engine.checkpoint_dir).local if engine.checkpoint_dir else None
     if pieces is not None:
         apart_from(at.out, "pieces", pieces)
 

@@ -13,8 +13,8 @@ from PIL import Image
 from theodolite._runs.folder.run_file import MadeRecord, RunRecord, read_produced, read_subject
 from theodolite._runs.folder.spec import subject_of
 from theodolite._runs.run_conflicts import folder_conflicts
+from theodolite._storage.images import image_from, read_image
 from theodolite._storage.paths import confined
-from theodolite._storage.pictures import picture_from, read_picture
 from theodolite._storage.records import as_written, read_record
 from theodolite._storage.tables import (
     Words,
@@ -28,8 +28,8 @@ from theodolite._verdicts.conflicts.record import ConflictsFile
 from theodolite._verdicts.scores_file import (
     ComparedFile,
     ComparedRecord,
+    NotComputedRecord,
     ScoresFile,
-    UnansweredRecord,
     read_failed,
     read_scores,
     score_of,
@@ -44,7 +44,7 @@ Columns = Mapping[str, Sequence[object]]
 
 
 class RunMaterial(ABC):
-    """Records, scores, evidence, tables and pictures of one run."""
+    """Records, scores, evidence, tables and images of one run."""
 
     alone: bool = False
     """Whether the page has no run folder beside it."""
@@ -61,12 +61,12 @@ class RunMaterial(ABC):
 
     @property
     @abstractmethod
-    def scored(self) -> tuple[list[Score], list[UnansweredRecord]]:
+    def scored(self) -> tuple[list[Score], list[NotComputedRecord]]:
         """The scores, and those that could not be had."""
 
     @property
     @abstractmethod
-    def failed(self) -> tuple[Failed, ...]:
+    def errors(self) -> tuple[Failed, ...]:
         """Scores that could not be computed."""
 
     @property
@@ -94,15 +94,15 @@ class RunMaterial(ABC):
         """What each sample gave to each score; empty where that was not stored."""
 
     @abstractmethod
-    def picture(self, file: str) -> Image.Image:
-        """A picture by the name of its file."""
+    def image(self, file: str) -> Image.Image:
+        """An image by the name of its file."""
 
     @abstractmethod
     def conflicts(self) -> ConflictsFile:
         """Where the questions disagree."""
 
-    def sample_pictures(self) -> list[str]:
-        """Files with pictures of samples by row, in order."""
+    def sample_images(self) -> list[str]:
+        """Files with images of samples by row, in order."""
         return []
 
     def compared(self) -> list[ComparedRecord]:
@@ -127,12 +127,12 @@ class FolderMaterial(RunMaterial):
         return read_produced(self.folder)
 
     @cached_property
-    def scored(self) -> tuple[list[Score], list[UnansweredRecord]]:
+    def scored(self) -> tuple[list[Score], list[NotComputedRecord]]:
         """The file ``scores.json``."""
         return read_scores(self.folder / "scores.json")
 
     @cached_property
-    def failed(self) -> tuple[Failed, ...]:
+    def errors(self) -> tuple[Failed, ...]:
         """As ``scores.json`` says."""
         return read_failed(self.folder / "scores.json")
 
@@ -163,18 +163,18 @@ class FolderMaterial(RunMaterial):
         path = self.folder / PER_SAMPLE
         return read_coded(path) if path.is_file() else {}
 
-    def picture(self, file: str) -> Image.Image:
-        """A picture that lies in the folder, never elsewhere."""
-        return read_picture(confined(self.folder, file))
+    def image(self, file: str) -> Image.Image:
+        """An image that lies in the folder, never elsewhere."""
+        return read_image(confined(self.folder, file))
 
     def conflicts(self) -> ConflictsFile:
         """The file ``conflicts.json``, or counted now."""
         return folder_conflicts(self.folder)
 
-    def sample_pictures(self) -> list[str]:
-        """Files ``pictures/sample-….jpg``."""
-        files = sorted((self.folder / "pictures").glob("sample-*.jpg"))
-        return [f"pictures/{file.name}" for file in files]
+    def sample_images(self) -> list[str]:
+        """Files ``images/sample-….jpg``."""
+        files = sorted((self.folder / "images").glob("sample-*.jpg"))
+        return [f"images/{file.name}" for file in files]
 
     def compared(self) -> list[ComparedRecord]:
         """The file ``compared.json``."""
@@ -194,9 +194,9 @@ class MemoryMaterial(RunMaterial):
     samples: Columns = field(default_factory=dict)
     """What each sample gave."""
     tables: Mapping[str, Columns] = field(default_factory=dict)
-    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    images: Mapping[str, bytes] = field(default_factory=dict)
     carried: FolderMaterial | None = None
-    """The run that was audited again: its tables and pictures come with it."""
+    """The run that was audited again: its tables and images come with it."""
     alone: bool = True
 
     @cached_property
@@ -210,15 +210,15 @@ class MemoryMaterial(RunMaterial):
         return as_written(self.records[1])
 
     @cached_property
-    def scored(self) -> tuple[list[Score], list[UnansweredRecord]]:
+    def scored(self) -> tuple[list[Score], list[NotComputedRecord]]:
         """As they would be read from ``scores.json``."""
         content = as_written(self.scores_file)
-        return [score_of(record) for record in content.scores], list(content.unanswered)
+        return [score_of(record) for record in content.scores], list(content.not_computed)
 
     @cached_property
-    def failed(self) -> tuple[Failed, ...]:
+    def errors(self) -> tuple[Failed, ...]:
         """As they would be read from ``scores.json``."""
-        return tuple(Failed(**record.model_dump()) for record in self.scores_file.failed)
+        return tuple(Failed(**record.model_dump()) for record in self.scores_file.errors)
 
     @cached_property
     def subject(self) -> Subject:
@@ -249,11 +249,11 @@ class MemoryMaterial(RunMaterial):
         """Coded as from a file."""
         return read_coded_from(parquet_bytes(self.samples), PER_SAMPLE) if self.samples else {}
 
-    def picture(self, file: str) -> Image.Image:
-        """A picture of the run that was audited, or one made for this audit."""
+    def image(self, file: str) -> Image.Image:
+        """An image of the run that was audited, or one made for this audit."""
         if self.carried is not None:
-            return self.carried.picture(file)
-        return picture_from(self.pictures[file], file)
+            return self.carried.image(file)
+        return image_from(self.images[file], file)
 
     def conflicts(self) -> ConflictsFile:
         """As they would be read from ``conflicts.json``."""

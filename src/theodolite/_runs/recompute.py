@@ -27,7 +27,7 @@ from theodolite._storage.tables import read_parquet
 from theodolite._verdicts.answers import answer, by_kind, requests_for
 from theodolite._verdicts.per_sample import per_sample
 from theodolite._verdicts.scores_file import ComparedFile, ComparedRecord, ScoresFile, score_record
-from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load
 from theodolite.evidence.produced import ComparedModel, Progress, silent
@@ -64,7 +64,7 @@ def recompute(
     made_record = read_produced(folder)
     named = [
         address
-        for address in (*made_record.stored, made_record.pieces)
+        for address in (*made_record.stored, made_record.checkpoints)
         if address.startswith(BUCKETS)
     ]
     if named and not buckets:
@@ -80,7 +80,7 @@ def recompute(
     else:
         same = _all_again(folder, spec, progress)
     if not same:
-        raise VerificationFailed(
+        raise VerificationError(
             f"run {folder.name!r}",
             "other scores when computed again",
             "the stored ones",
@@ -94,7 +94,7 @@ def decided_otherwise(folder: Path) -> str:
     known, stored = catalogue(), read_record(folder / "scores.json", ScoresFile)
     changes = []
     for verdict in stored.verdicts:
-        if verdict.answer == "not asked":
+        if verdict.answer == "not_evaluated":
             continue
         metric = known.get(verdict.metric)
         version = next((s.version for s in stored.scores if s.metric == verdict.metric), None)
@@ -116,7 +116,7 @@ def _stored_again(
 ) -> bool:
     for address, digest in digests_of(made_record.stored).items():
         if made_record.inputs.get(address) != digest:
-            raise VerificationFailed(f"evidence {address!r}", "other content", "that of the run")
+            raise VerificationError(f"evidence {address!r}", "other content", "that of the run")
     record = read_record(folder / "run.json", RunRecord)
     code = {"theodolite": record.code, "packages": record.identity.packages}
     ledger = ledger_of(folder)
@@ -124,11 +124,11 @@ def _stored_again(
     checking.given_up = frozenset(_given_up(folder))
     try:
         answers = answer_stored(spec, made_record.stored, checking, progress)
-    except VerificationFailed as error:
-        if not made_record.pieces or checking.ledger.done():
+    except VerificationError as error:
+        if not made_record.checkpoints or checking.ledger.done():
             raise
-        raise RefusedInput(
-            f"pieces {made_record.pieces!r}", "nothing there", "the pieces of the run",
+        raise UnsafeInputError(
+            f"pieces {made_record.checkpoints!r}", "nothing there", "the pieces of the run",
             "They must be where the run had them.",
         ) from error  # fmt: skip
     return _same_bytes(folder / "scores.json", scores_file_of(spec, answers))
@@ -143,7 +143,9 @@ def _evidence(folder: Path, spec: RunSpec) -> list[list[Evidence]]:
     seeds = [folder / "evidence" / f"seed-{seed}" for seed in spec.seeds]
     stored = [path for path in seeds if path.is_dir()]
     if not stored:
-        raise RefusedInput(f"run {folder.name!r}", "no evidence of its seeds", "evidence/seed-…")
+        raise UnsafeInputError(
+            f"run {folder.name!r}", "no evidence of its seeds", "evidence/seed-…"
+        )
     return [[load(kind) for kind in sorted(seed.iterdir())] for seed in stored]
 
 
@@ -213,5 +215,5 @@ def _load_compared(folder: Path, record: ComparedRecord, spec: RunSpec) -> Compa
     seeds = [root / f"seed-{seed}" for seed in spec.seeds]
     evidence = [[load(kind) for kind in sorted(s.iterdir())] for s in seeds if s.is_dir()]
     if not evidence:
-        raise RefusedInput(f"model {record.name!r}", "no stored evidence", "compared/…/seed-…")
+        raise UnsafeInputError(f"model {record.name!r}", "no stored evidence", "compared/…/seed-…")
     return ComparedModel(record.name, record.about, evidence)

@@ -68,7 +68,9 @@ def run(  # noqa: PLR0913  each is a choice of the caller
             if make is None:
                 if announce is not None:
                     _tell_price(spec, addresses, workers, announce)
-                content = score_stored(spec, addresses, workers, progress, engine.pieces or "")
+                content = score_stored(
+                    spec, addresses, workers, progress, engine.checkpoint_dir or ""
+                )
             else:
                 produced = make(workers)
                 produced = replace(produced, notes=[*notes_of(workers), *produced.notes])
@@ -77,7 +79,7 @@ def run(  # noqa: PLR0913  each is a choice of the caller
         finally:
             write_failed(at.out, workers)
         write_entries(at.out, workers.used.values())
-        if engine.pieces is None:
+        if engine.checkpoint_dir is None:
             workers.ledger.keep_only(workers.keys)
     return content.answers
 

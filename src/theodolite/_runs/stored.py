@@ -72,11 +72,11 @@ def score_stored(
     try:
         answers = answer_stored(spec, addresses, pool, progress)
     except EvidenceError as error:
-        if error.came != NOTHING_COUNTED or not pool.failed:
+        if error.got != NOTHING_COUNTED or not pool.failed:
             raise
         first = pool.failed[0]
-        got = f"{error.came}; the first failed with {first.error}: {first.message}"
-        raise EvidenceError(error.what, got, error.needed, error.do) from error
+        got = f"{error.got}; the first failed with {first.error}: {first.message}"
+        raise EvidenceError(error.what, got, error.expected, error.hint) from error
     kinds = by_kind(spec, addresses)
     columns, left_out = None, []
     conflicts = ConflictsFile(verdicts=[], judged=[], conflicts=[])
@@ -89,7 +89,7 @@ def score_stored(
             answers.verdicts, answers.scores, columns, _clusters(kinds), resampling_of(spec)
         )
     notes = [*notes_of(pool), *absent_chunks(addresses), *answers.notes, *left_out]
-    answers = replace(answers, notes=tuple(notes), failed_pieces=pool.n_failed)
+    answers = replace(answers, notes=tuple(notes), failed_tasks=pool.n_failed)
     record = stored_record(spec, answers, addresses, time.monotonic() - started, checkpoints)
     return RunContent(spec, answers, record, conflicts, columns)
 
@@ -108,8 +108,8 @@ def stored_record(
         notes=list(answers.notes),
         inputs=digests_of(addresses),
         stored=list(addresses),
-        pieces=checkpoints,
-        failed_pieces=answers.failed_pieces,
+        checkpoints=checkpoints,
+        failed_tasks=answers.failed_tasks,
         seconds_scoring=round(seconds, 1),
     )
 
@@ -206,7 +206,7 @@ def write_failed(out: Path, pool: WorkerPool) -> None:
 def stored_per_sample(
     requests: Sequence[MetricRequest], kinds: Kinds, workers: Workers
 ) -> dict[str, list[Any]]:
-    """Return the columns of ``_verdicts.per_sample.per_sample``, computed shard by shard."""
+    """As ``run_folder.written.per_sample``, piece by piece by the workers."""
     columns = no_samples()
     for request in requests:
         shards = kinds.get(request.metric.needs)

@@ -130,14 +130,14 @@ class StateJob:
 
 
 def sums_name(job: StateJob) -> str:
-    """What a null of a metric must know is learnt once, whatever the options."""
+    """What a null of a metric must know is learned once, whatever the options."""
     return f"{job.request.metric.name}: {job.null}"
 
 
 def state_jobs(request: MetricRequest, plan: Plan, experiments: int) -> Iterator[StateJob]:
     """All that the scores of one request are read from."""
     for seed in range(experiments):
-        # how samples vary is learnt from the first
+        # how samples vary is learned from the first
         rows = plan.state_rows if seed == 0 else ONCE
         yield StateJob(request, plan, "value", seed, rows)
     for null in request.metric.nulls:

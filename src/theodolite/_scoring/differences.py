@@ -25,7 +25,7 @@ from theodolite._stats.intervals import (
 )
 from theodolite._stats.resampling import shuffle_interval
 from theodolite.metrics.base import Metric, NullModel
-from theodolite.results import FaultTest, Interval, Null, Score, Source
+from theodolite.results import DefectTest, Interval, Null, Score, Source
 
 SHUFFLES = "shuffles"
 NOTHING_VARIED = "exact, nothing varied"
@@ -59,18 +59,18 @@ def compared_null(
         value = float(np.nanmean(rows.head)) if (~np.isnan(rows.head)).any() else math.nan
         away = shuffle_interval(rows.head, score.value, level)
         p = shuffle_p(rows.head, score.value)
-        return Null(null.name, value, _with_error(away, rows.head), seeds, p, shown=null.shown)
+        return Null(null.name, value, _with_error(away, rows.head), seeds, p, label=null.label)
     value = float(rows.head[0])
     estimate = _difference(null, rows, score, plan, counts, metric)
     draws = () if rows.stored is None else _defined(rows.stored)
     if estimate is None:
-        return Null(null.name, value, None, seeds, None, draws, null.shown)
+        return Null(null.name, value, None, seeds, None, draws, null.label)
     if estimate.variance <= NOTHING:
         away, p = _nothing_varied(estimate, counts, metric, level)
     else:
         away = with_method(student_interval(estimate, level), counts)
         p = two_sided_p(estimate.value, estimate.error, estimate.df)
-    return Null(null.name, value, away, seeds, p, draws, null.shown)
+    return Null(null.name, value, away, seeds, p, draws, null.label)
 
 
 def _defined(draws: np.ndarray) -> tuple[float, ...]:
@@ -147,7 +147,7 @@ def _nothing_varied(
     return interval, min(2 * (1 - share) ** counts.draws, 1.0)
 
 
-def fault_test(score: Score, tolerance: float, level: float) -> FaultTest | None:
+def fault_test(score: Score, tolerance: float, level: float) -> DefectTest | None:
     """Of a score that must not exceed its clean null: what is more is the fault."""
     null = score.null
     if null is None or null.difference is None or null.difference.error is None:
@@ -159,6 +159,6 @@ def fault_test(score: Score, tolerance: float, level: float) -> FaultTest | None
     def p(distance: float) -> float:
         return float(min(2 * stdtr(df, -distance / error), 1.0))
 
-    return FaultTest(
+    return DefectTest(
         fault - half, fault + half, p(tolerance - fault), p(fault), p(fault - tolerance), error, df
     )

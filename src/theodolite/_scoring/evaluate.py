@@ -241,7 +241,7 @@ def _bare_score(
         over: Items = options["over"]
         chosen = estimates.seeds[0].moments.get(CHOSEN)
         detail = Detail(over, _names(estimates.evidence, over), rows.items[0], None, None, chosen)
-    n, n_undefined, n_of = _counts(estimates, cell, detail)
+    n, n_undefined, n_unit = _counts(estimates, cell, detail)
     return Score(
         metric=metric.name,
         version=metric.version,
@@ -252,7 +252,7 @@ def _bare_score(
         best=float(estimates.best[cell]),
         n=n,
         n_undefined=n_undefined,
-        n_of=n_of,
+        n_unit=n_unit,
         options=options,
         detail=detail,
         per_seed=tuple(float(v) for v in rows.per_seed) if len(rows.per_seed) > 1 else (),
@@ -265,7 +265,7 @@ def _with_inference(
 ) -> Score:
     """Intervals, and how far the score is from its nulls."""
     metric, plan = estimates.metric, estimates.plan
-    counts = DrawCounts.of(plan, score.n if score.n_of == "samples" else plan.n)
+    counts = DrawCounts.of(plan, score.n if score.n_unit == "samples" else plan.n)
     intervals = score_intervals(score, metric, plan, rows, counts)
     nulls = _nulls(estimates, cell, rows, counts)
     score = replace(score, intervals=tuple(intervals), nulls=nulls, n_samples=counts.rows)
@@ -274,12 +274,12 @@ def _with_inference(
         if ends is not None:
             score = replace(score, detail=replace(score.detail, low=ends[0], high=ends[1]))
         score = _with_draws(score, estimates, cell, rows, counts)
-    if metric.looks_for_a_fault:
+    if metric.is_defect_metric:
         tolerance, level = metric.tolerance or 0.0, plan.resampling.level
         moments = over_seeds_of_moments([seed.moments for seed in estimates.seeds])
         if moments:
             return with_moments(score, metric, moments, counts, level)
-        return replace(score, fault=fault_test(score, tolerance, level))
+        return replace(score, defect=fault_test(score, tolerance, level))
     return score
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from theodolite._scoring.request import MetricRequest
-from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed, printable
+from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError, printable
 from theodolite.evidence.plugins import is_ours
 from theodolite.evidence.workers import Arrays
 from theodolite.metrics.base import Metric, added
@@ -29,7 +29,7 @@ def stays_local(metric: Metric, error: Exception) -> bool:
     What lacks memory would lack it again, and what our own checks refuse is wrong with the
     evidence. Other packages' code may raise our errors as well: then it is theirs.
     """
-    if isinstance(error, MemoryError | RefusedInput | VerificationFailed):
+    if isinstance(error, MemoryError | UnsafeInputError | VerificationError):
         return False
     return not isinstance(error, EvidenceError) or not is_ours(metric.state)
 

@@ -10,7 +10,7 @@ from theodolite._scoring.values import mean_of_defined
 from theodolite._stats.intervals import Components, Estimate, student_interval
 from theodolite._stats.predictive_interval import PredictiveMoments, doubt, fault_interval
 from theodolite.metrics.base import Metric
-from theodolite.results import Doubt, Interval, Score
+from theodolite.results import Caveat, Interval, Score
 
 METHOD = "Student t and score interval of predictive terms"
 MOST_CLEAN = 0.02
@@ -36,7 +36,7 @@ def with_moments(
     test = fault_interval(moments, metric.tolerance or 0.0, level)
     reason = doubt(moments) or _clean_doubt(score)
     if np.isnan(score.value) or np.isnan(test.error):
-        return replace(score, intervals=(), fault=None, doubt=reason)
+        return replace(score, intervals=(), defect=None, caveat=reason)
     n = int(moments.clusters)
     low, high = np.clip((test.low, test.high), *score.bounds)
     quoted = Interval(
@@ -46,7 +46,7 @@ def with_moments(
     population = _population(score, moments, level)
     others = [i for i in score.intervals if i.over == "seeds"]
     intervals = (quoted, *([] if population is None else [population]), *others)
-    return replace(score, intervals=intervals, fault=test, doubt=reason)
+    return replace(score, intervals=intervals, defect=test, caveat=reason)
 
 
 def _population(score: Score, moments: PredictiveMoments, level: float) -> Interval | None:
@@ -69,11 +69,11 @@ def _population(score: Score, moments: PredictiveMoments, level: float) -> Inter
     return replace(interval, low=float(low), high=float(high))
 
 
-def _clean_doubt(score: Score) -> Doubt | None:
+def _clean_doubt(score: Score) -> Caveat | None:
     if score.null is None or not score.null.value > MOST_CLEAN:
         return None
-    return Doubt(
-        "evidence in doubt",
-        f"{score.null.shown} already scores {100 * score.null.value:.1f} %, where it can hold "
+    return Caveat(
+        "data_quality",
+        f"{score.null.label} already scores {100 * score.null.value:.1f} %, where it can hold "
         "nothing: rows may belong together",
     )

@@ -32,7 +32,7 @@ from theodolite.metrics.blocks import (
 )
 
 
-class LostPieces(RuntimeError):
+class LostTasksError(RuntimeError):
     """Some piece that the score needs failed three times."""
 
 
@@ -105,7 +105,7 @@ class ColumnBlocks:
         )
         parts = self._workers.reduced(work, _merged)
         if parts is None or self._workers.missing():
-            raise LostPieces(f"pieces of {job.request.metric.name} failed three times")
+            raise LostTasksError(f"pieces of {job.request.metric.name} failed three times")
         return parts
 
     def _of(self, job: StateJob, subsample: Subsample, size: int) -> list[_ColumnBlock]:
@@ -165,7 +165,7 @@ class ColumnBlocks:
         )
         merged = self._workers.reduced(work, _merged_common)
         if merged is None or self._workers.missing():
-            raise LostPieces("columns that were kept could not be read")
+            raise LostTasksError("columns that were kept could not be read")
         return Common.from_arrays(merged)
 
     def _truths_of(self, subsample: Subsample, size: int) -> Entry:
@@ -192,7 +192,7 @@ def measured(state: type[Blockwise], parts: Arrays, samples: int) -> Values:
 
 def _there(entry: Entry | None) -> Entry:
     if entry is None:
-        raise LostPieces("columns failed three times")
+        raise LostTasksError("columns failed three times")
     return entry
 
 

@@ -172,7 +172,7 @@ class _Round:
             self.parts.setdefault(key, []).append(values)
 
     def _known(self, group: PassGroup, items: Sequence[PassItem]) -> Sums:
-        """What nulls must know about all samples, learnt once for a source and a package."""
+        """What nulls must know about all samples, learned once for a source and a package."""
         source, package = group.items[0].evidence, _package_key(group.items[0])
         key = (id(source), package)
         if key not in self._sums:
@@ -181,7 +181,7 @@ class _Round:
         return self._sums[key]
 
     def _has_sums(self, item: PassItem, known: Sums) -> bool:
-        """Whether what its null must know could be learnt."""
+        """Whether what its null must know could be learned."""
         if not item.job.learns or RAISED not in known[sums_name(item.job)]:
             return True
         self._note(item, item.job.stage, known[sums_name(item.job)][RAISED])

@@ -104,7 +104,7 @@ class Plan:
             return 1
         if self.pooled:  # each costs as much as the score itself, and each comes out otherwise
             return min(POOLED_NULL_DRAWS, self.resampling.most_null_draws)
-        n_draws = math.ceil(self.resampling.null_pieces / max(self.n, 1))
+        n_draws = math.ceil(self.resampling.null_batches / max(self.n, 1))
         return min(n_draws, self.resampling.most_null_draws)
 
     def seeds(self, null: NullModel) -> list[int]:

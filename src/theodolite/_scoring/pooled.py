@@ -87,7 +87,7 @@ def _in_blocks(
 
 
 class _KnownSums:
-    """What nulls must know about the samples, learnt once for all their draws."""
+    """What nulls must know about the samples, learned once for all their draws."""
 
     def __init__(self) -> None:
         self._sums: dict[tuple[int, str], Arrays] = {}

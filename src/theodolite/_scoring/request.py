@@ -19,7 +19,7 @@ class Resampling:
     resamples: int = 1000
     level: float = 0.95
     seed: int = 0
-    null_pieces: int = 2000
+    null_batches: int = 2000
     """Random nulls are drawn until this many samples were shuffled, up to ``most_null_draws``."""
     most_null_draws: int = 20
     most_pooled: int = 50_000

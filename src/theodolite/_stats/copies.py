@@ -47,12 +47,12 @@ def copy_clusters(
 
 
 def near_copy_share(values: Shaped[np.ndarray, "samples columns"]) -> float:
-    """The share of rows whose first neighbour is far closer than their second.
+    """The share of rows whose first neighbor is far closer than their second.
 
-    Of independent rows the volumes of the balls that reach to one neighbour after the other grow by
+    Of independent rows the volumes of the balls that reach to one neighbor after the other grow by
     independent steps: j times the logarithm of what the j-th reach grows by, times the dimension,
     is exponential. The dimension is that of the rows themselves, taken from the second to the fifth
-    neighbour, for concepts that go together span fewer dimensions than there are concepts. Of
+    neighbor, for concepts that go together span fewer dimensions than there are concepts. Of
     independent rows a hundredth is so close. NaN where it cannot be known: fewer than two columns
     of many values, few rows, or too many.
     """
@@ -66,7 +66,7 @@ def near_copy_share(values: Shaped[np.ndarray, "samples columns"]) -> float:
 
     ranks = average_ranks(rows[:, np.sort(chosen)].T).T / len(rows)
     queries = ranks[:: -(-len(rows) // MOST_QUERIES)]
-    reach: Float[np.ndarray, "queries neighbours"] = cKDTree(ranks).query(queries, FIFTH + 1)[0]
+    reach: Float[np.ndarray, "queries neighbors"] = cKDTree(ranks).query(queries, FIFTH + 1)[0]
     reach = reach[reach[:, 1] > 0][:, 1:]  # equal rows are copies, or what few levels make
     if len(reach) < FEWEST_DISTINCT:
         return float("nan")

@@ -26,12 +26,12 @@ def answer_among_draws(low: float, high: float, beaten: float, n: float) -> Answ
         n: How many there are.
 
     >>> answer_among_draws(0.01, 0.2, 20, 20), answer_among_draws(0.01, 0.2, 19, 20)
-    ('yes', 'cannot tell')
+    ('yes', 'inconclusive')
     >>> answer_among_draws(-0.05, 0.08, 12, 20), answer_among_draws(0.01, 0.2, 3, 3)
-    ('no', 'cannot tell')
+    ('no', 'inconclusive')
     """
     if n < ENOUGH or math.isnan(low) or math.isnan(high):
-        return "cannot tell"
+        return "inconclusive"
     if beaten >= n and low > 0:
         return "yes"
-    return "no" if high < OF_USE else "cannot tell"
+    return "no" if high < OF_USE else "inconclusive"

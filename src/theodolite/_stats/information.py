@@ -2,7 +2,7 @@
 
 Three estimators, by what is compared: two discrete variables (*plug-in*: counts), numbers and a
 label (*Ross* 2014), numbers and numbers (*KSG*, algorithm 1 of Kraskov 2004). The last two look at
-each sample's nearest neighbours. Every estimate here is the mean of a term per sample; the terms
+each sample's nearest neighbors. Every estimate here is the mean of a term per sample; the terms
 are what intervals and per-sample views are made of. None is clipped at 0: whoever needs that clips.
 """
 
@@ -21,8 +21,8 @@ from theodolite._stats.sampling import mixed
 from theodolite._stats.threads import in_slices
 from theodolite.errors import EvidenceError
 
-NEIGHBOURS = 3
-MOST_NEIGHBOURS = 3  # what the compiled search keeps in registers
+NEIGHBORS = 3
+MOST_NEIGHBORS = 3  # what the compiled search keeps in registers
 NOISE = 1e-10
 BLOCK_BYTES = 1 << 25
 SMALL = 200_000  # pairs times samples below which a second thread is not worth starting
@@ -59,7 +59,7 @@ def plug_in_entropy(a: np.ndarray) -> float:
     return plug_in(a, a)
 
 
-def ross(values: np.ndarray, labels: Int[np.ndarray, " samples"], *, k: int = NEIGHBOURS) -> float:
+def ross(values: np.ndarray, labels: Int[np.ndarray, " samples"], *, k: int = NEIGHBORS) -> float:
     """Mutual information of numbers (or vectors, Euclidean distance) and a label.
 
     Samples whose label no other has are left out. NaN if nothing is left.
@@ -72,7 +72,7 @@ def ross(values: np.ndarray, labels: Int[np.ndarray, " samples"], *, k: int = NE
 
 
 def ross_terms(
-    values: np.ndarray, labels: Int[np.ndarray, " samples"], *, k: int = NEIGHBOURS
+    values: np.ndarray, labels: Int[np.ndarray, " samples"], *, k: int = NEIGHBORS
 ) -> Float[np.ndarray, "*columns samples"]:
     """psi(N) + psi(k_i) - psi(N_y) - psi(m_i) of every sample; NaN where its label is alone.
 
@@ -99,7 +99,7 @@ def ross_columns(
     values: Float[np.ndarray, "samples columns"],
     labels: Int[np.ndarray, " samples"],
     *,
-    k: int = NEIGHBOURS,
+    k: int = NEIGHBORS,
 ) -> Float[np.ndarray, "columns samples"]:
     """The terms of each column with one label for all: every column is sorted once."""
     alone, rows, counts, numbered = _shared_labels(labels, k)
@@ -132,7 +132,7 @@ def ross_many(
     vectors: Float[np.ndarray, "samples dimensions"],
     flags: Bool[np.ndarray, "samples labels"],
     *,
-    k: int = NEIGHBOURS,
+    k: int = NEIGHBORS,
 ) -> Float[np.ndarray, "labels samples"]:
     """The terms of one vector per sample with each of many yes/no labels: distances once."""
     checked_k(k)
@@ -168,7 +168,7 @@ def _shared_labels(
     return np.full(len(labels), np.nan), rows, counts, numbered.astype(np.int64)
 
 
-def ksg(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBOURS) -> float:
+def ksg(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBORS) -> float:
     """Mutual information of numbers and numbers (or vectors, largest difference as distance).
 
     NaN for k samples or fewer.
@@ -179,7 +179,7 @@ def ksg(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBOURS) -> float:
     return _mean(ksg_terms(x, y, k=k))
 
 
-def ksg_terms(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBOURS) -> Terms:
+def ksg_terms(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBORS) -> Terms:
     """psi(N) + psi(k) - psi(n_x) - psi(n_y) of every sample."""
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if x.ndim == 1 and y.ndim == 1:
@@ -238,7 +238,7 @@ def pair_terms(
     columns: Columns,
     pairs: Int[np.ndarray, "pairs 2"],
     *,
-    k: int = NEIGHBOURS,
+    k: int = NEIGHBORS,
 ) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
     """KSG terms of many pairs of columns, a block of pairs at a time so that memory stays small."""
     checked_k(k)
@@ -266,7 +266,7 @@ def self_information(
     keys: Int[np.ndarray, " samples"],
     names: Sequence[str],
     *,
-    k: int = NEIGHBOURS,
+    k: int = NEIGHBORS,
     seed: int = 0,
 ) -> Float[np.ndarray, " columns"]:
     """What the published code calls the entropy of numbers: KSG of a column and its noisy copies.
@@ -297,7 +297,7 @@ def tie_broken(
 ) -> Float[np.ndarray, "samples columns"]:
     """Columns in which values repeat, with noise of 1e-10 of the largest added; others untouched.
 
-    Neighbours at equal distances (saturated activations) make the estimates arbitrary. The noise of
+    Neighbors at equal distances (saturated activations) make the estimates arbitrary. The noise of
     a number depends on its sample's key, its column's name and the seed alone, so that neither the
     order of samples nor that of columns matters.
     """
@@ -355,6 +355,6 @@ def _mean(terms: Terms) -> float:
 
 
 def checked_k(k: int) -> None:
-    """So many neighbours can be sought."""
-    if not 1 <= k <= MOST_NEIGHBOURS:
-        raise EvidenceError("k", f"{k}", f"1 to {MOST_NEIGHBOURS} neighbours")
+    """So many neighbors can be sought."""
+    if not 1 <= k <= MOST_NEIGHBORS:
+        raise EvidenceError("k", f"{k}", f"1 to {MOST_NEIGHBORS} neighbors")

@@ -29,7 +29,7 @@ class Estimate:
     over: Source
     n: int
     """How many resamples the variance is from, or values."""
-    of: Scope = "these"
+    scope: Scope = "fixed"
 
     @property
     def error(self) -> float:
@@ -77,10 +77,10 @@ def wilson_interval(
     if variance > 1e-30 and most * min(share, 1 - share) < NEAR_A_BOUND:
         effective = min(effective, most)
     t2 = quantile(estimate.df, level) ** 2
-    centre = (share + t2 / (2 * effective)) / (1 + t2 / effective)
+    center = (share + t2 / (2 * effective)) / (1 + t2 / effective)
     root = math.sqrt(t2 * (spread / effective + t2 / (4 * effective**2)))
     half = root / (1 + t2 / effective)
-    low, high = max(centre - half, 0.0), min(centre + half, 1.0)
+    low, high = max(center - half, 0.0), min(center + half, 1.0)
     ends = bounds[0] + width * low, bounds[0] + width * high
     return _interval(estimate, min(ends[0], estimate.value), max(ends[1], estimate.value), level,
                      WILSON)  # fmt: skip
@@ -163,4 +163,4 @@ def detectable(error: float, df: float, level: float = 0.95) -> float:
 
 def _interval(estimate: Estimate, low: float, high: float, level: float, method: str) -> Interval:
     interval = Interval(low, high, level, estimate.over, method, estimate.n)
-    return replace(interval, of=estimate.of, error=estimate.error, df=float(estimate.df))
+    return replace(interval, scope=estimate.scope, error=estimate.error, df=float(estimate.df))

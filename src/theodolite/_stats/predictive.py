@@ -39,11 +39,11 @@ class PredictiveTerms:
     """The same with its cluster counted: about as much too high as the other is too low."""
     surprise: Float[np.ndarray, "columns samples"]
     """What there was to gain: the surprise of the label without any value."""
-    learnt: Float[np.ndarray, "columns samples"] | None = None
+    learned: Float[np.ndarray, "columns samples"] | None = None
     """The mean of ``out`` and ``inside`` if doing without any value is no choice: for estimates
     that cost so much to learn that what is there may not pay."""
     parameters: Float[np.ndarray, " columns"] | None = None
-    """Numbers that had to be learnt then."""
+    """Numbers that had to be learned then."""
 
 
 def predictive_terms(

@@ -10,11 +10,11 @@ from scipy.special import stdtr
 
 from theodolite._stats.intervals import quantile
 from theodolite._stats.predictive import PredictiveTerms, predictive_terms
-from theodolite.results import Doubt, FaultTest
+from theodolite.results import Caveat, DefectTest
 
-LEARNT_TOGETHER = 70.0
-"""Predictions share what they were learnt from, which the spread of their gains does not see: it is
-moved out by the root of 1 + 70 / clusters, fitted at 30 to 500 clusters."""
+LEARNED_TOGETHER = 70.0
+"""Predictions share what they were learned from, which the spread of their gains does not see: it
+is moved out by the root of 1 + 70 / clusters, fitted at 30 to 500 clusters."""
 FEWEST_FOR_FREE = 50
 """With fewer clusters only the lower end is quoted."""
 FEWEST, FEWEST_IN_A_STRATUM = 20, 10
@@ -45,7 +45,7 @@ class PredictiveMoments:
     undefined: float
     """Share of the rows whose label too few clusters of their stratum have."""
     upper_error: float = 0.0
-    """Error of the upper value that is there without any leak: of much that had to be learnt."""
+    """Error of the upper value that is there without any leak: of much that had to be learned."""
     ceiling: float = math.nan
     """What a value that is the label itself would score; NaN where that was not asked."""
     per_dimension: float = math.inf
@@ -67,12 +67,12 @@ class PredictiveMoments:
 
 
 def wider_by(clusters: float) -> float:
-    """How much larger the error is than predictions that were learnt apart would have.
+    """How much larger the error is than predictions that were learned apart would have.
 
     >>> round(wider_by(100), 6)
     1.30384
     """
-    return math.sqrt(1 + LEARNT_TOGETHER / max(clusters, 1))
+    return math.sqrt(1 + LEARNED_TOGETHER / max(clusters, 1))
 
 
 def predictive_moments(
@@ -137,14 +137,14 @@ def _upper(
 ) -> tuple[Float[np.ndarray, " some"], float]:
     """The upper value of each column, and clusters times the error that learning gives it.
 
-    Gains on what was learnt from vary by half of the number of parameters, leak or not.
+    Gains on what was learned from vary by half of the number of parameters, leak or not.
     """
     middle = _means((terms.out + terms.inside)[columns] / 2, rows)
-    if terms.learnt is None or terms.parameters is None:
+    if terms.learned is None or terms.parameters is None:
         return np.maximum(value, middle / entropy), 0.0
-    learnt = _means(terms.learnt[columns], rows)
+    learned = _means(terms.learned[columns], rows)
     error = np.sqrt((terms.parameters[columns] / 2 / entropy**2).mean())
-    return np.maximum(value, np.maximum(middle, learnt) / entropy), float(error)
+    return np.maximum(value, np.maximum(middle, learned) / entropy), float(error)
 
 
 def row_weights(
@@ -253,7 +253,7 @@ def ceiling_of(
     return least if least >= LEAST_CEILING else share(strata)
 
 
-def fault_interval(moments: PredictiveMoments, tolerance: float, level: float) -> FaultTest:
+def fault_interval(moments: PredictiveMoments, tolerance: float, level: float) -> DefectTest:
     """Where the leak lies, and p-values of its being nothing, acceptable, or too much.
 
     Close to 0 the spread of gains vanishes with their mean, and an interval from it would say
@@ -263,25 +263,25 @@ def fault_interval(moments: PredictiveMoments, tolerance: float, level: float) -
     """
     clusters = moments.clusters
     if clusters < 2 or math.isnan(moments.value):
-        return FaultTest(*BOUNDS, 1.0, 1.0, 1.0, math.nan, max(clusters - 1, 0.0))
+        return DefectTest(*BOUNDS, 1.0, 1.0, 1.0, math.nan, max(clusters - 1, 0.0))
     df, error = clusters - 1, moments.wider * moments.error
     reach = 2 * moments.rho / (moments.surprise * clusters)
     upper_error = math.hypot(error, moments.upper_error)
     accepted = max(upper_error, math.hypot(math.sqrt(tolerance * reach), moments.upper_error))
-    high, p_free = BOUNDS[1], 1.0
+    high, p_below_tolerance = BOUNDS[1], 1.0
     if clusters >= FEWEST_FOR_FREE:
         t = quantile(df, level)
         high = max(
             moments.upper_value + t * upper_error,
             _largest(moments.upper_value, t * math.sqrt(reach), t * moments.upper_error),
         )
-        p_free = _one_side(tolerance - moments.upper_value, accepted, df)
-    return FaultTest(
+        p_below_tolerance = _one_side(tolerance - moments.upper_value, accepted, df)
+    return DefectTest(
         low=moments.value - quantile(df, level) * error,
         high=high,
-        p_free=p_free,
-        p_some=_one_side(moments.value, error, df),
-        p_too_much=_one_side(moments.value - tolerance, error, df),
+        p_below_tolerance=p_below_tolerance,
+        p_nonzero=_one_side(moments.value, error, df),
+        p_above_tolerance=_one_side(moments.value - tolerance, error, df),
         error=accepted,
         df=df,
     )
@@ -301,29 +301,29 @@ def _one_side(above: float, error: float, df: float) -> float:
     return float(min(2 * stdtr(df, -above / error), 1.0))
 
 
-def doubt(moments: PredictiveMoments) -> Doubt | None:
+def doubt(moments: PredictiveMoments) -> Caveat | None:
     """Why nothing can be told from it, if so."""
     if math.isnan(moments.value):
-        return Doubt("undefined", "no stratum has four clusters and two labels that recur")
+        return Caveat("undefined", "no stratum has four clusters and two labels that recur")
     if moments.clusters < FEWEST:
         because = f"{moments.clusters:.0f} samples or clusters; {FEWEST} are needed"
-        return Doubt("underpowered", because)
+        return Caveat("underpowered", because)
     if moments.stratum_clusters < FEWEST_IN_A_STRATUM:
         because = (
             f"at most {moments.stratum_clusters:.0f} samples or clusters agree on a concept; "
             f"{FEWEST_IN_A_STRATUM} are needed"
         )
-        return Doubt("underpowered", because)
+        return Caveat("underpowered", because)
     if moments.undefined > MOST_UNDEFINED:
         because = f"{moments.undefined:.0%} of the rows have labels that do not recur among samples"
-        return Doubt("undefined", f"{because} that agree on a concept: too many labels")
+        return Caveat("undefined", f"{because} that agree on a concept: too many labels")
     if moments.per_dimension < FEWEST_PER_DIMENSION:
         because = f"{moments.per_dimension:.1f} samples or clusters that agree on a concept"
-        return Doubt(
+        return Caveat(
             "underpowered",
             f"{because} for each dimension of the vectors; {FEWEST_PER_DIMENSION} are needed",
         )
     if moments.ceiling < LEAST_CEILING:
         because = f"the label itself would score {max(moments.ceiling, 0):.2f}"
-        return Doubt("underpowered", f"even a perfect leak would not be seen: {because}")
+        return Caveat("underpowered", f"even a perfect leak would not be seen: {because}")
     return None

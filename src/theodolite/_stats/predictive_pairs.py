@@ -1,6 +1,6 @@
 """Predictive information between pairs of values, beyond the strata of both.
 
-A density of pairs of ranks is learnt without the cluster that a row belongs to, and compared with
+A density of pairs of ranks is learned without the cluster that a row belongs to, and compared with
 unrelated ranks. It mixes nothing, jointly normal scores, and tables of 2, 4 and 8 equal groups of
 each value; a model's weight is what it gained on all other clusters.
 """

@@ -1,7 +1,7 @@
 """Predictive information of vectors: by how much they lower the surprise about a label.
 
 As for single values, with other models: linear discriminants, whose covariance is drawn towards a
-sphere more or less. Each is learnt in ten folds; a cluster's fold follows from its key alone.
+sphere more or less. Each is learned in ten folds; a cluster's fold follows from its key alone.
 """
 
 import numpy as np
@@ -53,14 +53,14 @@ def predictive_vector_terms(
                     vectors[rows, column], numbers, sizes, folds[rows], n_labels
                 )
                 parameters[column] += vectors.shape[2] * (n_labels - 1)
-    out, inside, surprise, learnt = terms
-    return PredictiveTerms(out, inside, surprise, learnt, parameters)
+    out, inside, surprise, learned = terms
+    return PredictiveTerms(out, inside, surprise, learned, parameters)
 
 
 def _stratum(
     points: Points, labels: Numbers, sizes: Int[np.ndarray, " clusters"], folds: Numbers, n: int
 ) -> Float[np.ndarray, "4 rows"]:
-    """Gains with each row's cluster left out, with it counted, the surprise, and what is learnt."""
+    """Gains with each row's cluster left out and counted, the surprise, and what is learned."""
     clusters, weights = np.repeat(np.arange(len(sizes)), sizes), np.repeat(1 / sizes, sizes)
     counts = np.bincount(labels, weights, n)
     own = own_weight(labels, clusters, weights)
@@ -72,20 +72,20 @@ def _stratum(
     out, inside = ([np.zeros(len(labels))] for _ in range(2))
     points = _scaled(points, weights)
     if points.any():
-        learnt = np.zeros((len(ROUNDED), len(labels)))
+        learned = np.zeros((len(ROUNDED), len(labels)))
         for fold in np.unique(folds):
             own_fold, others = folds == fold, folds != fold
             fit = points[others], labels[others], weights[others]
-            if fit[2].sum() > 1:  # else nothing can be learnt
-                learnt[:, own_fold] = _discriminants(
+            if fit[2].sum() > 1:  # else nothing can be learned
+                learned[:, own_fold] = _discriminants(
                     *fit, points[own_fold], labels[own_fold], before_out[own_fold]
                 ) - np.log(base_out[own_fold])
-        out += list(learnt)
+        out += list(learned)
         whole = _discriminants(points, labels, weights, points, labels, before_in)
         inside += list(whole - np.log(base_in))
     both = mixture(out, inside, clusters, weights)
-    learnt_only = mixture(out[1:], inside[1:], clusters, weights) if len(out) > 1 else both
-    return np.array([*both, -np.log(base_out), learnt_only.mean(axis=0)])
+    learned_only = mixture(out[1:], inside[1:], clusters, weights) if len(out) > 1 else both
+    return np.array([*both, -np.log(base_out), learned_only.mean(axis=0)])
 
 
 def _scaled(points: Points, weights: Row) -> Points:

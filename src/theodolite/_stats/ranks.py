@@ -22,3 +22,18 @@ def average_ranks(values: Shaped[np.ndarray, "*rows n"]) -> Float[np.ndarray, "*
     ranks = np.empty(values.shape)
     np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=-1)
     return ranks
+
+
+def rank_correlations(
+    x: Shaped[np.ndarray, "*rows n"], y: Shaped[np.ndarray, "*rows n"]
+) -> Float[np.ndarray, "*rows"]:
+    """Spearman's correlation of each row of x with that of y; NaN where a row has one value only.
+
+    >>> rank_correlations(np.array([[1, 2, 3], [4, 4, 4]]), np.array([[2, 1, 3], [1, 2, 3]]))
+    array([0.5, nan])
+    """
+    a, b = (average_ranks(side) - (side.shape[-1] + 1) / 2 for side in (x, y))
+    spread = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
+    correlations = np.full(spread.shape, np.nan)
+    np.divide((a * b).sum(axis=-1), spread, out=correlations, where=spread > 0)
+    return np.asarray(np.clip(correlations, -1.0, 1.0))

@@ -25,7 +25,7 @@ def scattered(numbers: np.ndarray, seed: int) -> np.ndarray:
 
 
 def mixed(numbers: np.ndarray) -> np.ndarray:
-    """The finisher of splitmix64: neighbouring numbers come out unrelated."""
+    """The finisher of splitmix64: neighboring numbers come out unrelated."""
     with np.errstate(over="ignore"):
         z = numbers + GOLDEN
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -12,7 +12,7 @@ import struct
 from typing import Any
 
 from theodolite._storage.memory import check_memory
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 MAX_FILE_BYTES = 1 << 34
 MAX_FOOTER = 1 << 24
@@ -31,17 +31,17 @@ def check_footer(stream: io.BufferedIOBase, what: str) -> None:
     """Refuse what is no plain Parquet, or names types that are not pyarrow's own."""
     size = stream.seek(0, 2)
     if size > MAX_FILE_BYTES:
-        raise RefusedInput(what, f"{size:,} bytes", f"at most {MAX_FILE_BYTES:,}")
+        raise UnsafeInputError(what, f"{size:,} bytes", f"at most {MAX_FILE_BYTES:,}")
     stream.seek(max(size - _END, 0))
     end = stream.read(_END)
     length = struct.unpack("<I", end[:4])[0] if len(end) == _END and end[4:] == b"PAR1" else 0
     if not 0 < length <= size - 12:
-        raise RefusedInput(what, "no readable Parquet", "Parquet")
+        raise UnsafeInputError(what, "no readable Parquet", "Parquet")
     if length > MAX_FOOTER:
-        raise RefusedInput(what, f"a footer of {length:,} bytes", f"at most {MAX_FOOTER:,}")
+        raise UnsafeInputError(what, f"a footer of {length:,} bytes", f"at most {MAX_FOOTER:,}")
     stream.seek(size - _END - length)
     if _names_types(stream.read(length)):
-        raise RefusedInput(what, "extension types, which could run code", "plain columns")
+        raise UnsafeInputError(what, "extension types, which could run code", "plain columns")
     stream.seek(0)
 
 
@@ -71,9 +71,11 @@ def check_sizes(metadata: Any, what: str) -> None:
     largest = max((column.total_uncompressed_size for column in columns), default=0)
     if metadata.num_columns > MAX_COLUMNS or max(values, metadata.num_rows) > MAX_VALUES:
         got = f"{metadata.num_rows:,} rows, {metadata.num_columns:,} columns, {values:,} values"
-        raise RefusedInput(what, got, f"at most {MAX_VALUES:,} values")
+        raise UnsafeInputError(what, got, f"at most {MAX_VALUES:,} values")
     if max(largest, *(group.total_byte_size for group in groups), 0) > MAX_GROUP_BYTES:
-        raise RefusedInput(what, "a group of rows that is too large", f"{MAX_GROUP_BYTES:,} bytes")
+        raise UnsafeInputError(
+            what, "a group of rows that is too large", f"{MAX_GROUP_BYTES:,} bytes"
+        )
     widths = [
         WIDTHS.get(metadata.schema.column(i).physical_type, 0) for i in range(metadata.num_columns)
     ]

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from theodolite._storage.buckets.objects import PastTheEnd
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite._storage.buckets.objects import TruncatedObjectError
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 NO_BUCKET = re.compile("NoSuchBucket|bucket does not exist")
@@ -28,15 +28,15 @@ def plainly(what: str) -> Iterator[None]:
         raise EvidenceError(what, got, "it, to read and write there", INSTALL) from error
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         gone = "no such bucket" if NO_BUCKET.search(str(error)) else "nothing there"
-        raise RefusedInput(what, gone, "a file") from error
+        raise UnsafeInputError(what, gone, "a file") from error
     except PermissionError as error:
         needed = "leave to use it"
         raise EvidenceError(what, "no permission", needed, "Look at its owner or keys.") from error
     except OSError as error:
         if error.errno in FULL:
             raise
-        if isinstance(error, PastTheEnd):
-            raise RefusedInput(what, "fewer bytes", "all of it; it is cut off") from error
+        if isinstance(error, TruncatedObjectError):
+            raise UnsafeInputError(what, "fewer bytes", "all of it; it is cut off") from error
         raise EvidenceError(what, _line(error), "a store that answers") from error
     except Exception as error:
         raise _from_client(what, error) from error
@@ -46,7 +46,7 @@ def _from_client(what: str, error: Exception) -> EvidenceError:
     """In our words what the client of a bucket raised; its classes are only there with it."""
     kind = type(error).__name__
     if NO_BUCKET.search(str(error)):
-        return RefusedInput(what, "no such bucket", "a file")
+        return UnsafeInputError(what, "no such bucket", "a file")
     if kind in ("PermissionDeniedError", "UnauthenticatedError"):
         return EvidenceError(what, "no permission", "leave to use it", "Look at its owner or keys.")
     return EvidenceError(what, _line(error), "a store that answers")

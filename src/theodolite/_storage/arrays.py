@@ -18,7 +18,7 @@ from safetensors.numpy import save as serialize
 
 from theodolite._storage.memory import check_memory
 from theodolite._storage.paths import _suspicious, all_or_nothing, existing
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 MAX_MEMBERS = 1_000
 MAX_ARRAY_BYTES = 1 << 40
@@ -36,7 +36,7 @@ def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
         size = path.stat().st_size
     if size != needed:
         got = f"{size:,} bytes"
-        raise RefusedInput(f"array {path.name!r}", got, f"{needed:,}; it is cut off")
+        raise UnsafeInputError(f"array {path.name!r}", got, f"{needed:,}; it is cut off")
     array = np.load(path, mmap_mode="r" if mapped and size > start else None, allow_pickle=False)
     return np.asarray(array)
 
@@ -53,16 +53,18 @@ def npy_header(
         }[version]
         shape, by_columns, dtype = read(stream, max_header_size=10_000)
     except (*_HEADER_FAULTS, tokenize.TokenError) as error:
-        raise RefusedInput(f"array {name!r}", "no readable .npy header", "a .npy file") from error
+        raise UnsafeInputError(
+            f"array {name!r}", "no readable .npy header", "a .npy file"
+        ) from error
     if dtype.hasobject:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"array {name!r}",
             "Python objects, which could run code when read",
             "numbers, or strings",
             "Save it again: array.astype(float), or np.array(names, dtype=str) for names.",
         )
     if math.prod(shape) * dtype.itemsize > MAX_ARRAY_BYTES:
-        raise RefusedInput(f"array {name!r}", f"shape {shape}", "a size that fits a machine")
+        raise UnsafeInputError(f"array {name!r}", f"shape {shape}", "a size that fits a machine")
     return shape, dtype, stream.tell(), by_columns
 
 
@@ -88,7 +90,7 @@ def streamed_instead(name: str) -> str:
     """What to do about evidence that is too large to be unpacked."""
     return (
         f"Write it in pieces, which takes little memory: `theodolite data store {name} NEW`, then "
-        "audit NEW; or allow more with --most-memory."
+        "audit NEW; or allow more with --max-memory."
     )
 
 
@@ -126,7 +128,7 @@ def npz_members(
             packed = archive.infolist()
             if len(packed) > MAX_MEMBERS or len({m.filename for m in packed}) < len(packed):
                 got = f"{len(packed):,} members"
-                raise RefusedInput(f"arrays {name!r}", got, f"{MAX_MEMBERS:,} distinct names")
+                raise UnsafeInputError(f"arrays {name!r}", got, f"{MAX_MEMBERS:,} distinct names")
             members = {m.filename.removesuffix(".npy"): m for m in packed}
             yield {
                 key: _member(archive, member, name)
@@ -136,20 +138,20 @@ def npz_members(
     except (
         zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError
     ) as error:  # fmt: skip
-        raise RefusedInput(f"arrays {name!r}", "a broken archive", "a .npz file") from error
+        raise UnsafeInputError(f"arrays {name!r}", "a broken archive", "a .npz file") from error
 
 
 def _member(archive: zipfile.ZipFile, packed: zipfile.ZipInfo, name: str) -> NpzMember:
     what = f"array {packed.filename!r} of {name!r}"
     if reason := _suspicious(packed.orig_filename):  # before zipfile cuts it at a NUL
-        raise RefusedInput(what, reason, "a plain name")
+        raise UnsafeInputError(what, reason, "a plain name")
     with archive.open(packed) as stream:
         opened = cast(io.BufferedIOBase, stream)
         shape, dtype, start, by_columns = npy_header(opened, packed.filename)
     needed = start + math.prod(shape) * dtype.itemsize
     if packed.file_size != needed:
         got = f"{packed.file_size:,} bytes"
-        raise RefusedInput(what, got, f"{needed:,}, as its header says; it is cut off")
+        raise UnsafeInputError(what, got, f"{needed:,}, as its header says; it is cut off")
     return NpzMember(archive, packed, shape, dtype, by_columns)
 
 
@@ -159,7 +161,7 @@ def npy_from(content: bytes, name: str) -> np.ndarray:
     shape, dtype, start, _ = npy_header(stream, name)
     needed = start + math.prod(shape) * dtype.itemsize
     if len(content) != needed:
-        raise RefusedInput(f"array {name!r}", f"{len(content):,} bytes", f"{needed:,}; cut off")
+        raise UnsafeInputError(f"array {name!r}", f"{len(content):,} bytes", f"{needed:,}; cut off")
     stream.seek(0)
     return _array_from(stream, name)
 
@@ -173,11 +175,11 @@ def _array_from(stream: io.BufferedIOBase, name: str) -> np.ndarray:
     while place < len(room):
         part = stream.read(min(BLOCK_BYTES, len(room) - place))
         if not part:
-            raise RefusedInput(f"array {name!r}", f"{place:,} bytes", f"{len(room):,}; cut off")
+            raise UnsafeInputError(f"array {name!r}", f"{place:,} bytes", f"{len(room):,}; cut off")
         room[place : place + len(part)] = np.frombuffer(part, np.uint8)
         place += len(part)
     if stream.read(1):
-        raise RefusedInput(f"array {name!r}", "more bytes than its header says", f"{place:,}")
+        raise UnsafeInputError(f"array {name!r}", "more bytes than its header says", f"{place:,}")
     return flat.reshape(shape, order="F" if by_columns else "C")
 
 
@@ -188,15 +190,15 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
         lead = stream.read(8)
     header = struct.unpack("<Q", lead)[0] if len(lead) == 8 else 0
     if not 2 <= header <= min(MAX_SAFETENSORS_HEADER, path.stat().st_size):
-        raise RefusedInput(what, f"a header of {header:,} bytes", "a .safetensors file")
+        raise UnsafeInputError(what, f"a header of {header:,} bytes", "a .safetensors file")
     check_memory(path.stat().st_size, what, streamed_instead(path.name))
     try:
         with safe_open(path, framework="numpy") as tensors:
             if len(tensors.keys()) > MAX_TENSORS:
-                raise RefusedInput(what, f"{len(tensors.keys()):,} tensors", f"{MAX_TENSORS:,}")
+                raise UnsafeInputError(what, f"{len(tensors.keys()):,} tensors", f"{MAX_TENSORS:,}")
             return {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
     except (SafetensorError, TypeError, OSError) as error:
-        raise RefusedInput(
+        raise UnsafeInputError(
             what, f"{error}", "tensors in float16, float32 or integers", "Save it again so."
         ) from error
 

@@ -16,7 +16,7 @@ import numpy as np
 from theodolite._storage.arrays import read_safetensors
 from theodolite._storage.optional import require
 from theodolite._storage.paths import size_within
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 MAX_BYTES = 1 << 36
 MAX_MEMBERS = 100_000
@@ -40,7 +40,7 @@ def read_weights(path: Path) -> dict[str, np.ndarray]:
     suffix = path.suffix.lower()
     if suffix in PROGRAMS:
         what = f"weights {path.name!r}"
-        raise RefusedInput(what, f"a {suffix} file, which may be a program", ".safetensors", DO)
+        raise UnsafeInputError(what, f"a {suffix} file, which may be a program", ".safetensors", DO)
     return read_checkpoint(path) if suffix in SUFFIXES else read_safetensors(path)
 
 
@@ -55,13 +55,13 @@ def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
         if isinstance(checkpoint, dict) and set(checkpoint) == {"state_dict"}:
             checkpoint = checkpoint["state_dict"]
         if not isinstance(checkpoint, dict):
-            raise RefusedInput(what, f"a {type(checkpoint).__name__}", "a dict of tensors", DO)
+            raise UnsafeInputError(what, f"a {type(checkpoint).__name__}", "a dict of tensors", DO)
         return {_name(n, what): _array(t, f"tensor {n!r} of {what}") for n, t in checkpoint.items()}
-    except RefusedInput:
+    except UnsafeInputError:
         raise
     except Exception as error:  # torch has no end of kinds
         reason = " ".join(f"{type(error).__name__} {error}".split())[:150]
-        raise RefusedInput(what, f"no plain tensors ({reason})", "tensors only", DO) from error
+        raise UnsafeInputError(what, f"no plain tensors ({reason})", "tensors only", DO) from error
 
 
 def _torch() -> Any:
@@ -82,16 +82,16 @@ def _check_archive(path: Path, what: str) -> None:
             names = [member.filename.partition("/")[2] for member in members]
             got = _other_kind(names) or _odd_member(members, path.stat().st_size)
             if got:
-                raise RefusedInput(what, got, "tensors only", DO)
+                raise UnsafeInputError(what, got, "tensors only", DO)
             listing = archive.read(members[names.index("data.pkl")])
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
-        if isinstance(error, RefusedInput):
+        if isinstance(error, UnsafeInputError):
             raise
         got = "no archive as torch has saved since 1.6"
-        raise RefusedInput(what, got, "tensors only", DO) from error
+        raise UnsafeInputError(what, got, "tensors only", DO) from error
     foreign = _foreign(listing)
     if foreign:
-        raise RefusedInput(what, f"{foreign}, which is no plain tensor", "tensors only", DO)
+        raise UnsafeInputError(what, f"{foreign}, which is no plain tensor", "tensors only", DO)
 
 
 def _other_kind(names: list[str]) -> str:
@@ -131,18 +131,18 @@ def _foreign(listing: bytes) -> str:
 
 def _name(name: Any, what: str) -> str:
     if not isinstance(name, str):
-        raise RefusedInput(what, f"a tensor named {name!r}", "names", DO)
+        raise UnsafeInputError(what, f"a tensor named {name!r}", "names", DO)
     return name
 
 
 def _array(tensor: Any, what: str) -> np.ndarray:
     torch = _torch()
     if not isinstance(tensor, torch.Tensor):
-        raise RefusedInput(what, f"a {type(tensor).__name__}", "a tensor", DO)
+        raise UnsafeInputError(what, f"a {type(tensor).__name__}", "a tensor", DO)
     if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_complex():
-        raise RefusedInput(what, f"{tensor.layout}, {tensor.dtype}", "plain numbers", DO)
+        raise UnsafeInputError(what, f"{tensor.layout}, {tensor.dtype}", "plain numbers", DO)
     if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
-        raise RefusedInput(what, f"shape {tuple(tensor.shape)}", "no more than is stored", DO)
+        raise UnsafeInputError(what, f"shape {tuple(tensor.shape)}", "no more than is stored", DO)
     plain = tensor.detach()
     # numpy has no bfloat16; nothing is lost in float32
     return np.asarray((plain.float() if plain.dtype is torch.bfloat16 else plain).numpy())

@@ -10,7 +10,7 @@ import numpy as np
 
 from theodolite._storage.arrays import MAX_SAFETENSORS_HEADER
 from theodolite._storage.paths import existing
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 TYPES = {"U32": np.uint32, "F16": np.float16, "F32": np.float32}
 
@@ -23,17 +23,19 @@ def map_safetensors(path: Path) -> dict[str, np.ndarray]:
         lead = stream.read(8)
         length = struct.unpack("<Q", lead)[0] if len(lead) == 8 else 0
         if not 2 <= length <= min(MAX_SAFETENSORS_HEADER, size - 8):
-            raise RefusedInput(what, f"a header of {length:,} bytes", "a .safetensors file")
+            raise UnsafeInputError(what, f"a header of {length:,} bytes", "a .safetensors file")
         try:
             header = json.loads(stream.read(length))
             places = {name: _place(header[name]) for name in header if name != "__metadata__"}
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise RefusedInput(what, "a header that cannot be read", "uint32 and floats") from error
+            raise UnsafeInputError(
+                what, "a header that cannot be read", "uint32 and floats"
+            ) from error
     begin, arrays = 8 + length, {}
     content = np.memmap(path, np.uint8, "c")
     for name, (dtype, shape, first, last) in places.items():
         if not 0 <= first <= last <= size - begin:
-            raise RefusedInput(what, f"{name} beyond the end", "all of it; it is cut off")
+            raise UnsafeInputError(what, f"{name} beyond the end", "all of it; it is cut off")
         row = np.asarray(content[begin + first : begin + last])
         if (begin + first) % dtype.itemsize:
             row = row.copy()  # loops are compiled for numbers that lie where a processor likes them

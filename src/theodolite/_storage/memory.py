@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 MOST_BY_DEFAULT = 1 << 32
 VARIABLE = "THEODOLITE_MOST_MEMORY"
@@ -34,7 +34,7 @@ def choose_most_memory(limit: int | None) -> None:
 def parse_bytes(text: str, what: str) -> int:
     """A number of bytes as people write it.
 
-    >>> parse_bytes("1.5GB", "--most-memory"), parse_bytes("300 MiB", "--most-memory")
+    >>> parse_bytes("1.5GB", "--max-memory"), parse_bytes("300 MiB", "--max-memory")
     (1610612736, 314572800)
     """
     match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.IGNORECASE)
@@ -48,9 +48,9 @@ def check_memory(size: int, what: str, do: str = "") -> None:
     """Refuse what would take more than may be taken."""
     limit = most_memory()
     if size > limit:
-        raise RefusedInput(
-            what, f"{size:,} bytes unpacked", f"at most {limit:,} (--most-memory)",
-            do or f"Where the machine has more, set --most-memory or {VARIABLE}.",
+        raise UnsafeInputError(
+            what, f"{size:,} bytes unpacked", f"at most {limit:,} (--max-memory)",
+            do or f"Where the machine has more, set --max-memory or {VARIABLE}.",
         )  # fmt: skip
 
 

@@ -14,9 +14,7 @@ IMPORTS = {
     "mlflow-skinny": "mlflow",
     "open-clip-torch": "open_clip",
     "pillow": "PIL",
-    "pytorch-concepts": "torch_concepts",
     "scikit-learn": "sklearn",
-    "vl-convert-python": "vl_convert",
 }
 """Distributions whose module has another name than they have."""
 NOT_FOR_USERS = ("ci", "dev", "docs", "oracles", "testing")

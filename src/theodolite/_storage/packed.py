@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from theodolite._storage.arrays import MAX_SAFETENSORS_HEADER
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 Arrays = Mapping[str, np.ndarray]
 """What can be kept and sent without being pickled."""
@@ -60,7 +60,7 @@ def unpacked_with(content: bytes, name: str) -> tuple[dict[str, np.ndarray], dic
     header, text = _header(content, f"arrays {name!r}")
     metadata = header.get(METADATA)
     if _header_text(header) != text or not isinstance(metadata, dict):
-        raise RefusedInput(f"arrays {name!r}", "another header", "one that theodolite wrote")
+        raise UnsafeInputError(f"arrays {name!r}", "another header", "one that theodolite wrote")
     return _loaded(content, f"arrays {name!r}"), metadata
 
 
@@ -70,10 +70,10 @@ def unpacked(content: bytes, name: str) -> dict[str, np.ndarray]:
     metadata = _header(content, what)[0].get(METADATA)
     known = metadata.get("sha256") if isinstance(metadata, dict) else None
     if known is None:
-        raise RefusedInput(what, "something that does not unpack", "packed arrays")
+        raise UnsafeInputError(what, "something that does not unpack", "packed arrays")
     arrays = _loaded(content, what)
     if digest_of(arrays) != known:
-        raise RefusedInput(what, "other content than its digest says", "what was written")
+        raise UnsafeInputError(what, "other content than its digest says", "what was written")
     return arrays
 
 
@@ -86,15 +86,15 @@ def _header(content: bytes, what: str) -> tuple[dict[str, Any], bytes]:
     try:
         (length,) = struct.unpack_from("<Q", content)
         if length > min(MAX_SAFETENSORS_HEADER, len(content)):
-            raise RefusedInput(what, f"a header of {length:,} bytes", "less than the file")
+            raise UnsafeInputError(what, f"a header of {length:,} bytes", "less than the file")
         text = content[8 : 8 + length]
         header = json.loads(text)
     except (struct.error, ValueError, RecursionError) as error:
-        if isinstance(error, RefusedInput):
+        if isinstance(error, UnsafeInputError):
             raise
-        raise RefusedInput(what, "something that does not unpack", "packed arrays") from error
+        raise UnsafeInputError(what, "something that does not unpack", "packed arrays") from error
     if not isinstance(header, dict):
-        raise RefusedInput(what, "something that does not unpack", "packed arrays")
+        raise UnsafeInputError(what, "something that does not unpack", "packed arrays")
     return header, text
 
 
@@ -102,5 +102,5 @@ def _loaded(content: bytes, what: str) -> dict[str, np.ndarray]:
     try:
         arrays: dict[str, np.ndarray] = load(content)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise RefusedInput(what, "something that does not unpack", "packed arrays") from error
+        raise UnsafeInputError(what, "something that does not unpack", "packed arrays") from error
     return dict(sorted(arrays.items()))

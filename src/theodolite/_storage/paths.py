@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 
 def confined(root: Path, relative: str) -> Path:
@@ -20,7 +20,7 @@ def confined(root: Path, relative: str) -> Path:
     """
     reason = _suspicious(relative)
     if reason:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"path {relative!r}",
             reason,
             f"a relative path below {root.name!r}",
@@ -29,7 +29,7 @@ def confined(root: Path, relative: str) -> Path:
     inside = root.resolve()
     target = (inside / PurePosixPath(relative)).resolve()
     if target != inside and inside not in target.parents:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"path {relative!r}",
             "a link that leaves the folder",
             f"a file below {root.name!r}",
@@ -54,7 +54,7 @@ def existing(path: Path, what: str) -> Path:
     """The path, if it is a readable file."""
     if not path.is_file():
         got = "a folder" if path.is_dir() else "nothing there"
-        raise RefusedInput(f"{what} {path.name!r}", got, f"a file in {str(path.parent)!r}")
+        raise UnsafeInputError(f"{what} {path.name!r}", got, f"a file in {str(path.parent)!r}")
     return path
 
 
@@ -62,7 +62,7 @@ def size_within(path: Path, limit: int, what: str) -> None:
     """Refuse a file larger than a reader of its kind should ever meet."""
     size = existing(path, what).stat().st_size
     if size > limit:
-        raise RefusedInput(f"{what} {path.name!r}", f"{size:,} bytes", f"at most {limit:,}")
+        raise UnsafeInputError(f"{what} {path.name!r}", f"{size:,} bytes", f"at most {limit:,}")
 
 
 def sha256_of(path: Path) -> str:
@@ -92,7 +92,7 @@ def sha256_below(root: Path, relative: str) -> str:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=handle)
     except OSError as error:
         needed = "a file without links on the way"
-        raise RefusedInput(f"file {relative!r}", error.strerror or "no file", needed) from error
+        raise UnsafeInputError(f"file {relative!r}", error.strerror or "no file", needed) from error
     finally:
         os.close(handle)
     with os.fdopen(file, "rb") as stream:

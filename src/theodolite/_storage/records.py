@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from theodolite._storage.text import json_text, read_json, write_json
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Format of the files of a run folder."""
 READING = {"reading": True}
 """The context in which files of a run folder are validated."""
@@ -55,7 +55,7 @@ def read_record(path: Path, kind: type[AnyRecord]) -> AnyRecord:
         content = current(read_json(path, "record"), path)
         return kind.model_validate(content, context=READING)
     except ValidationError as error:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"record {path.name!r}", first_fault(error), "what theodolite wrote"
         ) from error
 
@@ -85,12 +85,12 @@ def current(content: Any, path: Path) -> Any:
     version = content["format_version"]
     if type(version) is not int or version < FORMAT_VERSION:
         got = f"format version {version}"[:60]
-        raise RefusedInput(f"record {path.name!r}", got, f"{FORMAT_VERSION}")
+        raise UnsafeInputError(f"record {path.name!r}", got, f"{FORMAT_VERSION}")
     if version > FORMAT_VERSION:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"record {path.name!r}, written by a newer theodolite (format {version}); this one "
             f"reads up to {FORMAT_VERSION}",
-            do=_who_reads(path),
+            hint=_who_reads(path),
         )
     return content
 

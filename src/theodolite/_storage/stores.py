@@ -25,7 +25,7 @@ from theodolite._storage.paths import (
     one_writer,
 )
 from theodolite._storage.traffic import count_request
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 SCHEMES = ("file", *BUCKETS)
 MAX_BYTES = 1 << 28
@@ -57,7 +57,7 @@ class Store:
             reason = "an address within an address (::)"
         if reason:
             needed = "a folder, or an address that begins with file://, s3://, gs:// or az://"
-            raise RefusedInput(f"store {without(text)!r}", reason, needed)
+            raise UnsafeInputError(f"store {without(text)!r}", reason, needed)
         return cls(text.rstrip("/") or "/")
 
     def __str__(self) -> str:
@@ -223,8 +223,8 @@ class Store:
         scheme, _, rest = self.address.partition("://")
         return (ForkedBucket if is_forked() else Bucket)(scheme, rest.partition("/")[0])
 
-    def _refusal(self, name: str, got: str, needed: str) -> RefusedInput:
-        return RefusedInput(f"file {name!r} of {self.address!r}", got, needed)
+    def _refusal(self, name: str, got: str, needed: str) -> UnsafeInputError:
+        return UnsafeInputError(f"file {name!r} of {self.address!r}", got, needed)
 
 
 def _odd(scheme: str, rest: str) -> str:

@@ -22,7 +22,7 @@ from theodolite._storage._parquet_checks import (
 from theodolite._storage.memory import check_memory, most_memory
 from theodolite._storage.paths import all_or_nothing, existing, size_within
 from theodolite._storage.row_files.parquet_pages import page_sizes
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 Columns = Mapping[str, Sequence[Any] | np.ndarray]
 # an empty cell is one byte of a CSV file and eight of a column of numbers
@@ -110,10 +110,10 @@ def _refused_plainly(stream: io.BufferedIOBase, what: str) -> Iterator[None]:
 
     try:
         yield
-    except RefusedInput:
+    except UnsafeInputError:
         raise
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise RefusedInput(what, "no readable Parquet", "Parquet") from error
+        raise UnsafeInputError(what, "no readable Parquet", "Parquet") from error
 
 
 def _groups(stream: io.BufferedIOBase, what: str) -> Iterator[Any]:
@@ -133,17 +133,17 @@ def _groups(stream: io.BufferedIOBase, what: str) -> Iterator[Any]:
     file = pq.ParquetFile(stream, read_dictionary=words)
     extended = [field.name for field in file.schema_arrow if not own_types(pa.struct([field]))]
     if extended:
-        raise RefusedInput(what, f"extension types in {extended}", "plain columns")
+        raise UnsafeInputError(what, f"extension types in {extended}", "plain columns")
     names = file.schema_arrow.names
     if len(set(names)) < len(names):
-        raise RefusedInput(what, f"columns {names}", "distinct names")
+        raise UnsafeInputError(what, f"columns {names}", "distinct names")
     yield file.schema_arrow.empty_table()
     room = limit = min(MAX_UNPACKED_BYTES, most_memory())
     for group in range(file.num_row_groups):
         table = file.read_row_group(group)
         room -= sum(unpacked_bytes(part) for column in table.columns for part in column.chunks)
         if room < 0:
-            raise RefusedInput(what, "more when unpacked", f"at most {limit:,} bytes")
+            raise UnsafeInputError(what, "more when unpacked", f"at most {limit:,} bytes")
         yield table
 
 
@@ -175,10 +175,10 @@ def _csv_header(path: Path, what: str) -> list[str]:
     try:
         header = next(csv.reader(io.StringIO(start, newline=""), strict=True), [])
     except csv.Error as error:
-        raise RefusedInput(f"{what} {path.name!r}", f"broken CSV ({error})", "CSV") from error
+        raise UnsafeInputError(f"{what} {path.name!r}", f"broken CSV ({error})", "CSV") from error
     if not header or len(set(header)) < len(header) or len(header) > MAX_COLUMNS:
         got = f"{len(header):,} columns, {len(set(header)):,} names"
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"{what} {path.name!r}", got, f"at most {MAX_COLUMNS:,} distinct names in line 1"
         )
     return header
@@ -196,7 +196,7 @@ def _csv_columns(path: Path, names: Sequence[str], what: str) -> dict[str, Any]:
             table = arrow_csv.read_csv(stream, parse_options=parse, convert_options=convert)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise RefusedInput(f"{what} {path.name!r}", f"broken CSV ({reason})", "CSV") from error
+        raise UnsafeInputError(f"{what} {path.name!r}", f"broken CSV ({reason})", "CSV") from error
     return {name: table[name] for name in names}
 
 

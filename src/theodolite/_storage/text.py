@@ -6,7 +6,7 @@ import json
 import math
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import yaml
 
 from theodolite._storage.paths import all_or_nothing, size_within
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 MEBIBYTE = 1 << 20
 
@@ -27,7 +27,7 @@ def read_text(path: Path, what: str = "file", limit: int = 64 * MEBIBYTE) -> str
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"{what} {path.name!r}", f"a byte that is not UTF-8 at {error.start}", "UTF-8 text"
         ) from error
 
@@ -44,9 +44,9 @@ def _unpacked(path: Path, what: str, limit: int) -> bytes:
                 content = stream.read(limit + 1)
     except (OSError, EOFError, zlib.error) as error:
         needed = f"a {path.suffix} file"
-        raise RefusedInput(f"{what} {path.name!r}", "a broken archive", needed) from error
+        raise UnsafeInputError(f"{what} {path.name!r}", "a broken archive", needed) from error
     if len(content) > limit:
-        raise RefusedInput(f"{what} {path.name!r}", "more when unpacked", f"at most {limit:,}")
+        raise UnsafeInputError(f"{what} {path.name!r}", "more when unpacked", f"at most {limit:,}")
     return content
 
 
@@ -55,7 +55,7 @@ def read_json(path: Path, what: str = "JSON file", limit: int = 256 * MEBIBYTE) 
     try:
         return json.loads(read_text(path, what, limit))
     except (json.JSONDecodeError, RecursionError) as error:
-        raise RefusedInput(f"{what} {path.name!r}", f"broken JSON ({error})", "JSON") from error
+        raise UnsafeInputError(f"{what} {path.name!r}", f"broken JSON ({error})", "JSON") from error
 
 
 def json_from(content: bytes, name: str) -> Any:
@@ -63,7 +63,7 @@ def json_from(content: bytes, name: str) -> Any:
     try:
         return json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise RefusedInput(f"JSON file {name!r}", f"broken JSON ({error})", "JSON") from error
+        raise UnsafeInputError(f"JSON file {name!r}", f"broken JSON ({error})", "JSON") from error
 
 
 def read_json_lines(
@@ -85,28 +85,17 @@ def read_json_lines(
                 if not line:
                     return
                 if number > most_lines:
-                    raise RefusedInput(label, "more lines", f"at most {most_lines:,}")
+                    raise UnsafeInputError(label, "more lines", f"at most {most_lines:,}")
                 if len(line) > longest:
-                    raise RefusedInput(
+                    raise UnsafeInputError(
                         label, f"a longer line, {number}", f"at most {longest:,} bytes a line"
                     )
                 if read_bytes > limit:
-                    raise RefusedInput(label, "more when unpacked", f"at most {limit:,} bytes")
+                    raise UnsafeInputError(label, "more when unpacked", f"at most {limit:,} bytes")
                 if line.strip():
                     yield json_from(line, f"{path.name}, line {number}")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise RefusedInput(label, "a broken archive", "a .gz file") from error
-
-
-def write_json_lines(path: Path, lines: Iterable[Any]) -> None:
-    """An object a line, packed where the name ends in .gz; equal content is equal bytes."""
-    rows = (
-        json.dumps(_nan_to_null(line), sort_keys=True, ensure_ascii=False, allow_nan=False)
-        for line in lines
-    )
-    content = "".join(f"{row}\n" for row in rows).encode()
-    with all_or_nothing(path) as stream:
-        stream.write(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+        raise UnsafeInputError(label, "a broken archive", "a .gz file") from error
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -160,10 +149,10 @@ def read_yaml(path: Path, what: str = "YAML file", limit: int = MEBIBYTE) -> Any
     try:
         return yaml.load(read_text(path, what, limit), Loader=_PlainLoader)  # noqa: S506
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        if isinstance(error, RefusedInput):
+        if isinstance(error, UnsafeInputError):
             raise
         reason = " ".join(str(error).split())
-        raise RefusedInput(f"{what} {path.name!r}", reason, "plain YAML") from error
+        raise UnsafeInputError(f"{what} {path.name!r}", reason, "plain YAML") from error
 
 
 class _PlainDumper(yaml.SafeDumper):
@@ -186,12 +175,12 @@ def read_csv(path: Path, what: str = "table") -> Iterator[dict[str, str]]:
     try:
         header = next(lines, [])
         if not header or len(set(header)) != len(header):
-            raise RefusedInput(
+            raise UnsafeInputError(
                 f"{what} {path.name!r}", f"header {header}", "distinct column names in line 1"
             )
         for number, row in enumerate(lines, start=2):
             if row and len(row) != len(header):
-                raise RefusedInput(
+                raise UnsafeInputError(
                     f"{what} {path.name!r}",
                     f"{len(row)} cells in line {number}",
                     f"{len(header)}, as in the header",
@@ -199,7 +188,7 @@ def read_csv(path: Path, what: str = "table") -> Iterator[dict[str, str]]:
             if row:
                 yield dict(zip(header, row, strict=True))
     except csv.Error as error:
-        raise RefusedInput(f"{what} {path.name!r}", f"broken CSV ({error})", "CSV") from error
+        raise UnsafeInputError(f"{what} {path.name!r}", f"broken CSV ({error})", "CSV") from error
 
 
 def read_numbers(path: Path, columns: tuple[int, ...], what: str = "table") -> np.ndarray:
@@ -211,7 +200,7 @@ def read_numbers(path: Path, columns: tuple[int, ...], what: str = "table") -> n
             return np.loadtxt(path, usecols=columns, ndmin=2)
     except (ValueError, IndexError, UserWarning) as error:
         reason = " ".join(str(error).split())
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"{what} {path.name!r}", reason, f"numbers in columns {list(columns)}"
         ) from error
 
@@ -222,6 +211,8 @@ def read_named_lines(path: Path, what: str = "list") -> dict[int, str]:
     for line in read_text(path, what).splitlines():
         number, _, name = line.strip().partition(" ")
         if not number.isdecimal() or not name:
-            raise RefusedInput(f"{what} {path.name!r}", f"{line!r}", "a number and a name a line")
+            raise UnsafeInputError(
+                f"{what} {path.name!r}", f"{line!r}", "a number and a name a line"
+            )
         names[int(number)] = name.strip()
     return names

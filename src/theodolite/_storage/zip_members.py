@@ -6,7 +6,7 @@ import zlib
 from pathlib import Path
 
 from theodolite._storage.paths import _suspicious, size_within
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 MAX_MEMBERS = 100_000
 MAX_MEMBER_BYTES = 1 << 26
@@ -32,25 +32,27 @@ def read_zip_members(path: Path) -> dict[str, bytes]:
             members = archive.infolist()
             _check(members, f"archive {path.name!r}")
             return {m.filename: _content(archive, m) for m in members if not m.is_dir()}
-    except RefusedInput:
+    except UnsafeInputError:
         raise
     except _FAULTS as error:
-        raise RefusedInput(f"archive {path.name!r}", "a broken archive", "a .zip file") from error
+        raise UnsafeInputError(
+            f"archive {path.name!r}", "a broken archive", "a .zip file"
+        ) from error
 
 
 def _check(members: list[zipfile.ZipInfo], what: str) -> None:
     unpacked = sum(member.file_size for member in members)
     if len(members) > MAX_MEMBERS or unpacked > MAX_UNPACKED_BYTES:
-        raise RefusedInput(
+        raise UnsafeInputError(
             what, f"{len(members):,} members, {unpacked:,} bytes unpacked",
             f"at most {MAX_MEMBERS:,} members and {MAX_UNPACKED_BYTES:,} bytes",
         )  # fmt: skip
     if len({member.filename for member in members}) < len(members):
-        raise RefusedInput(what, "two members of one name", "distinct names")
+        raise UnsafeInputError(what, "two members of one name", "distinct names")
     for member in members:
         reason, needed = _fault(member)
         if reason:
-            raise RefusedInput(f"member {member.filename!r} of {what}", reason, needed)
+            raise UnsafeInputError(f"member {member.filename!r} of {what}", reason, needed)
 
 
 def _fault(member: zipfile.ZipInfo) -> tuple[str, str]:
@@ -75,5 +77,5 @@ def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
         content = stream.read(member.file_size + 1)
     if len(content) != member.file_size:
         got = f"{len(content):,} bytes"
-        raise RefusedInput(f"member {member.filename!r}", got, f"{member.file_size:,}")
+        raise UnsafeInputError(f"member {member.filename!r}", got, f"{member.file_size:,}")
     return content

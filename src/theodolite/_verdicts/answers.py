@@ -10,7 +10,12 @@ from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, e
 from theodolite._scoring.failures import failure_of, raised, stays_local, without
 from theodolite._verdicts.from_scores import stand_in_verdict, verdicts
 from theodolite._verdicts.missing import OWN_OUTPUTS, MissingEvidence, missing
-from theodolite._verdicts.notes import evidence_warnings, fallbacks, subsample_notes
+from theodolite._verdicts.notes import (
+    evidence_warnings,
+    fallbacks,
+    subsample_notes,
+    validation_notes,
+)
 from theodolite._verdicts.repeats import find_repeats, with_doubt
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
@@ -45,16 +50,16 @@ class AuditAnswers:
     """Scores, the verdicts they lead to, and what could not be asked."""
 
     scores: tuple[Score, ...]
-    unanswered: tuple[MissingScore, ...]
+    not_computed: tuple[MissingScore, ...]
     requests: tuple[MetricRequest, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader should know about how it was asked, or doubt about the evidence."""
-    failed_pieces: int = 0
+    failed_tasks: int = 0
     """Pieces of work that were given up: the scores are those of the rest."""
 
     seconds: float = field(default=0.0, compare=False)
     """How long scoring took."""
-    failed: tuple[Failed, ...] = ()
+    errors: tuple[Failed, ...] = ()
     """Scores that could not be computed, because their metric raised an error."""
     subject: Subject = field(default_factory=unstated)
     """Which explanation it is, and what it is held against."""
@@ -63,7 +68,7 @@ class AuditAnswers:
     def verdicts(self) -> Verdicts:
         """One per question, always six, in order; ``[]`` takes a question too."""
         return Verdicts(
-            verdicts(self.scores, self.headlines, self.unanswered, self.failed, self.subject)
+            verdicts(self.scores, self.headlines, self.not_computed, self.errors, self.subject)
         )
 
     @property
@@ -72,7 +77,7 @@ class AuditAnswers:
         return ()
 
     @property
-    def stand_in(self) -> Verdict | None:
+    def linear_probe(self) -> Verdict | None:
         """What *faithful* comes to against a stand-in for the network; it decides nothing."""
         return stand_in_verdict(self.scores, self.headlines, self.subject)
 
@@ -80,25 +85,25 @@ class AuditAnswers:
     def missing(self) -> tuple[MissingEvidence, ...]:
         """For each question that was not asked, the nearest way to ask it."""
         return tuple(
-            missing(v.question, self.unanswered) if v.reason != "stand-in" else OWN_OUTPUTS
+            missing(v.question, self.not_computed) if v.reason != "probe_only" else OWN_OUTPUTS
             for v in self.verdicts
-            if v.answer == "not asked"
+            if v.answer == "not_evaluated"
         )
 
     def __str__(self) -> str:
         """The answers, then what was not asked and what that would need."""
-        answers = [v for v in self.verdicts if v.answer != "not asked"]
-        lines = [f"{v.question}: {v.answer}. {v.asks} {v.because}" for v in answers]
+        answers = [v for v in self.verdicts if v.answer != "not_evaluated"]
+        lines = [f"{v.question}: {v.answer}. {v.question_text} {v.summary}" for v in answers]
         lines += [str(missing_evidence) for missing_evidence in self.missing]
-        lines += [f"failed: {failure}" for failure in self.failed]
-        if (apart := self.stand_in) is not None:
+        lines += [f"failed: {failure}" for failure in self.errors]
+        if (apart := self.linear_probe) is not None:
             lines.append(stand_in_line(self.subject, apart))
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
 def stand_in_line(subject: Subject, result: Verdict) -> str:
     """The result against a stand-in, under its own name."""
-    return f"faithful to {subject.standing_in}: {result.answer}. {result.because}"
+    return f"faithful to {subject.probe_label}: {result.answer}. {result.summary}"
 
 
 def answer(
@@ -132,21 +137,21 @@ def answer_shards(
     repeats = find_repeats(seeds)
     seeds = repeats.seeds
     some = {kind: _at_hand(shards) for kind, shards in seeds[0].items()}
-    unanswered: list[MissingScore] = []
+    not_computed: list[MissingScore] = []
     notes = [*repeats.notes, *evidence_warnings(some)]
     failures: list[Failed] | None = [] if on_error == "note" else None
     if requests is None:
-        requests, unanswered = requests_for(some, failures)
+        requests, not_computed = requests_for(some, failures)
         notes += fallbacks(requests)
     runs = [_metric_run(request, seeds) for request in requests]
-    notes += subsample_notes(runs, resampling)
+    notes += [*subsample_notes(runs, resampling), *validation_notes(r.metric for r in requests)]
     groups = evaluate_all(runs, resampling, workers, progress, failures)
-    scores = with_doubt([score for group in groups for score in group], repeats.doubt)
+    scores = with_doubt([score for group in groups for score in group], repeats.caveat)
     seconds = time.monotonic() - started
     failed = tuple(failures or ())
     return AuditAnswers(
-        scores, tuple(unanswered), tuple(without(requests, failed)), tuple(notes), seconds=seconds,
-        failed=failed,
+        scores, tuple(not_computed), tuple(without(requests, failed)), tuple(notes),
+        seconds=seconds, errors=failed,
     )  # fmt: skip
 
 
@@ -189,10 +194,10 @@ def requests_for(
     A metric that cannot tell which suit the evidence is put into ``failures``, if these are given.
     """
     requests: list[MetricRequest] = []
-    unanswered: list[MissingScore] = []
+    not_computed: list[MissingScore] = []
     for metric in catalogue().values():
         evidence = by_kind.get(metric.needs)
-        if metric.on_request or (evidence is None and not is_ours(metric.state)):
+        if metric.opt_in or (evidence is None and not is_ours(metric.state)):
             continue  # a package that is installed changes nothing where its evidence is not
         try:
             own = metric_requests(metric, evidence)
@@ -202,10 +207,10 @@ def requests_for(
             failures.append(failure_of(MetricRequest(metric), "options", raised(error)))
             continue
         if isinstance(own, MissingScore):
-            unanswered.append(own)
+            not_computed.append(own)
         else:
             requests += own
-    return requests, unanswered
+    return requests, not_computed
 
 
 def metric_requests(

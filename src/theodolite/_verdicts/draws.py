@@ -52,19 +52,19 @@ def beaten(score: Score, null: Null) -> int:
 def rank_text(score: Score, null: Null) -> str:
     """Where the score is among the draws.
 
-    Such as "above 20 of 20 draws of a random dictionary (67.2 % on average)".
+    Such as "above 20 of 20 draws of a random SAE (67.2 % on average)".
     """
     side = "above" if score.better == "higher" else "below"
-    of = f"{beaten(score, null)} of {len(null.draws)} draws of {null.shown}"
+    of = f"{beaten(score, null)} of {len(null.draws)} draws of {null.label}"
     return f"{side} {of} ({percent(null.value, score)} on average)"
 
 
 def too_few_text(null: Null) -> str:
     """Why draws are not enough for a claim."""
     if not null.draws:
-        return f"{null.shown} was not given, and {NOT_A_FINDING}"
+        return f"{null.label} was not given, and {NOT_A_FINDING}"
     draws = "draw" if len(null.draws) == 1 else "draws"
-    return f"{len(null.draws)} {draws} of {null.shown} cannot show more; {ENOUGH} are needed"
+    return f"{len(null.draws)} {draws} of {null.label} cannot show more; {ENOUGH} are needed"
 
 
 def items_text(score: Score) -> str:
@@ -72,5 +72,5 @@ def items_text(score: Score) -> str:
     if score.detail is None or score.detail.draws is None or len(score.detail.names) < 2:
         return ""
     counts = Counter(score.detail.draws.answers)
-    parts = [f"{counts[word]} {word}" for word in ("yes", "no", "cannot tell") if counts[word]]
+    parts = [f"{counts[word]} {word}" for word in ("yes", "no", "inconclusive") if counts[word]]
     return f"; {score.detail.over} one by one: {', '.join(parts)}"

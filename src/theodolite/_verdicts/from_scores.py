@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from theodolite._stats.multiple import holm
 from theodolite._verdicts.missing import MissingScoreLike, missing
+from theodolite._verdicts.notes import validation_notes
 from theodolite._verdicts.rules import ALPHA, claim_p, verdict
 from theodolite.evidence.plugins import is_ours
 from theodolite.evidence.subject import Subject
@@ -18,7 +19,7 @@ from theodolite.results import Failed, Reason, Score, Verdict
 def verdicts(
     scores: Sequence[Score],
     headlines: Sequence[Score] = (),
-    unanswered: Sequence[MissingScoreLike] = (),
+    not_computed: Sequence[MissingScoreLike] = (),
     failed: Sequence[Failed] = (),
     subject: Subject | None = None,
 ) -> tuple[Verdict, ...]:
@@ -43,16 +44,19 @@ def verdicts(
         own = chosen[question]
         failure = next((f for f in failed if not own and _would_decide(f, question)), None)
         if question == "faithful" and subject is not None and apart:
-            reason: Reason = "stand-in" if subject.outputs == "stand-in" else ""
-            answers.append(Verdict(question, asks, "not asked", subject.not_asked, reason=reason))
+            reason: Reason = "probe_only" if subject.outputs == "probe_only" else ""
+            answers.append(
+                Verdict(question, asks, "not_evaluated", subject.not_evaluated, reason=reason)
+            )
             continue
         if failure is not None:
             because = f"{failure}."
-            answers.append(Verdict(question, asks, "cannot tell", because, reason="failed"))
+            answers.append(Verdict(question, asks, "inconclusive", because, reason="metric_error"))
             continue
         if not own:
-            because = missing(question, unanswered).because
-            answers.append(Verdict(question, asks, "not asked", because))
+            others = [_metric_of(score) for score in scores if score.question == question]
+            because = " ".join([missing(question, not_computed).summary, *validation_notes(others)])
+            answers.append(Verdict(question, asks, "not_evaluated", because))
             continue
         number = at[question]
         answer = _worst(own, float(steps.level[number]), float(steps.p[number]))
@@ -64,7 +68,7 @@ def stand_in_verdict(
     scores: Sequence[Score], headlines: Sequence[Score], subject: Subject
 ) -> Verdict | None:
     """What *faithful* comes to against the stand-in, by itself; it is no verdict of the audit."""
-    if subject.outputs != "stand-in":
+    if subject.outputs != "probe_only":
         return None
     own = _deciding("faithful", scores, headlines)
     return _worst(own, ALPHA, _claim_p(own)) if own else None
@@ -81,9 +85,9 @@ def _deciding(
     # scores of other packages answer where none of ours does
     deciding = [s for s in deciding if is_ours(_metric_of(s).state)] or deciding
     first = headline_of(deciding)
-    if first is None or not _metric_of(first).looks_for_a_fault:
+    if first is None or not _metric_of(first).is_defect_metric:
         return [] if first is None else [first]
-    looking = [s for s in deciding if _metric_of(s).looks_for_a_fault]
+    looking = [s for s in deciding if _metric_of(s).is_defect_metric]
     heads = [
         headline_of([s for s in looking if s.metric == name])
         for name in dict.fromkeys(s.metric for s in looking)
@@ -102,11 +106,11 @@ def _claim_p(own: Sequence[Score]) -> float:
     not, which is corrected for their number."""
     if len(own) == 1:
         return claim_p(own[0])
-    tests = [score.fault for score in own if score.fault is not None]
+    tests = [score.defect for score in own if score.defect is not None]
     if not tests:
         return math.nan
-    free = max(test.p_free for test in tests) if len(tests) == len(own) else 1.0
-    return min(free, len(tests) * min(test.p_too_much for test in tests), 1.0)
+    free = max(test.p_below_tolerance for test in tests) if len(tests) == len(own) else 1.0
+    return min(free, len(tests) * min(test.p_above_tolerance for test in tests), 1.0)
 
 
 def _worst(own: Sequence[Score], alpha: float, p: float) -> Verdict:
@@ -138,15 +142,15 @@ def _unless_silent(candidate: Verdict, scores: Sequence[Score]) -> Verdict:
     predictions = [s for s in predictions if s.options.get("by") == "auc"] or predictions
     if (
         not predictions
-        or not _metric_of(score).looks_for_a_fault
+        or not _metric_of(score).is_defect_metric
         or any(map(_surely_tells, predictions))
     ):
         return candidate
     because = (
-        f"{candidate.because.rstrip('.')}; but the values do not surely tell more about the "
+        f"{candidate.summary.rstrip('.')}; but the values do not surely tell more about the "
         "concepts than chance, so there may be nothing that could leak."
     )
-    return replace(candidate, answer="cannot tell", because=because, reason="empty")
+    return replace(candidate, answer="inconclusive", summary=because, reason="no_headroom")
 
 
 def _surely_tells(score: Score) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from theodolite._verdicts.answers import MissingScore
 from theodolite._verdicts.from_scores import headline_of
-from theodolite.errors import EvidenceError, NoSuchResult
+from theodolite.errors import EvidenceError, ResultNotFoundError
 from theodolite.metrics.catalogue import catalogue, find_metric
 from theodolite.questions import QUESTIONS
 from theodolite.results import Score
@@ -24,7 +24,7 @@ def resolve(name: str) -> tuple[str, dict[str, Any]]:
 
 def find_score(
     scores: Sequence[Score],
-    unanswered: Sequence[MissingScore],
+    not_computed: Sequence[MissingScore],
     key: Key,
     quoted: Sequence[Score] = (),
 ) -> Score:
@@ -35,11 +35,13 @@ def find_score(
     """
     name, options = (key, {}) if isinstance(key, str) else key
     if name in QUESTIONS:
-        raise NoSuchResult(f"{name!r} is a question: result.verdicts[{name!r}] is its answer")
+        raise ResultNotFoundError(
+            f"{name!r} is a question: result.verdicts[{name!r}] is its answer"
+        )
     metric, implied = _resolved(name, scores)
     own = [score for score in scores if score.metric == metric]
     if not own:
-        raise NoSuchResult(_why_missing(metric, unanswered))
+        raise ResultNotFoundError(_why_missing(metric, not_computed))
     options = {**implied, **options}
     matches = [score for score in own if _has(score, options)]
     if len(matches) > 1:
@@ -47,7 +49,7 @@ def find_score(
     if len(matches) != 1:
         choices = "; ".join(dict.fromkeys(_options_text(score) for score in matches or own))
         problem = "is several scores" if matches else "has no score with these options"
-        raise NoSuchResult(f"{metric} {problem}; choose one of: {choices}")
+        raise ResultNotFoundError(f"{metric} {problem}; choose one of: {choices}")
     return matches[0]
 
 
@@ -58,15 +60,15 @@ def _resolved(name: str, scores: Sequence[Score]) -> tuple[str, dict[str, Any]]:
     try:
         return resolve(name)
     except EvidenceError as error:
-        raise NoSuchResult(str(error)) from error
+        raise ResultNotFoundError(str(error)) from error
 
 
-def _why_missing(metric: str, unanswered: Sequence[MissingScore]) -> str:
-    for missing in unanswered:
+def _why_missing(metric: str, not_computed: Sequence[MissingScore]) -> str:
+    for missing in not_computed:
         if missing.metric == metric:
             return f"{metric} was not scored: it needs {', '.join(missing.needs)}"
-    on_request = metric in catalogue() and catalogue()[metric].on_request
-    return f"{metric} was not asked for" + ("; it is scored on request only" if on_request else "")
+    opt_in = metric in catalogue() and catalogue()[metric].opt_in
+    return f"{metric} was not asked for" + ("; it is scored on request only" if opt_in else "")
 
 
 def _has(score: Score, options: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""What a question that was not asked would need, in words."""
+"""What a question that was not evaluated would need, in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class MissingScoreLike(Protocol):
 
 @dataclass(frozen=True)
 class MissingEvidence:
-    """The nearest way to ask a question that was not asked."""
+    """The nearest way to ask a question that was not evaluated."""
 
     question: Question
     kind: str
@@ -42,10 +42,10 @@ class MissingEvidence:
     needs: str
     """The same in words."""
     of: str = ""
-    """Whom it was not asked of, where something else answered."""
+    """Whom it was not evaluated of, where something else answered."""
 
     @property
-    def because(self) -> str:
+    def summary(self) -> str:
         """The same as a sentence."""
         if self.needs in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS):
             return f"{self.needs[0].upper()}{self.needs[1:]}."
@@ -53,9 +53,9 @@ class MissingEvidence:
 
     def __str__(self) -> str:
         if self.needs in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS):
-            return f"{self.question}: not asked: {self.needs}"
-        of = f" of {self.of}" if self.of else ""
-        return f"{self.question}: not asked{of}; needs {self.needs}"
+            return f"{self.question}: not evaluated: {self.needs}"
+        of = f" for {self.of}" if self.of else ""
+        return f"{self.question}: not evaluated{of}; needs {self.needs}"
 
 
 OWN_OUTPUTS = MissingEvidence(
@@ -64,22 +64,22 @@ OWN_OUTPUTS = MissingEvidence(
     ("outputs",),
     "its own outputs in the classes of the data: a network at hand that puts these out "
     "(`model`, `data`), or its `outputs` in SurrogateEvidence, see `theodolite evidence surrogate`",
-    "your network",
+    "your model",
 )
 """Where a stand-in answered."""
 
 
-def missing(question: Question, unanswered: Sequence[MissingScoreLike] = ()) -> MissingEvidence:
+def missing(question: Question, not_computed: Sequence[MissingScoreLike] = ()) -> MissingEvidence:
     """Of the scores that could answer, the one that lacks least.
 
     >>> print(missing("accepted"))
-    accepted: not asked; needs what people say of the explanations (`ratings`, `scale`), or an \
+    accepted: not evaluated; needs what people say of the explanations (`ratings`, `scale`), or an \
 exported study: RatingEvidence, see `theodolite evidence rating`
     """
     known = catalogue()
     able = [
         (metric, score)
-        for score in unanswered
+        for score in not_computed
         if (metric := known.get(score.metric)) is not None
         and metric.question == question
         and metric.decides
@@ -91,7 +91,7 @@ exported study: RatingEvidence, see `theodolite evidence rating`
         for metric, score in able
     ]
     if not near:
-        for score in filter(is_left_out, unanswered):
+        for score in filter(is_left_out, not_computed):
             if catalogue()[score.metric].question == question:
                 return MissingEvidence(question, "", (), score.needs[0])
         return _whole(question, order[0])
@@ -102,7 +102,7 @@ exported study: RatingEvidence, see `theodolite evidence rating`
 
 
 def is_left_out(score: MissingScoreLike) -> bool:
-    """Whether a score was not asked because others were chosen, not for lack of evidence."""
+    """Whether a score was not evaluated because others were chosen, not for lack of evidence."""
     return len(score.needs) == 1 and score.needs[0] in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS)
 
 

@@ -1,12 +1,14 @@
 """What a reader of scores should know about the evidence, and about how it was asked."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.plugins import is_ours
+from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
+from theodolite.metrics.validation import get_validation
 
 
 def subsample_notes(runs: Sequence[MetricRun], resampling: Resampling) -> list[str]:
@@ -56,3 +58,17 @@ def fallbacks(requests: Sequence[MetricRequest]) -> list[str]:
         for option, value in request.options.items()
         if option in request.metric.uses_if and value != request.metric.default(option)
     ]
+
+
+def validation_notes(metrics: Iterable[Metric]) -> list[str]:
+    """Return a sentence about the metrics of other packages that have no validation record."""
+    names = [
+        metric.name
+        for metric in metrics
+        if not is_ours(metric.state) and get_validation(metric.name, metric.version) is None
+    ]
+    if not names:
+        return []
+    has, them = ("has", "it") if len(set(names)) == 1 else ("have", "them")
+    listed = ", ".join(dict.fromkeys(names))
+    return [f"{listed} {has} no validation record, so no verdict is based on {them}."]

@@ -12,12 +12,12 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.metrics.catalogue import find_metric
-from theodolite.results import Doubt, Score
+from theodolite.results import Caveat, Score
 
 MOST_NEAR_COPIES = 0.1
 """Of independent rows it is a hundredth; of sixty rows seldom more than 0.07."""
-NEAR_COPIES = Doubt(
-    "evidence in doubt",
+NEAR_COPIES = Caveat(
+    "data_quality",
     "rows come in near-identical pairs: declare clusters, or each row as its own cluster if they "
     "are independent",
     ("no", "partly"),
@@ -33,7 +33,7 @@ class RepeatedRows:
 
     seeds: Seeds
     notes: tuple[str, ...] = ()
-    doubt: Doubt | None = None
+    caveat: Caveat | None = None
 
 
 def find_repeats(seeds: Seeds) -> RepeatedRows:
@@ -59,7 +59,7 @@ def find_repeats(seeds: Seeds) -> RepeatedRows:
         note = f"{n:,} of {len(clusters):,} rows repeat others; they are counted once."
         return RepeatedRows([_declared(kinds, evidence, clusters) for kinds in seeds], (note,))
     if near_copy_share(rows) > MOST_NEAR_COPIES:
-        return RepeatedRows(seeds, (f"{NEAR_COPIES.because.capitalize()}.",), NEAR_COPIES)
+        return RepeatedRows(seeds, (f"{NEAR_COPIES.summary.capitalize()}.",), NEAR_COPIES)
     return RepeatedRows(seeds)
 
 
@@ -83,13 +83,13 @@ def _with_clusters(evidence: Any, clusters: np.ndarray) -> Any:
     return replace(evidence, samples=samples, **inside)
 
 
-def with_doubt(scores: Sequence[Score], doubt: Doubt | None) -> tuple[Score, ...]:
+def with_doubt(scores: Sequence[Score], doubt: Caveat | None) -> tuple[Score, ...]:
     """Scores that look for leakage must not accuse on such evidence."""
     if doubt is None:
         return tuple(scores)
     return tuple(
-        replace(score, doubt=score.doubt or doubt)
-        if score.question == "leak_free" and find_metric(score.metric).looks_for_a_fault
+        replace(score, caveat=score.caveat or doubt)
+        if score.question == "leak_free" and find_metric(score.metric).is_defect_metric
         else score
         for score in scores
     )

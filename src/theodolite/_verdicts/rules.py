@@ -28,9 +28,8 @@ from theodolite._verdicts.words import (
 )
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.validation import get_validation
-from theodolite.null_words import after_than
 from theodolite.questions import QUESTIONS
-from theodolite.results import Answer, Doubt, Null, Reason, Score, Verdict
+from theodolite.results import Answer, Caveat, Null, Reason, Score, Verdict
 
 ALPHA = 0.05
 NORMAL = 1e6
@@ -63,28 +62,28 @@ def verdict(
     )
     known = None if math.isnan(p) else p
     answered = replace(answered, p=known)
-    doubt = score.doubt or (_certificate_doubt(score) if certified else None)
+    doubt = score.caveat or (_certificate_doubt(score) if certified else None)
     if doubt is not None and answered.answer in doubt.answers:
-        because = f"{answered.because.rstrip('.')}; but {doubt.because}."
-        return replace(answered, answer="cannot tell", because=because, reason=doubt.reason)
+        because = f"{answered.summary.rstrip('.')}; but {doubt.summary}."
+        return replace(answered, answer="inconclusive", summary=because, reason=doubt.reason)
     return answered
 
 
-def _certificate_doubt(score: Score) -> Doubt | None:
+def _certificate_doubt(score: Score) -> Caveat | None:
     """A word needs a certificate of this very version, and evidence within what it was tried on."""
     if score.version != find_metric(score.metric).version:  # read from an older file
         return None
     certificate = get_validation(score.metric, score.version)
     if certificate is None:
-        return Doubt("outside the certificate", f"{score.metric} has no certificate")
+        return Caveat("outside_validated_range", f"{score.metric} has no certificate")
     n, _ = _number_of_draws(score)
     outside = "" if n is None else certificate.outside(score.n_samples or n, score.n_clusters)
-    return Doubt("outside the certificate", outside) if outside else None
+    return Caveat("outside_validated_range", outside) if outside else None
 
 
 def score_looks_for_fault(score: Score) -> bool:
     """Whether it must not exceed a clean null."""
-    return find_metric(score.metric).looks_for_a_fault
+    return find_metric(score.metric).is_defect_metric
 
 
 def claim_p(score: Score) -> float:
@@ -92,8 +91,8 @@ def claim_p(score: Score) -> float:
     if math.isnan(score.value) or score.null is None:
         return math.nan
     if score_looks_for_fault(score):
-        test = score.fault
-        return math.nan if test is None else min(test.p_free, test.p_too_much)
+        test = score.defect
+        return math.nan if test is None else min(test.p_below_tolerance, test.p_above_tolerance)
     distances = _for_any_claim(score, _distances(score))
     chance = null_of_draws(score)
     if not distances or (chance is not None and not is_enough(chance)):
@@ -159,16 +158,16 @@ def _undefined(score: Score) -> Verdict | None:
     """Where nothing was counted, or too few were drawn to know how they vary."""
     null = score.null
     if math.isnan(score.value) or null is None or math.isnan(null.value):
-        counted = f"{score.n_undefined} {score.n_of} undefined"
+        counted = f"{score.n_undefined} {score.n_unit} undefined"
         because = f"Nothing could be counted ({counted})."
-        return _answer(score, "cannot tell", because, "undefined")
+        return _answer(score, "inconclusive", because, "undefined")
     few, of = _number_of_draws(score)
     if few is not None and few < FEWEST_CLUSTERS:
         because = f"{_value_text(score)}, from {few} {of}: too few to know how they vary."
-        return _answer(score, "cannot tell", because, "underpowered")
+        return _answer(score, "inconclusive", because, "underpowered")
     if score.n < 2:
-        because = f"{_value_text(score)}, from a single one of the {score.n_of}."
-        return _answer(score, "cannot tell", because, "underpowered")
+        because = f"{_value_text(score)}, from a single one of the {score.n_unit}."
+        return _answer(score, "inconclusive", because, "underpowered")
     return None
 
 
@@ -178,7 +177,7 @@ def _number_of_draws(score: Score) -> tuple[int | None, str]:
         return score.n_clusters, "clusters"
     if score.n_samples is not None:
         return score.n_samples, "samples"
-    return (score.n if score.n_of == "samples" else None), score.n_of
+    return (score.n if score.n_unit == "samples" else None), score.n_unit
 
 
 def _value_text(score: Score) -> str:
@@ -186,7 +185,7 @@ def _value_text(score: Score) -> str:
 
 
 def _null_text(score: Score, null: Null) -> str:
-    return f"{after_than(null.shown)} ({percent(null.value, score)})"
+    return f"{null.label} ({percent(null.value, score)})"
 
 
 def _better(score: Score, alpha: float) -> Verdict:
@@ -210,7 +209,7 @@ def _better(score: Score, alpha: float) -> Verdict:
     if lost:
         answered = _not_better(score, min(lost, key=lambda d: d.gain), text, alpha)
         more = f"{_besides_text(score)}{items_text(score)}" if ranked else ""
-        return replace(answered, because=f"{answered.because.rstrip('.')}{more}.")
+        return replace(answered, summary=f"{answered.summary.rstrip('.')}{more}.")
     hardest = min(distances, key=lambda d: d.gain)
     because = f"{text}, better than {_null_text(score, hardest.null)}"
     if chance is not None:
@@ -248,7 +247,7 @@ def _too_few_draws(score: Score, chance: Null | None) -> Verdict:
     """Nothing is claimed against fewer draws than can show it."""
     text = "" if chance is None else too_few_text(chance)
     reason: Reason = "underpowered" if chance is not None and chance.draws else "undefined"
-    return _answer(score, "cannot tell", f"{_value_text(score)}; {text}.", reason)
+    return _answer(score, "inconclusive", f"{_value_text(score)}; {text}.", reason)
 
 
 def _not_above_draws(score: Score, chance: Null, because: str, alpha: float) -> Verdict:
@@ -259,7 +258,7 @@ def _not_above_draws(score: Score, chance: Null, because: str, alpha: float) -> 
         text = f"{because}; at most {more} more than these on average"
         of_use = difference_text(OF_USE_OVER_DRAWS, score)
         return _answer(score, "no", f"{text}, where {of_use} would be of use.")
-    return _answer(score, "cannot tell", f"{because}; a claim must exceed all.", "underpowered")
+    return _answer(score, "inconclusive", f"{because}; a claim must exceed all.", "underpowered")
 
 
 def _besides_text(score: Score) -> str:
@@ -269,7 +268,7 @@ def _besides_text(score: Score) -> str:
         model, distance = model_of(score, null), distance_of(score, null)
         if model is not None and model.beaten and distance is not None:
             sure = "" if distance.gain > 0 and distance.p <= ALPHA else "not surely "
-            against = f"{null.shown}: {percent(null.value, score)}"
+            against = f"{null.label}: {percent(null.value, score)}"
             parts.append(f", {sure}{model.beaten} ({against})")
     return "".join(parts)
 
@@ -282,7 +281,7 @@ def _empty(score: Score, hardest: Distance) -> Verdict | None:
     because = f"{_value_text(score)}: {against} scores the same, whatever is explained."
     if abs(score.best - hardest.null.value) <= EMPTY:
         because = f"{_value_text(score)}, but {against} already scores the best possible."
-    return _answer(score, "cannot tell", because, "empty")
+    return _answer(score, "inconclusive", because, "no_headroom")
 
 
 def _is_empty(score: Score, hardest: Distance) -> bool:
@@ -304,14 +303,16 @@ def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdic
     least_seen = detectable(lost.error, lost.df, 1 - alpha)
     seen = seen_text(least_seen, score)
     if most < 0:
-        return _answer(score, "no", f"{text}, worse than {against}.", detectable=least_seen)
+        return _answer(
+            score, "no", f"{text}, worse than {against}.", min_detectable_effect=least_seen
+        )
     of_use = useful_gain(score, lost.null)
     if of_use is not None and most < of_use:
         because = (
             f"{text}, no better than {against}: at most {difference_text(most, score)} more, where "
             f"{difference_text(of_use, score)} would be of use; {seen}."
         )
-        return _answer(score, "no", because, detectable=least_seen)
+        return _answer(score, "no", because, min_detectable_effect=least_seen)
     needed = None if of_use is None else samples_needed(score, lost, of_use, alpha)
     would_do = "" if needed is None else f"; about {needed:,} {_number_of_draws(score)[1]} would do"
     because = (
@@ -319,7 +320,12 @@ def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdic
         f"{would_do}."
     )
     return _answer(
-        score, "cannot tell", because, "underpowered", detectable=least_seen, needed=needed
+        score,
+        "inconclusive",
+        because,
+        "underpowered",
+        min_detectable_effect=least_seen,
+        n_required=needed,
     )
 
 
@@ -349,37 +355,37 @@ def _against_clean(score: Score, alpha: float) -> Verdict:
     undefined = _undefined(score)
     if undefined is not None:
         return undefined
-    test, text = score.fault, _value_text(score)
+    test, text = score.defect, _value_text(score)
     accepted = find_metric(score.metric).tolerance or 0.0
     allowed = f"up to {percent(accepted, score)} is accepted"
     assert score.null is not None  # noqa: S101  else it is undefined
     clean = _null_text(score, score.null)
     if test is None:
         because = f"{text}; how far that is from {clean} could not be told."
-        return _answer(score, "cannot tell", because, "undefined")
+        return _answer(score, "inconclusive", because, "undefined")
     least_seen = detectable(test.error, test.df, 1 - alpha)
-    if test.p_too_much <= alpha:
+    if test.p_above_tolerance <= alpha:
         return _answer(score, "no", f"{text}, more than {clean}; {allowed}.")
-    if test.p_free <= alpha:
+    if test.p_below_tolerance <= alpha:
         because = f"{text}, about as much as {clean}; {allowed}."
-        return _answer(score, "yes", because, detectable=least_seen)
-    if test.p_some <= alpha and test.low > -1e-12:
+        return _answer(score, "yes", because, min_detectable_effect=least_seen)
+    if test.p_nonzero <= alpha and test.low > -1e-12:
         because = f"{text}, more than {clean}, but perhaps not too much; {allowed}."
-        return _answer(score, "partly", because, detectable=least_seen)
+        return _answer(score, "partly", because, min_detectable_effect=least_seen)
     because = (
-        f"{text}, too uncertain to be told from {score.null.shown} "
+        f"{text}, too uncertain to be told from {score.null.label} "
         f"({percent(score.null.value, score)}); {allowed}, and one below "
         f"{percent(least_seen, score)} would be missed."
     )
-    return _answer(score, "cannot tell", because, "underpowered", detectable=least_seen)
+    return _answer(score, "inconclusive", because, "underpowered", min_detectable_effect=least_seen)
 
 
 def enough_line(score: Score) -> float | None:
     """From where on we would rely on it: a share of the way to the best possible."""
     metric = find_metric(score.metric)
-    if metric.reliable_from is None:
+    if metric.threshold is None:
         return None
     start = score.bounds[0] if score.better == "higher" else score.bounds[1]
-    if metric.share_from == "null" and score.null is not None:
+    if metric.threshold_from == "null" and score.null is not None:
         start = score.null.value
-    return start + metric.reliable_from * (score.best - start)
+    return start + metric.threshold * (score.best - start)

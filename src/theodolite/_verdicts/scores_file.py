@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from theodolite._storage.records import Record, read_record, write_record
 from theodolite._verdicts.answers import MissingScore
@@ -19,12 +19,11 @@ from theodolite._verdicts.detail_records import (
     written,
 )
 from theodolite.evidence.subject import Subject
-from theodolite.null_words import reader_words
 from theodolite.results import (
     Answer,
-    Doubt,
+    Caveat,
+    DefectTest,
     Failed,
-    FaultTest,
     Interval,
     Null,
     Reason,
@@ -35,10 +34,29 @@ from theodolite.results import (
 )
 
 __all__ = [
-    "ComparedFile", "ComparedRecord", "DetailRecord", "DoubtRecord", "FailedRecord", "FaultRecord",
-    "Filter", "IntervalRecord", "NullRecord", "ScoreRecord", "ScoresFile", "UnansweredRecord",
-    "VerdictRecord", "matches", "numbers", "read_failed", "read_scores", "score_named", "score_of",
-    "score_record", "scores_file", "write_scores", "written",
+    "CaveatRecord",
+    "ComparedFile",
+    "ComparedRecord",
+    "DefectRecord",
+    "DetailRecord",
+    "Filter",
+    "IntervalRecord",
+    "MetricErrorRecord",
+    "NotComputedRecord",
+    "NullRecord",
+    "ScoreRecord",
+    "ScoresFile",
+    "VerdictRecord",
+    "matches",
+    "numbers",
+    "read_failed",
+    "read_scores",
+    "score_named",
+    "score_of",
+    "score_record",
+    "scores_file",
+    "write_scores",
+    "written",
 ]  # fmt: skip
 
 
@@ -56,7 +74,7 @@ class IntervalRecord(Record):
     over: Source
     method: str
     n: int
-    of: Scope = "these"
+    scope: Scope = "fixed"
     error: float | None = None
     df: float | None = None
 
@@ -70,34 +88,27 @@ class NullRecord(Record):
     per_seed: list[float | None] = Field(default_factory=list)
     p: float | None = None
     draws: list[float] = Field(default_factory=list)
-    shown: str = ""
-    """What readers see in place of the name; files of 0.1.0 do not have it."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_words(cls, content: Any) -> Any:
-        if isinstance(content, dict) and isinstance(content.get("name"), str):
-            return {"shown": reader_words(content["name"])} | content
-        return content
+    label: str = ""
+    """Display text."""
 
 
-class FaultRecord(Record):
+class DefectRecord(Record):
     """What a score that looks for a fault shows."""
 
     low: float
     high: float
-    p_free: float
-    p_some: float
-    p_too_much: float
+    p_below_tolerance: float
+    p_nonzero: float
+    p_above_tolerance: float
     error: float
     df: float
 
 
-class DoubtRecord(Record):
+class CaveatRecord(Record):
     """Why some answers cannot be read from a score."""
 
     reason: Reason
-    because: str
+    summary: str
     answers: tuple[Answer, ...]
 
 
@@ -115,7 +126,7 @@ class ScoreRecord(Record):
     """The best that any explanation could score on this evidence."""
     n: int
     n_undefined: int
-    n_of: str
+    n_unit: str
     options: dict[str, Any]
     interval: IntervalRecord | None
     """The interval to quote: the first of ``intervals``."""
@@ -127,18 +138,18 @@ class ScoreRecord(Record):
     per_seed: list[float | None] = Field(default_factory=list)
     n_samples: int | None = None
     n_clusters: int | None = None
-    fault: FaultRecord | None = None
-    doubt: DoubtRecord | None = None
+    defect: DefectRecord | None = None
+    caveat: CaveatRecord | None = None
 
 
-class UnansweredRecord(Record):
+class NotComputedRecord(Record):
     """A score that could not be had."""
 
     metric: str
     needs: list[str]
 
 
-class FailedRecord(Record):
+class MetricErrorRecord(Record):
     """A score that could not be computed, because its metric raised an error."""
 
     metric: str
@@ -153,25 +164,25 @@ class VerdictRecord(Record):
     question: Literal["exists", "located", "leak_free", "faithful", "detects", "accepted"]
     answer: Answer
     """``not asked`` only where something else answered in the network's place."""
-    because: str
+    summary: str
     metric: str
     """Empty where the question was not asked."""
     options: dict[str, Any]
     reason: Reason = ""
     p: float | None = None
-    detectable: float | None = None
-    needed: int | None = None
+    min_detectable_effect: float | None = None
+    n_required: int | None = None
 
 
 class ScoresFile(Record):
     """The file ``scores.json``."""
 
     format: Literal["theodolite-scores"] = "theodolite-scores"
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     verdicts: list[VerdictRecord] = Field(default_factory=list)
     scores: list[ScoreRecord]
-    unanswered: list[UnansweredRecord] = Field(default_factory=list)
-    failed: list[FailedRecord] = Field(default_factory=list)
+    not_computed: list[NotComputedRecord] = Field(default_factory=list)
+    errors: list[MetricErrorRecord] = Field(default_factory=list)
     subject: Subject | None = None
     """Which explanation was audited, and whose outputs it is held against."""
 
@@ -188,7 +199,7 @@ class ComparedFile(Record):
     """The file ``compared.json``: every model of the run, the one of the verdicts first."""
 
     format: Literal["theodolite-compared"] = "theodolite-compared"
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     models: list[ComparedRecord]
 
 
@@ -217,7 +228,7 @@ def _null_record(null: Null) -> NullRecord:
         per_seed=listed(np.array(null.per_seed)),
         p=null.p,
         draws=list(null.draws),
-        shown=null.shown,
+        label=null.label,
     )
 
 
@@ -234,7 +245,7 @@ def score_record(score: Score) -> ScoreRecord:
         best=written(score.best),
         n=score.n,
         n_undefined=score.n_undefined,
-        n_of=score.n_of,
+        n_unit=score.n_unit,
         value=written(score.value),
         options=_plain_options(score.options),
         interval=intervals[0] if intervals else None,
@@ -244,8 +255,8 @@ def score_record(score: Score) -> ScoreRecord:
         per_seed=listed(np.array(score.per_seed)),
         n_samples=score.n_samples,
         n_clusters=score.n_clusters,
-        fault=None if score.fault is None else FaultRecord(**vars(score.fault)),
-        doubt=None if score.doubt is None else DoubtRecord(**vars(score.doubt)),
+        defect=None if score.defect is None else DefectRecord(**vars(score.defect)),
+        caveat=None if score.caveat is None else CaveatRecord(**vars(score.caveat)),
         detail=None if score.detail is None else detail_record(score.detail),
     )
 
@@ -272,7 +283,7 @@ def _null_of(null: NullRecord) -> Null:
     seeds = tuple(map(_number, null.per_seed))
     away = _interval_of(null.difference)
     draws = tuple(null.draws)
-    return Null(null.name, _number(null.value), away, seeds, null.p, draws, null.shown)
+    return Null(null.name, _number(null.value), away, seeds, null.p, draws, null.label)
 
 
 def score_of(record: ScoreRecord) -> Score:
@@ -287,15 +298,15 @@ def score_of(record: ScoreRecord) -> Score:
         best=_number(record.best),
         n=record.n,
         n_undefined=record.n_undefined,
-        n_of=record.n_of,
+        n_unit=record.n_unit,
         options=record.options,
         intervals=tuple(Interval(**i.model_dump()) for i in record.intervals),
         nulls=tuple(map(_null_of, record.nulls)),
         per_seed=tuple(map(_number, record.per_seed)),
         n_samples=record.n_samples,
         n_clusters=record.n_clusters,
-        fault=None if record.fault is None else FaultTest(**record.fault.model_dump()),
-        doubt=None if record.doubt is None else Doubt(**record.doubt.model_dump()),
+        defect=None if record.defect is None else DefectTest(**record.defect.model_dump()),
+        caveat=None if record.caveat is None else Caveat(**record.caveat.model_dump()),
         detail=None if record.detail is None else detail_of(record.detail),
     )
 
@@ -303,7 +314,7 @@ def score_of(record: ScoreRecord) -> Score:
 def scores_file(
     scores: Sequence[Score],
     verdicts: Sequence[Verdict],
-    unanswered: Sequence[MissingScore],
+    not_computed: Sequence[MissingScore],
     failed: Sequence[Failed] = (),
     subject: Subject | None = None,
 ) -> ScoresFile:
@@ -313,21 +324,23 @@ def scores_file(
             VerdictRecord(
                 question=v.question,
                 answer=v.answer,
-                because=v.because,
+                summary=v.summary,
                 metric="" if v.score is None else v.score.metric,
                 options={} if v.score is None else _plain_options(v.score.options),
                 reason=v.reason,
                 p=v.p,
-                detectable=v.detectable,
-                needed=v.needed,
+                min_detectable_effect=v.min_detectable_effect,
+                n_required=v.n_required,
             )
             for v in verdicts
-            if (v.score is not None and v.answer != "not asked") or v.reason == "stand-in"
+            if (v.score is not None and v.answer != "not_evaluated") or v.reason == "probe_only"
         ],
         scores=[score_record(s) for s in scores],
-        unanswered=[UnansweredRecord(metric=u.metric, needs=list(u.needs)) for u in unanswered],
-        failed=[
-            FailedRecord(
+        not_computed=[
+            NotComputedRecord(metric=u.metric, needs=list(u.needs)) for u in not_computed
+        ],
+        errors=[
+            MetricErrorRecord(
                 metric=f.metric, options=_plain_options(f.options), stage=f.stage, error=f.error
             )
             for f in failed
@@ -345,15 +358,15 @@ def _plain_options(options: dict[str, Any]) -> dict[str, Any]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in options.items()}
 
 
-def read_scores(path: Path) -> tuple[list[Score], list[UnansweredRecord]]:
+def read_scores(path: Path) -> tuple[list[Score], list[NotComputedRecord]]:
     """Read ``scores.json``."""
     content = read_record(path, ScoresFile)
-    return [score_of(record) for record in content.scores], content.unanswered
+    return [score_of(record) for record in content.scores], content.not_computed
 
 
 def read_failed(path: Path) -> tuple[Failed, ...]:
     """The scores that ``scores.json`` says could not be computed."""
-    return tuple(Failed(**record.model_dump()) for record in read_record(path, ScoresFile).failed)
+    return tuple(Failed(**record.model_dump()) for record in read_record(path, ScoresFile).errors)
 
 
 def matches(model: ComparedRecord, conditions: Filter) -> bool:

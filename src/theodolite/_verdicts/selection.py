@@ -28,21 +28,21 @@ class MetricSelection:
     def requests(self, kinds: Kinds) -> tuple[list[MetricRequest], list[MissingScore]]:
         """What to ask of this evidence, and what cannot be asked; refused if that is all."""
         requests: list[MetricRequest] = []
-        unanswered: list[MissingScore] = []
+        not_computed: list[MissingScore] = []
         for metric in catalogue().values():
             if metric.name not in self.options:
                 if metric.decides:
-                    unanswered.append(MissingScore(metric.name, (self.left_out,)))
+                    not_computed.append(MissingScore(metric.name, (self.left_out,)))
                 continue
             for options in self.options[metric.name]:
                 own = metric_requests(metric, kinds.get(metric.needs), options)
                 if isinstance(own, MissingScore):
-                    unanswered.append(own)
+                    not_computed.append(own)
                 else:
                     requests += own
         if not requests:
-            raise _none_of_them(unanswered, self.left_out)
-        return requests, unanswered
+            raise _none_of_them(not_computed, self.left_out)
+        return requests, not_computed
 
     def without_options(self, requests: Sequence[MetricRequest]) -> list[MetricRequest]:
         """Those of metrics of which no option was chosen."""
@@ -57,7 +57,7 @@ def select_metrics(
         return None
     of_questions = None if questions is None else _checked_questions(questions)
     if metrics is None:
-        some = [m for m in catalogue().values() if not m.on_request]
+        some = [m for m in catalogue().values() if not m.opt_in]
         options: dict[str, list[dict[str, Any]]] = {
             metric.name: [{}] for metric in some if metric.question in (of_questions or ())
         }
@@ -101,8 +101,8 @@ def _checked_questions(questions: Sequence[Question]) -> frozenset[Question]:
     return frozenset(questions)
 
 
-def _none_of_them(unanswered: Sequence[MissingScore], left_out: str) -> EvidenceError:
-    lacking = [score for score in unanswered if left_out not in score.needs]
+def _none_of_them(not_computed: Sequence[MissingScore], left_out: str) -> EvidenceError:
+    lacking = [score for score in not_computed if left_out not in score.needs]
     needs = "; ".join(f"{', '.join(score.needs)} for {score.metric}" for score in lacking)
     chosen = left_out.partition("`")[2].rstrip("`")
     return EvidenceError(chosen, "evidence that allows none of them", needs)

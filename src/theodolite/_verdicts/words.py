@@ -9,14 +9,14 @@ from theodolite.results import Better, Null, Score
 def is_share(score: Score) -> bool:
     """Whether it is read as a percentage."""
     metric = catalogue().get(score.metric)
-    return score.bounds == (0.0, 1.0) or (metric is not None and metric.share)
+    return score.bounds == (0.0, 1.0) or (metric is not None and metric.is_percentage)
 
 
 def percent(value: float, score: Score) -> str:
     """As a percentage where the score is a share, as a number where it is not."""
     if math.isnan(value):
         return "undefined"
-    if is_share(score):  # a predictor that learnt nothing is a little worse than none
+    if is_share(score):  # a predictor that learned nothing is a little worse than none
         return f"{100 * max(value, 0.0):.1f} %"
     return f"{round(value, 2) + 0.0:.2f}"
 

@@ -13,7 +13,6 @@ from theodolite._storage.packed import packed, unpacked
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.files import axis_from
 from theodolite.evidence.ragged import STARTS, with_starts
 from theodolite.evidence.shards import plain_fields
@@ -180,33 +179,26 @@ def _joined(kind: type[Evidence], parts: Sequence[Arrays]) -> Evidence:
     for name in on_samples:
         if len({name in part for part in parts}) > 1:
             raise EvidenceError(name, "in some batches only", "it in all or none")
-    if any(layout.ragged for _, layout in kind.layouts()):
-        return _joined_uneven(kind, parts, unique=bool(numbered.all() or cut.any()))
-    whole = {
-        name: np.concatenate([part[name] for part in parts]) if name in on_samples else array
-        for name, array in parts[0].items()
-        if not name.startswith(AXIS)
-    }
     axes = {n: _longest([p[n] for p in parts]) for n in parts[0] if n.startswith(AXIS)}
+    lengths = [len(part[NUMBER]) for part in parts]
     numbers = np.concatenate([part[NUMBER] for part in parts])
-    if numbered.all() or cut.any():
-        rows = _first_of_each(numbers, {name: whole[name] for name in on_samples if name in whole})
-        numbers = numbers[rows]
-        whole |= {name: whole[name][rows] for name in on_samples if name in whole}
-    else:  # each batch counted from 0
+    unique = bool(numbered.all() or cut.any())
+    if not unique:  # each batch counted from 0
         numbers = np.arange(len(numbers))
-    return _bundle(kind, whole, axes, Samples(index=numbers))
-
-
-def _joined_uneven(kind: type[Evidence], parts: Sequence[Arrays], *, unique: bool) -> Evidence:
-    """The same of rows of unequal length; of a sample that comes twice, the first."""
-    axes = {n: _longest([p[n] for p in parts]) for n in parts[0] if n.startswith(AXIS)}
-    bundles = [_bundle(kind, part, axes, Samples(index=part[NUMBER])) for part in parts]
-    whole = kind.joined(bundles)
-    numbers = np.asarray(whole.samples.index)
-    if unique:
-        return whole[_first_of_each(numbers, {})]
-    return with_arrays(whole, samples=Samples(index=np.arange(len(numbers))))
+    indices = np.split(numbers, np.cumsum(lengths)[:-1])
+    whole = kind.joined(
+        [
+            _bundle(kind, part, axes, Samples(index=index))
+            for part, index in zip(parts, indices, strict=True)
+        ]
+    )
+    if not unique:
+        return whole
+    # entries of rows of unequal length are not samples: of these, the first is taken unchecked
+    rectangular = not any(layout.ragged for _, layout in kind.layouts())
+    shared = [name for name in on_samples if name in parts[0]] if rectangular else []
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in shared}
+    return whole[_first_of_each(numbers, arrays)]
 
 
 def _numbers_missing() -> EvidenceError:

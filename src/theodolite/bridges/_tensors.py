@@ -17,8 +17,6 @@ def numbers(data: Any, name: str) -> np.ndarray:
     (2, 2)
     """
     array = data
-    if hasattr(array, "annotations") and hasattr(array, "tensor"):  # with names around the tensor
-        array = array.tensor
     if hasattr(array, "detach"):
         array = array.detach().cpu()
         array = array.to_dense() if getattr(array, "is_sparse", False) else array
@@ -31,11 +29,6 @@ def numbers(data: Any, name: str) -> np.ndarray:
     if values.dtype.kind not in "fiub":
         raise EvidenceError(name, f"{values.dtype} values", "numbers")
     return values
-
-
-def numbers_or_none(data: Any, name: str) -> np.ndarray | None:
-    """The same for what need not be given."""
-    return None if data is None else numbers(data, name)
 
 
 def flags(data: Any, name: str) -> np.ndarray:

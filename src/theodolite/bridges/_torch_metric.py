@@ -8,6 +8,7 @@ import torch
 import torchmetrics
 
 from theodolite.bridges._counted import BatchMetric
+from theodolite.bridges._tensors import numbers
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
@@ -84,7 +85,11 @@ def bundle(kind: type[Evidence], arrays: dict[str, Any]) -> Evidence:
     unknown = sorted(set(arrays) - known - {"samples"})
     if unknown:
         raise EvidenceError("update", f"{unknown[0]!r}", f"arrays of {kind.kind} evidence")
-    return _build_evidence(kind, {name: _as_array(array) for name, array in arrays.items()})
+    plain = {
+        name: numbers(value, name) if isinstance(value, torch.Tensor) else value
+        for name, value in arrays.items()
+    }
+    return _build_evidence(kind, plain)
 
 
 def _build_evidence(kind: type[Evidence], arrays: dict[str, Any]) -> Evidence:
@@ -104,10 +109,3 @@ def _build_evidence(kind: type[Evidence], arrays: dict[str, Any]) -> Evidence:
         raise EvidenceError(
             "update", f"only {', '.join(sorted(arrays))}", f"the arrays of {kind.kind} evidence"
         ) from error
-
-
-def _as_array(value: Any) -> Any:
-    if not isinstance(value, torch.Tensor):
-        return value
-    tensor = value.detach().cpu()
-    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()

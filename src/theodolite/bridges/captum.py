@@ -42,7 +42,7 @@ def saliency_evidence(
             taken as it.
         channels: One number per pixel is their sum, or the one that is largest in size (as usual
             for plain gradients).
-        objects: Masks of the maps' own size. A layer's map is smaller than the picture: bring it
+        objects: Masks of the maps' own size. A layer's map is smaller than the image: bring it
             up first, with ``captum.attr.LayerAttribution.interpolate``.
         predicted: The class that each attribution is of: the ``target`` that was given.
         classes: Names of the classes.

@@ -103,7 +103,7 @@ def _place(output: int | str | None, names: Sequence[str], n: int) -> int:
 
 
 def _refuse_others_than_tables(values: Any, data: Any) -> None:
-    """Text and pictures are not rows of a table."""
+    """Text and images are not rows of a table."""
     if getattr(getattr(values, "dtype", None), "kind", "") == "O" or _are_texts(data):
         raise EvidenceError(
             "explanation", "attributions to masked text", "rows of a table",
@@ -111,8 +111,8 @@ def _refuse_others_than_tables(values: Any, data: Any) -> None:
         )  # fmt: skip
     if np.ndim(values) > 3 or np.ndim(data) > 2:
         raise EvidenceError(
-            "explanation", f"attributions to pictures, shape {np.shape(values)}", "rows of a table",
-            "For maps of pictures: theodolite.SaliencyEvidence, docs/saliency.md.",
+            "explanation", f"attributions to images, shape {np.shape(values)}", "rows of a table",
+            "For maps of images: theodolite.SaliencyEvidence, docs/saliency.md.",
         )  # fmt: skip
 
 

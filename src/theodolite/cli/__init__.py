@@ -24,7 +24,7 @@ def main() -> NoReturn:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            program()()
+            program()(prog_name="theodolite")
     except EvidenceError as error:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:
@@ -36,7 +36,7 @@ def main() -> NoReturn:
         _end(f"{error.strerror or error}{name}", 2)
     except MemoryError:
         _end("out of memory: give fewer samples, concepts or resamples at a time", 1)
-    except Exception as error:  # noqa: BLE001  the last line of defence
+    except Exception as error:  # noqa: BLE001  the last line of defense
         if os.environ.get("THEODOLITE_DEBUG"):
             traceback.print_exc()
         if isinstance(error, ModuleNotFoundError) and (extra := _extra(error)):

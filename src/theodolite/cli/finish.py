@@ -9,12 +9,10 @@ from theodolite._runs.folder.run_file import RunRecord, read_produced, read_subj
 from theodolite._runs.folder.seal import seal
 from theodolite._storage.records import read_record
 from theodolite._verdicts.scores_file import read_failed, read_scores
+from theodolite.cli.interrupts import PARTIAL
 from theodolite.cli.tables import print_verdicts
 from theodolite.errors import printable
 from theodolite.report.html import write_report
-
-PARTIAL = 4
-"""Exit code of a run that is usable, but not whole."""
 
 
 def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None:
@@ -33,7 +31,7 @@ def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None
     if failed:
         names = ", ".join(dict.fromkeys(failure.metric for failure in failed))
         typer.echo(printable(f"theodolite: not whole: {names} failed", 1000), err=True)
-    if pieces := read_produced(out).failed_pieces:
+    if pieces := read_produced(out).failed_tasks:
         typer.echo(f"theodolite: partial: {pieces} pieces of work failed: failed.parquet", err=True)
     if failed or pieces:
         raise typer.Exit(PARTIAL)

@@ -1,7 +1,10 @@
-"""Ctrl-C and polite kills: whether the same command goes on afterwards."""
+"""Commands that end early: by Ctrl-C or a kill, or with a part of the work missing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+PARTIAL = 4
+"""Exit code of a run that is usable, but not whole."""
 
 
 class Interrupted(BaseException):

@@ -1,76 +1,71 @@
 """Commands that other packages add, through the entry point group ``theodolite.commands``."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from importlib.metadata import EntryPoint
+from typing import Any, NamedTuple
 
 import typer
 
+from theodolite.cli.groups import as_command
 from theodolite.errors import EvidenceError
 from theodolite.evidence.plugins import entry_points, leave_out
 
 GROUP = "commands"
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-
-
-@dataclass(frozen=True)
-class PackageCommand:
-    """A command that a package of its own adds."""
-
-    help: str
-    install: str
-    """What to pass to `pip install`."""
-    hidden: bool = False
-
-
 REPRODUCTIONS = "theodolite-reproductions"
-PACKAGES = {
-    "study": PackageCommand(
-        "Ask people: make a study from a run, serve it, bring home what they said.",
-        "'theodolite[study]'",
-    ),
-    "findings": PackageCommand("Compare claims of five papers", REPRODUCTIONS, hidden=True),
-    "sweep": PackageCommand("Run a sensitivity analysis", REPRODUCTIONS, hidden=True),
-    "accept": PackageCommand("Train a model of human ratings", REPRODUCTIONS, hidden=True),
+INSTALL = {
+    "study": "'theodolite[study]'",
+    "findings": REPRODUCTIONS,
+    "sweep": REPRODUCTIONS,
+    "accept": REPRODUCTIONS,
 }
+"""Commands of packages of this project, and what to pass to `pip install` for them."""
 
 
-def add_package_commands(app: typer.Typer, ours: set[str]) -> None:
-    """Add the commands of installed packages; for others, one that says what to install.
+class PackageCommands(NamedTuple):
+    """What other packages add: how to load each command, and which are installed."""
+
+    loaders: dict[str, Callable[[str], Any]]
+    installed: list[str]
+
+
+def package_commands(ours: Collection[str]) -> PackageCommands:
+    """Find commands of installed packages; for others of the project, one that names the package.
 
     Args:
-        app: The program.
         ours: Names of commands that no package may replace.
     """
-    names = set(ours)
+    loaders: dict[str, Callable[[str], Any]] = {}
     for package, point in entry_points(GROUP):
-        if point.name in names:
+        if point.name in ours or point.name in loaders:
             leave_out(package, GROUP, point.name, "there is a command of this name")
-            continue
+        else:
+            loaders[point.name] = _loader(package, point)
+    missing = {name: _missing(install) for name, install in INSTALL.items() if name not in loaders}
+    return PackageCommands(loaders | missing, list(loaders))
+
+
+def _loader(package: str, point: EntryPoint) -> Callable[[str], Any]:
+    def load(name: str) -> Any:
         try:
             commands = point.load()
         except Exception as error:  # noqa: BLE001  whatever it is, other commands still work
-            leave_out(package, GROUP, point.name, error)
-            continue
-        if isinstance(commands, typer.Typer):
-            app.add_typer(commands, name=point.name)
-        elif callable(commands):
-            app.command(point.name)(commands)
-        else:
-            kind = type(commands).__name__
-            leave_out(package, GROUP, point.name, f"{kind} is no typer.Typer and no function")
-            continue
-        names.add(point.name)
-    for name in sorted(PACKAGES.keys() - names):
-        known = PACKAGES[name]
-        missing = app.command(name, help=known.help, hidden=known.hidden, context_settings=ANYTHING)
-        missing(_missing(known.install))
+            leave_out(package, GROUP, name, error)
+            return None
+        if isinstance(commands, typer.Typer) or callable(commands):
+            return as_command(name, commands)
+        kind = type(commands).__name__
+        leave_out(package, GROUP, name, f"{kind} is no typer.Typer and no function")
+        return None
+
+    return load
 
 
-def _missing(install: str) -> Callable[[typer.Context], None]:
-    def says_what_to_install(context: typer.Context) -> None:
+def _missing(install: str) -> Callable[[str], Any]:
+    def say_what_to_install(context: typer.Context) -> None:
         raise EvidenceError(
             f"theodolite {context.info_name}", "no package that adds it", "it",
             f"Install it: pip install {install}.",
         )  # fmt: skip
 
-    return says_what_to_install
+    return lambda name: as_command(name, say_what_to_install, context_settings=ANYTHING)

@@ -1,78 +1,122 @@
-"""All commands, in the order in which the help lists them; those of other packages come last."""
+"""All commands of ``theodolite``; those of other packages come last."""
 
-from collections.abc import Callable
 from functools import cache
+from typing import Annotated
 
 import typer
 
-from theodolite.cli.app import app, data_app, protocols_app, seal_app
-from theodolite.cli.commands.audit import audit
-from theodolite.cli.commands.certify import certify
-from theodolite.cli.commands.codes import codes
-from theodolite.cli.commands.compare import compare, leaderboard
-from theodolite.cli.commands.data import (
-    data_adopt,
-    data_check,
-    data_clean,
-    data_commit,
-    data_example,
-    data_list,
-    data_store,
+from theodolite.cli.groups import Command, Commands, LazyGroup, SubGroup, new_program, summaries
+from theodolite.cli.package_commands import package_commands
+
+START: Commands = {
+    "demo": Command("demo:demo", "Audit a small digit classifier and write its report"),
+    "audit": Command("audit:audit", "Audit an explanation: concepts, attributions, maps, ratings"),
+    "report": Command("folders:report", "Build the HTML report of a run again"),
+    "doctor": Command("doctor:doctor", "Show which optional packages are installed"),
+}
+DECIDE: Commands = {
+    "compare": Command("compare:compare", "Test whether one run is better than another"),
+    "gate": Command("gate:gate", "Fail (exit code 6) if a run is below your thresholds"),
+    "leaderboard": Command("compare:leaderboard", "Rank runs on the same samples in one table"),
+    "plan": Command("plan:plan", "Compute how many samples detect a difference"),
+}
+SHARE: Commands = {"export": Command("export:export", "Write a dossier, model card, LaTeX or JSON")}
+EXPLAIN: Commands = {
+    "explain": Command("explain:explain", "Write saliency maps of images"),
+    "dissect": Command("run:dissect", "Find the concepts that the units of a layer detect"),
+    "sae": SubGroup(
+        {
+            "audit": Command(
+                "sae_audit:sae_audit", "Audit a sparse autoencoder of a language model"
+            ),
+            "dissect": Command("sae_dissect:sae_dissect", "Find the concepts that latents detect"),
+            "dashboard": Command("sae_dashboard:sae_dashboard", "Write pages of an SAE's latents"),
+        },
+        "Audit, dissect and show sparse autoencoders (SAEs)",
+    ),
+}
+PIPELINES: Commands = {
+    "run": Command("run:run", "Run a spec: compute evidence, score it, write a report"),
+    "protocols": Command("protocols:protocols", "List the protocols that run takes, or print one"),
+    "data": SubGroup(
+        {
+            "list": Command("data:data_list", "List the data sets that specs can name"),
+            "check": Command("data:data_check", "Read a data set and show what it holds"),
+            "example": Command("data:data_example", "Write a small data set of drawn shapes"),
+            "store": Command("data:data_store", "Store evidence in shards, for audits of any size"),
+            "commit": Command("data:data_commit", "Commit all finished parts as one bundle"),
+            "clean": Command("data:data_clean", "List or remove files that no manifest names"),
+            "adopt": Command("data:data_adopt", "Use existing Zarr arrays as evidence in place"),
+        },
+        "List and check data sets, and store evidence",
+    ),
+}
+TRUST: Commands = {
+    "verify": Command("folders:verify", "Check that a run folder or dossier is unchanged"),
+    "sign": Command("folders:sign", "Sign a dossier with your SSH key"),
+    "keys": SubGroup(
+        {"new": Command("keys:keys_new", "Write a new key for signed checksums of tasks")},
+        "Make keys for buckets that others can write to",
+    ),
+}
+REFERENCE: Commands = {
+    "metrics": SubGroup(
+        {
+            "show": Command("metrics:metrics_show", "List the metrics, or show the card of one"),
+            "validate": Command(
+                "validate:metrics_validate", "Test a metric on data with a planted effect"
+            ),
+        },
+        "List, show and validate metrics",
+        default="show",
+    ),
+    "evidence": Command("evidence:evidence", "List the kinds of evidence, or the arrays of one"),
+}
+MORE = {"Explain": EXPLAIN, "Pipelines": PIPELINES, "Trust": TRUST, "Reference": REFERENCE}
+OTHERS = {"sweep": "Pipelines", "findings": "Trust", "accept": "Reference"}
+"""Where commands of packages of this project are listed."""
+
+app = new_program(
+    "Can you rely on this explanation of a model?", name="theodolite", no_args_is_help=True
 )
-from theodolite.cli.commands.demo import demo
-from theodolite.cli.commands.doctor import doctor
-from theodolite.cli.commands.evidence import evidence
-from theodolite.cli.commands.explain import explain
-from theodolite.cli.commands.export import export
-from theodolite.cli.commands.features import features
-from theodolite.cli.commands.folders import report, sign, verify
-from theodolite.cli.commands.gate import gate
-from theodolite.cli.commands.latents import latents
-from theodolite.cli.commands.metrics import metrics
-from theodolite.cli.commands.plan import plan
-from theodolite.cli.commands.protocols import protocols_list, protocols_show
-from theodolite.cli.commands.run import dissect, run
-from theodolite.cli.commands.seal import seal_new
-from theodolite.cli.package_commands import add_package_commands
 
-__all__ = ["app", "program"]
 
-app.command()(demo)
-app.command()(metrics)
-app.command()(evidence)
-app.command()(run)
-app.command()(dissect)
-app.command()(codes)
-app.command()(latents)
-app.command()(features)
-app.command()(explain)
-app.command()(audit)
-app.command()(report)
-app.command()(verify)
-app.command()(export)
-app.command()(sign)
-app.command()(compare)
-app.command()(leaderboard)
-app.command()(plan)
-app.command()(gate)
-app.command()(certify)
-app.command()(doctor)
-data_app.command("list")(data_list)
-data_app.command("check")(data_check)
-data_app.command("example")(data_example)
-data_app.command("store")(data_store)
-data_app.command("commit")(data_commit)
-data_app.command("clean")(data_clean)
-data_app.command("adopt")(data_adopt)
-protocols_app.callback()(protocols_list)
-protocols_app.command("show")(protocols_show)
-seal_app.command("new")(seal_new)
+def _version(value: bool) -> None:
+    if value:
+        from theodolite import __version__
+
+        typer.echo(f"theodolite {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _start(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version")
+    ] = False,
+) -> None:
+    pass
 
 
 @cache
-def program() -> Callable[[], object]:
-    """All of them, ready to be called. Reading their signatures takes as long as many a command."""
-    ours = {group.name for group in app.registered_groups}
-    ours |= {command.callback.__name__ for command in app.registered_commands if command.callback}
-    add_package_commands(app, {name for name in ours if name})
-    return typer.main.get_command(app)
+def program() -> LazyGroup:
+    """Return all commands, ready to be called."""
+    ours = START | DECIDE | SHARE | EXPLAIN | PIPELINES | TRUST | REFERENCE
+    packages = package_commands(ours)
+    sections = {
+        "Start here": summaries(START),
+        "Decide": summaries(DECIDE),
+        "Share": summaries(SHARE) | {"study": "Run a user study and collect ratings"},
+        "More commands (theodolite COMMAND --help)": _more(packages.installed),
+    }
+    loaders = {name: entry.load for name, entry in ours.items()} | packages.loaders
+    return LazyGroup.of(app, loaders, sections)
+
+
+def _more(installed: list[str]) -> dict[str, str]:
+    """Names of further commands by topic, with those of installed packages."""
+    names = {topic: list(entries) for topic, entries in MORE.items()}
+    for name in installed:
+        if name != "study":
+            names.setdefault(OTHERS.get(name, "Packages"), []).append(name)
+    return {topic: ", ".join(inside) for topic, inside in names.items()}

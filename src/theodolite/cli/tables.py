@@ -1,8 +1,11 @@
 """What commands print: plain tables that fit a terminal and a pipe."""
 
+import json
 import sys
 from collections.abc import Sequence
+from typing import Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +20,11 @@ def console() -> Console:
     return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
+def print_json(content: Any, **settings: Any) -> None:
+    """Write JSON to standard output."""
+    typer.echo(json.dumps(content, indent=1, **settings))
+
+
 def print_table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()
 ) -> None:
@@ -29,7 +37,7 @@ def print_table(
     console().print(table)
 
 
-def print_scores(scores: Sequence[Score], *, of_stand_in: bool = False) -> None:
+def print_scores(scores: Sequence[Score], *, of_probe: bool = False) -> None:
     """Scores with intervals and nulls; those of *faithful* may be of a stand-in."""
     rows = []
     for score in scores:
@@ -37,9 +45,9 @@ def print_scores(scores: Sequence[Score], *, of_stand_in: bool = False) -> None:
         telling = {k: v for k, v in varied.items() if k in _TELLING and v != "units"}
         short = ", ".join(f"{k}={v}" for k, v in telling.items())
         null = score.null
-        beside = "" if null is None else f"{percent(null.value, score)} ({null.shown})"
+        beside = "" if null is None else f"{percent(null.value, score)} ({null.label})"
         rows.append(
-            (_question(score, of_stand_in=of_stand_in), score.metric, short,
+            (_question(score, of_probe=of_probe), score.metric, short,
              percent(score.value, score), interval_text(score).strip(),
              better_text(score.better), beside, f"{score.n}",
              f"{score.n_undefined}")
@@ -49,8 +57,8 @@ def print_scores(scores: Sequence[Score], *, of_stand_in: bool = False) -> None:
     print_table(heads, rows, right=(3, 7, 8))
 
 
-def _question(score: Score, *, of_stand_in: bool) -> str:
-    return "stand-in" if of_stand_in and score.question == "faithful" else score.question
+def _question(score: Score, *, of_probe: bool) -> str:
+    return "probe_only" if of_probe and score.question == "faithful" else score.question
 
 
 _TELLING = (
@@ -61,10 +69,11 @@ _TELLING = (
 
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     """One line per question that was asked."""
-    asked_verdicts = [v for v in verdicts if v.answer != "not asked"]
+    asked_verdicts = [v for v in verdicts if v.answer != "not_evaluated"]
     if not asked_verdicts:
         console().print("No question could be answered.")
         return
     print_table(
-        ("question", "answer", "because"), [(v.asks, v.answer, v.because) for v in asked_verdicts]
+        ("question", "answer", "summary"),
+        [(v.question_text, v.answer, v.summary) for v in asked_verdicts],
     )

@@ -1,4 +1,4 @@
-"""Pictures with concepts: what every reader of a data set returns."""
+"""Images with concepts: what every reader of a data set returns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,40 +8,40 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from PIL import Image
 
+from theodolite._storage.images import image_size, read_image, read_mask
 from theodolite._storage.paths import confined, sha256_of
-from theodolite._storage.pictures import picture_size, read_mask, read_picture
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts, Parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConceptData:
-    """A concept data set: pictures, classes, concepts and where they are.
+    """A concept data set: images, classes, concepts and where they are.
 
-    Rows are pictures in the data set's own order. Places are in pixels of the picture, row first.
+    Rows are images in the data set's own order. Places are in pixels of the image, row first.
     """
 
     name: str
     folder: Path
-    """Where the pictures are; names in ``pictures`` are relative to it."""
-    pictures: tuple[str, ...]
-    labels: Int[np.ndarray, " pictures"]
-    is_test: Bool[np.ndarray, " pictures"]
-    presence: Bool[np.ndarray, "pictures concepts"]
-    known: Bool[np.ndarray, "pictures concepts"] | None = None
+    """Where the images are; names in ``images`` are relative to it."""
+    images: tuple[str, ...]
+    labels: Int[np.ndarray, " images"]
+    is_test: Bool[np.ndarray, " images"]
+    presence: Bool[np.ndarray, "images concepts"]
+    known: Bool[np.ndarray, "images concepts"] | None = None
     class_truth: Float[np.ndarray, "concepts classes"]
     classes: Classes
     concepts: Concepts
     parts: Parts = Parts()
     part_of: Int[np.ndarray, " concepts"]
-    points: Float[np.ndarray, "pictures parts places 2"] | None = None
-    boxes: Float[np.ndarray, "pictures parts boxes 4"] | None = None
-    objects: Float[np.ndarray, "pictures 4"] | None = None
-    """The box of the whole object in each picture: top, left, bottom, right."""
-    groups: Int[np.ndarray, " pictures"] | None = None
-    """Pictures that belong together (one patient, one street): intervals keep them together."""
+    points: Float[np.ndarray, "images parts places 2"] | None = None
+    boxes: Float[np.ndarray, "images parts boxes 4"] | None = None
+    objects: Float[np.ndarray, "images 4"] | None = None
+    """The box of the whole object in each image: top, left, bottom, right."""
+    groups: Int[np.ndarray, " images"] | None = None
+    """Images that belong together (one patient, one street): intervals keep them together."""
     mask_files: Mapping[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
-    """(picture, part) -> files with its masks"""
+    """(image, part) -> files with its masks"""
     nouns: tuple[str, str, str] = ("class", "classes", "concepts")
     """What the data set calls one class, several, and its concepts."""
     tables: tuple[Path, ...] = ()
@@ -50,29 +50,29 @@ class ConceptData:
     """What a reader of the scores must know about these labels."""
 
     def __len__(self) -> int:
-        return len(self.pictures)
+        return len(self.images)
 
     def path(self, row: int) -> Path:
-        """The file of a picture."""
-        return confined(self.folder, self.pictures[row])
+        """The file of an image."""
+        return confined(self.folder, self.images[row])
 
     def at_hand(self, rows: Int[np.ndarray, " n"]) -> Int[np.ndarray, " m"]:
-        """Those rows whose picture is in the folder; copies of data sets are often partial."""
+        """Those rows whose image is in the folder; copies of data sets are often partial."""
         there = [self.path(int(row)).is_file() for row in rows]
         return np.asarray(rows[np.asarray(there, bool)])
 
-    def picture(self, row: int) -> Image.Image:
-        """A picture, decoded."""
-        return read_picture(self.path(row))
+    def image(self, row: int) -> Image.Image:
+        """An image, decoded."""
+        return read_image(self.path(row))
 
     def sizes(self, rows: Int[np.ndarray, " n"]) -> Int[np.ndarray, "n 2"]:
-        """Rows and columns of the pictures."""
-        return np.array([picture_size(self.path(int(r))) for r in rows], np.int64).reshape(-1, 2)
+        """Rows and columns of the images."""
+        return np.array([image_size(self.path(int(r))) for r in rows], np.int64).reshape(-1, 2)
 
     def masks(
         self, rows: Int[np.ndarray, " n"], grid: int = 112
     ) -> Bool[np.ndarray, "n parts g g"] | None:
-        """Masks of the parts on a square grid that is stretched over each picture."""
+        """Masks of the parts on a square grid that is stretched over each image."""
         if not self.mask_files:
             return None
         masks = np.zeros((len(rows), len(self.parts), grid, grid), bool)
@@ -86,7 +86,7 @@ class ConceptData:
         return masks
 
     def has_place(self) -> Bool[np.ndarray, " concepts"]:
-        """Which concepts have a place in some picture."""
+        """Which concepts have a place in some image."""
         part_has_place = np.zeros(len(self.parts), bool)
         for places in (self.points, self.boxes):
             if places is not None:
@@ -97,7 +97,7 @@ class ConceptData:
     def places(
         self, rows: Int[np.ndarray, " n"], sizes: Int[np.ndarray, "n 2"]
     ) -> dict[str, np.ndarray]:
-        """Points and boxes of the pictures. What rounding put a pixel outside is moved in."""
+        """Points and boxes of the images. What rounding put a pixel outside is moved in."""
         arrays = {}
         for name, all_places in (("points", self.points), ("boxes", self.boxes)):
             if all_places is None:
@@ -105,7 +105,7 @@ class ConceptData:
             limit = np.tile(sizes, all_places.shape[-1] // 2)[:, None, None, :]
             places = all_places[rows]
             outside = ((places < -1) | (places > limit + 1)).any(axis=(1, 2, 3))
-            self._refuse(outside, rows, name, "a place outside the picture")
+            self._refuse(outside, rows, name, "a place outside the image")
             arrays[name] = np.clip(places, 0, limit)
         if "boxes" in arrays:
             backwards = (arrays["boxes"][..., 2:] < arrays["boxes"][..., :2]).any(axis=(1, 2, 3))
@@ -115,14 +115,14 @@ class ConceptData:
     def _refuse(self, wrong: np.ndarray, rows: np.ndarray, name: str, got: str) -> None:
         if wrong.any():
             raise EvidenceError(
-                f"{name} of {self.pictures[rows[wrong.argmax()]]!r}",
+                f"{name} of {self.images[rows[wrong.argmax()]]!r}",
                 got,
-                "pixels of the picture as it is on disk, row first",
+                "pixels of the image as it is on disk, row first",
             )
 
-    def check_pictures(self, rows: Int[np.ndarray, " n"]) -> None:
-        """Decode every picture and mask, and see that places lie inside."""
-        sizes = [self.picture(int(row)).size[::-1] for row in rows]
+    def check_images(self, rows: Int[np.ndarray, " n"]) -> None:
+        """Decode every image and mask, and see that places lie inside."""
+        sizes = [self.image(int(row)).size[::-1] for row in rows]
         self.places(rows, np.array(sizes, np.int64).reshape(-1, 2))
         self.masks(np.unique([row for row, _ in self.mask_files]).astype(np.int64), grid=1)
 

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from theodolite._storage.text import read_named_lines, read_numbers
 from theodolite.datasets.concept_data import ConceptData
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import Classes, Concepts, Parts
 
 Presence = Literal["auto", "votes", "class", "class_and_visible"]
@@ -40,7 +40,7 @@ def cub(
 
     Args:
         root: The folder with ``images.txt``, ``parts/`` and ``attributes/``.
-        presence: Whether a concept is in a picture: ``votes`` of annotators for that picture;
+        presence: Whether a concept is in an image: ``votes`` of annotators for that image;
             ``class``: what most annotators say of its class; ``class_and_visible``: the same, and
             the part is visible; ``auto``: votes where the file is there, else the last.
         class_truth: Share of votes per class, or 1 where most say so.
@@ -48,7 +48,7 @@ def cub(
     files = [root / name for name in ("images.txt", "image_class_labels.txt",
              "train_test_split.txt", "classes.txt", "parts/parts.txt", "parts/part_locs.txt",
              "attributes/class_attribute_labels_continuous.txt")]  # fmt: skip
-    names = read_named_lines(files[0], "list of pictures")
+    names = read_named_lines(files[0], "list of images")
     ids = np.array(list(names))
     labels = _column(files[1], ids) - 1
     classes = Classes(tuple(_class_name(n) for n in read_named_lines(files[3]).values()))
@@ -70,7 +70,7 @@ def cub(
         name="CUB-200-2011",
         nouns=("species", "species", "attributes"),
         folder=root / "images",
-        pictures=tuple(names.values()),
+        images=tuple(names.values()),
         labels=labels,
         is_test=_column(files[2], ids) == 0,
         presence=there,
@@ -88,11 +88,11 @@ def cub(
 
 
 _NOTES = {
-    "votes": "Presence of a concept is what annotators said of each picture.",
-    "class": "Presence of a concept is what most annotators say of the picture's class: every "
-    "picture of a class has the same concepts.",
-    "class_and_visible": "No votes per picture were at hand: a concept counts as present where "
-    "most annotators say so of the class and its body part is visible in the picture.",
+    "votes": "Presence of a concept is what annotators said of each image.",
+    "class": "Presence of a concept is what most annotators say of the image's class: every "
+    "image of a class has the same concepts.",
+    "class_and_visible": "No votes per image were at hand: a concept counts as present where "
+    "most annotators say so of the class and its body part is visible in the image.",
 }
 
 
@@ -109,8 +109,8 @@ def _concept_name(attribute: str) -> str:
 def _column(path: Path, ids: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
     table = read_numbers(path, (0, 1)).astype(np.int64)
     if not np.array_equal(table[:, 0], ids):
-        raise RefusedInput(
-            f"table {path.name!r}", "other pictures", "those of images.txt, in order"
+        raise UnsafeInputError(
+            f"table {path.name!r}", "other images", "those of images.txt, in order"
         )
     return np.asarray(table[:, 1])
 
@@ -121,7 +121,7 @@ def _attributes(root: Path) -> dict[int, str]:
     path = next((place for place in places if place.is_file()), places[0])
     attributes = read_named_lines(path, "list of attributes")
     if not set(ATTRIBUTES) <= set(attributes):
-        raise RefusedInput(f"list {path.name!r}", f"{len(attributes)} attributes", "all 312")
+        raise UnsafeInputError(f"list {path.name!r}", f"{len(attributes)} attributes", "all 312")
     return attributes
 
 
@@ -135,7 +135,9 @@ def _part_of(attributes: dict[int, str], parts: Parts) -> Int[np.ndarray, " conc
 def _shares(path: Path, n_classes: int, n_attributes: int) -> Float[np.ndarray, "classes concepts"]:
     percent = read_numbers(path, tuple(range(n_attributes)), "class attributes")
     if percent.shape[0] != n_classes or percent.min() < 0 or percent.max() > 100:
-        raise RefusedInput(f"table {path.name!r}", f"{percent.shape}", "percentages, a row a class")
+        raise UnsafeInputError(
+            f"table {path.name!r}", f"{percent.shape}", "percentages, a row a class"
+        )
     return np.asarray(percent[:, np.array(ATTRIBUTES) - 1] / 100)
 
 
@@ -149,13 +151,15 @@ def _points(
     table = read_numbers(locations, (0, 1, 2, 3, 4), "part points")
     row = np.searchsorted(ids, table[:, 0])
     if not np.array_equal(ids[np.minimum(row, len(ids) - 1)], table[:, 0]):
-        raise RefusedInput(f"table {locations.name!r}", "other pictures", "those of images.txt")
+        raise UnsafeInputError(f"table {locations.name!r}", "other images", "those of images.txt")
     part = {number: parts.names.index(name) for number, name in zip(listed, merged, strict=True)}
     place = {number: int(name.startswith("right ")) for number, name in listed.items()}
     numbers = table[:, 1].astype(int)
     unknown = set(numbers.tolist()) - set(listed)
     if unknown:
-        raise RefusedInput(f"table {locations.name!r}", f"parts {sorted(unknown)}", "those listed")
+        raise UnsafeInputError(
+            f"table {locations.name!r}", f"parts {sorted(unknown)}", "those listed"
+        )
     points = np.full((len(ids), len(parts), 2, 2), np.nan)
     visible = table[:, 4] == 1
     where = (row, np.array([part[n] for n in numbers]), np.array([place[n] for n in numbers]))
@@ -169,8 +173,8 @@ def _objects(path: Path, ids: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n 4"]
         return None
     table = read_numbers(path, (0, 1, 2, 3, 4), "boxes")
     if not np.array_equal(table[:, 0], ids):
-        raise RefusedInput(
-            f"table {path.name!r}", "other pictures", "those of images.txt, in order"
+        raise UnsafeInputError(
+            f"table {path.name!r}", "other images", "those of images.txt, in order"
         )
     left, top, width, height = table[:, 1:].T
     return np.stack([top, left, top + height, left + width], axis=1)
@@ -184,7 +188,7 @@ def _is_read(path: Path, presence: Presence) -> bool:
 def _votes(
     path: Path, ids: Int[np.ndarray, " n"]
 ) -> tuple[Bool[np.ndarray, "n concepts"], Bool[np.ndarray, "n concepts"]]:
-    """Votes per picture; certainty 1 means that the part was not visible, so nothing is known."""
+    """Votes per image; certainty 1 means that the part was not visible, so nothing is known."""
     if not path.is_file():
         raise EvidenceError(
             "presence='votes'", f"no {path.name}", "it in attributes/", "Use 'class_and_visible'."

@@ -32,15 +32,15 @@ def digit_strokes(*, hard: bool = False) -> dict[str, Any]:
     from sklearn.datasets import load_digits  # noqa: PLC0415  only when needed
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
 
-    pictures, labels = load_digits(return_X_y=True)
+    images, labels = load_digits(return_X_y=True)
     belongs = np.array([[digit in digits for digit in range(10)] for digits in STROKES.values()])
     truth = belongs[:, labels].T
     train, test = np.arange(len(labels)) % 2 == 0, np.arange(len(labels)) % 2 == 1
     detectors = [
-        LogisticRegression(C=0.01, max_iter=1000).fit(pictures[train], stroke[train])
+        LogisticRegression(C=0.01, max_iter=1000).fit(images[train], stroke[train])
         for stroke in truth.T
     ]
-    values = np.stack([detector.predict_proba(pictures)[:, 1] for detector in detectors], axis=1)
+    values = np.stack([detector.predict_proba(images)[:, 1] for detector in detectors], axis=1)
     values = np.round(values) if hard else values
     head = LogisticRegression(C=100, fit_intercept=False, max_iter=5000)
     head.fit(values[train], labels[train])

@@ -1,12 +1,12 @@
-"""Your own concept data set: a table, pictures, and perhaps points, boxes and masks.
+"""Your own concept data set: a table, images, and perhaps points, boxes and masks.
 
-``samples.csv`` (or ``.parquet``) has a row per picture: ``picture`` (a path below the folder),
+``samples.csv`` (or ``.parquet``) has a row per image: ``image`` (a path below the folder),
 ``class``, perhaps ``split`` (train or test) and ``group``, and a column per concept with 1, 0 or
-nothing where it is not known. Places are optional, in pixels of the picture: ``points.csv``
-(picture, part, row, column), ``boxes.csv`` (picture, part, top, left, bottom, right), ``masks.csv``
-(picture, part, file). A part belongs to the concept of the same name, unless ``parts.csv``
+nothing where it is not known. Places are optional, in pixels of the image: ``points.csv``
+(image, part, row, column), ``boxes.csv`` (image, part, top, left, bottom, right), ``masks.csv``
+(image, part, file). A part belongs to the concept of the same name, unless ``parts.csv``
 (concept, part) says otherwise. ``class_truth.csv`` (class, a column per concept, 0 to 1) says how
-much concepts belong to classes; without it, their share in the training pictures is taken.
+much concepts belong to classes; without it, their share in the training images is taken.
 """
 
 from collections.abc import Callable
@@ -18,10 +18,10 @@ from jaxtyping import Bool, Float
 from theodolite._storage.tables import read_parquet
 from theodolite._storage.text import read_csv
 from theodolite.datasets.concept_data import ConceptData, split_rows
-from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.errors import EvidenceError, UnsafeInputError, printable
 from theodolite.evidence.axes import Classes, Concepts, Parts
 
-OWN_COLUMNS = ("picture", "class", "split", "group")
+OWN_COLUMNS = ("image", "class", "split", "group")
 Rows = list[dict[str, str]]
 
 
@@ -30,28 +30,28 @@ def folder(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptData
     rows = _table(root, "samples")
     if not rows:
         raise EvidenceError(
-            f"folder {root.name!r}", "no samples", "samples.csv with a row a picture"
+            f"folder {root.name!r}", "no samples", "samples.csv with a row an image"
         )
     names = [name for name in rows[0] if name not in OWN_COLUMNS]
-    if "picture" not in rows[0] or "class" not in rows[0] or not names:
-        needed = "picture, class and a column per concept"
+    if "image" not in rows[0] or "class" not in rows[0] or not names:
+        needed = "image, class and a column per concept"
         raise EvidenceError("samples.csv", f"columns {list(rows[0])}", needed)
-    pictures = [row["picture"] for row in rows]
-    if len(set(pictures)) < len(pictures):
-        raise EvidenceError("samples.csv", "a picture twice", "one row per picture")
+    images = [row["image"] for row in rows]
+    if len(set(images)) < len(images):
+        raise EvidenceError("samples.csv", "an image twice", "one row per image")
     classes = sorted({row["class"] for row in rows})
     labels = np.array([classes.index(row["class"]) for row in rows])
-    marks = np.array([[_mark(row[name], name, row["picture"]) for name in names] for row in rows])
+    marks = np.array([[_mark(row[name], name, row["image"]) for name in names] for row in rows])
     presence, known = marks == 1, marks >= 0
     is_test = _split(rows, labels, test_share, seed)
     part_names, part_of = _parts(root, names)
     places = {name: _table(root, name) for name in ("points", "boxes", "masks")}
-    reader = _Places({picture: i for i, picture in enumerate(pictures)}, part_names)
+    reader = _Places({image: i for i, image in enumerate(images)}, part_names)
     groups = [row.get("group", "") for row in rows]
     return ConceptData(
         name=root.name,
         folder=root,
-        pictures=tuple(pictures),
+        images=tuple(images),
         labels=labels,
         is_test=is_test,
         presence=presence,
@@ -82,12 +82,12 @@ def _table(root: Path, name: str) -> Rows:
     return []
 
 
-def _mark(text: str, concept: str, picture: str) -> int:
+def _mark(text: str, concept: str, image: str) -> int:
     marks = {"1": 1, "0": 0, "": -1, "true": 1, "false": 0, "1.0": 1, "0.0": 0}
     mark = marks.get(text.strip().lower())
     if mark is None:
         raise EvidenceError(
-            f"samples.csv, {printable(concept)!r} of {printable(picture)!r}",
+            f"samples.csv, {printable(concept)!r} of {printable(image)!r}",
             repr(text),
             "1, 0 or nothing",
         )
@@ -122,17 +122,17 @@ def _with(rows: Rows, columns: tuple[str, ...]) -> Rows:
 
 
 class _Places:
-    """Turns rows that name a picture and a part into arrays."""
+    """Turns rows that name an image and a part into arrays."""
 
     def __init__(self, where: dict[str, int], parts: list[str]) -> None:
         self.where = where
         self.part = {part: i for i, part in enumerate(parts)}
 
     def _at(self, row: dict[str, str], table: str) -> tuple[int, int] | None:
-        if row["picture"] not in self.where:
-            raise EvidenceError(table, f"picture {row['picture']!r}", "one of samples.csv")
+        if row["image"] not in self.where:
+            raise EvidenceError(table, f"image {row['image']!r}", "one of samples.csv")
         part = self.part.get(row["part"])
-        return None if part is None else (self.where[row["picture"]], part)
+        return None if part is None else (self.where[row["image"]], part)
 
     def numbers(
         self, rows: Rows, columns: tuple[str, ...], table: str
@@ -141,24 +141,24 @@ class _Places:
             return None
         by_part: dict[tuple[int, int], list[list[float]]] = {}
         number: Callable[[str], float] = float
-        for row in _with(rows, ("picture", "part", *columns)):
+        for row in _with(rows, ("image", "part", *columns)):
             at = self._at(row, table)
             try:
                 values = [number(row[c]) for c in columns]
             except ValueError as error:
                 got = repr([row[c] for c in columns])
-                raise RefusedInput(table, got, f"numbers for {list(columns)}") from error
+                raise UnsafeInputError(table, got, f"numbers for {list(columns)}") from error
             if at is not None:
                 by_part.setdefault(at, []).append(values)
         most = max((len(places) for places in by_part.values()), default=1)
         array = np.full((len(self.where), len(self.part), most, len(columns)), np.nan)
-        for (picture, part), places in by_part.items():
-            array[picture, part, : len(places)] = places
+        for (image, part), places in by_part.items():
+            array[image, part, : len(places)] = places
         return array
 
     def files(self, rows: Rows) -> dict[tuple[int, int], tuple[str, ...]]:
         files: dict[tuple[int, int], tuple[str, ...]] = {}
-        for row in _with(rows, ("picture", "part", "file")):
+        for row in _with(rows, ("image", "part", "file")):
             at = self._at(row, "masks.csv")
             if at is not None:
                 files[at] = (*files.get(at, ()), row["file"])
@@ -192,9 +192,9 @@ def _class_truth(
         concept, k = np.argwhere(unknown)[0]
         raise EvidenceError(
             "class_truth.csv",
-            f"none, and no training picture of class {printable(classes[k])!r} tells whether "
+            f"none, and no training image of class {printable(classes[k])!r} tells whether "
             f"{printable(concepts[concept])!r} is there",
             "a share for each class and concept",
-            "Write class_truth.csv, or mark at least one training picture.",
+            "Write class_truth.csv, or mark at least one training image.",
         )
     return truth

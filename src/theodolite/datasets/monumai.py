@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.images import image_size
 from theodolite._storage.paths import confined
-from theodolite._storage.pictures import picture_size
 from theodolite._storage.text import read_json
 from theodolite.datasets.concept_data import ConceptData, split_rows
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.axes import Classes, Concepts, Parts
 
 ENGLISH = {
@@ -38,7 +38,7 @@ def monumai(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptDat
     """Read a folder with ``annotations.json`` and ``images/``.
 
     The data set has no split of its own: ``test_share`` of each style is held out, by ``seed``.
-    How much an element belongs to a style is the share of that style's training pictures that
+    How much an element belongs to a style is the share of that style's training images that
     show it.
     """
     path = root / "annotations.json"
@@ -55,7 +55,7 @@ def monumai(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptDat
     boxes = np.full((n, k, max(int(counts.max()), 1), 4), np.nan)
     filled = np.zeros((n, k), int)
     for i, record in enumerate(records):
-        rows, columns = picture_size(confined(images, record["file"]))
+        rows, columns = image_size(confined(images, record["file"]))
         for element, x0, y0, x1, y1 in record["objects"]:
             j = elements.index(element)
             corners = np.clip([y0, x0, y1, x1], 0.0, 1.0) * (rows, columns, rows, columns)
@@ -67,7 +67,7 @@ def monumai(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptDat
     return ConceptData(
         **NAMES,
         folder=images,
-        pictures=tuple(record["file"] for record in records),
+        images=tuple(record["file"] for record in records),
         labels=labels,
         is_test=is_test,
         presence=presence,
@@ -84,17 +84,17 @@ def monumai(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptDat
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The pictures of ``annotations.json``: file, style and objects."""
+    """The images of ``annotations.json``: file, style and objects."""
     content = read_json(path, "annotations")
     if not isinstance(content, list) or not content:
-        raise RefusedInput(
-            f"annotations {path.name!r}", type(content).__name__, "a list of pictures"
+        raise UnsafeInputError(
+            f"annotations {path.name!r}", type(content).__name__, "a list of images"
         )
     return [_checked(record, path) for record in content]
 
 
 def _checked(record: Any, path: Path) -> dict[str, Any]:
-    """A file, a style and boxes [element, x0, y0, x1, y1] as shares of the picture."""
+    """A file, a style and boxes [element, x0, y0, x1, y1] as shares of the image."""
     try:
         boxes = []
         for name, *numbers in record["objects"]:
@@ -104,7 +104,7 @@ def _checked(record: Any, path: Path) -> dict[str, Any]:
             boxes.append((str(name), *corners))
         return {"file": str(record["file"]), "style": str(record["style"]), "objects": boxes}
     except (KeyError, TypeError, ValueError) as error:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"annotations {path.name!r}",
             f"{str(record)[:80]!r}",
             "file, style and objects [element, x0, y0, x1, y1]",

@@ -14,10 +14,10 @@ from theodolite.datasets.masks.mask_data import (
     MaskData,
     as_layer,
     box_mask,
-    grey_numbers,
+    gray_numbers,
     layers_of_masks,
 )
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 SPECIES = ("cat", "dog")
 HEAD = len(SPECIES)
@@ -29,20 +29,20 @@ def pets(root: Path) -> MaskData:
     """Read a folder with ``images/``, ``trimaps/`` and ``annotations.json``.
 
     The last is a list of records with ``name``, ``breed``, ``species`` (cat or dog) and
-    ``head_box`` [x0, y0, x1, y1] as shares of the picture.
+    ``head_box`` [x0, y0, x1, y1] as shares of the image.
     """
     path = root / "annotations.json"
     content = read_json(path, "annotations")
     if not isinstance(content, list) or not content:
         got = type(content).__name__
-        raise RefusedInput(f"annotations {path.name!r}", got, "a list of pictures")
+        raise UnsafeInputError(f"annotations {path.name!r}", got, "a list of images")
     records = tuple(_checked(record, path) for record in content)
     breeds = sorted({record["breed"] for record in records})
     labels = np.array([breeds.index(record["breed"]) for record in records])
     return MaskData(
         name="Oxford-IIIT Pet",
         folder=root / "images",
-        pictures=tuple(f"{record['name']}.jpg" for record in records),
+        images=tuple(f"{record['name']}.jpg" for record in records),
         concepts=(*SPECIES, "head", *breeds),
         categories=("object", "object", "part", *("breed" for _ in breeds)),
         scenes=tuple((HEAD + 1 + int(label),) for label in labels),
@@ -52,9 +52,9 @@ def pets(root: Path) -> MaskData:
         tables=(path,),
         notes=(
             "Cat and dog are the pixels inside the pet; the border of the trimap counts as "
-            "unlabelled, like the background.",
+            "unlabeled, like the background.",
             "A head is all of its box, with what is behind it.",
-            "A breed covers the whole picture.",
+            "A breed covers the whole image.",
         ),
     )
 
@@ -71,7 +71,7 @@ def _checked(record: Any, path: Path) -> dict[str, Any]:
             "head": (y0, x0, y1, x1),
         }
     except (KeyError, TypeError, ValueError) as error:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"annotations {path.name!r}",
             f"{str(record)[:80]!r}",
             "name, breed, species (cat or dog) and head_box [x0, y0, x1, y1] from 0 to 1",
@@ -81,6 +81,6 @@ def _checked(record: Any, path: Path) -> dict[str, Any]:
 def _layers(trimaps: Path, records: tuple[dict[str, Any], ...], row: int, grid: Grid) -> Layers:
     record = records[row]
     file = f"{record['name']}.png"
-    trimap = as_layer(grey_numbers(confined(trimaps, file), grid), ENTRY, f"trimap {file!r}")
+    trimap = as_layer(gray_numbers(confined(trimaps, file), grid), ENTRY, f"trimap {file!r}")
     masks = [(record["species"], trimap == 1), (HEAD, box_mask(record["head"], grid))]
     return layers_of_masks(masks, grid)

@@ -1,6 +1,6 @@
 """A small data set of drawn shapes, written as a folder that ``folder`` reads.
 
-It shows the format by example, and serves where a real picture is not needed: the truth about what
+It shows the format by example, and serves where a real image is not needed: the truth about what
 is where is exact.
 """
 
@@ -11,48 +11,48 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-COLOURS = {"red": (196, 60, 52), "green": (72, 140, 84), "blue": (58, 98, 176)}
+COLORS = {"red": (196, 60, 52), "green": (72, 140, 84), "blue": (58, 98, 176)}
 SHAPES = ("square", "disc", "triangle")
 CLASSES = {"stop": ("red", "disc"), "go": ("green", "triangle"), "wait": ("blue", "square")}
 SIDE = 64
 
 
 def write_shapes(root: Path, n: int = 60, *, seed: int = 0) -> None:
-    """Write ``n`` pictures of a large shape that says the class and a small one that does not."""
+    """Write ``n`` images of a large shape that says the class and a small one that does not."""
     random = np.random.default_rng(seed)
-    (root / "pictures").mkdir(parents=True, exist_ok=True)
+    (root / "images").mkdir(parents=True, exist_ok=True)
     (root / "masks").mkdir(exist_ok=True)
     samples, points, boxes, masks = [], [], [], []
     for i in range(n):
         label = list(CLASSES)[i % len(CLASSES)]
-        colour, shape = CLASSES[label]
+        color, shape = CLASSES[label]
         other = str(random.choice([s for s in SHAPES if s != shape]))
-        tint = str(random.choice(list(COLOURS)))
-        name = f"pictures/{i:04d}.png"
-        picture = Image.new("RGB", (SIDE, SIDE), (236, 232, 224))
+        tint = str(random.choice(list(COLORS)))
+        name = f"images/{i:04d}.png"
+        image = Image.new("RGB", (SIDE, SIDE), (236, 232, 224))
         left = bool(random.integers(2))
-        shapes = [(shape, colour, 26, left), (other, tint, 14, not left)]
+        shapes = [(shape, color, 26, left), (other, tint, 14, not left)]
         for kind, shade, size, at_left in shapes:
             x = int(random.integers(2, 32 - size)) + (0 if at_left else 32)
             y = int(random.integers(2, SIDE - size - 2))
             mask = Image.new("L", (SIDE, SIDE), 0)
             _draw(ImageDraw.Draw(mask), kind, (x, y, x + size, y + size), 255)
-            picture.paste(COLOURS[shade], mask=mask)
+            image.paste(COLORS[shade], mask=mask)
             file = f"masks/{i:04d}-{kind}.png"
             mask.save(root / file)
             points.append((name, kind, y + size / 2, x + size / 2))
             boxes.append((name, kind, y, x, y + size, x + size))
             masks.append((name, kind, file))
-        picture.save(root / name)
-        concepts = {shape, other, colour, tint}
+        image.save(root / name)
+        concepts = {shape, other, color, tint}
         split = "test" if random.random() < 0.4 else "train"
         samples.append(
-            (name, label, split, *(int(word in concepts) for word in (*COLOURS, *SHAPES)))
+            (name, label, split, *(int(word in concepts) for word in (*COLORS, *SHAPES)))
         )
-    _write(root / "samples.csv", ("picture", "class", "split", *COLOURS, *SHAPES), samples)
-    _write(root / "points.csv", ("picture", "part", "row", "column"), points)
-    _write(root / "boxes.csv", ("picture", "part", "top", "left", "bottom", "right"), boxes)
-    _write(root / "masks.csv", ("picture", "part", "file"), masks)
+    _write(root / "samples.csv", ("image", "class", "split", *COLORS, *SHAPES), samples)
+    _write(root / "points.csv", ("image", "part", "row", "column"), points)
+    _write(root / "boxes.csv", ("image", "part", "top", "left", "bottom", "right"), boxes)
+    _write(root / "masks.csv", ("image", "part", "file"), masks)
     _write(root / "parts.csv", ("concept", "part"), [(shape, shape) for shape in SHAPES])
 
 

@@ -12,8 +12,8 @@ from jaxtyping import Bool, Int
 
 from theodolite._storage.paths import sha256_of
 from theodolite._storage.text import MEBIBYTE, read_json_lines, read_text
-from theodolite.datasets.labelled_texts import FEWEST, LONGEST
-from theodolite.errors import EvidenceError, RefusedInput, did_you_mean, printable
+from theodolite.datasets.labeled_texts import FEWEST, LONGEST
+from theodolite.errors import EvidenceError, UnsafeInputError, did_you_mean, printable
 
 MOST_BYTES = 256 * MEBIBYTE
 MOST_TEXTS = 1_000_000
@@ -66,10 +66,10 @@ def text_table(
     if text_column not in columns:
         got = f"columns {', '.join(map(repr, columns))}"[:300]
         hint = did_you_mean(text_column, columns)
-        raise RefusedInput(f"texts {path.name!r}", got, f"a column {text_column!r}", hint)
+        raise UnsafeInputError(f"texts {path.name!r}", got, f"a column {text_column!r}", hint)
     filled = [row for row in rows if row.get(text_column, "").strip()]
     if not filled:
-        raise RefusedInput(f"texts {path.name!r}", "no text", "one or more")
+        raise UnsafeInputError(f"texts {path.name!r}", "no text", "one or more")
     free = [name for name in columns if name not in (text_column, document_column)]
     chosen, other = _chosen(filled, free, concepts, path.name)
     cells = [[_state(row, name) for name in chosen] for row in filled]
@@ -157,16 +157,16 @@ def _state(row: Cells, name: str) -> int:
 def _rows(path: Path) -> Iterator[Cells]:
     what = f"texts {path.name!r}"
     if not path.is_file():
-        raise RefusedInput(what, "no such file", f"a file {' or '.join((*TABLES, *LINES))}")
+        raise UnsafeInputError(what, "no such file", f"a file {' or '.join((*TABLES, *LINES))}")
     if path.name.lower().endswith(LINES):
         rows = _of_lines(path, what)
     elif path.name.lower().endswith(TABLES):
         rows = _of_table(path, what)
     else:
-        raise RefusedInput(what, "another kind of file", " or ".join((*TABLES, *LINES)))
+        raise UnsafeInputError(what, "another kind of file", " or ".join((*TABLES, *LINES)))
     for number, row in enumerate(rows):
         if number >= MOST_TEXTS:
-            raise RefusedInput(what, "more rows", f"at most {MOST_TEXTS:,}")
+            raise UnsafeInputError(what, "more rows", f"at most {MOST_TEXTS:,}")
         yield row
 
 
@@ -178,15 +178,15 @@ def _of_table(path: Path, what: str) -> Iterator[Cells]:
         header = next(lines, [])
         if not header or len(set(header)) != len(header):
             got = f"header {printable(header)}"
-            raise RefusedInput(what, got, "distinct column names in line 1")
+            raise UnsafeInputError(what, got, "distinct column names in line 1")
         for row in lines:
             if row and len(row) != len(header):
                 got = f"{len(row)} cells in line {lines.line_num}"
-                raise RefusedInput(what, got, f"{len(header)}, as in the header")
+                raise UnsafeInputError(what, got, f"{len(header)}, as in the header")
             if row:
                 yield dict(zip(header, row, strict=True))
     except csv.Error as error:
-        raise RefusedInput(what, f"broken CSV ({error})", "CSV") from error
+        raise UnsafeInputError(what, f"broken CSV ({error})", "CSV") from error
     finally:
         csv.field_size_limit(usual)
 
@@ -194,7 +194,7 @@ def _of_table(path: Path, what: str) -> Iterator[Cells]:
 def _of_lines(path: Path, what: str) -> Iterator[Cells]:
     for row in read_json_lines(path, "texts", most_lines=MOST_TEXTS, longest=16 * MEBIBYTE):
         if not isinstance(row, dict):
-            raise RefusedInput(what, f"{type(row).__name__} in a line", "an object")
+            raise UnsafeInputError(what, f"{type(row).__name__} in a line", "an object")
         yield {name: _cell(value) for name, value in row.items()}
 
 

@@ -1,4 +1,4 @@
-"""Group the pixels of a picture by the set of labels they carry."""
+"""Group the pixels of an image by the set of labels they carry."""
 
 import numpy as np
 
@@ -24,8 +24,8 @@ def _hashed(layers, pixel):
 
 
 @numba.njit(cache=True, nogil=True)
-def group_picture(layers, table, number, first, weight):
-    """Number the sets of labels of one picture; returns how many there are.
+def group_image(layers, table, number, first, weight):
+    """Number the sets of labels of one image; returns how many there are.
 
     ``number`` gets each pixel's set, ``first`` a pixel of each set, ``weight`` its pixel count;
     ``table`` is scratch space, a power of two larger than the number of pixels.
@@ -34,7 +34,7 @@ def group_picture(layers, table, number, first, weight):
     mask = np.uint64(len(table) - 1)
     n = 0
     for pixel in range(layers.shape[1]):
-        # neighbours mostly carry the same labels
+        # neighbors mostly carry the same labels
         if pixel and _same(layers, pixel, pixel - 1):
             number[pixel] = number[pixel - 1]
             weight[number[pixel]] += 1
@@ -53,8 +53,8 @@ def group_picture(layers, table, number, first, weight):
 
 
 @numba.njit(cache=True, nogil=True)
-def group_pictures(layers, scene_start, scene, numbers):
-    """Sets of labels of several pictures: how many each has, their weights, sizes and labels."""
+def group_images(layers, scene_start, scene, numbers):
+    """Sets of labels of several images: how many each has, their weights, sizes and labels."""
     n, n_layers, n_pixels = layers.shape
     size = 1
     while size < 2 * n_pixels:
@@ -62,15 +62,15 @@ def group_pictures(layers, scene_start, scene, numbers):
     table = np.empty(size, np.int32)
     first = np.empty(n_pixels, np.int32)
     weight = np.empty(n_pixels, np.int32)
-    per_picture = np.zeros(n, np.int64)
+    per_image = np.zeros(n, np.int64)
     weights = np.empty(64 * n, np.int32)
     n_labels = np.empty(64 * n, np.int32)
     labels = np.empty(256 * n, np.int32)
     atoms = 0
     used = np.int64(0)  # a bare 0 is a type of its own at first: what gets it compiles twice
     for i in range(n):
-        n_sets = group_picture(layers[i], table, numbers[i], first, weight)
-        per_picture[i] = n_sets
+        n_sets = group_image(layers[i], table, numbers[i], first, weight)
+        per_image[i] = n_sets
         scenes = scene[scene_start[i] : scene_start[i + 1]]
         while atoms + n_sets > len(weights):
             weights = np.concatenate((weights, np.empty_like(weights)))
@@ -88,7 +88,7 @@ def group_pictures(layers, scene_start, scene, numbers):
             weights[atoms] = weight[a]
             n_labels[atoms] = used - start
             atoms += 1
-    return per_picture, weights[:atoms].copy(), n_labels[:atoms].copy(), labels[:used].copy()
+    return per_image, weights[:atoms].copy(), n_labels[:atoms].copy(), labels[:used].copy()
 
 
 @numba.njit(cache=True, nogil=True)

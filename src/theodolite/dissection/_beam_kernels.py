@@ -13,7 +13,7 @@ from theodolite._storage.optional import require
 numba = require("numba", "dissection", "dissect")
 
 OR, AND, AND_NOT = 0, 1, 2
-FIELDS = 5  # length, size, shared pixels, pictures, shared pictures
+FIELDS = 5  # length, size, shared pixels, images, shared images
 
 
 @numba.njit(cache=True, nogil=True)
@@ -73,24 +73,24 @@ def _changes(operator, size, c_size, both):
 
 
 @numba.njit(cache=True, nogil=True)
-def _pictures(bits, picture, unit_atom):
-    """Pictures that show the formula, and pictures in which the unit meets it."""
-    n_pictures, last = 0, -1
+def _images(bits, image, unit_atom):
+    """Images that show the formula, and images in which the unit meets it."""
+    n_images, last = 0, -1
     for word in range(len(bits)):
         rest = bits[word]
         while rest:
             low = rest & (~rest + np.uint64(1))
             atom = (word << 6) + _log2(low)
             rest ^= low
-            if picture[atom] != last:
-                last = picture[atom]
-                n_pictures += 1
+            if image[atom] != last:
+                last = image[atom]
+                n_images += 1
     n_met, last = 0, -1
     for atom in unit_atom:
-        if picture[atom] != last and _has(bits, atom):
-            last = picture[atom]
+        if image[atom] != last and _has(bits, atom):
+            last = image[atom]
             n_met += 1
-    return n_pictures, n_met
+    return n_images, n_met
 
 
 @numba.njit(cache=True, nogil=True)
@@ -283,7 +283,7 @@ def search_unit(
     no longer changes, or by the published stopping rule where ``stop`` is set.
     """
     pairs, concept_start, concept_atom, weight = tables[0], tables[1], tables[2], tables[3]
-    picture, unit_atom = tables[6], unit[0]
+    image, unit_atom = tables[6], unit[0]
     n_concepts, n_words = len(pairs), (len(weight) + 63) // 64
     unit_size = unit[1].sum()
     if len(leaves) == 0:
@@ -295,7 +295,7 @@ def search_unit(
         np.zeros(beam, np.int64),  # pixels shared with the unit
         np.zeros(beam, np.int64),  # length
         np.zeros((beam, 2, lengths), np.int64),  # operators and concepts
-        np.full((beam, 2), -1, np.int64),  # pictures with it, and with the unit on it
+        np.full((beam, 2), -1, np.int64),  # images with it, and with the unit on it
         np.zeros((beam, n_concepts), np.int64),  # pixels shared with each concept
         np.zeros((beam, n_concepts), np.int64),  # and with the unit
     )
@@ -309,7 +309,7 @@ def search_unit(
         _triples(nothing, c, tables, unit, with_all, with_unit, alone_unit)
         _copy(pairs[c], state[5][b])
         _copy(alone_unit, state[6][b])
-    _report(n, state, bits, picture, unit_atom, by_overlap[0], by_detection[0])
+    _report(n, state, bits, image, unit_atom, by_overlap[0], by_detection[0])
     entries = (
         np.empty(beam + 1, np.int64),  # parent
         np.empty(beam + 1, np.int64),  # operator; -1: as it was
@@ -328,7 +328,7 @@ def search_unit(
         bits, old_bits = old_bits, bits
         _grow(m, entries, state, bits, old_bits, tables, unit, step == lengths - 1)
         n = m
-        _report(n, state, bits, picture, unit_atom, by_overlap[step], by_detection[step])
+        _report(n, state, bits, image, unit_atom, by_overlap[step], by_detection[step])
         if stop:
             now = np.round(by_overlap[step, 4] / max(by_overlap[step, 3], 1), 4)
             operators = by_overlap[step, FIELDS + 1 : FIELDS + by_overlap[step, 0]]
@@ -339,25 +339,25 @@ def search_unit(
 
 
 @numba.njit(cache=True, nogil=True)
-def _report(n, state, bits, picture, unit_atom, by_overlap, by_detection):
+def _report(n, state, bits, image, unit_atom, by_overlap, by_detection):
     """The first of the beam, and the one that is detected most often."""
     size, hit, length, chain, seen = state[0], state[1], state[2], state[3], state[4]
     best = -1.0
     for b in range(n):
         if seen[b, 0] < 0:
-            seen[b, 0], seen[b, 1] = _pictures(bits[b], picture, unit_atom)
-        n_pictures, n_met = seen[b, 0], seen[b, 1]
-        detected = n_met / n_pictures if n_pictures else 0.0
+            seen[b, 0], seen[b, 1] = _images(bits[b], image, unit_atom)
+        n_images, n_met = seen[b, 0], seen[b, 1]
+        detected = n_met / n_images if n_images else 0.0
         if b == 0:
-            _write(by_overlap, length[b], size[b], hit[b], n_pictures, n_met, chain[b])
+            _write(by_overlap, length[b], size[b], hit[b], n_images, n_met, chain[b])
         if detected > best:
             best = detected
-            _write(by_detection, length[b], size[b], hit[b], n_pictures, n_met, chain[b])
+            _write(by_detection, length[b], size[b], hit[b], n_images, n_met, chain[b])
 
 
 @numba.njit(cache=True, nogil=True)
-def _write(row, length, size, hit, n_pictures, n_met, chain):
-    row[0], row[1], row[2], row[3], row[4] = length, size, hit, n_pictures, n_met
+def _write(row, length, size, hit, n_images, n_met, chain):
+    row[0], row[1], row[2], row[3], row[4] = length, size, hit, n_images, n_met
     lengths = chain.shape[1]
     for k in range(lengths):
         row[FIELDS + k], row[FIELDS + lengths + k] = chain[0, k], chain[1, k]

@@ -74,7 +74,7 @@ def _inside_triple(a, b, c, own, unit):
 
 @numba.njit(cache=True, nogil=True)
 def _triple(a, b, c, concept_start, concept_atom, weight, label_start, label):
-    """Pixels of all pictures that carry all three."""
+    """Pixels of all images that carry all three."""
     least, x, y = a, b, c
     if concept_start[b + 1] - concept_start[b] < concept_start[least + 1] - concept_start[least]:
         least, x, y = b, a, c

@@ -9,7 +9,7 @@ numba = require("numba", "dissection", "dissect")
 
 @numba.njit(cache=True, nogil=True)
 def _cells(large, small):
-    """For each place of the large axis the left neighbour on the small one, and how far past it."""
+    """For each place of the large axis the left neighbor on the small one, and how far past it."""
     left = np.empty(large, np.int64)
     share = np.empty(large, np.float64)
     for i in range(large):
@@ -22,7 +22,7 @@ def _cells(large, small):
 
 @numba.njit(cache=True, nogil=True)
 def _runs(left, small):
-    """Where the places with each left neighbour begin."""
+    """Where the places with each left neighbor begin."""
     first = np.zeros(small + 1, np.int64)
     for i in left:
         first[i + 1] += 1
@@ -33,7 +33,7 @@ def _runs(left, small):
 
 @numba.njit(cache=True, nogil=True)
 def active_pixels(maps, thresholds, rows, columns, number, start):
-    """(unit, atom, active pixels) of some pictures.
+    """(unit, atom, active pixels) of some images.
 
     A bilinear value lies between its four corners, so only cells with an active corner are
     looked at. Sums are exact in double precision wherever the grid is a power of two times the map.
@@ -94,8 +94,8 @@ def active_pixels(maps, thresholds, rows, columns, number, start):
 
 
 @numba.njit(cache=True, nogil=True)
-def unit_concepts(unit_start, unit_atom, unit_count, picture, label_start, label, n_concepts):
-    """For all units and concepts: pixels they share, and pictures in which they meet."""
+def unit_concepts(unit_start, unit_atom, unit_count, image, label_start, label, n_concepts):
+    """For all units and concepts: pixels they share, and images in which they meet."""
     units = len(unit_start) - 1
     shared = np.zeros((units, n_concepts), np.int64)
     meet = np.zeros((units, n_concepts), np.int64)
@@ -107,7 +107,7 @@ def unit_concepts(unit_start, unit_atom, unit_count, picture, label_start, label
             for j in range(label_start[atom], label_start[atom + 1]):
                 c = label[j]
                 shared[u, c] += unit_count[k]
-                if seen[c] != picture[atom]:  # a picture's atoms come one after the other
-                    seen[c] = picture[atom]
+                if seen[c] != image[atom]:  # an image's atoms come one after the other
+                    seen[c] = image[atom]
                     meet[u, c] += 1
     return shared, meet

@@ -1,6 +1,6 @@
-"""Concept masks, packed: pixels of one picture that carry the same labels are one atom.
+"""Concept masks, packed: pixels of one image that carry the same labels are one atom.
 
-A picture of 112 x 112 has tens of atoms instead of 12,544 pixels, and every count stays exact.
+An image of 112 x 112 has tens of atoms instead of 12,544 pixels, and every count stays exact.
 """
 
 import hashlib
@@ -29,22 +29,22 @@ class Atoms:
     concepts: tuple[str, ...]
     categories: tuple[str, ...]
     grid: tuple[int, int]
-    start: Integer[np.ndarray, " picture_starts"]
-    """Where each picture's atoms begin."""
+    start: Integer[np.ndarray, " image_starts"]
+    """Where each image's atoms begin."""
     weight: Integer[np.ndarray, " atoms"]
     """Pixels of each atom."""
     label_start: Integer[np.ndarray, " atom_starts"]
     label: Integer[np.ndarray, " labels"]
     """The concepts of each atom, in order."""
-    number: Integer[np.ndarray, "pictures pixels"]
-    """Each pixel's atom, counted from the picture's first."""
+    number: Integer[np.ndarray, "images pixels"]
+    """Each pixel's atom, counted from the image's first."""
 
     def __len__(self) -> int:
         return len(self.start) - 1
 
     @cached_property
-    def picture(self) -> Integer[np.ndarray, " atoms"]:
-        """The picture of each atom."""
+    def image(self) -> Integer[np.ndarray, " atoms"]:
+        """The image of each atom."""
         return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.start))
 
     @cached_property
@@ -68,9 +68,9 @@ class Atoms:
         return shared
 
     @cached_property
-    def pictures_with(self) -> Integer[np.ndarray, " concepts"]:
-        """Pictures that show each concept."""
-        owner = np.repeat(self.picture, np.diff(self.label_start)).astype(np.int64)
+    def images_with(self) -> Integer[np.ndarray, " concepts"]:
+        """Images that show each concept."""
+        owner = np.repeat(self.image, np.diff(self.label_start)).astype(np.int64)
         both = np.unique(owner * len(self.concepts) + self.label)
         return np.bincount(both % len(self.concepts), minlength=len(self.concepts))
 
@@ -82,11 +82,11 @@ class Atoms:
         return hasher.hexdigest()
 
     def without_rare(self, least: int) -> "Atoms":
-        """Without the concepts that fewer pictures show."""
-        frequent = self.pictures_with >= least
+        """Without the concepts that fewer images show."""
+        frequent = self.images_with >= least
         if not frequent.any():
             raise EvidenceError(
-                "concepts", f"none in at least {least} pictures", "some", "Lower the minimum."
+                "concepts", f"none in at least {least} images", "some", "Lower the minimum."
             )
         new = np.cumsum(frequent) - 1
         stays = frequent[self.label]
@@ -122,14 +122,14 @@ class Atoms:
             self.number,
         )
 
-    def mask(self, picture: int, concept: int) -> np.ndarray:
-        """A concept's mask in one picture."""
-        first, last = self.start[picture], self.start[picture + 1]
+    def mask(self, image: int, concept: int) -> np.ndarray:
+        """A concept's mask in one image."""
+        first, last = self.start[image], self.start[image + 1]
         has = [
             concept in self.label[self.label_start[a] : self.label_start[a + 1]]
             for a in range(first, last)
         ]
-        return np.asarray(np.asarray(has)[self.number[picture]].reshape(self.grid))
+        return np.asarray(np.asarray(has)[self.number[image]].reshape(self.grid))
 
 
 def pack(
@@ -141,11 +141,11 @@ def pack(
     grid: tuple[int, int] = (112, 112),
     progress: Progress = silent,
 ) -> Atoms:
-    """Pack label maps, a picture at a time.
+    """Pack label maps, an image at a time.
 
     Args:
-        layers: For each picture its label maps: 0 for nothing, c + 1 for concept c.
-        scenes: For each picture the concepts that cover it whole.
+        layers: For each image its label maps: 0 for nothing, c + 1 for concept c.
+        scenes: For each image the concepts that cover it whole.
         concepts: Their names.
         categories: What kind of concept each is.
         grid: Rows and columns of the maps.
@@ -162,29 +162,29 @@ def pack(
     done = 0
     for chunk in _chunks(layers):
         if done + len(chunk) > len(scenes):
-            raise EvidenceError("label maps", "more pictures", f"{len(scenes)}, as in `scenes`")
+            raise EvidenceError("label maps", "more images", f"{len(scenes)}, as in `scenes`")
         stacked = _stacked(chunk, grid, len(concepts))
         chunk_scenes = scenes[done : done + len(chunk)]
         starts = np.concatenate([[0], np.cumsum([len(row) for row in chunk_scenes])]).astype(
             np.int64
         )
         scene = np.array([c for row in chunk_scenes for c in row], np.int32)
-        arrays = kernels.group_pictures(stacked, starts, scene, number[done : done + len(chunk)])
+        arrays = kernels.group_images(stacked, starts, scene, number[done : done + len(chunk)])
         for column, part in zip(parts, arrays, strict=True):
             column.append(part)
         done += len(chunk)
         progress("masks", done, len(scenes))
     if done != len(scenes):
-        raise EvidenceError("label maps", f"{done} pictures", f"{len(scenes)}, as in `scenes`")
-    per_picture, weights, n_labels, labels = (np.concatenate(column) for column in parts)
-    if per_picture.max(initial=0) > MOST_NUMBERS:
-        most = f"at most {MOST_NUMBERS:,} sets of concepts in one picture"
-        raise EvidenceError("label maps", f"{per_picture.max():,}", most, "Lower the resolution.")
+        raise EvidenceError("label maps", f"{done} images", f"{len(scenes)}, as in `scenes`")
+    per_image, weights, n_labels, labels = (np.concatenate(column) for column in parts)
+    if per_image.max(initial=0) > MOST_NUMBERS:
+        most = f"at most {MOST_NUMBERS:,} sets of concepts in one image"
+        raise EvidenceError("label maps", f"{per_image.max():,}", most, "Lower the resolution.")
     return Atoms(
         tuple(concepts),
         tuple(categories or ["object"] * len(concepts)),
         grid,
-        np.concatenate([[0], np.cumsum(per_picture)]),
+        np.concatenate([[0], np.cumsum(per_image)]),
         weights,
         np.concatenate([[0], np.cumsum(n_labels, dtype=np.int64)]),
         labels,
@@ -209,7 +209,7 @@ def _check_names(concepts: Sequence[str], scenes: Sequence[Sequence[Any]]) -> No
 
 
 def _stacked(chunk: list[Layers], grid: tuple[int, int], n_concepts: int) -> np.ndarray:
-    """Pictures with different numbers of layers, as one block."""
+    """Images with different numbers of layers, as one block."""
     most = max(len(layers) for layers in chunk)
     stacked = np.zeros((len(chunk), most, grid[0] * grid[1]), np.uint16)
     for i, layers in enumerate(chunk):

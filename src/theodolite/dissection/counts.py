@@ -1,4 +1,4 @@
-"""Pixel counts of units and their formulas, picture by picture: what the scores are made of."""
+"""Pixel counts of units and their formulas, image by image: what the scores are made of."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from theodolite.dissection.units import UnitMasks
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Pixels of the unit, of the formula and of both, for each picture and unit."""
+    """Pixels of the unit, of the formula and of both, for each image and unit."""
 
-    unit: Integer[np.ndarray, "pictures units"]
-    formula: Integer[np.ndarray, "pictures units"]
-    shared: Integer[np.ndarray, "pictures units"]
+    unit: Integer[np.ndarray, "images units"]
+    formula: Integer[np.ndarray, "images units"]
+    shared: Integer[np.ndarray, "images units"]
 
 
 class Members:
@@ -49,24 +49,24 @@ def count(atoms: Atoms, units: UnitMasks, formulas: Sequence[Formula | None]) ->
     counts = Counts(*(np.zeros(shape, np.int32) for _ in range(3)))
     for u, formula in enumerate(formulas):
         where = np.zeros(len(atoms.weight), bool) if formula is None else holds(formula)
-        counts.unit[:, u], counts.formula[:, u], counts.shared[:, u] = per_picture(
+        counts.unit[:, u], counts.formula[:, u], counts.shared[:, u] = per_image(
             atoms, units, u, where
         )
     return counts
 
 
-def per_picture(
+def per_image(
     atoms: Atoms, units: UnitMasks, unit: int, where: Bool[np.ndarray, " atoms"]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pixels of a unit, of a mask given by its atoms, and of both, picture by picture."""
+    """Pixels of a unit, of a mask given by its atoms, and of both, image by image."""
     rows = slice(units.start[unit], units.start[unit + 1])
     atom, active = units.atom[rows], units.count[rows]
-    picture, n = atoms.picture[atom], len(atoms)
+    image, n = atoms.image[atom], len(atoms)
     inside = where[atom]
     return (
-        np.bincount(picture, active, n).astype(np.int32),
+        np.bincount(image, active, n).astype(np.int32),
         np.add.reduceat(np.where(where, atoms.weight, 0), atoms.start[:-1]).astype(np.int32),
-        np.bincount(picture[inside], active[inside], n).astype(np.int32),
+        np.bincount(image[inside], active[inside], n).astype(np.int32),
     )
 
 
@@ -88,28 +88,28 @@ def literal_scores(
     holds = Members(atoms)
     scores = []
     for concept, meant in formula.literals():
-        own, mask, both = per_picture(atoms, units, unit, holds.literal(concept, meant=meant))
+        own, mask, both = per_image(atoms, units, unit, holds.literal(concept, meant=meant))
         shared, area = int(both.sum()), int(mask.sum())
-        n_pictures = int((mask > 0).sum())
+        n_images = int((mask > 0).sum())
         scores.append(
             LiteralScores(
                 concept,
                 meant,
                 shared / max(int(own.sum()) + area - shared, 1),
-                int((both > 0).sum()) / n_pictures if n_pictures else float("nan"),
+                int((both > 0).sum()) / n_images if n_images else float("nan"),
                 shared / area if area else float("nan"),
             )
         )
     return scores
 
 
-def annotated_pictures(
+def annotated_images(
     atoms: Atoms, formulas: Sequence[Formula | None]
 ) -> Bool[np.ndarray, "p units"]:
-    """Whether each picture has any concept of the categories that a formula speaks of."""
+    """Whether each image has any concept of the categories that a formula speaks of."""
     names = sorted(set(atoms.categories))
     has = np.zeros((len(atoms), len(names)), bool)
-    owner = np.repeat(atoms.picture, np.diff(atoms.label_start))
+    owner = np.repeat(atoms.image, np.diff(atoms.label_start))
     has[owner, np.array([names.index(c) for c in atoms.categories])[atoms.label]] = True
     by_formula = np.zeros((len(atoms), len(formulas)), bool)
     for u, formula in enumerate(formulas):

@@ -11,7 +11,7 @@ from jaxtyping import Float, Integer
 
 from theodolite._storage.optional import require
 from theodolite.dissection.atoms import Atoms
-from theodolite.dissection.counts import annotated_pictures, count
+from theodolite.dissection.counts import annotated_images, count
 from theodolite.dissection.exact import Optimum, optimum
 from theodolite.dissection.formula import Formula
 from theodolite.dissection.masks import Resolution, packed_masks
@@ -60,7 +60,7 @@ class Dissection:
                 "length": 0 if fit is None else 1 + len(fit.formula.steps),
                 "iou": math.nan if fit is None else fit.iou,
                 "detection_accuracy": math.nan if fit is None else fit.detection_accuracy,
-                "n_pictures": 0 if fit is None else fit.pictures,
+                "n_images": 0 if fit is None else fit.images,
                 "threshold": float(limit),
                 "searched": searched,
                 "proved": self.proof is not None,
@@ -71,10 +71,10 @@ class Dissection:
         ]
 
     def table(self, *, resamples: int = 200, seed: int = 0) -> list[dict[str, Any]]:
-        """The same rows with a 95 % interval over pictures, and the overlap that chance reaches.
+        """The same rows with a 95 % interval over images, and the overlap that chance reaches.
 
         Args:
-            resamples: How often pictures are drawn again.
+            resamples: How often images are drawn again.
             seed: Of the draws.
         """
         intervals = iou_intervals(self.evidence, resamples, seed)
@@ -89,7 +89,7 @@ class Dissection:
 
     def __repr__(self) -> str:
         rows = [row for row in self.to_records() if row["formula"]]
-        size = f"{len(self.atoms.concepts)} concepts, {len(self.atoms):,} pictures"
+        size = f"{len(self.atoms.concepts)} concepts, {len(self.atoms):,} images"
         head = f"Dissection({len(rows)} of {len(self.units)} units have a formula, {size})"
         best = sorted(rows, key=lambda row: -row["iou"])[:10]
         return "\n".join(
@@ -111,18 +111,18 @@ def dissect(
     quantile: float = PAPER,
     search: Search = "beam",
     beam: Beam | None = None,
-    min_pictures: int = 1,
+    min_images: int = 1,
     seed: int = 0,
 ) -> Dissection:
     """Find the formula of concepts that each unit detects, from arrays alone.
 
     Args:
-        activations: A map per picture and unit, at any resolution; may be memory-mapped.
-        label_maps: For each picture one or several maps of one grid: 0 for nothing, c + 1 for
+        activations: A map per image and unit, at any resolution; may be memory-mapped.
+        label_maps: For each image one or several maps of one grid: 0 for nothing, c + 1 for
             concept c. Several, where concepts overlap. Or masks of true and false, one per
-            concept: pictures x concepts x rows x columns. Sizes may differ between pictures.
+            concept: images x concepts x rows x columns. Sizes may differ between images.
         concepts: Their names.
-        scenes: For each picture the concepts that cover it whole.
+        scenes: For each image the concepts that cover it whole.
         void: Numbers in label maps, such as 255, of pixels that count neither for nor against.
             Thresholds are still taken over all pixels: a unit does not know what is void.
         resolution: The grid to count on. ``auto``: that of the masks, or the largest of the same
@@ -130,13 +130,13 @@ def dissect(
         quantile: A unit is active above this quantile of its own values.
         search: ``beam``, or ``exact``: the best of all formulas of up to three concepts, proved.
         beam: How to search.
-        min_pictures: Concepts in fewer pictures are left out.
-        seed: Of the null, which deals masks out over other pictures.
+        min_images: Concepts in fewer images are left out.
+        seed: Of the null, which deals masks out over other images.
     """
     if search not in ("beam", "exact"):
         raise EvidenceError("search", f"{search!r}", "'beam' or 'exact'")
     packed = packed_masks(label_maps, concepts, scenes, void, resolution)
-    atoms = packed.atoms.without_rare(min_pictures)
+    atoms = packed.atoms.without_rare(min_images)
     activations = _activations(activations, len(atoms))
 
     def read(first: int, last: int) -> Maps:
@@ -184,10 +184,10 @@ def unit_formulas(
 def iou_intervals(
     evidence: UnitEvidence, resamples: int, seed: int
 ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, " units"], Float[np.ndarray, " units"]]:
-    """Per unit the 2.5th and 97.5th percentile of its overlap over draws of pictures, and its null.
+    """Per unit the 2.5th and 97.5th percentile of its overlap over draws of images, and its null.
 
     The null is the overlap of the formula that the same search finds for masks dealt out over
-    other pictures.
+    other images.
     """
     n = len(evidence.unit_pixels)
     draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), resamples)
@@ -218,7 +218,7 @@ def _activations(values: Any, n: int) -> np.ndarray:
     if not fits or activations.dtype.kind not in "fiub":
         raise EvidenceError(
             "activations", f"{activations.dtype} of shape {activations.shape}",
-            f"numbers, (pictures, units, height, width), for {n} pictures as in `label_maps`",
+            f"numbers, (images, units, height, width), for {n} images as in `label_maps`",
         )  # fmt: skip
     return np.asarray(activations)
 
@@ -230,7 +230,7 @@ def best_formulas(formula_search: FormulaSearch, length: int | None = None) -> l
 
 
 def derangement(n: int, seed: int | tuple[int, int]) -> Integer[np.ndarray, " n"]:
-    """For each picture another one, never its own, and each once."""
+    """For each image another one, never its own, and each once."""
     ring = np.random.default_rng(seed).permutation(n)
     other = np.empty_like(ring)
     other[ring] = np.roll(ring, 1)
@@ -250,17 +250,17 @@ def unit_evidence(
 ) -> UnitEvidence:
     """Counts for every unit with its formula.
 
-    And the same with its masks dealt out over other pictures, and the formula that ``explain``
+    And the same with its masks dealt out over other images, and the formula that ``explain``
     finds for those: what a search finds where there is little to find. Little, not nothing: what is
-    always in the same place, as a road at the bottom, is there in the other picture too.
+    always in the same place, as a road at the bottom, is there in the other image too.
     """
     if len(atoms) < 2:
-        raise EvidenceError("pictures", "one", "at least two, to deal masks out over others")
+        raise EvidenceError("images", "one", "at least two, to deal masks out over others")
     units, formulas = explained
     own = count(atoms, units, formulas)
     other = derangement(len(atoms), seed)
-    dealt = mark(read, atoms, limits, pictures=other, chunk=chunk, progress=progress)
-    dealt = dealt.by_picture(atoms)
+    dealt = mark(read, atoms, limits, images=other, chunk=chunk, progress=progress)
+    dealt = dealt.by_image(atoms)
     by_chance = explain(dealt)
     chance = count(atoms, dealt, by_chance)
     return UnitEvidence(
@@ -270,8 +270,8 @@ def unit_evidence(
         chance_unit_pixels=chance.unit,
         chance_formula_pixels=chance.formula,
         chance_shared_pixels=chance.shared,
-        annotated=annotated_pictures(atoms, formulas),
-        chance_annotated=annotated_pictures(atoms, by_chance),
+        annotated=annotated_images(atoms, formulas),
+        chance_annotated=annotated_images(atoms, by_chance),
         units=Units(tuple(f"unit {u}" for u in range(len(limits)))),
         samples=Samples.numbered(len(atoms)),
     )

@@ -1,4 +1,4 @@
-"""A unit's mask drawn on a picture: what it marks stays clear, the rest lies under a veil."""
+"""A unit's mask drawn on an image: what it marks stays clear, the rest lies under a veil."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -9,18 +9,18 @@ MARKED, TRUE, CASING = (232, 89, 12), (16, 24, 32), (255, 255, 255)
 
 
 def draw_mask(
-    picture: Image.Image,
+    image: Image.Image,
     activation: Float[np.ndarray, "height width"],
     threshold: float,
     *,
     truth: Bool[np.ndarray, "rows columns"] | None = None,
     longest: int = 200,
 ) -> Image.Image:
-    """The picture with the places where the upsampled activation exceeds the threshold.
+    """The image with the places where the upsampled activation exceeds the threshold.
 
     They stay clear inside an orange line; a dark line surrounds where the ``truth`` is.
     """
-    image = picture.convert("RGB")
+    image = image.convert("RGB")
     image.thumbnail((longest, longest), Image.Resampling.LANCZOS)
     upsampled = Image.fromarray(np.asarray(activation, np.float32)).resize(
         image.size, Image.Resampling.BILINEAR
@@ -38,12 +38,12 @@ def draw_mask(
 def _outline(
     pixels: Float[np.ndarray, "rows columns 3"],
     inside: Bool[np.ndarray, "rows columns"],
-    colour: tuple[int, int, int],
+    color: tuple[int, int, int],
     width: int,
 ) -> None:
     """A line along the edge of a mask, with a white casing."""
     mask = Image.fromarray(inside.astype(np.uint8))
-    for shade, side in ((CASING, width + 2), (colour, width)):
+    for shade, side in ((CASING, width + 2), (color, width)):
         grown = np.asarray(mask.filter(ImageFilter.MaxFilter(side)))
         shrunk = np.asarray(mask.filter(ImageFilter.MinFilter(side)))
         pixels[grown != shrunk] = shade

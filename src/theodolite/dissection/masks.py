@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from theodolite._storage.pictures import sample_grid
+from theodolite._storage.images import sample_grid
 from theodolite.dissection.atoms import Atoms, Layers, pack
 from theodolite.errors import EvidenceError
 
 Resolution = Literal["auto", "full"] | tuple[int, int]
 MOST_PLACES = 1 << 16
-"""Places of a picture that ``resolution="auto"`` works on at most."""
+"""Places of an image that ``resolution="auto"`` works on at most."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,15 @@ def packed_masks(
     void: int | Sequence[int] | None,
     resolution: Resolution,
 ) -> PackedMasks:
-    """Concept masks of all pictures on one grid; void pixels count neither for nor against."""
+    """Concept masks of all images on one grid; void pixels count neither for nor against."""
     layers = [_layers(mask, len(concepts)) for mask in masks]
     if not layers:
-        raise EvidenceError("label maps", "none", "one or several for each picture")
+        raise EvidenceError("label maps", "none", "one or several for each image")
     ignored = () if void is None else tuple(np.atleast_1d(void).tolist())
     _check_numbers(layers, len(concepts), ignored)
     covering = [()] * len(layers) if scenes is None else [tuple(row) for row in scenes]
     if len(covering) != len(layers):
-        raise EvidenceError("scenes", f"{len(covering)} rows", f"{len(layers)}, one per picture")
+        raise EvidenceError("scenes", f"{len(covering)} rows", f"{len(layers)}, one per image")
     shapes = {planes.shape[1:] for planes in layers}
     grid = grid_of(sorted(shapes), resolution)
     names = [*concepts, "void"] if ignored else concepts
@@ -83,7 +83,7 @@ def _sentence(shapes: set[tuple[int, ...]], grid: tuple[int, int]) -> str:
 def _numbered_planes(
     layers: Sequence[Layers], grid: tuple[int, int], ignored: tuple[int, ...], n_concepts: int
 ) -> Iterator[Layers]:
-    """Label maps on the grid, one picture at a time; pixels to ignore carry one number more."""
+    """Label maps on the grid, one image at a time; pixels to ignore carry one number more."""
     for planes in layers:
         labels = _numbered(nearest(planes, grid))
         if ignored:

@@ -1,4 +1,4 @@
-"""Quantiles of each unit's values over any number of pictures, shard by shard."""
+"""Quantiles of each unit's values over any number of images, shard by shard."""
 
 import math
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from jaxtyping import Float, Float32, UInt32
 
 from theodolite.errors import EvidenceError
 
-Maps = Float[np.ndarray, "_pictures units height width"]
+Maps = Float[np.ndarray, "_images units height width"]
 Method = Literal["linear", "hazen"]
 
 
@@ -111,7 +111,7 @@ class ValueCounts:
 
     Bins are the leading 16 bits of a single-precision number, in order, so that a quantile is off
     by less than 1/128 of its size, whatever the values are; its rank is exact. The memory is half a
-    megabyte a unit, however many pictures there are: for those that ``TopValues`` cannot keep.
+    megabyte a unit, however many images there are: for those that ``TopValues`` cannot keep.
     """
 
     relative_error = 1 / 128

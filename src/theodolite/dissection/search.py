@@ -49,10 +49,10 @@ class UnitFormula:
     unit_pixels: int
     formula_pixels: int
     shared_pixels: int
-    pictures: int
-    """Pictures that show the formula."""
-    shared_pictures: int
-    """Pictures in which unit and formula share a pixel."""
+    images: int
+    """Images that show the formula."""
+    shared_images: int
+    """Images in which unit and formula share a pixel."""
 
     @property
     def iou(self) -> float:
@@ -62,8 +62,8 @@ class UnitFormula:
 
     @property
     def detection_accuracy(self) -> float:
-        """Of the pictures that show the formula, the share in which the unit meets it."""
-        return self.shared_pictures / self.pictures if self.pictures else float("nan")
+        """Of the images that show the formula, the share in which the unit meets it."""
+        return self.shared_images / self.images if self.images else float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +87,13 @@ class FormulaSearch:
         return self._explained(rows[unit, min(length, searched) - 1], int(self.unit_pixels[unit]))
 
     def _explained(self, row: np.ndarray, unit_pixels: int) -> UnitFormula:
-        length, size, hit, n_pictures, n_met = (int(n) for n in row[:5])
+        length, size, hit, n_images, n_met = (int(n) for n in row[:5])
         operators, concepts = row[5:].reshape(2, -1)[:, :length]
         steps = tuple(
             (OPERATORS[int(op)], int(c)) for op, c in zip(operators[1:], concepts[1:], strict=True)
         )
         return UnitFormula(
-            Formula(int(concepts[0]), steps), unit_pixels, size, hit, n_pictures, n_met
+            Formula(int(concepts[0]), steps), unit_pixels, size, hit, n_images, n_met
         )
 
     def stopped(self, unit: int, tolerance: float = 0.0) -> UnitFormula | None:
@@ -137,7 +137,7 @@ def kernel_tables(atoms: Atoms) -> tuple[Any, ...]:
     """What the kernels share over all units."""
     start, atom = atoms.by_concept
     return (
-        atoms.pairs, start, atom, atoms.weight, atoms.label_start, atoms.label, atoms.picture,
+        atoms.pairs, start, atom, atoms.weight, atoms.label_start, atoms.label, atoms.image,
     )  # fmt: skip
 
 

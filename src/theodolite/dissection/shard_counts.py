@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Integer
 
 from theodolite.dissection.atoms import Atoms
-from theodolite.dissection.counts import annotated_pictures, count
+from theodolite.dissection.counts import annotated_images, count
 from theodolite.dissection.formula import Formula, as_rows, from_rows
 from theodolite.dissection.search import LONGEST
 from theodolite.dissection.shard_marks import Marks
@@ -66,7 +66,7 @@ def count_shard(
     formulas: Integer[np.ndarray, "units numbers"],
     chance: Integer[np.ndarray, "units numbers"],
 ) -> Arrays:
-    """Pixels of each unit, of its formula and of both in each picture of a shard."""
+    """Pixels of each unit, of its formula and of both in each image of a shard."""
     n = len(marks["start"]) - 1
     names = tuple(map(str, range(len(categories))))
     atoms = Atoms(
@@ -76,11 +76,11 @@ def count_shard(
     arrays: dict[str, np.ndarray] = {}
     for before, which, rows in (("", "own", formulas), ("chance_", "dealt", chance)):
         units = UnitMasks(*(marks[f"{which}_{part}"] for part in ("start", "atom", "count")))
-        # nothing to deal masks out over: such a picture adds nothing to the null
+        # nothing to deal masks out over: such an image adds nothing to the null
         own = [None] * len(rows) if before and n == 1 else from_rows(rows)
         counted = count(atoms, units, own)
         arrays[f"{before}unit_pixels"] = counted.unit
         arrays[f"{before}formula_pixels"] = counted.formula
         arrays[f"{before}shared_pixels"] = counted.shared
-        arrays[f"{before}annotated"] = annotated_pictures(atoms, own)
+        arrays[f"{before}annotated"] = annotated_images(atoms, own)
     return arrays

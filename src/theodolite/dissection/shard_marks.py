@@ -21,10 +21,10 @@ ATOM_ARRAYS = ("start", "weight", "label_start", "label")
 def mark_shard(
     number: int, source: MapShards, limits: Float[np.ndarray, " units"], seed: int
 ) -> Arrays:
-    """Active pixels of each unit per atom, in its own pictures and in others of the same shard.
+    """Active pixels of each unit per atom, in its own images and in others of the same shard.
 
     The pixels themselves stay here: of the label maps only atoms and their weights go on. A shard
-    of one picture has no others to deal masks out over, and gives no rows for them.
+    of one image has no others to deal masks out over, and gives no rows for them.
     """
     maps, labels = read_shard(source, number)
     n = len(maps)
@@ -38,7 +38,7 @@ def mark_shard(
     if n > 1:
         # the first shard deals as a data set of its own does
         other = derangement(n, (seed, number) if number else seed)
-        dealt = mark(read, atoms, limits, threads=1, pictures=other).by_picture(atoms)
+        dealt = mark(read, atoms, limits, threads=1, images=other).by_image(atoms)
     return {
         **{name: getattr(atoms, name) for name in ATOM_ARRAYS},
         **_rows("own", own),
@@ -85,14 +85,14 @@ class Marks:
     numbers: tuple[int, ...]
     atoms: Atoms
     """Without pixels: ``atoms.number`` is empty."""
-    first_picture: Integer[np.ndarray, " shard_starts"]
+    first_image: Integer[np.ndarray, " shard_starts"]
     own: JoinedUnits
     dealt: JoinedUnits
-    fires: Sequence[Bool[np.ndarray, "_pictures units"]]
+    fires: Sequence[Bool[np.ndarray, "_images units"]]
 
     def atoms_of(self, at: int) -> Atoms:
         """The atoms of one shard."""
-        first, last = self.first_picture[at], self.first_picture[at + 1]
+        first, last = self.first_image[at], self.first_image[at + 1]
         start = self.atoms.start[first : last + 1]
         label_start = self.atoms.label_start[start[0] : start[-1] + 1]
         return Atoms(
@@ -107,8 +107,8 @@ class Marks:
         )
 
     def units_of(self, at: int) -> tuple[UnitMasks, UnitMasks]:
-        """What units mark in one shard, in its own pictures and in others."""
-        first = int(self.atoms.start[self.first_picture[at]])
+        """What units mark in one shard, in its own images and in others."""
+        first = int(self.atoms.start[self.first_image[at]])
         return self.own.of_shard(at, first), self.dealt.of_shard(at, first)
 
 
@@ -119,7 +119,7 @@ def join_marks(source: MapShards, numbers: Sequence[int], parts: Sequence[Arrays
     n_atoms = [len(part["weight"]) for part in parts]
     if sum(n_atoms) > np.iinfo(np.int32).max:
         raise EvidenceError("label maps", f"{sum(n_atoms):,} atoms", "fewer than 2,147,483,648")
-    pictures = [len(part["start"]) - 1 for part in parts]
+    images = [len(part["start"]) - 1 for part in parts]
     first_atom = np.concatenate([[0], np.cumsum(n_atoms)])
     atoms = Atoms(
         source.concepts,
@@ -129,12 +129,12 @@ def join_marks(source: MapShards, numbers: Sequence[int], parts: Sequence[Arrays
         np.concatenate([part["weight"] for part in parts]),
         _starts([part["label_start"] for part in parts]),
         np.concatenate([part["label"] for part in parts]),
-        np.empty((sum(pictures), 0), np.uint16),
+        np.empty((sum(images), 0), np.uint16),
     )
     return Marks(
         tuple(numbers),
         atoms,
-        np.concatenate([[0], np.cumsum(pictures)]),
+        np.concatenate([[0], np.cumsum(images)]),
         _joined(parts, "own", first_atom),
         _joined(parts, "dealt", first_atom),
         [part["fires"] for part in parts],
@@ -151,7 +151,7 @@ def _starts(parts: Sequence[np.ndarray]) -> np.ndarray:
 def _joined(
     parts: Sequence[Arrays], which: str, first_atom: Integer[np.ndarray, " shard_starts"]
 ) -> JoinedUnits:
-    """Each unit's rows over all shards, in the order of the pictures."""
+    """Each unit's rows over all shards, in the order of the images."""
     per_shard = np.stack([np.diff(part[f"{which}_start"]) for part in parts])
     start = np.concatenate([[0], np.cumsum(per_shard.sum(axis=0))])
     atom, count = np.empty((2, start[-1]), np.int32)

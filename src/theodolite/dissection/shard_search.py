@@ -1,4 +1,4 @@
-"""The search over blocks of units: each is searched on the label maps of all pictures."""
+"""The search over blocks of units: each is searched on the label maps of all images."""
 
 from dataclasses import dataclass
 from functools import partial

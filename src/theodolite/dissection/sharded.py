@@ -33,16 +33,16 @@ class ShardedDissection:
     marks: Marks
     search: SearchResult
     chance: SearchResult
-    """What the same search finds for masks that were dealt out over other pictures."""
+    """What the same search finds for masks that were dealt out over other images."""
 
     @property
     def atoms(self) -> Atoms:
-        """The label maps of all pictures, without their pixels."""
+        """The label maps of all images, without their pixels."""
         return self.marks.atoms
 
     @property
     def units(self) -> UnitMasks:
-        """The masks of the units in all pictures."""
+        """The masks of the units in all images."""
         return self.marks.own.units
 
     @property
@@ -58,7 +58,7 @@ class ShardedDissection:
     def evidence(self, progress: Progress = silent) -> Iterator[UnitEvidence]:
         """Counts of one shard after the other; a shard that fails is left out.
 
-        Samples keep the numbers that their pictures have in the whole.
+        Samples keep the numbers that their images have in the whole.
         """
         marks = self.marks
         work = counting_work(marks, self.search.formulas, self.chance.formulas)
@@ -85,7 +85,7 @@ def dissect_shards(
     beam: Beam | None = None,
     length: int | None = None,
     exact: bool = False,
-    min_pictures: int = 1,
+    min_images: int = 1,
     seed: int = 0,
     progress: Progress = silent,
 ) -> ShardedDissection:
@@ -100,18 +100,18 @@ def dissect_shards(
         beam: How to search.
         length: The length of formula that units are scored with; as long as the beam if not given.
         exact: Score units with the best of all formulas of up to three concepts.
-        min_pictures: Concepts in fewer pictures are left out.
-        seed: Of the null, which deals masks out over other pictures of the same shard.
+        min_images: Concepts in fewer images are left out.
+        seed: Of the null, which deals masks out over other images of the same shard.
         progress: Told how far it is.
     """
     if source.shape[0] < 2:
-        raise EvidenceError("pictures", "one", "at least two, to deal masks out over others")
+        raise EvidenceError("images", "one", "at least two, to deal masks out over others")
     beam = beam or Beam()
     limits, numbers = shard_limits(
         source, workers, quantile=quantile, method=method, how=thresholds
     )
     marks = _marked(source, workers, limits, numbers, seed, progress)
-    marks = replace(marks, atoms=marks.atoms.without_rare(min_pictures))
+    marks = replace(marks, atoms=marks.atoms.without_rare(min_images))
     search = partial(search_blocks, workers, marks.atoms, length=length, exact=exact)
     search_result = search(marks.own.units, beam=beam, progress=progress)
     short = replace(beam, lengths=length or beam.lengths)

@@ -11,14 +11,14 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.workers import Arrays, Work
 
 ShardMaps = tuple[
-    Float32[np.ndarray, "pictures units height width"],
-    Integer[np.ndarray, "pictures layers rows columns"],
+    Float32[np.ndarray, "images units height width"],
+    Integer[np.ndarray, "images layers rows columns"],
 ]
 
 
 @runtime_checkable
 class MapShards(Protocol):
-    """Pictures cut into pieces of equal size. It goes to other processes: keep it small."""
+    """Images cut into pieces of equal size. It goes to other processes: keep it small."""
 
     @property
     def concepts(self) -> tuple[str, ...]:
@@ -34,11 +34,11 @@ class MapShards(Protocol):
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """Pictures, units, height and width of all activations."""
+        """Images, units, height and width of all activations."""
 
     @property
     def shard_rows(self) -> int:
-        """Pictures of a shard; the last may have fewer."""
+        """Images of a shard; the last may have fewer."""
 
     def shard(self, number: int) -> ShardMaps:
         """Activations, and label maps: 0 for nothing, c + 1 for concept c."""
@@ -61,7 +61,7 @@ def read_shard(source: MapShards, number: int) -> ShardMaps:
     if got != needed:
         raise EvidenceError(
             f"shard {number}", f"activations {got[0]}, label maps {labels.shape}",
-            f"activations {needed[0]}, label maps of {n} pictures on a grid of {source.grid}",
+            f"activations {needed[0]}, label maps of {n} images on a grid of {source.grid}",
         )  # fmt: skip
     if not np.isfinite(maps).all():
         raise EvidenceError(

@@ -1,4 +1,4 @@
-"""What a unit marks: thresholds over all pictures, then active pixels per atom."""
+"""What a unit marks: thresholds over all images, then active pixels per atom."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -67,19 +67,19 @@ class UnitMasks:
         return np.asarray(total[self.start[1:]] - total[self.start[:-1]])
 
     def with_concepts(self, atoms: Atoms) -> tuple[np.ndarray, np.ndarray]:
-        """Pixels that each unit and concept share, and pictures in which they meet."""
+        """Pixels that each unit and concept share, and images in which they meet."""
         from theodolite.dissection import _unit_kernels as kernels  # noqa: PLC0415
 
         shared, meet = kernels.unit_concepts(
-            self.start, self.atom, self.count, atoms.picture, atoms.label_start, atoms.label,
+            self.start, self.atom, self.count, atoms.image, atoms.label_start, atoms.label,
             len(atoms.concepts),
         )  # fmt: skip
         return shared, meet
 
-    def by_picture(self, atoms: Atoms) -> "UnitMasks":
-        """Each unit's rows in the order of the pictures whose atoms they name."""
+    def by_image(self, atoms: Atoms) -> "UnitMasks":
+        """Each unit's rows in the order of the images whose atoms they name."""
         unit = np.repeat(np.arange(len(self)), np.diff(self.start))
-        order = np.lexsort((atoms.picture[self.atom], unit))
+        order = np.lexsort((atoms.image[self.atom], unit))
         return UnitMasks(self.start, self.atom[order], self.count[order])
 
     def some(self, which: Sequence[int]) -> "UnitMasks":
@@ -100,24 +100,24 @@ def mark(
     *,
     chunk: int = 128,
     threads: int = 2,
-    pictures: Integer[np.ndarray, " pictures"] | None = None,
+    images: Integer[np.ndarray, " images"] | None = None,
     progress: Progress = silent,
 ) -> UnitMasks:
-    """Upsample, threshold and count, in one pass over the pictures.
+    """Upsample, threshold and count, in one pass over the images.
 
     Args:
-        read: (first, last) -> the maps of these pictures.
-        atoms: The concept masks of the same pictures.
+        read: (first, last) -> the maps of these images.
+        atoms: The concept masks of the same images.
         limits: A unit is active where its upsampled value exceeds this.
-        chunk: Pictures at a time.
+        chunk: Images at a time.
         threads: How many chunks at once.
-        pictures: Instead of its own masks, each picture is compared with this other one's.
+        images: Instead of its own masks, each image is compared with this other one's.
         progress: Told how far it is.
     """
     from theodolite.dissection import _unit_kernels as kernels  # noqa: PLC0415
 
     n = len(atoms)
-    order = np.arange(n) if pictures is None else pictures
+    order = np.arange(n) if images is None else images
 
     def count(first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         last = min(first + chunk, n)

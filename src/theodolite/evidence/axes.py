@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args
 import numpy as np
 
 from theodolite.errors import EvidenceError, printable
-from theodolite.evidence.foreign_arrays import labelled
+from theodolite.evidence.foreign_arrays import labeled
 
 ConceptKind = Literal["binary", "categorical", "continuous"]
 Named = TypeVar("Named", bound="NamedAxis")
@@ -83,7 +83,7 @@ class Policies(NamedAxis):
 
 @dataclass(frozen=True)
 class Removals(NamedAxis):
-    """Ways to remove pixels: paint them black, fill them from their neighbours."""
+    """Ways to remove pixels: paint them black, fill them from their neighbors."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Chances(NamedAxis):
 
 @dataclass(frozen=True)
 class Noises(NamedAxis):
-    """Kinds of noise that pictures are disturbed with."""
+    """Kinds of noise that images are disturbed with."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Latents(NamedAxis):
 
 @dataclass(frozen=True)
 class Predicates(NamedAxis):
-    """What may hold of a token: that it is a certain word, begins a sentence, is capitalised."""
+    """What may hold of a token: that it is a certain word, begins a sentence, is capitalized."""
 
 
 @dataclass(frozen=True)
@@ -231,8 +231,8 @@ class Tasks(NamedAxis):
 class Concepts(NamedAxis):
     """The words of the explanation, each binary, categorical or continuous.
 
-    >>> Concepts(("horn", "colour"), kinds=("binary", "categorical"), cardinalities=(2, 5))
-    Concepts(names=('horn', 'colour'), kinds=('binary', 'categorical'), cardinalities=(2, 5))
+    >>> Concepts(("horn", "color"), kinds=("binary", "categorical"), cardinalities=(2, 5))
+    Concepts(names=('horn', 'color'), kinds=('binary', 'categorical'), cardinalities=(2, 5))
     """
 
     kinds: tuple[ConceptKind, ...] = ()
@@ -268,9 +268,9 @@ class Concepts(NamedAxis):
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Pictures or rows: a number that survives cutting into shards, perhaps ids and clusters.
+    """Images or rows: a number that survives cutting into shards, perhaps ids and clusters.
 
-    Samples of one cluster (pictures of one patient, sentences of one text) are not independent:
+    Samples of one cluster (images of one patient, sentences of one text) are not independent:
     intervals resample whole clusters where these are given.
     """
 
@@ -281,12 +281,12 @@ class Samples:
     def __post_init__(self) -> None:
         if self.index is None and (self.ids is not None or self.clusters is not None):
             column = self.ids if self.ids is not None else self.clusters
-            object.__setattr__(self, "index", np.arange(len(labelled(column, "samples").values)))
+            object.__setattr__(self, "index", np.arange(len(labeled(column, "samples").values)))
         for name, kinds in (("index", "iu"), ("ids", "U"), ("clusters", "iu")):
             values = getattr(self, name)
             if values is None:
                 continue
-            values = labelled(values, f"samples.{name}").values
+            values = labeled(values, f"samples.{name}").values
             if name == "clusters" and values.ndim == 1 and values.dtype.kind == "U":
                 values = np.unique(values, return_inverse=True)[1]  # names of patients, say
             if values.size == 0 and name != "ids":

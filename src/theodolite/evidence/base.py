@@ -23,7 +23,7 @@ from theodolite.evidence.checks import (
     check_pointers,
     checked_field,
 )
-from theodolite.evidence.inputs import normalise
+from theodolite.evidence.inputs import normalize
 from theodolite.evidence.ragged import Joining, Ragged, Taking, share_starts
 from theodolite.evidence.registry import register
 from theodolite.questions import Question
@@ -105,7 +105,7 @@ class Evidence:
         lengths: Lengths = {}
         self._name_axes()
         self._adopt_inner_axes()
-        self._normalise()
+        self._normalize()
         for name, axis in self._axes():
             if len(axis):
                 lengths[name] = (len(axis), f"`{name}`")
@@ -153,18 +153,18 @@ class Evidence:
                 if own is not None:
                     object.__setattr__(self, name, axis)
 
-    def _normalise(self) -> None:
+    def _normalize(self) -> None:
         """Tensors, frames, words and the like as plain arrays and names."""
         members = dict(self._members())
         axes = {n: a for n, a in members.items() if isinstance(a, NamedAxis | Samples)}
         if any(self.inner_kinds()):  # the samples are those of the bundle inside
             del axes["samples"]
         rectangular = [(name, layout) for name, layout in self.layouts() if not layout.ragged]
-        normalised = normalise(members, rectangular, axes)
-        if normalised is not None:
-            for name, value in (*normalised.arrays.items(), *normalised.axes.items()):
+        normalized = normalize(members, rectangular, axes)
+        if normalized is not None:
+            for name, value in (*normalized.arrays.items(), *normalized.axes.items()):
                 object.__setattr__(self, name, value)
-            object.__setattr__(self, "conversions", normalised.conversions)
+            object.__setattr__(self, "conversions", normalized.conversions)
 
     def _share_starts(self) -> None:
         """Fields on one ragged axis have the same starts; a bundle without any entry is none."""

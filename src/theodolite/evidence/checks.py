@@ -12,7 +12,7 @@ RAGGED = "~"
 """What the name of an axis begins with along which rows have unequal lengths."""
 Content = Literal["real", "index", "flag"]
 Lengths = dict[str, tuple[int, str]]
-"""Length of each axis, and where that was learnt."""
+"""Length of each axis, and where that was learned."""
 
 
 @dataclass(frozen=True)

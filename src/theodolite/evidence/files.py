@@ -24,7 +24,7 @@ from theodolite._storage.arrays import (
 from theodolite._storage.memory import check_memory
 from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite._storage.text import read_json, write_json
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.ragged import STARTS, with_starts
@@ -92,13 +92,15 @@ def load(folder: Path | str) -> Evidence:
     arrays = {}
     for name, entry in header["arrays"].items():
         if name not in layouts and name not in starts:
-            raise RefusedInput(f"header of {folder.name!r}", f"array {name!r}", f"{list(layouts)}")
+            raise UnsafeInputError(
+                f"header of {folder.name!r}", f"array {name!r}", f"{list(layouts)}"
+            )
         arrays[name] = _stored(folder, name, entry)
     for name in (name for name in layouts if name in arrays):
         uneven = layouts[name].ragged
         lacking = next((a for a in uneven if a + STARTS not in arrays), None)
         if lacking:
-            raise RefusedInput(f"header of {folder.name!r}", f"no {lacking + STARTS!r}", "it")
+            raise UnsafeInputError(f"header of {folder.name!r}", f"no {lacking + STARTS!r}", "it")
         members[name] = with_starts(arrays[name], uneven, arrays) if uneven else arrays[name]
     members |= axes_from(kind, header, folder.name)
     for name in header["inner"]:
@@ -108,7 +110,7 @@ def load(folder: Path | str) -> Evidence:
     try:
         return kind(**members)
     except TypeError as error:
-        raise RefusedInput(f"bundle {folder.name!r}", str(error), "all its arrays") from error
+        raise UnsafeInputError(f"bundle {folder.name!r}", str(error), "all its arrays") from error
 
 
 def needs_of(folder: Path) -> list[str]:
@@ -137,9 +139,9 @@ def _header(folder: Path) -> dict[str, Any]:
     header = read_json(folder / "header.json", "evidence header")
     what = f"header of {folder.name!r}"
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise RefusedInput(what, "another format", f"format {FORMAT!r}")
+        raise UnsafeInputError(what, "another format", f"format {FORMAT!r}")
     if header.get("format_version") != FORMAT_VERSION:
-        raise RefusedInput(
+        raise UnsafeInputError(
             what, f"format version {header.get('format_version')}", f"{FORMAT_VERSION}",
             "Read it with the version of theodolite that wrote it.",
         )  # fmt: skip
@@ -148,10 +150,12 @@ def _header(folder: Path) -> dict[str, Any]:
     if kind is None or header.get("kind_version") != kind.version:
         got = f"{header.get('kind')!r} version {header.get('kind_version')}"
         known = [(k.kind, k.version) for k in kinds().values()]
-        raise RefusedInput(what, got, f"one of {known}")
+        raise UnsafeInputError(what, got, f"one of {known}")
     for key in ("arrays", "axes", "inner"):
         if not isinstance(header.get(key), dict):
-            raise RefusedInput(what, f"{key!r} is {type(header.get(key)).__name__}", "an object")
+            raise UnsafeInputError(
+                what, f"{key!r} is {type(header.get(key)).__name__}", "an object"
+            )
     return header
 
 
@@ -161,10 +165,12 @@ def _stored(folder: Path, name: str, entry: Any) -> np.ndarray:
         shape = tuple(int(n) for n in entry["shape"])
         encoding, dtype = entry["encoding"], entry["dtype"]
     except (KeyError, TypeError, ValueError) as error:
-        raise RefusedInput(f"header of {folder.name!r}", f"{entry!r}", "dtype, shape") from error
+        raise UnsafeInputError(
+            f"header of {folder.name!r}", f"{entry!r}", "dtype, shape"
+        ) from error
     expected = (*shape[:-1], math.ceil(shape[-1] / 8)) if encoding == "bits" and shape else shape
     if values.shape != expected or values.dtype.str != dtype:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"array {name!r}",
             f"{values.dtype.str} {values.shape}",
             f"{dtype} {expected}, as the header says",
@@ -180,12 +186,12 @@ def axes_from(kind: type[Evidence], header: Mapping[str, Any], where: str) -> di
     named = {n: b.get("kind") if isinstance(b, dict) else b for n, b in header["inner"].items()}
     if named != {name: own.kind for name, own in inner.items()}:
         needed = ", ".join(f"`{name}`" for name in inner) or "none"
-        raise RefusedInput(f"header of {where!r}", "inner bundles", needed)
+        raise UnsafeInputError(f"header of {where!r}", "inner bundles", needed)
     inside = {name for own in inner.values() for name in own.axes()}
     axes = kind.axes()
     for name, axis in header["axes"].items():
         if name not in axes or not isinstance(axis, dict):
-            raise RefusedInput(f"header of {where!r}", f"axis {name!r}", f"{list(axes)}")
+            raise UnsafeInputError(f"header of {where!r}", f"axis {name!r}", f"{list(axes)}")
     return {
         name: axis_from(axes[name], axis, where)
         for name, axis in header["axes"].items()
@@ -201,7 +207,7 @@ def axis_from(kind: type[NamedAxis], entry: dict[str, Any], where: str) -> Named
         }
         return kind(**members)
     except TypeError as error:
-        raise RefusedInput(f"header of {where!r}", f"{error}", "a plain axis") from error
+        raise UnsafeInputError(f"header of {where!r}", f"{error}", "a plain axis") from error
 
 
 def _load_samples(path: Path) -> Samples:

@@ -20,7 +20,7 @@ ARROW_NUMBERS = frozenset(
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledArray:
+class LabeledArray:
     """An array, what its rows and columns are called, and what was done to have it."""
 
     values: np.ndarray
@@ -31,17 +31,17 @@ class LabelledArray:
     conversions: tuple[str, ...] = ()
 
 
-def labelled(value: Any, name: str) -> LabelledArray:
+def labeled(value: Any, name: str) -> LabeledArray:
     """What a caller passes as an array of evidence, with the names that came with it.
 
-    >>> labelled([[0.5, None]], "ratings")
-    LabelledArray(values=array([[0.5, nan]]), rows=None, columns=None, \
+    >>> labeled([[0.5, None]], "ratings")
+    LabeledArray(values=array([[0.5, nan]]), rows=None, columns=None, \
 conversions=('1 null read as NaN',))
     """
-    if isinstance(value, LabelledArray):
+    if isinstance(value, LabeledArray):
         return value
     read = _READERS.get(_library(value), _from_protocol)
-    result: LabelledArray = read(value, name)
+    result: LabeledArray = read(value, name)
     if result.values.dtype.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):  # ml_dtypes
         conversions = (*result.conversions, f"{result.values.dtype.name} read as float32")
         return replace(result, values=result.values.astype(np.float32), conversions=conversions)
@@ -58,11 +58,11 @@ def _library(value: Any) -> str:
     return next((root for root in roots if root in _READERS), "")
 
 
-def _from_protocol(value: Any, name: str) -> LabelledArray:
+def _from_protocol(value: Any, name: str) -> LabeledArray:
     """Arrays, and what says itself how to become one."""
     try:
         if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-            return LabelledArray(np.from_dlpack(value), conversions=("read by DLPack",))
+            return LabeledArray(np.from_dlpack(value), conversions=("read by DLPack",))
         values = np.asarray(value)
     except ValueError as error:
         raise EvidenceError(name, "rows of unequal length", "a rectangular array") from error
@@ -70,8 +70,8 @@ def _from_protocol(value: Any, name: str) -> LabelledArray:
         raise _unreadable(value, name, error) from error
     if values.dtype.kind in "OT":  # words may be; numbers as Python objects are a mistake
         words = _of_objects(values.astype(object))
-        return words if words.values.dtype.kind in "OU" else LabelledArray(values)
-    return LabelledArray(values)
+        return words if words.values.dtype.kind in "OU" else LabeledArray(values)
+    return LabeledArray(values)
 
 
 def _unreadable(value: Any, name: str, error: Exception) -> EvidenceError:
@@ -79,7 +79,7 @@ def _unreadable(value: Any, name: str, error: Exception) -> EvidenceError:
     return EvidenceError(name, f"a {type(value).__name__} ({reason})", "a dense array of numbers")
 
 
-def _from_torch(value: Any, name: str) -> LabelledArray:
+def _from_torch(value: Any, name: str) -> LabeledArray:
     if not hasattr(value, "detach"):
         return _from_protocol(value, name)
     conversions = []
@@ -93,28 +93,28 @@ def _from_torch(value: Any, name: str) -> LabelledArray:
         if kind == "bfloat16" or kind.startswith("float8"):  # numpy has neither; this is exact
             conversions.append(f"{kind} read as float32")
             tensor = tensor.float()
-        return LabelledArray(tensor.numpy(), conversions=tuple(conversions))
+        return LabeledArray(tensor.numpy(), conversions=tuple(conversions))
     except (TypeError, RuntimeError, NotImplementedError) as error:
         raise _unreadable(value, name, error) from error
 
 
-def _from_masked(value: Any, name: str) -> LabelledArray:
+def _from_masked(value: Any, name: str) -> LabeledArray:
     n = int(np.ma.getmaskarray(value).sum())
     if not n:
-        return LabelledArray(np.asarray(value.data))
+        return LabeledArray(np.asarray(value.data))
     if value.dtype.kind not in NUMBERS:
         raise EvidenceError(name, f"{n} masked of {value.dtype} values", "numbers")
     kind = value.dtype if value.dtype.kind == "f" else np.float64
-    return LabelledArray(value.astype(kind).filled(np.nan), conversions=_nulls(n))
+    return LabeledArray(value.astype(kind).filled(np.nan), conversions=_nulls(n))
 
 
-def _from_list(value: Sequence[Any], name: str) -> LabelledArray:
+def _from_list(value: Sequence[Any], name: str) -> LabeledArray:
     if len(value) and _library(value[0]) not in ("", "list"):  # a tensor or column for each row
-        rows = [labelled(row, name) for row in value]
+        rows = [labeled(row, name) for row in value]
         if len({row.values.shape for row in rows}) > 1:
             raise EvidenceError(name, "rows of unequal length", "a rectangular array")
         conversions = dict.fromkeys(text for row in rows for text in row.conversions)
-        return LabelledArray(np.stack([r.values for r in rows]), conversions=tuple(conversions))
+        return LabeledArray(np.stack([r.values for r in rows]), conversions=tuple(conversions))
     plain = _from_protocol(value, name)
     if plain.values.dtype.kind in NUMBERS:
         return plain
@@ -123,7 +123,7 @@ def _from_list(value: Sequence[Any], name: str) -> LabelledArray:
     return _of_objects(leaves, plain.values)
 
 
-def _from_pandas(value: Any, name: str) -> LabelledArray:
+def _from_pandas(value: Any, name: str) -> LabeledArray:
     rows = _row_labels(getattr(value, "index", None))
     if getattr(value, "ndim", 1) == 1:
         if hasattr(value, "to_numpy"):
@@ -132,7 +132,7 @@ def _from_pandas(value: Any, name: str) -> LabelledArray:
     kinds = {getattr(kind, "kind", "O") for kind in map(_numpy_type, value.dtypes)}
     columns = tuple(value.columns)
     if kinds in ({"f"}, {"i"}, {"u"}, {"b"}):
-        return LabelledArray(value.to_numpy(), rows, columns)
+        return LabeledArray(value.to_numpy(), rows, columns)
     series = [_pandas_column(value.iloc[:, i]) for i in range(len(columns))]
     return replace(_stacked(series, columns, name), rows=rows)
 
@@ -149,15 +149,15 @@ def _row_labels(index: Any) -> np.ndarray | None:
     return np.asarray(index.to_numpy())
 
 
-def _pandas_column(series: Any) -> LabelledArray:
+def _pandas_column(series: Any) -> LabeledArray:
     values = np.asarray(series.to_numpy())
     if values.dtype.kind not in NUMBERS:
         return _of_objects(values.astype(object), values)
     own = isinstance(series.dtype, np.dtype)
-    return LabelledArray(values, conversions=_nulls(0 if own else int(series.isna().sum())))
+    return LabeledArray(values, conversions=_nulls(0 if own else int(series.isna().sum())))
 
 
-def _from_polars(value: Any, name: str) -> LabelledArray:
+def _from_polars(value: Any, name: str) -> LabeledArray:
     if hasattr(value, "collect"):
         raise EvidenceError(name, "a LazyFrame", "numbers", f"Pass {name}.collect().")
     if not hasattr(value, "columns"):
@@ -166,14 +166,14 @@ def _from_polars(value: Any, name: str) -> LabelledArray:
     return _stacked([_polars_column(value.get_column(c)) for c in columns], columns, name)
 
 
-def _polars_column(series: Any) -> LabelledArray:
+def _polars_column(series: Any) -> LabeledArray:
     values = np.asarray(series.to_numpy())
     if values.dtype.kind in NUMBERS:
-        return LabelledArray(values, conversions=_nulls(int(series.null_count())))
+        return LabeledArray(values, conversions=_nulls(int(series.null_count())))
     return _of_objects(_leaves(series.to_list()), values)
 
 
-def _from_arrow(value: Any, name: str) -> LabelledArray:
+def _from_arrow(value: Any, name: str) -> LabeledArray:
     if not hasattr(value, "column_names"):
         return _arrow_column(value)
     columns = tuple(value.column_names)
@@ -181,10 +181,10 @@ def _from_arrow(value: Any, name: str) -> LabelledArray:
     return _stacked(series, columns, name)
 
 
-def _arrow_column(column: Any) -> LabelledArray:
+def _arrow_column(column: Any) -> LabeledArray:
     kind, n = str(column.type), int(column.null_count)
     if kind in ARROW_NUMBERS or (kind == "bool" and not n):
-        return LabelledArray(column.to_numpy(zero_copy_only=False), conversions=_nulls(n))
+        return LabeledArray(column.to_numpy(zero_copy_only=False), conversions=_nulls(n))
     if kind.startswith("fixed_size_list"):
         return _from_list(column.to_pylist(), "column")
     # arrow's own arrays of a dictionary forget its nulls
@@ -197,7 +197,7 @@ def _leaves(items: Sequence[Any]) -> np.ndarray:
     return leaves
 
 
-def _stacked(series: Sequence[LabelledArray], columns: tuple[Any, ...], name: str) -> LabelledArray:
+def _stacked(series: Sequence[LabeledArray], columns: tuple[Any, ...], name: str) -> LabeledArray:
     odd = [c for c, s in zip(columns, series, strict=True) if s.values.dtype.kind not in NUMBERS]
     if odd and len(columns) > 1:
         raise EvidenceError(
@@ -206,7 +206,7 @@ def _stacked(series: Sequence[LabelledArray], columns: tuple[Any, ...], name: st
         )  # fmt: skip
     n = sum(int(np.isnan(s.values).sum()) for s in series if s.conversions)
     values = np.column_stack([s.values for s in series]) if series else np.empty((0, 0))
-    return LabelledArray(values, columns=columns, conversions=_nulls(n))
+    return LabeledArray(values, columns=columns, conversions=_nulls(n))
 
 
 def _nulls(n: int) -> tuple[str, ...]:
@@ -220,26 +220,26 @@ def is_null(item: Any) -> bool:
     return isinstance(item, float | np.floating) and bool(np.isnan(item))
 
 
-def _of_objects(leaves: np.ndarray, otherwise: np.ndarray | None = None) -> LabelledArray:
+def _of_objects(leaves: np.ndarray, otherwise: np.ndarray | None = None) -> LabeledArray:
     """Python's own numbers or words, perhaps with empty cells; words keep those as None."""
     empty = np.array([is_null(item) for item in leaves.flat], bool).reshape(leaves.shape)
     items = leaves[~empty].tolist()
     if items and all(isinstance(item, str) for item in items):
         if not empty.any():
-            return LabelledArray(leaves.astype(str))
+            return LabeledArray(leaves.astype(str))
         words = leaves.copy()
         words[empty] = None
-        return LabelledArray(words)
+        return LabeledArray(words)
     if all(isinstance(item, bool | int | float | np.number | np.bool_) for item in items):
         if not empty.any():
-            return LabelledArray(np.array(leaves.tolist()))
+            return LabeledArray(np.array(leaves.tolist()))
         numbers = np.full(leaves.shape, np.nan)
         numbers[~empty] = np.array(items, float)
-        return LabelledArray(numbers, conversions=_nulls(int(empty.sum())))
-    return LabelledArray(leaves if otherwise is None else otherwise)
+        return LabeledArray(numbers, conversions=_nulls(int(empty.sum())))
+    return LabeledArray(leaves if otherwise is None else otherwise)
 
 
-_READERS: dict[str, Callable[[Any, str], LabelledArray]] = {
+_READERS: dict[str, Callable[[Any, str], LabeledArray]] = {
     "torch": _from_torch,
     "pandas": _from_pandas,
     "polars": _from_polars,

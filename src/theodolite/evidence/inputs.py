@@ -14,7 +14,7 @@ import numpy as np
 from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.checks import Layout
-from theodolite.evidence.foreign_arrays import labelled
+from theodolite.evidence.foreign_arrays import labeled
 
 Axes = dict[str, NamedAxis | Samples]
 _PLAIN = {"real": "fiub", "index": "iu", "flag": "fiub"}
@@ -23,7 +23,7 @@ _LARGEST_EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
-class NormalisedInputs:
+class NormalizedInputs:
     """Plain arrays and the names of axes, where these are other than what was passed."""
 
     arrays: Mapping[str, np.ndarray]
@@ -56,11 +56,11 @@ class _Input:
         )
 
 
-def normalise(
+def normalize(
     arrays: Mapping[str, Any],
     layouts: Sequence[tuple[str, Layout]],
     axes: Mapping[str, NamedAxis | Samples],
-) -> NormalisedInputs | None:
+) -> NormalizedInputs | None:
     """The arrays of a bundle as plain arrays; None if they are that already, which costs nothing.
 
     ``axes`` are those that were named by the caller, empty ones among them: their names win over
@@ -78,7 +78,7 @@ def normalise(
             named[axis_name] = _name_rows(inputs, axis)
     lines = [line for item in inputs for line in _sentences(item)]
     changed = {n: axis for n, axis in named.items() if axis is not axes[n]}
-    return NormalisedInputs({item.name: item.values for item in inputs}, changed, tuple(lines))
+    return NormalizedInputs({item.name: item.values for item in inputs}, changed, tuple(lines))
 
 
 def _is_plain(value: Any, layout: Layout) -> bool:
@@ -94,7 +94,7 @@ def _sentences(item: _Input) -> list[str]:
 
 
 def _read(name: str, value: Any, layout: Layout) -> _Input:
-    array = labelled(value, name)
+    array = labeled(value, name)
     values, labels, axes = array.values, [array.rows, array.columns], layout.axes
     if array.columns is not None and len(array.columns) == 1 == len(axes):
         values, labels = values[:, 0], [array.rows, None]

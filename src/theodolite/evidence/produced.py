@@ -45,10 +45,10 @@ class Produced:
     inputs: Mapping[str, str] = field(default_factory=dict)
     """Digests of what was read."""
     model: Mapping[str, np.ndarray] = field(default_factory=dict)
-    picture: Callable[[str], bytes] | None = None
-    """A sample's picture as JPEG, by its id."""
-    pictures: Mapping[str, bytes] = field(default_factory=dict)
-    """Further pictures for the run folder, by file."""
+    image: Callable[[str], bytes] | None = None
+    """A sample's image as JPEG, by its id."""
+    images: Mapping[str, bytes] = field(default_factory=dict)
+    """Further images for the run folder, by file."""
     cards: Sequence["UnitCard"] = ()
     concept_cards: Sequence["ConceptCard"] = ()
     about: Mapping[str, float | int | str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class ComparedModel:
 
 @dataclass(frozen=True)
 class UnitCard:
-    """One unit for the report: what it is said to detect, and pictures on which it is active."""
+    """One unit for the report: what it is said to detect, and images on which it is active."""
 
     unit: str
     why: str

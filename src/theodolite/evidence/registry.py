@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.plugins import is_ours, leave_out, load_each, package_of
 from theodolite.questions import USUAL_KINDS, Question
 
@@ -23,7 +23,7 @@ OUR_KINDS = "theodolite.evidence.kinds"
 _registered: dict[str, "type[Evidence]"] = {}
 
 
-class MissingPackage(RefusedInput):
+class MissingPackage(UnsafeInputError):
     """Evidence of a kind that a package brings which is not installed."""
 
     def __init__(self, kind: str, package: str) -> None:
@@ -33,7 +33,7 @@ class MissingPackage(RefusedInput):
         self.sentence = f"{kind} evidence: needs {package}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.what.removesuffix(" evidence"), self.needed)
+        return type(self), (self.what.removesuffix(" evidence"), self.expected)
 
 
 def register(kind: "type[Evidence]") -> None:
@@ -66,6 +66,12 @@ def kinds() -> "dict[str, type[Evidence]]":
     _load()
     ours = {name: kind for name, kind in _registered.items() if is_ours(kind)}
     return ours | {name: _registered[name] for name in sorted(set(_registered) - set(ours))}
+
+
+def registered_kinds() -> "list[type[Evidence]]":
+    """Return the kinds of theodolite and those declared so far; loads no other package."""
+    importlib.import_module(OUR_KINDS)
+    return list(_registered.values())
 
 
 def find_kind(name: str) -> "type[Evidence]":

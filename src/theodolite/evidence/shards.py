@@ -198,18 +198,18 @@ def clusters_of(shards: Shards) -> Clusters | None:
     """How many clusters there are, seen piece by piece; nothing if samples stand alone."""
     sizes: Counter[int] = Counter()
     pairs: set[tuple[int, int]] = set()
-    labelled = True
+    labeled = True
     for samples, labels in shards.samples():
         if samples.clusters is None:
             return None
         clusters = np.asarray(samples.clusters)
         numbers, counts = np.unique(clusters, return_counts=True)
         sizes.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
-        labelled = labelled and labels is not None
+        labeled = labeled and labels is not None
         if labels is not None:
             both = np.unique(np.stack([np.asarray(labels), clusters]), axis=1)
             pairs.update((int(label), int(cluster)) for label, cluster in both.T)
-    whole = labelled and len(pairs) == len({label for label, _ in pairs})
+    whole = labeled and len(pairs) == len({label for label, _ in pairs})
     rows = np.array(list(sizes.values()), float)
     effective = float(rows.sum() ** 2 / (rows**2).sum()) if len(rows) else 0.0
     return Clusters(len(rows), whole, effective)

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from theodolite.errors import EvidenceError
 
-Outputs = Literal["network", "stand-in", "model itself", "given", "none", "unknown"]
+Outputs = Literal["model", "probe_only", "concept_model", "given", "none", "unknown"]
 """Whose outputs an explanation is compared with.
 
 ``network``: the network's own, read in the classes of the data. ``model itself``: of a model whose
@@ -28,10 +28,10 @@ class Wording:
 
 
 WORDINGS: dict[Outputs, Wording] = {
-    "network": Wording(
+    "model": Wording(
         "the network", "what the network puts out", "the network's reasons", "network puts out"
     ),
-    "model itself": Wording(
+    "concept_model": Wording(
         "the model", "what the model puts out", "the model's reasons", "model puts out"
     ),
     "given": Wording(
@@ -40,8 +40,11 @@ WORDINGS: dict[Outputs, Wording] = {
         "the reasons behind the outputs you gave",
         "outputs you gave",
     ),
-    "stand-in": Wording(
-        "the stand-in", "what the stand-in puts out", "the stand-in's reasons", "stand-in puts out"
+    "probe_only": Wording(
+        "the linear probe",
+        "what the linear probe puts out",
+        "the linear probe's reasons",
+        "probe puts out",
     ),
     "none": Wording("the explanation", "the output", "the reasons", "output"),
     "unknown": Wording(
@@ -69,16 +72,16 @@ class Claim:
 class Subject:
     """Which explanation is audited, of which network, and what stands in for what.
 
-    >>> Subject("saliency by Grad-CAM", "resnet18, layer4", "network").of
+    >>> Subject("saliency by Grad-CAM", "resnet18, layer4", "model").of
     'saliency by Grad-CAM of resnet18, layer4'
     """
 
     explanation: str
     """Such as "post-hoc concept bottleneck (48 concepts)"."""
-    network: str | None = None
+    model: str | None = None
     """Such as "resnet18, layer4"; None where nothing but arrays is at hand."""
     outputs: Outputs = "given"
-    stand_in: str = ""
+    linear_probe: str = ""
     """Such as "a linear layer trained on its features by theodolite"."""
     data: str = ""
 
@@ -96,44 +99,44 @@ class Subject:
     @property
     def decides(self) -> bool:
         """Whether *faithful* is asked of what is explained, not of something in its place."""
-        return self.outputs not in ("stand-in", "none")
+        return self.outputs not in ("probe_only", "none")
 
     @property
-    def of(self) -> str:
+    def description(self) -> str:
         """The explanation and what it explains, to follow "Audited:"."""
-        network = f" of {self.network}" if self.network else ""
+        network = f" of {self.model}" if self.model else ""
         data = f", on {self.data}" if self.data else ""
         return f"{self.explanation}{network}{data}"
 
     @property
-    def standing_in(self) -> str:
+    def probe_label(self) -> str:
         """The stand-in with what it is, in brackets."""
-        return f"the stand-in ({self.stand_in})" if self.stand_in else "the stand-in"
+        return "the linear probe" + (f" ({self.linear_probe})" if self.linear_probe else "")
 
     @property
-    def not_asked(self) -> str:
+    def not_evaluated(self) -> str:
         """Why *faithful* was not asked, where scores of it do not decide."""
-        if self.outputs == "stand-in":
+        if self.outputs == "probe_only":
             return (
-                f"Not asked of your network, whose own outputs were not read: {self.standing_in} "
-                "answered in its place. That result stands apart, under “Faithful to the "
-                "stand-in”."
+                "Not evaluated for your model, because its outputs were not read: "
+                f"{self.probe_label} was evaluated instead. That result is separate, under "
+                "“Faithful to the linear probe”."
             )
-        return "Not asked of your network, whose own outputs were not read."
+        return "Not evaluated for your model, because its outputs were not read."
 
     @property
     def reference(self) -> str:
         """What an answer on faithfulness is compared with, in a sentence.
 
-        >>> Subject("maps", "resnet18", "network").reference
+        >>> Subject("maps", "resnet18", "model").reference
         "The reference is the network's own output."
         """
         return {
-            "network": "The reference is the network's own output.",
-            "model itself": "The reference is the model's own output.",
+            "model": "The reference is the network's own output.",
+            "concept_model": "The reference is the model's own output.",
             "given": "The reference is the outputs you gave.",
-            "stand-in": f"The reference is {self.stand_in or 'a stand-in'}, not the network's own "
-            "output.",
+            "probe_only": f"The reference is {self.linear_probe or 'a linear probe'}, not the "
+            "model's own output.",
             "none": "",
             "unknown": "Whose outputs the reference is, is not known.",
         }[self.outputs]
@@ -142,13 +145,15 @@ class Subject:
     def sentence(self) -> str:
         """For the head of a report: what was audited, and what stood in for what."""
         if self.outputs == "unknown":
-            return f"Audited: {self.of}. It is not known whose outputs it was compared with."
-        if self.outputs != "stand-in":
-            return f"Audited: {self.of}."
-        place = (self.network or "your network").partition(",")[0]
+            return (
+                f"Audited: {self.description}. It is not known whose outputs it was compared with."
+            )
+        if self.outputs != "probe_only":
+            return f"Audited: {self.description}."
+        place = (self.model or "your network").partition(",")[0]
         return (
-            f"Audited: {self.of}. The own outputs of {place} were not read; {self.standing_in} "
-            "answered in their place, and decides nothing."
+            f"Audited: {self.description}. The outputs of {place} were not read; "
+            f"{self.probe_label} was evaluated instead and decides nothing."
         )
 
 

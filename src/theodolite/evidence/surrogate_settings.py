@@ -15,7 +15,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 
-STORED = ("rebuilt", "learned", "linearised")
+STORED = ("rebuilt", "learned", "linearized")
 """Arrays with what a surrogate puts out, made before: they do not follow changed concepts."""
 NOTHING_STORED: dict[str, Any] = dict.fromkeys(STORED)
 
@@ -144,7 +144,7 @@ def always_the_average(
     importances = np.asarray(evidence.importances)
     same = np.broadcast_to(average, outputs.shape)
     stored: dict[str, Any] = {
-        name: same for name in ("learned", "linearised") if evidence.has(name)
+        name: same for name in ("learned", "linearized") if evidence.has(name)
     }
     return replace(
         evidence,
@@ -195,8 +195,8 @@ def without_a_class(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence
 Setting = Callable[[SurrogateEvidence, int], SurrogateEvidence]
 SETTINGS: dict[str, Setting] = {
     "perfect": lambda evidence, seed: perfect(evidence),
-    "random importances": lambda evidence, seed: random_importances(perfect(evidence), seed),
-    "random concepts": lambda evidence, seed: random_concepts(perfect(evidence), seed),
+    "random_importances": lambda evidence, seed: random_importances(perfect(evidence), seed),
+    "random_concepts": lambda evidence, seed: random_concepts(perfect(evidence), seed),
     "shuffled importances": lambda evidence, seed: shuffled_importances(perfect(evidence), seed),
     "a class without concepts": lambda evidence, seed: without_a_class(perfect(evidence), seed),
     "longer and shorter vectors": lambda evidence, seed: rescaled(perfect(evidence), seed),

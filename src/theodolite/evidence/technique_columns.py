@@ -11,7 +11,7 @@ QUALITIES = {
 """Which questions ask for which quality, by the paper's list."""
 EXPLANATIONS, VOTES, NUMBERS, WORDS = "explanations", "votes", "numbers", "words"
 BOXES, RANKINGS, PEOPLE = "boxes", "rankings", "people"
-KINDS = ("picture", "data_set", "technique", "method", "network", "modality")
+KINDS = ("image", "data_set", "technique", "method", "network", "modality")
 """What is known of each explanation beside its id."""
 SCRIPTED: Literal["scripted annotators, no people"] = "scripted annotators, no people"
 """Stands in every table and title of votes that nobody gave."""

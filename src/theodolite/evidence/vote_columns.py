@@ -15,8 +15,8 @@ Table = Mapping[str, Sequence[Any]]
 QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6")
 SCALE = (1, 2, 3, 4, 5)
 MODALITIES = ("saliency", "concept", "text", "table")
-PICTURES = "pictures"
-"""The folder beside the tables that ``picture`` and ``map`` are in."""
+IMAGES = "images"
+"""The folder beside the tables that ``image`` and ``map`` are in."""
 LONGEST = 100_000
 
 
@@ -35,7 +35,7 @@ class VoteColumn:
 VOTES = (
     VoteColumn("instance", "text", "the explanation's key"),
     VoteColumn("technique", "text", "what made the explanation"),
-    VoteColumn("picture_key", "text", "which picture it explains"),
+    VoteColumn("image_key", "text", "which image it explains"),
     VoteColumn("participant", "text", "pseudonym of who rated"),
     *(
         VoteColumn(
@@ -48,42 +48,40 @@ VOTES = (
     VoteColumn("position", "whole", "the how many-th item of the participant, from 1", low=1),
     VoteColumn(
         "image_exposure_index", "whole",
-        "the how many-th time that the participant meets the picture, from 1", low=1,
+        "the how many-th time that the participant meets the image, from 1", low=1,
     ),
-    VoteColumn("seconds_before", "number", "picture to own answer", may_be_none=True, low=0),
+    VoteColumn("seconds_before", "number", "image to own answer", may_be_none=True, low=0),
     VoteColumn("seconds_after", "number", "explanation to ratings", may_be_none=True, low=0),
     VoteColumn("at_order", "whole", "its place by time, from 1; of all votes or one's own", low=1),
 )  # fmt: skip
 BASELINES = (
     VoteColumn("instance", "text", "the explanation's key"),
     VoteColumn("participant", "text", "pseudonym"),
-    VoteColumn("text", "text", "what they see in the picture, before the explanation"),
-    VoteColumn("copied", "flag", "said at an earlier explanation of the same picture"),
+    VoteColumn("text", "text", "what they see in the image, before the explanation"),
+    VoteColumn("copied", "flag", "said at an earlier explanation of the same image"),
 )
 BOXES = (
     VoteColumn("instance", "text", "the explanation's key"),
     VoteColumn("participant", "text", "pseudonym"),
     VoteColumn("number", "whole", "which of the participant's boxes, from 1", low=1),
-    VoteColumn("x", "number", "left edge in pixels of the picture", low=0),
+    VoteColumn("x", "number", "left edge in pixels of the image", low=0),
     VoteColumn("y", "number", "upper edge", low=0),
     VoteColumn("width", "number", "in pixels, above 0", low=0),
     VoteColumn("height", "number", "in pixels, above 0", low=0),
 )
 INSTANCES = (
     VoteColumn("instance", "text", "the explanation's key"),
-    VoteColumn("picture_key", "text", "which picture it explains"),
+    VoteColumn("image_key", "text", "which image it explains"),
     VoteColumn("technique", "text", "what made the explanation"),
     VoteColumn("modality", "text", "saliency, concept, text or table"),
     VoteColumn("predicted", "text", "the class that was predicted"),
     VoteColumn(
-        "picture",
+        "image",
         "text",
-        "file in the folder of pictures; none where no picture is explained",
+        "file in the folder of images; none where no image is explained",
         may_be_none=True,
     ),
-    VoteColumn(
-        "map", "text", "file in the folder of pictures; none for concepts", may_be_none=True
-    ),
+    VoteColumn("map", "text", "file in the folder of images; none for concepts", may_be_none=True),
     VoteColumn(
         "concepts", "text", "JSON object, concept to value; none for maps", may_be_none=True
     ),
@@ -141,9 +139,9 @@ def checked_together(tables: Mapping[TableName, Table]) -> dict[TableName, dict[
     """All four tables, each checked, and what one says of another."""
     checked_tables = {name: checked_table(name, tables[name]) for name in TABLES}
     instances = {
-        key: (picture, technique)
-        for key, picture, technique in zip(
-            *(checked_tables["instances"][n] for n in ("instance", "picture_key", "technique")),
+        key: (image, technique)
+        for key, image, technique in zip(
+            *(checked_tables["instances"][n] for n in ("instance", "image_key", "technique")),
             strict=True,
         )
     }
@@ -155,7 +153,7 @@ def checked_together(tables: Mapping[TableName, Table]) -> dict[TableName, dict[
             raise EvidenceError(f"table {name}", f"instance {strange!r}", "one of `instances`")
     votes = checked_tables["votes"]
     for key, *details in zip(
-        *(votes[n] for n in ("instance", "picture_key", "technique")), strict=True
+        *(votes[n] for n in ("instance", "image_key", "technique")), strict=True
     ):
         if tuple(details) != instances[key]:
             raise EvidenceError("table votes", f"{details} of {key!r}", f"{list(instances[key])}")

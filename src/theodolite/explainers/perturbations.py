@@ -1,4 +1,4 @@
-"""Twelve ways to change a picture, as the data set of people's votes on explanations was made."""
+"""Twelve ways to change an image, as the data set of people's votes on explanations was made."""
 
 import math
 from collections.abc import Callable
@@ -17,12 +17,12 @@ SMALLEST = 8
 
 @dataclass(frozen=True)
 class Perturbation:
-    """One way to change a picture."""
+    """One way to change an image."""
 
     number: int
     name: str
     does: str
-    """At magnitude m, in the code that made the pictures."""
+    """At magnitude m, in the code that made the images."""
     printed: str = ""
     """What the publication says, where it is something else."""
 
@@ -39,7 +39,7 @@ PERTURBATIONS = (
         "more magnitude, less contrast",
     ),
     Perturbation(
-        2, "resized_crop", "a crop of the share 1 - tanh(0.3 m), at the picture's own size",
+        2, "resized_crop", "a crop of the share 1 - tanh(0.3 m), at the image's own size",
         "more magnitude, a larger crop",
     ),
     Perturbation(3, "blur", "a Gaussian of 15 pixels, standard deviation 2 (m + 0.00001)"),
@@ -57,37 +57,35 @@ PERTURBATIONS = (
         "more magnitude, a higher threshold",
     ),
     Perturbation(
-        11, "masks", "int(m) black rectangles, a random corner, sides up to the picture's own",
+        11, "masks", "int(m) black rectangles, a random corner, sides up to the image's own",
     ),
 )  # fmt: skip
 """In the order of their numbers."""
 
 
-def perturbed(
-    picture: Image.Image, number: int, *, magnitude: float = 1.0, seed: int
-) -> Image.Image:
-    """The picture, changed in one of the :data:`PERTURBATIONS`; the same for the same seed.
+def perturbed(image: Image.Image, number: int, *, magnitude: float = 1.0, seed: int) -> Image.Image:
+    """The image, changed in one of the :data:`PERTURBATIONS`; the same for the same seed.
 
-    The result has the picture's own size; in the publication all pictures had 224 by 224 pixels.
-    Below a magnitude of 1 there are no masks, and the picture comes back as it was. The published
+    The result has the image's own size; in the publication all images had 224 by 224 pixels.
+    Below a magnitude of 1 there are no masks, and the image comes back as it was. The published
     code took the seed 493 where it took one.
     """
     if not 0 <= number < len(PERTURBATIONS):
         raise EvidenceError("number", f"{number}", f"0 to {len(PERTURBATIONS) - 1}")
     if not (math.isfinite(magnitude) and magnitude >= 0):
         raise EvidenceError("magnitude", f"{magnitude}", "a number from 0 on")
-    if min(picture.size) < SMALLEST:
-        raise EvidenceError("picture", f"{picture.size[0]} by {picture.size[1]} pixels",
+    if min(image.size) < SMALLEST:
+        raise EvidenceError("image", f"{image.size[0]} by {image.size[1]} pixels",
                             f"at least {SMALLEST} on each side")  # fmt: skip
-    colours = picture.convert("RGB")
+    colors = image.convert("RGB")
     if number == 11:
-        return _masked(colours, int(magnitude), seed)
+        return _masked(colors, int(magnitude), seed)
     transforms = require("torchvision.transforms", "perturbed", "torch")
     import torch  # noqa: PLC0415
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        changed: Image.Image = _change(transforms, number, magnitude, colours.size)(colours)
+        changed: Image.Image = _change(transforms, number, magnitude, colors.size)(colors)
     return changed
 
 
@@ -109,22 +107,20 @@ def _change(
     if number == 9:
         bits = int(8 - min(8, m + 1))
         # with no bits left all is black; newer versions of Pillow do not do it
-        return lambda picture: (
-            functional.posterize(picture, bits) if bits else Image.new("RGB", size)
-        )
+        return lambda image: functional.posterize(image, bits) if bits else Image.new("RGB", size)
     if number == 10:
-        return lambda picture: functional.solarize(picture, 256 - min(256, 5 * m))
+        return lambda image: functional.solarize(image, 256 - min(256, 5 * m))
     adjust, factor = {
         5: (functional.adjust_brightness, 1 + 0.5 * m),
         6: (functional.adjust_saturation, 1 + 2 * m),
         7: (functional.adjust_contrast, 1 + m),
         8: (functional.adjust_sharpness, 1 + 5 * m),
     }[number]
-    return lambda picture: adjust(picture, factor)
+    return lambda image: adjust(image, factor)
 
 
-def _masked(picture: Image.Image, many: int, seed: int) -> Image.Image:
-    pixels = np.array(picture)
+def _masked(image: Image.Image, many: int, seed: int) -> Image.Image:
+    pixels = np.array(image)
     rows, columns = pixels.shape[:2]
     random = np.random.default_rng(seed)
     for _ in range(many):

@@ -1,4 +1,4 @@
-"""Pictures to ask people about: changed, and predicted as before, or not as before."""
+"""Images to ask people about: changed, and predicted as before, or not as before."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ SMALLER = 0.9
 LARGER = tuple(float(m) for m in range(1, 11))
 WEIGHTS = tuple(tenths / 10 for tenths in range(1, 10))
 
-Predict = Callable[[Sequence[Image.Image]], Int[np.ndarray, " pictures"]]
+Predict = Callable[[Sequence[Image.Image]], Int[np.ndarray, " images"]]
 
 
 @dataclass(frozen=True, eq=False)
 class PerturbedSample:
-    """A changed picture that was found.
+    """A changed image that was found.
 
     Attributes:
-        picture: The changed picture.
+        image: The changed image.
         number: Of the perturbation; 13 is mix-up.
-        magnitude: Of the perturbation; for mix-up the weight of the other picture.
-        tries: How many changed pictures a search one by one looks at, this one included.
+        magnitude: Of the perturbation; for mix-up the weight of the other image.
+        tries: How many changed images a search one by one looks at, this one included.
         predicted: The class that is predicted for it.
-        changed: Whether any pixel differs. Below magnitude 1, masks leave the picture as it was.
+        changed: Whether any pixel differs. Below magnitude 1, masks leave the image as it was.
     """
 
-    picture: Image.Image
+    image: Image.Image
     number: int
     magnitude: float
     tries: int
@@ -41,7 +41,7 @@ class PerturbedSample:
 
 
 def same_prediction(
-    picture: Image.Image, predict: Predict, *, seed: int, tries: int = 11
+    image: Image.Image, predict: Predict, *, seed: int, tries: int = 11
 ) -> PerturbedSample | None:
     """A change that leaves the prediction as it is (question 5); None if there is none.
 
@@ -51,33 +51,33 @@ def same_prediction(
     """
     if tries < 1:
         raise EvidenceError("tries", f"{tries}", "at least 1")
-    (before,) = _classes(predict, [picture])
+    (before,) = _classes(predict, [image])
     looked_at = 0
     for number, key in _shuffle_perturbations(seed):
         # the first one mostly fits: the others are made only if it does not
         for magnitudes in ([1.0], [SMALLER**k for k in range(1, tries)]):
-            changed = [perturbed(picture, number, magnitude=m, seed=key) for m in magnitudes]
+            changed = [perturbed(image, number, magnitude=m, seed=key) for m in magnitudes]
             classes = _classes(predict, changed)
             fits = np.flatnonzero(classes == before)
             if len(fits):
                 first, looked_at = int(fits[0]), looked_at + int(fits[0]) + 1
-                return _sample(picture, changed[first], (number, magnitudes[first]),
+                return _sample(image, changed[first], (number, magnitudes[first]),
                                looked_at, int(classes[first]))  # fmt: skip
             looked_at += len(magnitudes)
     return None
 
 
 def different_prediction(
-    picture: Image.Image, predict: Predict, others: Sequence[Image.Image], *, seed: int
+    image: Image.Image, predict: Predict, others: Sequence[Image.Image], *, seed: int
 ) -> PerturbedSample | None:
     """A change that changes the prediction (question 6); None if there is none.
 
     A perturbation is drawn and tried at magnitude 1, 2, …, 10. If no prediction changes, the
-    picture is mixed with one of the ``others`` that is predicted as another class, which gets the
+    image is mixed with one of the ``others`` that is predicted as another class, which gets the
     weight 0.1, 0.2, …, 0.9; then with the next of them. They are taken in a random order, at the
-    picture's size.
+    image's size.
     """
-    classes = _classes(predict, [picture, *others])
+    classes = _classes(predict, [image, *others])
     before = classes[0]
     number, key = _shuffle_perturbations(seed)[0]
     looked_at = 0
@@ -91,25 +91,25 @@ def different_prediction(
             return None
         k = int(fits[0])
         which = (number, magnitudes[k])
-        return _sample(picture, changed[k], which, looked_at + k + 1, int(predictions[k]))
+        return _sample(image, changed[k], which, looked_at + k + 1, int(predictions[k]))
 
-    changed = [perturbed(picture, number, magnitude=m, seed=key) for m in LARGER]
+    changed = [perturbed(image, number, magnitude=m, seed=key) for m in LARGER]
     if sample := first_other(changed, LARGER, number):
         return sample
     looked_at += len(LARGER)
     apart = np.flatnonzero(classes[1:] != before)
     for i in np.random.default_rng([seed, 1]).permutation(apart):
-        mixed = [mix_up(picture, others[i], weight) for weight in WEIGHTS]
+        mixed = [mix_up(image, others[i], weight) for weight in WEIGHTS]
         if sample := first_other(mixed, WEIGHTS, MIX_UP):
             return sample
         looked_at += len(WEIGHTS)
     return None
 
 
-def mix_up(picture: Image.Image, other: Image.Image, weight: float) -> Image.Image:
-    """(1 - weight) of the picture and ``weight`` of the other one, at the picture's size."""
-    beside = other.convert("RGB").resize(picture.size, Image.Resampling.BICUBIC)
-    return Image.blend(picture.convert("RGB"), beside, weight)
+def mix_up(image: Image.Image, other: Image.Image, weight: float) -> Image.Image:
+    """(1 - weight) of the image and ``weight`` of the other one, at the image's size."""
+    beside = other.convert("RGB").resize(image.size, Image.Resampling.BICUBIC)
+    return Image.blend(image.convert("RGB"), beside, weight)
 
 
 def _shuffle_perturbations(seed: int) -> list[tuple[int, int]]:
@@ -120,21 +120,21 @@ def _shuffle_perturbations(seed: int) -> list[tuple[int, int]]:
     return [(int(number), int(key)) for number, key in zip(order, keys, strict=True)]
 
 
-def _classes(predict: Predict, pictures: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
-    if not pictures:
+def _classes(predict: Predict, images: Sequence[Image.Image]) -> Int[np.ndarray, " images"]:
+    if not images:
         return np.empty(0, np.int64)
-    classes = predict(pictures)
-    if len(classes) != len(pictures):
-        raise EvidenceError("predict", f"{len(classes)} classes", f"{len(pictures)}, one a picture")
+    classes = predict(images)
+    if len(classes) != len(images):
+        raise EvidenceError("predict", f"{len(classes)} classes", f"{len(images)}, one an image")
     return classes
 
 
 def _sample(
-    picture: Image.Image,
+    image: Image.Image,
     changed: Image.Image,
     which: tuple[int, float],
     tries: int,
     predicted: int,
 ) -> PerturbedSample:
-    differs = bool((np.asarray(changed) != np.asarray(picture.convert("RGB"))).any())
+    differs = bool((np.asarray(changed) != np.asarray(image.convert("RGB"))).any())
     return PerturbedSample(changed, *which, tries, predicted, differs)

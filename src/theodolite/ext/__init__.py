@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from theodolite._storage.lazy import lazy_getattr, lazy_names
 
-API_VERSION = 1
+API_VERSION = 2
 """Raised where something that this module promises changes its meaning."""
 __all__ = [
     "API_VERSION",
@@ -38,15 +38,15 @@ __all__ = [
     "Interval",
     "InterventionEvidence",
     "Item",
-    "JudgementEvidence",
-    "LabelledPictures",
+    "JudgmentEvidence",
+    "LabeledImages",
     "LatentExplanation",
     "Latents",
     "LocationEvidence",
     "MaskData",
     "Metric",
     "NamedAxis",
-    "Neighbours",
+    "Neighbors",
     "Null",
     "NullModel",
     "Order",
@@ -61,7 +61,6 @@ __all__ = [
     "Ragged",
     "RankBy",
     "RatingEvidence",
-    "RefusedInput",
     "SaliencyEvidence",
     "SampleMean",
     "Samples",
@@ -75,6 +74,7 @@ __all__ = [
     "UnitCard",
     "UnitEvidence",
     "Units",
+    "UnsafeInputError",
     "Vocabulary",
     "Weights",
     "Work",
@@ -102,6 +102,7 @@ __all__ = [
     "material_from_arrays",
     "metric",
     "number",
+    "permuted",
     "plain_words",
     "pool_of",
     "pool_of_clusters",
@@ -109,12 +110,12 @@ __all__ = [
     "ragged",
     "ratio",
     "read_csv",
+    "read_image",
     "read_json",
     "read_mask",
     "read_npy",
     "read_npz",
     "read_parquet",
-    "read_picture",
     "read_safetensors",
     "read_text_material",
     "read_vocabulary",
@@ -141,19 +142,19 @@ if TYPE_CHECKING:
     from theodolite._planted.certification.foreign import Foreign, dealt_out
     from theodolite._stats.sampling import pool_of, pool_of_clusters, uniform
     from theodolite._storage.arrays import read_npy, read_npz, read_safetensors
+    from theodolite._storage.images import read_image, read_mask
     from theodolite._storage.paths import confined, sha256_of
-    from theodolite._storage.pictures import read_mask, read_picture
     from theodolite._storage.tables import read_parquet
     from theodolite._storage.text import read_csv, read_json, read_yaml
     from theodolite._verdicts.conflicts.matrix import conflicts
     from theodolite.datasets.concept_data import ConceptData
     from theodolite.datasets.folder import folder
-    from theodolite.datasets.labelled_pictures import LabelledPictures
+    from theodolite.datasets.labeled_images import LabeledImages
     from theodolite.datasets.masks.mask_data import MaskData
     from theodolite.datasets.masks.mask_folder import mask_folder
     from theodolite.datasets.masks.stored_maps_writer import write_maps
     from theodolite.datasets.shapes import write_shapes
-    from theodolite.datasets.study_material.explained_pictures import (
+    from theodolite.datasets.study_material.explained_images import (
         Answer,
         Item,
         material_from_arrays,
@@ -166,7 +167,7 @@ if TYPE_CHECKING:
     )
     from theodolite.datasets.study_material.voting_design import image_exposure_index, votes_needed
     from theodolite.datasets.votes.table import vote_table
-    from theodolite.errors import EvidenceError, RefusedInput
+    from theodolite.errors import EvidenceError, UnsafeInputError
     from theodolite.evidence.axes import (
         Classes,
         Concepts,
@@ -183,7 +184,7 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.edit import EditEvidence
     from theodolite.evidence.kinds.embedding import EmbeddingEvidence
     from theodolite.evidence.kinds.intervention import InterventionEvidence
-    from theodolite.evidence.kinds.judgement import JudgementEvidence
+    from theodolite.evidence.kinds.judgment import JudgmentEvidence
     from theodolite.evidence.kinds.location import LocationEvidence
     from theodolite.evidence.kinds.rating import RatingEvidence
     from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -232,14 +233,15 @@ if TYPE_CHECKING:
         SampleMean,
         Weights,
         constant,
-        metric,
         ratio,
         total,
     )
     from theodolite.metrics.catalogue import catalogue, find_metric
     from theodolite.metrics.compute import number, table
-    from theodolite.metrics.option_types import Chance, Neighbours, Seed, TieSeed, Top
+    from theodolite.metrics.declare import metric
+    from theodolite.metrics.option_types import Chance, Neighbors, Seed, TieSeed, Top
     from theodolite.metrics.shared.common_nulls import CLEAN, MOST_COMMON, SHUFFLED_TRUTH
+    from theodolite.metrics.shared.permuted import permuted
     from theodolite.metrics.shared.ranking import Order, Population, RankBy
     from theodolite.metrics.validation import get_validation
     from theodolite.results import Detail, Interval, Null
@@ -252,13 +254,13 @@ else:
             "_verdicts.conflicts.matrix": "conflicts",
             "datasets.concept_data": "ConceptData",
             "datasets.folder": "folder",
-            "datasets.labelled_pictures": "LabelledPictures",
+            "datasets.labeled_images": "LabeledImages",
             "datasets.masks.mask_data": "MaskData",
             "datasets.masks.mask_folder": "mask_folder",
             "datasets.masks.stored_maps_writer": "write_maps",
             "datasets.shapes": "write_shapes",
             "datasets.votes.table": "vote_table",
-            "errors": "EvidenceError RefusedInput",
+            "errors": "EvidenceError UnsafeInputError",
             "evidence.axes": ("Classes Concepts Latents NamedAxis Parts Predicates Samples Units"),
             "evidence.base": "Evidence array inner ragged",
             "evidence.kinds.attribution": "AttributionEvidence",
@@ -267,7 +269,7 @@ else:
             "evidence.kinds.token": "TokenEvidence",
             "evidence.kinds.embedding": "EmbeddingEvidence",
             "evidence.kinds.intervention": "InterventionEvidence",
-            "evidence.kinds.judgement": "JudgementEvidence",
+            "evidence.kinds.judgment": "JudgmentEvidence",
             "evidence.kinds.location": "LocationEvidence",
             "evidence.kinds.rating": "RatingEvidence",
             "evidence.kinds.saliency": "SaliencyEvidence",
@@ -294,25 +296,27 @@ else:
             "explainers.saliency.methods": "explainer",
             "_storage.arrays": "read_npy read_npz read_safetensors",
             "_storage.paths": "confined sha256_of",
-            "_storage.pictures": "read_mask read_picture",
+            "_storage.images": "read_mask read_image",
             "_storage.tables": "read_parquet",
             "_storage.text": "read_csv read_json read_yaml",
             "metrics.accepted.correlation_table": "correlation_table",
             "metrics.base": (
                 "Additive Card Metric NullModel PerSample Pooled "
-                "SampleMean Weights constant metric ratio total"
+                "SampleMean Weights constant ratio total"
             ),
+            "metrics.declare": "metric",
             "metrics.catalogue": "catalogue find_metric",
             "metrics.compute": "number table",
-            "metrics.option_types": "Chance Neighbours Seed TieSeed Top",
+            "metrics.option_types": "Chance Neighbors Seed TieSeed Top",
             "metrics.validation": "get_validation",
             "metrics.shared.common_nulls": "CLEAN MOST_COMMON SHUFFLED_TRUTH",
+            "metrics.shared.permuted": "permuted",
             "metrics.shared.ranking": "Order Population RankBy",
             "language.dashboard.nulls": "FeatureNull FeatureScore",
             "language.dashboard.pages": "feature_pages",
             "language.dashboard.study_texts": "study_texts",
             "results": "Detail Interval Null",
-            "datasets.study_material.explained_pictures": "Answer Item material_from_arrays",
+            "datasets.study_material.explained_images": "Answer Item material_from_arrays",
             "datasets.study_material.marked_texts": (
                 "marked_html plain_words read_text_material write_text_material"
             ),

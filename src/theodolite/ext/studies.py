@@ -10,8 +10,8 @@ from theodolite._storage.lazy import lazy_getattr, lazy_names
 __all__ = [
     "CATALOGUE",
     "FEWEST_CLUSTERS",
+    "IMAGES",
     "INSTANCES",
-    "PICTURES",
     "POTATO_STATE",
     "PRACTICE",
     "QUESTIONS",
@@ -52,8 +52,10 @@ __all__ = [
     "fisher_interval",
     "frame_of",
     "image_exposure_index",
+    "image_path",
+    "image_size",
     "json_from",
-    "keep_picture",
+    "keep_image",
     "label_studio_annotations",
     "label_studio_data",
     "label_studio_number",
@@ -61,8 +63,6 @@ __all__ = [
     "label_studio_tasks",
     "material_from_arrays",
     "material_of_run",
-    "picture_path",
-    "picture_size",
     "plain_text",
     "planned_checks",
     "poisson_weights",
@@ -71,10 +71,10 @@ __all__ = [
     "potato_files",
     "potato_number",
     "read_columns",
+    "read_image",
     "read_json",
     "read_material",
     "read_parquet",
-    "read_picture",
     "read_text",
     "read_yaml",
     "sample_variance",
@@ -99,9 +99,9 @@ if TYPE_CHECKING:
         student_interval,
     )
     from theodolite._stats.resampling import poisson_weights
+    from theodolite._storage.images import image_size, read_image
     from theodolite._storage.paths import all_or_nothing, confined, existing, sha256_of, size_within
-    from theodolite._storage.pictures import picture_size, read_picture
-    from theodolite._storage.shown_pictures import shown_from
+    from theodolite._storage.shown_images import shown_from
     from theodolite._storage.tables import read_columns, read_parquet, write_parquet
     from theodolite._storage.text import (
         json_from,
@@ -111,25 +111,24 @@ if TYPE_CHECKING:
         write_json,
         write_yaml,
     )
-    from theodolite.bridges.study_material import material_of_run, seed_of_run
     from theodolite.datasets.study_material.checks import PRACTICE, frame_of, planned_checks
-    from theodolite.datasets.study_material.explained_pictures import (
+    from theodolite.datasets.study_material.explained_images import (
         Answer,
         Item,
         Looks,
         material_from_arrays,
     )
     from theodolite.datasets.study_material.material import (
+        IMAGES,
         INSTANCES,
-        PICTURES,
         Box,
         Check,
         Explained,
         Instance,
         Material,
         StrictRecord,
-        keep_picture,
-        picture_path,
+        image_path,
+        keep_image,
         read_material,
     )
     from theodolite.datasets.study_material.voting_design import (
@@ -166,17 +165,16 @@ if TYPE_CHECKING:
         concepts_text,
     )
     from theodolite.metrics.accepted.intraclass_correlation import IntraclassCorrelation
-    from theodolite.metrics.accepted.krippendorff_alpha import KrippendorffAlpha
-    from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
-    from theodolite.metrics.accepted.rater_agreement import RaterAgreement
+    from theodolite.metrics.accepted.krippendorff import KrippendorffAlpha
+    from theodolite.metrics.accepted.raters import PairwiseAgreement, RaterAgreement
     from theodolite.metrics.base import CATALOGUE, Metric
+    from theodolite.pipelines.study.run_material import material_of_run, seed_of_run
     from theodolite.pipelines.study.twins import TwinSettings
     from theodolite.results import Interval, Source
 else:
     HOMES = lazy_names(
         "theodolite",
         {
-            "bridges.study_material": "material_of_run seed_of_run",
             "datasets.votes.label_studio": (
                 "label_studio_annotations label_studio_data label_studio_number "
                 "label_studio_results label_studio_tasks"
@@ -192,15 +190,15 @@ else:
                 "columns_of concepts_text"
             ),
             "_storage.paths": "all_or_nothing confined existing sha256_of size_within",
-            "_storage.pictures": "picture_size read_picture",
-            "_storage.shown_pictures": "shown_from",
+            "_storage.images": "image_size read_image",
+            "_storage.shown_images": "shown_from",
             "_storage.tables": "read_columns read_parquet write_parquet",
             "_storage.text": "json_from read_json read_text read_yaml write_json write_yaml",
             "metrics.accepted.intraclass_correlation": "IntraclassCorrelation",
-            "metrics.accepted.krippendorff_alpha": "KrippendorffAlpha",
-            "metrics.accepted.pairwise_agreement": "PairwiseAgreement",
-            "metrics.accepted.rater_agreement": "RaterAgreement",
+            "metrics.accepted.krippendorff": "KrippendorffAlpha",
+            "metrics.accepted.raters": "PairwiseAgreement RaterAgreement",
             "metrics.base": "CATALOGUE Metric",
+            "pipelines.study.run_material": "material_of_run seed_of_run",
             "pipelines.study.twins": "TwinSettings",
             "results": "Interval Source",
             "_stats.intervals": (
@@ -208,10 +206,10 @@ else:
             ),
             "_stats.resampling": "poisson_weights",
             "datasets.study_material.checks": "PRACTICE frame_of planned_checks",
-            "datasets.study_material.explained_pictures": "Answer Item Looks material_from_arrays",
+            "datasets.study_material.explained_images": "Answer Item Looks material_from_arrays",
             "datasets.study_material.material": (
-                "INSTANCES PICTURES Box Check Explained Instance Material StrictRecord "
-                "keep_picture picture_path read_material"
+                "INSTANCES IMAGES Box Check Explained Instance Material StrictRecord "
+                "keep_image image_path read_material"
             ),
             "datasets.study_material.voting_design": (
                 "VotesNeeded image_exposure_index votes_needed"

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from theodolite._storage.arrays import read_npy, write_npy
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Claim, Subject
 from theodolite.language.compared_dictionaries import (
@@ -93,7 +93,7 @@ class LanguageFeaturesPipeline:
         saved = None if self.dictionary is None else read_sae_lens_folder(self.dictionary)
         loaded = load_language_model(self.model)
         rows, ids = _ids(loaded, data, self.most_tokens)
-        splice = loaded.causal and not (saved is not None and saved.normalised)
+        splice = loaded.causal and not (saved is not None and saved.normalized)
         if not splice and not len(data.concepts):
             needed = "a column of 0 and 1 for a concept"
             raise EvidenceError("texts", "no concepts, and no next token to predict", needed)
@@ -130,7 +130,7 @@ class LanguageFeaturesPipeline:
 
     def _subject(self, data: ConceptTexts, latents: int, active: int) -> Subject:
         what = f"a dictionary of {latents:,} latents, {active} active at a token,"
-        return Subject(what, f"{self.model.stem}, {self.module}", "network", data=data.name)
+        return Subject(what, f"{self.model.stem}, {self.module}", "model", data=data.name)
 
     def _check(self, network: HookedModel, ids: Ids, rows: np.ndarray | None) -> None:
         """What does not fit is refused before hours of work."""
@@ -171,7 +171,7 @@ class LanguageFeaturesPipeline:
                 known = read_npy(path)
                 if len(known) == n and np.isfinite(known).all():
                     return Layer(network, ids, np.asarray(known, np.float64))
-        except RefusedInput:
+        except UnsafeInputError:
             pass  # a file that was cut off is made again
         context.progress("activations", 0, 1)
         activations = network.activations(ids).astype(np.float32)
@@ -195,7 +195,7 @@ class LanguageFeaturesPipeline:
             n = min(self.spliced_sequences, texts)
             notes.append(f"The next token was predicted anew for {n:,} sequences, evenly spread.")
         elif loaded.causal:
-            notes.append("The dictionary normalises its input: nothing it rebuilds is put in.")
+            notes.append("The dictionary normalizes its input: nothing it rebuilds is put in.")
         else:
             notes.append("The network is an encoder: no next token, nothing is put in.")
         if self.dictionary is None:

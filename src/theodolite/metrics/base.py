@@ -57,14 +57,14 @@ __all__ = [
 class Card:
     """What a reader must know before quoting a score."""
 
-    asks: str
+    question: str
     """The question in plain words."""
-    read: str
+    interpretation: str
     """How to read the number."""
-    misleads: str
+    limitations: str
     """When not to believe it."""
     cost: str
-    says: str = ""
+    template: str = ""
     """A sentence of the report, needed where a verdict is read from it (``report.sentences``)."""
 
 
@@ -75,7 +75,6 @@ class Metric:
     name: str
     title: str
     state: type[Any]
-    version: int
     question: Question
     better: Better
     bounds: tuple[float, float]
@@ -84,6 +83,7 @@ class Metric:
     nulls: tuple[NullModel, ...]
     uses: tuple[str, ...]
     """Arrays of the evidence without which the score cannot be had."""
+    version: int = 1
     uses_if: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     """Further arrays that an option needs: option -> choice -> arrays."""
     may_use: tuple[str, ...] = ()
@@ -100,20 +100,20 @@ class Metric:
     """Whether samples enter as means of their class: whole classes are then not resampled."""
     headline: dict[str, Any] = field(default_factory=dict)
     """Of the swept options, those to quote first."""
-    on_request: bool = False
+    opt_in: bool = False
     """Whether it is left out where everything is asked that the evidence allows: superseded, and
     slow."""
     decides: bool = True
     """Whether a verdict may be read from it; else it only tells more about other scores."""
-    reliable_from: float | None = None
+    threshold: float | None = None
     """From this share of the best possible on we would rely on it; a convention, on the card."""
-    share: bool = False
+    is_percentage: bool = False
     """Whether it is read as a percentage although it may lie below 0: then it is none."""
     tolerance: float | None = None
     """How much more than a clean null we would still accept; a convention, on the card."""
     asked_as: str = ""
     """Its question in words that fit the kind of evidence, where the usual ones do not."""
-    share_from: Literal["worst", "null"] = "worst"
+    threshold_from: Literal["worst", "null"] = "worst"
     """What that share is counted from: the worst bound, or the null hardest to beat."""
     ideal: Callable[[Any], Any] | None = None
     """Evidence -> the same with an ideal explanation, where even that does not reach the bound."""
@@ -177,9 +177,9 @@ class Metric:
         return self.state.of_each(null.expectation(evidence, sums, **every), weights)
 
     @property
-    def looks_for_a_fault(self) -> bool:
+    def is_defect_metric(self) -> bool:
         """Whether the score must not exceed a clean null, instead of beating another."""
-        return any(null.clean for null in self.nulls)
+        return any(null.is_reference for null in self.nulls)
 
     def _counts(self) -> Callable[..., Any]:
         """The function whose options change the counting."""

@@ -24,12 +24,12 @@ def card(entry: Metric) -> dict[str, Any]:
         "papers call it": ", ".join(entry.paper_names),
         "title": entry.title,
         "question": entry.question,
-        "asks": entry.card.asks,
+        "question text": entry.card.question,
         "direction": f"{entry.better} is better",
         "range": f"{low:g} to {high:g}",
-        "how to read it": entry.card.read,
-        "when it misleads": entry.card.misleads,
-        "nulls": "; ".join(f"{b.shown}: {b.says}" for b in entry.nulls),
+        "how to read it": entry.card.interpretation,
+        "limitations": entry.card.limitations,
+        "nulls": "; ".join(f"{b.label}: {b.description}" for b in entry.nulls),
         "needs": "; ".join(needs),
         "options": "\n".join(
             _option(entry, name) for name in entry.options() if len(entry.choices(name)) != 1

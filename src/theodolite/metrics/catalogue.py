@@ -21,13 +21,33 @@ GENERATED = "theodolite.metrics.functions"
 """Written from the catalogue, so that it is not read from them."""
 
 
-@functools.cache
 def catalogue() -> dict[str, Metric]:
-    """Every metric by name: ours, and those of packages that join ``theodolite.metrics``."""
+    """Return every metric by name: ours, those of packages that join ``theodolite.metrics``, and
+    those that were declared since."""
+    global _in_order
+    _load_packages()
+    if _in_order != CATALOGUE:
+        _in_order = dict(sorted(CATALOGUE.items()))
+    return _in_order
+
+
+_in_order: dict[str, Metric] = {}
+"""A copy of ``CATALOGUE`` in the order of names; comparing it is cheaper than sorting anew."""
+
+
+@functools.cache
+def load_library() -> None:
+    """Import every module of theodolite with metrics; once in a process."""
     for module in pkgutil.walk_packages(theodolite.metrics.__path__, "theodolite.metrics."):
         private = module.name.rpartition(".")[2].startswith("_")
         if not private and not module.name.startswith(GENERATED):
             importlib.import_module(module.name)
+
+
+@functools.cache
+def _load_packages() -> None:
+    """Import every module with metrics; once in a process."""
+    load_library()
     registry.kinds()  # metrics of other packages may need kinds of theirs
     before = set(CATALOGUE)
     for package, name, _ in load_each(GROUP, _unless_it_fails):
@@ -36,7 +56,6 @@ def catalogue() -> dict[str, Metric]:
                 del CATALOGUE[entered]
                 leave_out(package, GROUP, name, f"{entered}: {fault}")
         before = set(CATALOGUE)
-    return dict(sorted(CATALOGUE.items()))
 
 
 @contextmanager
@@ -101,7 +120,6 @@ def find_metric_and_options(name: str) -> tuple[Metric, dict[str, Any]]:
     raise _unknown(name)
 
 
-@functools.cache
 def paper_names() -> dict[str, tuple[str, ...]]:
     """What papers call them, without case and hyphens, and the metrics that go by it.
 

@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from theodolite._stats.sampling import POOLED, another, pool_of
+from theodolite.evidence.columns import with_arrays
 from theodolite.metrics.states import PerSample
-from theodolite.null_words import reader_words
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class NullModel:
     """A null: the same evidence with the explanation made meaningless, or with no fault left."""
 
     name: str
-    says: str
+    description: str
     """What it stands for, in a reader's words."""
     make: Callable[..., Any] | None = None
     """(evidence, seed) -> evidence; or (state, seed) -> state. Evidence may be a shard of many, and
@@ -33,7 +34,7 @@ class NullModel:
     """A null that only changes what the sums are compared with is made on the state: cheap, so it
     is drawn often, and its own spread is what the score must stand out from."""
     random: bool = True
-    clean: bool = False
+    is_reference: bool = False
     """The same evidence without the fault that the score looks for: what it must not exceed, where
     other nulls are what a score must beat."""
     per_item: bool = False
@@ -52,11 +53,11 @@ class NullModel:
     """(evidence about some concepts in a row, seed, truth of all, number of the first) -> what
     ``make`` gives of these concepts: for states that are measured some concepts at a time
     (``metrics.blocks``)."""
-    shown: str = ""
-    """What readers see in place of ``name``."""
+    label: str = ""
+    """Display text; the name with spaces if not given."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shown", self.shown or reader_words(self.name))
+        object.__setattr__(self, "label", self.label or self.name.replace("_", " "))
         if (self.make is None) == (self.expected is None):
             message = f"the null {self.name!r} needs either `make` or `expected`"
             raise ValueError(message)
@@ -84,3 +85,20 @@ class NullModel:
         if self.sums is None:
             return self.expected(evidence, **options)
         return self.expected(evidence, sums or self.sums(evidence), **options)
+
+
+def from_another_sample(name: str, says: str, *arrays: str) -> NullModel:
+    """Return the null in which each sample has these arrays of another, in another cluster."""
+
+    def pool(evidence: Any) -> dict[str, np.ndarray]:
+        samples, present = evidence.samples, [array for array in arrays if evidence.has(array)]
+        columns = {array: np.asarray(getattr(evidence, array)) for array in present}
+        return pool_of(np.asarray(samples.index), columns, samples.clusters)
+
+    def make(evidence: Any, seed: int, sums: Mapping[str, np.ndarray]) -> Any:
+        samples = evidence.samples
+        other = another(sums, np.asarray(samples.index), (), seed, samples.clusters)
+        present = [array for array in arrays if POOLED + array in sums]
+        return with_arrays(evidence, **{array: sums[POOLED + array][other] for array in present})
+
+    return NullModel(name, says, make, sums=pool)

@@ -7,9 +7,7 @@ from pydantic import Field
 
 from theodolite.evidence.rating_summary import Aggregate
 
-Neighbours = Annotated[
-    int, Field(ge=1, le=3, description="Neighbours that the estimator looks at.")
-]
+Neighbors = Annotated[int, Field(ge=1, le=3, description="Neighbors that the estimator looks at.")]
 Seed = Annotated[int, Field(ge=0, description="Seed of the folds and of the fitted predictors.")]
 TieSeed = Annotated[
     int, Field(ge=0, description="Seed of the tiny noise that tells equal values apart.")

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float
+from numpy.typing import ArrayLike
 
 from theodolite._stats.groups import SampleGroups, group_sums
 from theodolite._stats.sampling import POOLED, one_pool
@@ -22,9 +23,7 @@ Weights = Float[np.ndarray, "resamples samples"] | SampleGroups | None
 samples, the group that each belongs to, and a sum for each group."""
 
 
-def ratio(
-    part: Float[np.ndarray, "*n"], whole: Float[np.ndarray, "*#n"]
-) -> Float[np.ndarray, "*n"]:
+def ratio(part: ArrayLike, whole: ArrayLike) -> Float[np.ndarray, "*n"]:
     """Divide; where the whole is empty the answer is undefined, so NaN."""
     part, whole = np.broadcast_arrays(part, whole)
     result = np.full(whole.shape, np.nan)
@@ -117,6 +116,26 @@ class PerSample:
     whole: Float[np.ndarray, "samples *n"]
     asked: Bool[np.ndarray, " samples"]
 
+    @classmethod
+    def from_values(
+        cls,
+        part: np.ndarray,
+        whole: np.ndarray | None = None,
+        eligible: np.ndarray | None = None,
+    ) -> "PerSample":
+        """Ask every sample, or the ``eligible`` ones. Without ``whole`` each value counts once, and
+        NaN is undefined.
+
+        >>> PerSample.from_values(np.array([0.5, np.nan])).whole
+        array([1., 0.])
+        """
+        if whole is None:
+            whole = ~np.isnan(part)
+            part = np.where(whole, part, 0.0)
+        part = part if part.dtype.kind == "f" else part.astype(float)
+        every = np.ones(len(part), bool) if eligible is None else np.asarray(eligible)
+        return cls(part, np.asarray(whole, float), every)
+
 
 @dataclass(frozen=True)
 class SampleMean(Additive):
@@ -164,10 +183,10 @@ MeanState = TypeVar("MeanState", bound=SampleMean)
 
 @dataclass(frozen=True, eq=False)
 class Pooled(Additive):
-    """A state for estimates that need all samples at once: neighbours, ranks, fitted predictors.
+    """A state for estimates that need all samples at once: neighbors, ranks, fitted predictors.
 
     Merging only collects. ``measure`` gets all samples in the order of their numbers, and weights
-    with one row per resample; its neighbours and fits are those of the samples as they are, and the
+    with one row per resample; its neighbors and fits are those of the samples as they are, and the
     weights say how often what a sample contributes is counted.
     """
 

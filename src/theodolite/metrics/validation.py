@@ -12,7 +12,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from theodolite.errors import EvidenceError
+
 FILE = "validation.json"
+_outside: dict[str, "ValidationSummary"] = {}
+"""Summaries of metrics that are declared outside the package."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,33 @@ def get_validation(name: str, version: int, path: Path | None = None) -> Validat
         version: Its version.
         path: File of summaries. Defaults to the one in the package.
     """
-    summary = _read(path).get(name)
+    summary = _outside.get(name) if path is None else None
+    summary = _read(path).get(name) if summary is None else summary
     return summary if summary is not None and summary.version == version else None
+
+
+def register_validation(name: str, version: int, record: Path | str | None) -> None:
+    """Use the full record in a file for a metric that is declared outside; None removes it.
+
+    Raises:
+        EvidenceError: The record is of another metric or version, or is no record.
+    """
+    _outside.pop(name, None)
+    if record is None:
+        return
+    from theodolite._storage.text import read_json  # noqa: PLC0415  the build has no YAML reader
+
+    content = read_json(Path(record))
+    needed = f"a record of {name}, version {version}"
+    do = "Write it with `theodolite metrics validate`."
+    try:
+        got = f"{content['metric']}, version {content['version']}"
+        summary = _summary(name, summarize_record(content))
+    except (KeyError, TypeError, IndexError) as error:
+        raise EvidenceError(f"validation `{record}`", "no record", needed, do) from error
+    if (content["metric"], content["version"]) != (name, version):
+        raise EvidenceError(f"validation `{record}`", got, needed, do)
+    _outside[name] = summary
 
 
 @lru_cache(maxsize=8)

@@ -8,7 +8,7 @@ import numpy as np
 
 from theodolite._storage.checkpoints import read_weights
 from theodolite._storage.optional import require
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.models.features import Preprocessing
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 CIFAR_BLOCKS = {"cifar_resnet20": 3, "cifar_resnet56": 9}
 LITE_SIZES = {"efficientnet_lite0": 224, "efficientnet_lite1": 240, "efficientnet_lite2": 260}
-"""Networks of the original EfficientNet-lite release, and the pictures that they were trained on:
+"""Networks of the original EfficientNet-lite release, and the images that they were trained on:
 (x / 255 - 0.498) / 0.502, so many pixels a side."""
 
 
 @dataclass(frozen=True, eq=False)
 class Backbone:
-    """A network, how it wants its pictures, and the last layer with places ("" if unknown)."""
+    """A network, how it wants its images, and the last layer with places ("" if unknown)."""
 
     name: str
     network: "torch.nn.Module"
@@ -57,7 +57,7 @@ def live_backbone(
 ) -> Backbone:
     """A network that is at hand. It is used as it is, and left as it is.
 
-    How it wants its pictures is what timm knows of it; of a network that timm did not make, the
+    How it wants its images is what timm knows of it; of a network that timm did not make, the
     usual 224 pixels with the statistics of ImageNet, unless ``preprocessing`` says otherwise.
     """
     config: Any = getattr(network, "pretrained_cfg", None)
@@ -70,7 +70,7 @@ def live_backbone(
 
 
 def timm_knows(network: Any) -> bool:
-    """Whether timm says how the network wants its pictures; of its names it always does."""
+    """Whether timm says how the network wants its images; of its names it always does."""
     config = getattr(network, "pretrained_cfg", None)
     return isinstance(network, str) or (isinstance(config, dict) and "input_size" in config)
 
@@ -105,7 +105,7 @@ def _load(network: "torch.nn.Module", arrays: dict[str, np.ndarray], file: str) 
         if name not in arrays or name not in state or state[name].shape != arrays[name].shape
     )
     if wrong:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"weights {file!r}", f"{len(wrong)} tensors that do not fit ({wrong[0]} first)",
             f"the {len(state)} tensors of this network",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A network from pictures to classes, whatever library it comes from."""
+"""A network from images to classes, whatever library it comes from."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,11 +17,11 @@ BATCH = 32
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
-    """A network from pictures to classes, and how it wants its pictures."""
+    """A network from images to classes, and how it wants its images."""
 
     name: str
     network: "torch.nn.Module"
-    """A batch of prepared pictures to logits (samples, classes), a plain tensor."""
+    """A batch of prepared images to logits (samples, classes), a plain tensor."""
     preprocessing: Preprocessing
     layer: str
     """The last layer with places that the output still looks at; "" if not known."""
@@ -33,11 +33,11 @@ class Classifier:
     def probabilities(
         self, batch: Float[np.ndarray, "samples 3 rows columns"]
     ) -> Float[np.ndarray, "samples classes"]:
-        """A softmax over the logits. No more than 32 pictures go through at once."""
+        """A softmax over the logits. No more than 32 images go through at once."""
         import torch  # noqa: PLC0415
 
         if not len(batch):
-            raise EvidenceError("batch", "no pictures", "at least one")
+            raise EvidenceError("batch", "no images", "at least one")
         first = next(self.network.parameters(), None)
         device = "cpu" if first is None else first.device
         probabilities = []

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Concepts
 
-Projection = Literal["dot", "margin", "centred"]
+Projection = Literal["dot", "margin", "centered"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,9 @@ class ConceptBank:
         if how == "margin":
             return self.intercepts, length
         if self.means is None:
-            raise EvidenceError("projection", "centred, without means", "means of training samples")
+            raise EvidenceError(
+                "projection", "centered, without means", "means of training samples"
+            )
         return -self.means, length
 
     def project(
@@ -44,7 +46,7 @@ class ConceptBank:
 
         ``dot`` is :math:`c_j \cdot f`, as the paper's equation has it; ``margin`` is the signed
         distance to the SVM's plane, :math:`(c_j \cdot f + b_j) / \lVert c_j \rVert`, as the
-        evaluated method's own code has it; ``centred`` is the distance from the mean of the
+        evaluated method's own code has it; ``centered`` is the distance from the mean of the
         training samples, :math:`c_j \cdot (f - \bar f) / \lVert c_j \rVert`, which depends
         neither on the origin of the features nor on where the SVM puts its plane.
         """

@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """From a picture to what the network was trained on."""
+    """From an image to what the network was trained on."""
 
     size: tuple[int, int] = (224, 224)
-    """Rows and columns; the picture is stretched, so that places keep their shares."""
+    """Rows and columns; the image is stretched, so that places keep their shares."""
     mean: tuple[float, float, float] = (0.485, 0.456, 0.406)
     spread: tuple[float, float, float] = (0.229, 0.224, 0.225)
 
-    def __call__(self, picture: Image.Image) -> Float[np.ndarray, "3 rows columns"]:
-        scaled = picture.convert("RGB").resize(self.size[::-1], Image.Resampling.BICUBIC)
+    def __call__(self, image: Image.Image) -> Float[np.ndarray, "3 rows columns"]:
+        scaled = image.convert("RGB").resize(self.size[::-1], Image.Resampling.BICUBIC)
         numbers = np.asarray(scaled, np.float32) / 255
-        centre, spread = np.array([self.mean, self.spread], np.float32)
-        return np.ascontiguousarray(((numbers - centre) / spread).transpose(2, 0, 1))
+        center, spread = np.array([self.mean, self.spread], np.float32)
+        return np.ascontiguousarray(((numbers - center) / spread).transpose(2, 0, 1))
 
 
 class FeatureExtractor:
     """Calls a network and keeps what one layer gives.
 
     Args:
-        network: Any torch module that takes a batch of pictures.
+        network: Any torch module that takes a batch of images.
         layer: The layer's name (``blocks.6``), or the module itself.
         grid: Rows and columns of a transformer's patches, where they are not a square.
         channels: Whether a layer's channels come "first" or "last" (Swin); "auto" takes them to
@@ -55,7 +55,7 @@ class FeatureExtractor:
         channels: Literal["auto", "first", "last"] = "auto",
     ) -> None:
         self.network = network
-        self.layer = _find(network, layer) if isinstance(layer, str) else layer
+        self.layer = find_module(network, layer) if isinstance(layer, str) else layer
         self.grid = grid
         self.channels = channels
 
@@ -73,8 +73,8 @@ class FeatureExtractor:
             try:
                 first = next(self.network.parameters(), None)
                 device = "cpu" if first is None else first.device
-                pictures = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
-                self.network(pictures.contiguous(memory_format=torch.channels_last))
+                images = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
+                self.network(images.contiguous(memory_format=torch.channels_last))
             finally:
                 hook.remove()
         if len(outputs) != 1:
@@ -110,7 +110,7 @@ def _copy(output: Any) -> Any:
     return first.clone() if hasattr(first, "clone") else first
 
 
-def _find(network: "torch.nn.Module", name: str) -> "torch.nn.Module":
+def find_module(network: "torch.nn.Module", name: str) -> "torch.nn.Module":
     try:
         if not name:
             raise AttributeError(name)  # the whole network is no layer with places

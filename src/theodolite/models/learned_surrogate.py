@@ -129,9 +129,9 @@ def _train(
         (torch.rand(size, generator=random) * 2 - 1) / math.sqrt(width)
         for size, width in zip(sizes, widths, strict=True)
     ]
-    optimiser = torch.optim.Adam(weights, lr=settings.learning_rate, fused=True)
+    optimizer = torch.optim.Adam(weights, lr=settings.learning_rate, fused=True)
     plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
-        optimiser, factor=0.5, patience=settings.patience
+        optimizer, factor=0.5, patience=settings.patience
     )
     losses: list[float] = []
     sound = [w.clone() for w in weights]
@@ -147,7 +147,7 @@ def _train(
             sound, total = [w.clone() for w in weights], total + loss * len(rows)
             for weight, gradient in zip(weights, gradients, strict=True):
                 weight.grad = gradient
-            optimiser.step()
+            optimizer.step()
         losses.append(total / len(targets))
         plateau.step(losses[-1])
     finite = math.isfinite(_step(weights, batch, settings.loss)[0])  # after the last step, too

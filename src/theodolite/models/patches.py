@@ -1,4 +1,4 @@
-"""Embeddings of pictures and of their patches: what the last, linear layer of a network sees."""
+"""Embeddings of images and of their patches: what the last, linear layer of a network sees."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,48 +18,48 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Patches:
-    """Crops of pictures, and what the network makes of each."""
+    """Crops of images, and what the network makes of each."""
 
     embeddings: Float[np.ndarray, "patches dimensions"]
-    picture: Int[np.ndarray, " patches"]
-    """Which of the pictures each is from."""
+    image: Int[np.ndarray, " patches"]
+    """Which of the images each is from."""
     boxes: Int[np.ndarray, "patches 4"]
     """First row, first column, and the row and the column after the last, in pixels."""
 
 
 def patch_embeddings(
     backbone: Backbone,
-    pictures: Iterable[Image.Image],
+    images: Iterable[Image.Image],
     *,
     share: float = 5 / 13,
     per_side: int = 3,
     batch: int = 64,
 ) -> Patches:
-    """Cut each picture into overlapping patches, and embed each as if it were a picture.
+    """Cut each image into overlapping patches, and embed each as if it were an image.
 
     These are the patches of CRAFT (Fel et al., 2023), but for two things: they reach the right and
-    the lower edge, and they are cut from the picture as it is and not from the network's input.
+    the lower edge, and they are cut from the image as it is and not from the network's input.
 
     Args:
-        backbone: The network, and how it wants its pictures.
-        pictures: Any number of them, of any size; one is in memory at a time.
-        share: A patch's side, as a share of the picture's. With three a side, this one makes
-            neighbours overlap by a fifth.
+        backbone: The network, and how it wants its images.
+        images: Any number of them, of any size; one is in memory at a time.
+        share: A patch's side, as a share of the image's. With three a side, this one makes
+            neighbors overlap by a fifth.
         per_side: Patches a row and a column, at equal distances from edge to edge.
         batch: How many patches the network is given at a time.
     """
     if not (per_side >= 1 and 1 / per_side <= share <= 1):
         got = f"{per_side} patches a side, each {share:.3g} of it"
-        raise EvidenceError("patches", got, "as many, or as large, as cover the picture")
+        raise EvidenceError("patches", got, "as many, or as large, as cover the image")
     origin: list[int] = []
     boxes: list[np.ndarray] = []
 
     def crops() -> Iterator[Image.Image]:
-        for number, picture in enumerate(pictures):
-            for box in patch_boxes(picture.height, picture.width, share, per_side):
+        for number, image in enumerate(images):
+            for box in patch_boxes(image.height, image.width, share, per_side):
                 origin.append(number)
                 boxes.append(box)
-                yield picture.crop((box[1], box[0], box[3], box[2]))
+                yield image.crop((box[1], box[0], box[3], box[2]))
 
     embeddings = embeddings_of(backbone, crops(), batch=batch)
     return Patches(embeddings, np.array(origin), np.stack(boxes))
@@ -68,7 +68,7 @@ def patch_embeddings(
 def patch_boxes(
     rows: int, columns: int, share: float, per_side: int
 ) -> Int[np.ndarray, "patches 4"]:
-    """The patches of a picture of this size, row by row.
+    """The patches of an image of this size, row by row.
 
     >>> patch_boxes(10, 20, 0.5, 2).tolist()
     [[0, 0, 5, 10], [0, 10, 5, 20], [5, 0, 10, 10], [5, 10, 10, 20]]
@@ -80,8 +80,8 @@ def patch_boxes(
 
 
 def embeddings_of(
-    backbone: Backbone, pictures: Iterable[Image.Image], *, batch: int = 64
-) -> Float[np.ndarray, "pictures dimensions"]:
+    backbone: Backbone, images: Iterable[Image.Image], *, batch: int = 64
+) -> Float[np.ndarray, "images dimensions"]:
     """What the network's last, linear layer is given: pooled features, for most networks."""
     import torch  # noqa: PLC0415
 
@@ -94,13 +94,13 @@ def embeddings_of(
             lambda _, x: embeddings.append(x[0].float().cpu().numpy())
         )
         try:
-            for some in _batches((backbone.preprocessing(p) for p in pictures), batch):
+            for some in _batches((backbone.preprocessing(p) for p in images), batch):
                 tensor = torch.from_numpy(np.stack(some)).to(device)
                 network(tensor.contiguous(memory_format=torch.channels_last))
         finally:
             hook.remove()
     if not embeddings:
-        raise EvidenceError("pictures", "none", "at least one")
+        raise EvidenceError("images", "none", "at least one")
     return np.concatenate(embeddings)
 
 
@@ -129,7 +129,7 @@ def head_of(
 def head_layer(network: "torch.nn.Module", size: tuple[int, int] | None = None) -> str:
     """The name of the linear layer whose output is the network's.
 
-    The network is run on blank pictures of this size (without: the size that timm says, or
+    The network is run on blank images of this size (without: the size that timm says, or
     224 x 224) while linear layers answer with numbers of their own, no two with the same: what
     the network gives must be exactly the numbers of one of them.
     """

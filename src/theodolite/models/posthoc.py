@@ -60,13 +60,13 @@ def fit_posthoc(
 ) -> PosthocBottleneck:
     """Fit the head on training features and their labels.
 
-    ``logistic`` minimises cross-entropy with a light ridge; ``elastic_net`` is the evaluated
+    ``logistic`` minimizes cross-entropy with a light ridge; ``elastic_net`` is the evaluated
     method's own choice (one class against the rest, stochastic gradient, l1 ratio 0.99). The
-    concept values are standardised for the optimiser and the scale is folded back into the
+    concept values are standardized for the optimizer and the scale is folded back into the
     weights, so that the head is linear in the values themselves, and all projections share it.
     """
     features, labels = training
-    # values are standardised, so a head for one projection is a head for all
+    # values are standardized, so a head for one projection is a head for all
     values = bank.project(features, "dot")
     head_of_products = fit_linear(values, labels, n_classes, head, seed)
     return PosthocBottleneck(bank, "dot", *head_of_products).projected(projection)
@@ -80,9 +80,9 @@ def fit_linear(
     seed: int = 0,
 ) -> tuple[Float[np.ndarray, "inputs classes"], Float[np.ndarray, " classes"]]:
     """Weights and bias of one linear layer from values to classes."""
-    centre, spread = values.mean(axis=0), values.std(axis=0)
+    center, spread = values.mean(axis=0), values.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
-    standard = ((values - centre) / spread).astype(np.float32)
+    standard = ((values - center) / spread).astype(np.float32)
     if head == "logistic":
         model = LogisticRegression(C=1.0, max_iter=200, tol=1e-3)
     else:
@@ -100,5 +100,5 @@ def fit_linear(
     else:
         columns, offsets = model.coef_, model.intercept_
     weights[:, model.classes_] = (columns / spread).T
-    bias[model.classes_] = offsets - (columns * (centre / spread)).sum(axis=1)
+    bias[model.classes_] = offsets - (columns * (center / spread)).sum(axis=1)
     return weights, bias

@@ -1,4 +1,4 @@
-"""Vectors of sentences and pictures, computed once and kept."""
+"""Vectors of sentences and images, computed once and kept."""
 
 import hashlib
 import json
@@ -13,14 +13,14 @@ from PIL import Image
 
 from theodolite._storage.arrays import read_npy, write_npy
 from theodolite._storage.text import read_json
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.produced import Progress, WorkContext, silent
 from theodolite.models.classifier import Classifier
 from theodolite.models.classifiers import load_classifier
 from theodolite.models.image_text.pairs import ImageTextEmbedding, load_embedding
 from theodolite.pipelines.features import weights_digest
 
-SENTENCES, PICTURES = 1024, 64
+SENTENCES, IMAGES = 1024, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +44,15 @@ class Embedder:
         place = {sentence: row for row, sentence in enumerate(different)}
         return vectors[[place[sentence] for sentence in sentences]]
 
-    def pictures(
+    def images(
         self, names: Sequence[str], make: Callable[[int], Image.Image]
-    ) -> Float[np.ndarray, "pictures dimensions"]:
-        """A vector for each picture that ``make`` makes; a name says all that decides a picture."""
+    ) -> Float[np.ndarray, "images dimensions"]:
+        """A vector for each image that ``make`` makes; a name says all that decides an image."""
 
         def some(start: int, stop: int) -> np.ndarray:
-            return self.embedding.pictures([make(row) for row in range(start, stop)])
+            return self.embedding.images([make(row) for row in range(start, stop)])
 
-        return self._vectors("pictures", names, some, PICTURES)
+        return self._vectors("images", names, some, IMAGES)
 
     def _vectors(
         self, what: str, names: Sequence[str], some: Callable[[int, int], np.ndarray], size: int
@@ -78,7 +78,7 @@ class Embedder:
                 vectors = read_npy(path)
                 if vectors.shape == shape and np.isfinite(vectors).all():
                     return vectors
-        except RefusedInput:
+        except UnsafeInputError:
             pass  # a file that was cut off is made again
         vectors = make().astype(np.float32)
         write_npy(path, vectors)
@@ -106,7 +106,7 @@ class StandsIn:
             return ()
         names = read_json(self.class_names, "class names")
         if not isinstance(names, list) or not all(isinstance(n, str) and n for n in names):
-            raise RefusedInput(f"class names {self.class_names.name!r}", "other content",
+            raise UnsafeInputError(f"class names {self.class_names.name!r}", "other content",
                                "a JSON list of names, in the order of the logits")  # fmt: skip
         return tuple(names)
 

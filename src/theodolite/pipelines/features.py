@@ -1,4 +1,4 @@
-"""Feature maps of pictures, computed once and kept."""
+"""Feature maps of images, computed once and kept."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from PIL import Image
 
 from theodolite._storage.arrays import read_npy, write_npy
 from theodolite._storage.paths import sha256_of
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.produced import WorkContext
 from theodolite.evidence.workers import Work
 from theodolite.models.backbones import Backbone, load_backbone
@@ -29,52 +29,52 @@ BATCH = 16
 
 @dataclass(frozen=True, eq=False)
 class FeatureMaps:
-    """The maps of some pictures, in shards on disk, half precision."""
+    """The maps of some images, in shards on disk, half precision."""
 
-    rows: Int[np.ndarray, " pictures"]
+    rows: Int[np.ndarray, " images"]
     shards: tuple[Path, ...]
 
-    def __iter__(self) -> Iterator[Float[np.ndarray, "pictures channels height width"]]:
+    def __iter__(self) -> Iterator[Float[np.ndarray, "images channels height width"]]:
         for shard in self.shards:
             yield read_npy(shard, mapped=True).astype(np.float32)
 
     @property
     def step(self) -> int:
-        """How many pictures lie in one shard: a good number to read at a time."""
+        """How many images lie in one shard: a good number to read at a time."""
         return SHARD
 
-    def part(self, first: int, last: int) -> Float[np.ndarray, "pictures channels height width"]:
-        """The maps of some pictures in a row."""
+    def part(self, first: int, last: int) -> Float[np.ndarray, "images channels height width"]:
+        """The maps of some images in a row."""
         parts = []
         for number in range(first // SHARD, (last - 1) // SHARD + 1):
             shard = read_npy(self.shards[number], mapped=True)
             parts.append(shard[max(first - number * SHARD, 0) : last - number * SHARD])
         return np.concatenate(parts).astype(np.float32)
 
-    def pooled(self) -> Float[np.ndarray, "pictures channels"]:
+    def pooled(self) -> Float[np.ndarray, "images channels"]:
         """The mean over places."""
         return np.concatenate([maps.mean(axis=(2, 3)) for maps in self])
 
 
 @runtime_checkable
-class PictureFiles(Protocol):
-    """Pictures in files, by row."""
+class ImageFiles(Protocol):
+    """Images in files, by row."""
 
     def path(self, row: int) -> Path:
         """The file."""
 
-    def picture(self, row: int) -> Image.Image:
-        """The picture, decoded."""
+    def image(self, row: int) -> Image.Image:
+        """The image, decoded."""
 
 
 def feature_maps(
-    data: PictureFiles,
+    data: ImageFiles,
     rows: Int[np.ndarray, " n"],
     backbone: Backbone,
     layer: str | None,
     context: WorkContext,
 ) -> FeatureMaps:
-    """Maps of the pictures. A shard is named by the network, its layer and what it looked at.
+    """Maps of the images. A shard is named by the network, its layer and what it looked at.
 
     They are kept in the cache, where the next run finds them; workers on other machines must reach
     it.
@@ -87,8 +87,8 @@ def feature_maps(
     parts = [rows[start : start + SHARD] for start in range(0, len(rows), SHARD)]
     shards, missing = [], []
     for part in parts:
-        pictures = [sha256_of(data.path(int(row))) for row in part]
-        key = hashlib.sha256(json.dumps([identity, pictures], sort_keys=True).encode()).hexdigest()
+        images = [sha256_of(data.path(int(row))) for row in part]
+        key = hashlib.sha256(json.dumps([identity, images], sort_keys=True).encode()).hexdigest()
         shards.append(context.cache.resolve() / "features" / f"{key}.npy")
         if not _usable(shards[-1]):
             missing.append((part, shards[-1]))
@@ -104,7 +104,7 @@ def feature_maps(
     )
     for (_, path), done in zip(missing, context.workers.each(work), strict=True):
         if done is None or not _usable(path):
-            raise EvidenceError("features", f"none for {path.stem[:12]}…", "those of all pictures")
+            raise EvidenceError("features", f"none for {path.stem[:12]}…", "those of all images")
     return FeatureMaps(rows, tuple(shards))
 
 
@@ -132,21 +132,21 @@ def _load(name: str, weights: Path | None, layer: str) -> Extracts:
 
 
 def _capture(
-    data: PictureFiles, piece: tuple[np.ndarray, Path], tool: tuple[FeatureExtractor, Preprocessing]
+    data: ImageFiles, piece: tuple[np.ndarray, Path], tool: tuple[FeatureExtractor, Preprocessing]
 ) -> dict[str, np.ndarray]:
-    """Write the maps of some pictures into the cache."""
+    """Write the maps of some images into the cache."""
     rows, path = piece
     extract, preprocessing = tool
     maps = []
     for at in range(0, len(rows), BATCH):
-        batch = [preprocessing(data.picture(int(row))) for row in rows[at : at + BATCH]]
+        batch = [preprocessing(data.image(int(row))) for row in rows[at : at + BATCH]]
         maps.append(extract(np.stack(batch)).astype(np.float16))
     write_npy(path, np.concatenate(maps))
-    return {"pictures": np.array(len(rows))}
+    return {"images": np.array(len(rows))}
 
 
 def checked_pooled(features: np.ndarray, n: int, name: str) -> Float[np.ndarray, "n channels"]:
-    """Pooled features from a file: a row of finite numbers for each picture."""
+    """Pooled features from a file: a row of finite numbers for each image."""
     if features.ndim != 2 or len(features) != n or features.dtype.kind != "f":
         raise EvidenceError(
             f"features {name!r}", f"{features.dtype} {features.shape}", f"numbers, {n} rows"
@@ -168,7 +168,7 @@ def _usable(path: Path) -> bool:
     """A shard that is there but broken (a full disk, a copy cut off) is made again."""
     try:
         return path.is_file() and read_npy(path, mapped=True).ndim == 4
-    except RefusedInput:
+    except UnsafeInputError:
         return False
 
 

@@ -1,4 +1,4 @@
-"""Does a linear classifier on a layer get each picture right, without having seen it?"""
+"""Does a linear classifier on a layer get each image right, without having seen it?"""
 
 import warnings
 
@@ -13,7 +13,7 @@ FOLDS = 5
 def rightly_classified(
     maps: FeatureMaps, labels: Int[np.ndarray, " n"] | None, seed: int
 ) -> Bool[np.ndarray, " n"] | None:
-    """Whether each picture is classified rightly by a ridge classifier of the other folds."""
+    """Whether each image is classified rightly by a ridge classifier of the other folds."""
     from sklearn.linear_model import RidgeClassifier  # noqa: PLC0415
     from sklearn.model_selection import StratifiedKFold, cross_val_predict  # noqa: PLC0415
     from sklearn.pipeline import make_pipeline  # noqa: PLC0415
@@ -25,6 +25,6 @@ def rightly_classified(
     model = make_pipeline(StandardScaler(), RidgeClassifier(alpha=pooled.shape[1]))
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # classes with fewer pictures than folds
+        warnings.simplefilter("ignore", UserWarning)  # classes with fewer images than folds
         predicted = cross_val_predict(model, pooled, labels, cv=folds)
     return np.asarray(predicted == labels)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import theodolite.metrics
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
+from theodolite.report.words import joined
 
 BIBLIOGRAPHY = Path(theodolite.metrics.__file__).parent / "references.bib"
 KINDS = ("article", "inproceedings", "book", "misc")
@@ -53,7 +54,7 @@ class Reference:
         >>> references()["linfoot1957informational"].full
         'E. H. Linfoot. An Informational Measure of Correlation. Information and Control, 1957.'
         """
-        people = _listed([f"{forename} {family}".strip() for family, forename in self.authors])
+        people = joined([f"{forename} {family}".strip() for family, forename in self.authors])
         ends = "" if self.fields["title"].endswith(("?", "!")) else "."
         where = ", ".join([*self._where(), self.fields["year"]])
         return f"{people.removesuffix('.')}. {self.fields['title']}{ends} {where}.{self._numbers()}"
@@ -86,11 +87,13 @@ def read_references(text: str) -> dict[str, Reference]:
     """Read what we write ourselves, and nothing else: anything unknown is refused."""
     left = ENTRY.sub("", text).strip()
     if left:
-        raise RefusedInput("bibliography", left[:60], "entries as `@article{key, field = {…}, }`")
+        raise UnsafeInputError(
+            "bibliography", left[:60], "entries as `@article{key, field = {…}, }`"
+        )
     entries: dict[str, Reference] = {}
     for kind, key, body in ENTRY.findall(text):
         if kind not in KINDS or key in entries:
-            raise RefusedInput(
+            raise UnsafeInputError(
                 f"bibliography {key}", kind, f"one of {', '.join(KINDS)}, each key once"
             )
         entries[key] = Reference(key, kind, _fields(key, body))
@@ -102,11 +105,11 @@ def _fields(key: str, body: str) -> dict[str, str]:
     for line in body.splitlines():
         match = FIELD.match(line)
         if match is None or match[1] not in FIELDS or match[1] in fields:
-            raise RefusedInput(f"bibliography {key}", line.strip()[:60], "a known field, once")
+            raise UnsafeInputError(f"bibliography {key}", line.strip()[:60], "a known field, once")
         fields[match[1]] = plain_text(match[2])
     lacking = [name for name in ("title", "author", "year") if not fields.get(name)]
     if lacking or not fields["year"].isdigit():
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"bibliography {key}", f"no {', '.join(lacking) or 'year'}", "title, author and year"
         )
     return fields
@@ -122,9 +125,5 @@ def plain_text(latex: str) -> str:
     text = text.replace("{", "").replace("}", "").replace("``", "“").replace("''", "”")
     text = text.replace("\\&", "&").replace("--", "–")
     if "\\" in text or "$" in text:
-        raise RefusedInput("bibliography", latex[:60], "accents as the only markup")
+        raise UnsafeInputError("bibliography", latex[:60], "accents as the only markup")
     return unicodedata.normalize("NFC", text)
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from theodolite._runs.folder.spec import HistogramSpec, RunSpec
 from theodolite._verdicts.from_scores import stand_in_verdict
@@ -12,9 +13,9 @@ from theodolite._verdicts.words import percent
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
-from theodolite.report.chapters.clean import looks_for_a_fault
-from theodolite.report.figures.bars import bars, histogram
-from theodolite.report.figures.scales import round_scale
+from theodolite.report.chapters.clean import is_defect_metric
+from theodolite.report.figures.bars import Bar, bar_rows, histogram
+from theodolite.report.figures.scales import Scale, round_scale
 from theodolite.report.head import WORDS
 from theodolite.report.sentences import better_by, sentence
 from theodolite.report.tables import score_table
@@ -27,7 +28,7 @@ from theodolite.report.words import (
     title,
     value_text,
 )
-from theodolite.results import Score
+from theodolite.results import Detail, Score
 
 PER = {
     "concepts": "Per concept",
@@ -70,8 +71,10 @@ def stand_in_chapter(
     if subject.decides:
         return None
     apart = {
-        "title": "Faithful to the stand-in" if subject.outputs == "stand-in" else "Scores apart",
-        "who": subject.not_asked.partition(" That result")[0],
+        "title": (
+            "Faithful to the linear probe" if subject.outputs == "probe_only" else "Scores apart"
+        ),
+        "who": subject.not_evaluated.partition(" That result")[0],
         "word": "",
     }
     result = stand_in_verdict(scores, headlines, subject)
@@ -116,7 +119,7 @@ def _spread(score: Score) -> bool:
     if score.question not in ("leak_free", "faithful"):
         return True
     many = score.detail is not None and len(score.detail.names) > MANY
-    return many and (score.question == "faithful" or looks_for_a_fault(score))
+    return many and (score.question == "faithful" or is_defect_metric(score))
 
 
 def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
@@ -135,10 +138,10 @@ def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
                 caption += f", {score.n_undefined} undefined"
             bounds = score.bounds
             unlimited = not np.isfinite(bounds).all()
-            if (unlimited or looks_for_a_fault(score)) and not paper:  # else mostly empty
+            if (unlimited or is_defect_metric(score)) and not paper:  # else mostly empty
                 scale = round_scale(score.detail.values, score.bounds)
                 bounds = (scale.low, scale.high)
-            svg = histogram(score.detail, bounds, caption, paper)
+            svg = histogram(score.detail.values, spec.over, bounds, caption, paper)
             figures.append({"svg": svg, "caption": caption})
     return {"title": spec.title, "figures": figures, "note": spec.note}
 
@@ -154,11 +157,20 @@ def _extremes(scores: Sequence[Score], n: int = 8) -> list[dict[str, Any]]:
     order = defined[np.argsort(values[defined], kind="stable")]
     n = min(n, len(order) // 2)
     low, high = order[:n], order[::-1][:n]
+    titles = {"Least as annotated": low, "Most as annotated": high}
     return [
-        {"title": name, "svg": bars([first.detail.names[j] for j in rows], values[rows])}
-        for name, rows in (("Least as annotated", low), ("Most as annotated", high))
+        {"title": title, "svg": _signed_bars(first.detail, rows, title)}
+        for title, rows in titles.items()
         if len(rows)
     ]
+
+
+def _signed_bars(detail: Detail, rows: np.ndarray, caption: str) -> Markup:
+    bars = [
+        (detail.names[j], [Bar("bar down" if v < 0 else "bar", v, number=f"{v:+.2f}")])
+        for j, v in ((j, float(detail.values[j])) for j in rows)
+    ]
+    return bar_rows(bars, Scale(-1.0, 1.0, ()), caption)
 
 
 def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
@@ -172,7 +184,7 @@ def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
             f"{interval_words(i, score)} over {source_words(i, spec)}" for i in score.intervals
         ],
         "better": "↑ higher" if score.better == "higher" else "↓ lower",
-        "null": "" if null is None else f"{null.shown} {value_text(null.value, score)}",
+        "null": "" if null is None else f"{null.label} {value_text(null.value, score)}",
         "against": against,
         "against_css": css,
         "best": "" if score.best in score.bounds else percent(score.best, score),
@@ -187,7 +199,7 @@ def _against(score: Score) -> tuple[str, str]:
     away = None if null is None else better_by(score, null)
     if away is None:
         return "", ""
-    if looks_for_a_fault(score):
+    if is_defect_metric(score):
         accepted = catalogue()[score.metric].tolerance or 0.0
         too_much, little = -away[1] > accepted, -away[0] <= accepted
         return (

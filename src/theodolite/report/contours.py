@@ -56,7 +56,7 @@ def thinned(ring: Ring, most: int = MOST_POINTS) -> Ring:
         (ax, ay), (bx, by) = (ring - before).T, (after - ring).T
         change = np.abs(ax * by - ay * bx)
         excess = max(len(ring) - most, 0)
-        # a share of those that matter least goes at once, but of two neighbours only one
+        # a share of those that matter least goes at once, but of two neighbors only one
         limit = max(float(np.sort(change)[excess // 4]) if excess else 0.0, UNSEEN)
         order = np.arange(len(ring))
         leaves = (change <= limit) & ((order % 2 == 0) | (np.roll(change, 1) > limit))

@@ -10,15 +10,15 @@ from jaxtyping import Bool, Float
 from theodolite._runs.folder.run_file import ExampleRecord
 from theodolite._runs.material import RunMaterial
 from theodolite._verdicts.answers import by_kind
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.located.concept_location import inside_regions
 from theodolite.metrics.shared.ranking import RankBy, importance, ranked
 from theodolite.report.overlays import (
     Annotation,
-    EmbeddedPicture,
-    PictureDrawing,
+    EmbeddedImage,
+    ImageDrawing,
     definitions,
     mask_path,
     region_of,
@@ -31,7 +31,7 @@ FIRST = 4
 """Samples that are seen at once; the others are behind a line to open."""
 MOST_ANNOTATED = 4
 COUNTED, WIDER = 1 / 12, 1 / 4
-"""Shares of the picture: the region that the score counts, and a larger one around it."""
+"""Shares of the image: the region that the score counts, and a larger one around it."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class NamedConcept:
     weighs: str
     """What it adds to the predicted class, with its sign; empty if not known."""
     there: bool | None
-    """In the picture; None if not known."""
+    """In the image; None if not known."""
     inside: bool | None
     """Its place is in the region that its map marks; None if it has no visible place."""
     tied: bool = False
     """Equal values make the region larger than what the score counts."""
-    tile: PictureDrawing | None = None
-    """The picture with the region; None without maps or picture."""
+    tile: ImageDrawing | None = None
+    """The image with the region; None without maps or image."""
 
 
 @dataclass(frozen=True)
@@ -62,23 +62,23 @@ class Example:
     annotated: str
     """Names of the concepts that are there."""
     named: tuple[NamedConcept, ...]
-    picture: EmbeddedPicture | None = None
-    tile: PictureDrawing | None = None
-    """The picture with all that was annotated."""
+    image: EmbeddedImage | None = None
+    tile: ImageDrawing | None = None
+    """The image with all that was annotated."""
 
 
 def examples(material: RunMaterial, records: Sequence[ExampleRecord], seed: int) -> list[Example]:
-    """The pictures that the run kept; without pictures, rows of its table drawn by its seed."""
+    """The images that the run kept; without images, rows of its table drawn by its seed."""
     run_evidence = material.evidence("location", seed) if records else None
     if run_evidence is None:
         run_evidence = material.evidence("concept", seed)
     if run_evidence is None:
         if records:
-            raise RefusedInput("evidence", "none of the pictures that were stored", "some")
+            raise UnsafeInputError("evidence", "none of the images that were stored", "some")
         return []
     rows = np.array([record.row for record in records] or drawn_rows(run_evidence, seed))
     if rows.max() >= len(run_evidence):
-        raise RefusedInput(
+        raise UnsafeInputError(
             "record 'produced.json'", f"row {rows.max()}", f"rows below {len(run_evidence)}"
         )
     evidence = run_evidence[rows]
@@ -92,7 +92,7 @@ def examples_part(examples: Sequence[Example], noun: str = "concepts") -> dict[s
         return None
     return {
         "words": _lede(examples, noun),
-        "definitions": definitions(e.picture for e in examples if e.picture is not None),
+        "definitions": definitions(e.image for e in examples if e.image is not None),
         "first": examples[:FIRST],
         "more": examples[FIRST:],
         "noun": noun,
@@ -102,7 +102,7 @@ def examples_part(examples: Sequence[Example], noun: str = "concepts") -> dict[s
 def _lede(examples: Sequence[Example], noun: str) -> str:
     """How to read the samples."""
     first = examples[:FIRST]
-    what = "pictures" if examples[0].tile else "samples"
+    what = "images" if examples[0].tile else "samples"
     number = number_word(len(first)).capitalize()
     if len(first) == 1:
         what = what.removesuffix("s")
@@ -111,7 +111,7 @@ def _lede(examples: Sequence[Example], noun: str) -> str:
     tiles = "".join(c.tile.svg for e in examples for c in e.named if c.tile is not None)
     if 'class="region"' in tiles:
         sentences.append(
-            "The clear region inside the orange line is the twelfth of the picture that the map "
+            "The clear region inside the orange line is the twelfth of the image that the map "
             "marks, which is what the score counts; the thin line is a quarter."
         )
     drawings = "".join(e.tile.svg for e in examples if e.tile is not None)
@@ -143,7 +143,7 @@ def _example(material: RunMaterial, evidence: Any, i: int, file: str) -> Example
     names, classes = explained.concepts.names, explained.classes.names
     label = "" if explained.labels is None else classes[explained.labels[i]]
     predicted = "" if explained.predicted is None else classes[explained.predicted[i]]
-    picture = EmbeddedPicture.of(material.picture(file), f"picture-{i}") if file else None
+    image = EmbeddedImage.of(material.image(file), f"image-{i}") if file else None
     sample = evidence.samples.name(i)
     annotated = _annotated_names(explained, i)
     texts = [
@@ -157,11 +157,11 @@ def _example(material: RunMaterial, evidence: Any, i: int, file: str) -> Example
         right=label == predicted,
         annotated=annotated,
         named=tuple(
-            _concept_tile(evidence, i, j, picture, words, f"tile-{i}-{rank}")
+            _concept_tile(evidence, i, j, image, words, f"tile-{i}-{rank}")
             for rank, (j, words) in enumerate(zip(order, texts, strict=True))
         ),
-        picture=picture,
-        tile=None if picture is None else _whole(evidence, i, picture, sample, f"tile-{i}"),
+        image=image,
+        tile=None if image is None else _whole(evidence, i, image, sample, f"tile-{i}"),
     )
 
 
@@ -185,39 +185,37 @@ def _annotated_names(evidence: ConceptEvidence, i: int) -> str:
     return ", ".join(there[:MOST_ANNOTATED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _whole(
-    evidence: Any, i: int, picture: EmbeddedPicture, sample: str, name: str
-) -> PictureDrawing:
-    """The picture with everything that is annotated in it."""
+def _whole(evidence: Any, i: int, image: EmbeddedImage, sample: str, name: str) -> ImageDrawing:
+    """The image with everything that is annotated in it."""
     annotation = Annotation()
     if isinstance(evidence, LocationEvidence):
-        annotation = _annotation(evidence, i, range(len(evidence.parts)), picture)
+        annotation = _annotation(evidence, i, range(len(evidence.parts)), image)
     words = annotation.words()
     alternative = f"Sample {sample}" + (f" with {words}" if words else "")
-    return tile(picture, name, alternative, annotation=annotation)
+    return tile(image, name, alternative, annotation=annotation)
 
 
 def _concept_tile(
     evidence: Any,
     i: int,
     j: int,
-    picture: EmbeddedPicture | None,
+    image: EmbeddedImage | None,
     words: tuple[str, str, bool | None],
     name: str,
 ) -> NamedConcept:
-    if not isinstance(evidence, LocationEvidence) or picture is None:
+    if not isinstance(evidence, LocationEvidence) or image is None:
         return NamedConcept(*words, inside=None)
-    size = (picture.width, picture.height)
+    size = (image.width, image.height)
     concept_map = np.asarray(evidence.maps[i, j], np.float64)
     regions = [region_of(concept_map, share, size) for share in (COUNTED, WIDER)]
     part = int(evidence.part_of[j])
-    annotation = _annotation(evidence, i, [part] if part >= 0 else [], picture)
+    annotation = _annotation(evidence, i, [part] if part >= 0 else [], image)
     inside = _inside(evidence, i, j) if annotation.points else None
     alternative = f"{words[0]}: the marked region is at the {regions[0].where}"
     if annotation.words():
         looked = {None: "", True: ", in the region", False: ", not in the region"}[inside]
         alternative += f"; {annotation.words()}{looked}"
-    drawing = tile(picture, name, alternative, regions=regions, annotation=annotation)
+    drawing = tile(image, name, alternative, regions=regions, annotation=annotation)
     return NamedConcept(*words, inside=inside, tied=regions[0].tied, tile=drawing)
 
 
@@ -230,12 +228,12 @@ def _inside(evidence: LocationEvidence, i: int, j: int) -> bool:
 
 
 def _annotation(
-    evidence: LocationEvidence, i: int, parts: Sequence[int], picture: EmbeddedPicture
+    evidence: LocationEvidence, i: int, parts: Sequence[int], image: EmbeddedImage
 ) -> Annotation:
     """Boxes, points and masks of some parts, in units of the drawing."""
     chosen = list(parts)
-    scale = np.array([picture.height, picture.width]) / evidence.sizes[i]
-    size = (picture.width, picture.height)
+    scale = np.array([image.height, image.width]) / evidence.sizes[i]
+    size = (image.width, image.height)
     masks: Sequence[Bool[np.ndarray, "rows columns"]] = (
         [] if evidence.masks is None else [m for m in evidence.masks[i, chosen] if m.any()]
     )

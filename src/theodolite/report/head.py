@@ -12,20 +12,20 @@ from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
 from theodolite.report.methods import anchor
 from theodolite.report.sentences import CONCEPTS, number_word, reference, sentence, with_noun
-from theodolite.report.words import full_title, method_text
+from theodolite.report.words import full_title, joined, method_text
 from theodolite.results import Answer, Verdict
 
 WORDS: dict[Answer, str] = {
     "yes": "Yes",
     "partly": "Partly",
     "no": "No",
-    "cannot tell": "Cannot tell",
-    "not asked": "Not asked",
+    "inconclusive": "Inconclusive",
+    "not_evaluated": "Not evaluated",
 }
 RELY = {
     "no": "Do not rely on it.",
     "partly": "Rely on it in part.",
-    "cannot tell": "Whether to rely on it cannot be told.",
+    "inconclusive": "Whether to rely on it cannot be told.",
     "yes": "You can rely on it for what was asked.",
     "": "No question could be asked.",
 }
@@ -34,7 +34,7 @@ ALONE: dict[Answer, str] = {
     "yes": "It passes",
     "partly": "It passes in part",
     "no": "It fails",
-    "cannot tell": "Nothing can be told from",
+    "inconclusive": "Nothing can be told from",
 }
 """What becomes of a single question."""
 NEEDS = {
@@ -60,19 +60,20 @@ def head(
     css, rely, counts = reliance(verdicts)
     claim = explained.claim
     chosen = chosen_questions(record)
+    described = title if subject.outputs == "unknown" else subject.description
     return {
         "title": f"“{claim}”" if claim else title,
-        "tab": f"{rely.rstrip('.')}: {title if subject.outputs == 'unknown' else subject.of}",
+        "tab": f"{rely.rstrip('.')}: {described}",
         "subtitle": _described(record, made_record, subject),
         "bottom": {
-            "css": css.replace(" ", "-"),
+            "css": css.replace("_", "-"),
             "rely": rely,
             "counts": counts,
             "partial": partial(made_record),
         },
-        "verdicts": [card(v, subject, noun) for v in verdicts if v.answer != "not asked"],
+        "verdicts": [card(v, subject, noun) for v in verdicts if v.answer != "not_evaluated"],
         "not_asked": [
-            _not_asked(v, subject, noun, chosen) for v in verdicts if v.answer == "not asked"
+            _not_asked(v, subject, noun, chosen) for v in verdicts if v.answer == "not_evaluated"
         ],
         "key": strip_key(f"{100 * record.spec.resampling.level:g} % interval"),
         "noun": noun,
@@ -85,18 +86,18 @@ def noun_of(made_record: MadeRecord) -> str:
 
 
 def bottom_line(verdicts: Sequence[Verdict]) -> str:
-    """What to do, and how many questions were passed, failed and not asked, as one text."""
+    """What to do, and how many questions were passed, failed and not evaluated, as one text."""
     _, rely, counts = reliance(verdicts)
     return f"{rely} {counts}".strip()
 
 
 def reliance(verdicts: Sequence[Verdict]) -> tuple[str, str, str]:
-    """The worst answer, what to do, and how many questions were passed, failed and not asked."""
-    answers = [v.answer for v in verdicts if v.answer != "not asked"]
+    """Return the worst answer, what to do, and the counts of questions by answer."""
+    answers = [v.answer for v in verdicts if v.answer != "not_evaluated"]
     if not answers:
         return "", RELY[""], ""
     worst = "no" if "no" in answers else "partly"
-    if len(set(answers)) == 1:  # nothing but "cannot tell" is no reason to rely on a part
+    if len(set(answers)) == 1:  # nothing but "inconclusive" is no reason to rely on a part
         worst = answers[0]
     return (
         worst,
@@ -116,7 +117,7 @@ def _counts(answers: Sequence[Answer]) -> str:
         n = answers.count(answer)
         if n:
             parts.append(verb.format(f"{number_word(n)}{'' if parts else f' {among}'}"))
-    unsure = answers.count("cannot tell")
+    unsure = answers.count("inconclusive")
     text = f"It {joined(parts)}." if parts else ""
     if not unsure:
         return text
@@ -124,25 +125,16 @@ def _counts(answers: Sequence[Answer]) -> str:
     return f"{text} {number_word(unsure).capitalize()}{of} cannot be told.".strip()
 
 
-def joined(texts: Sequence[str]) -> str:
-    """A list in words.
-
-    >>> joined(["a"]), joined(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
-
-
 def _silence(n: int) -> str:
     verb = "was" if n == 1 else "were"
-    return f"{number_word(n).capitalize()} {verb} not asked." if n else ""
+    return f"{number_word(n).capitalize()} {verb} not evaluated." if n else ""
 
 
 def partial(made_record: MadeRecord) -> str:
     """What comes before any verdict, if pieces of work were left out."""
-    if not made_record.failed_pieces:
+    if not made_record.failed_tasks:
         return ""
-    return f"Partial: {made_record.failed_pieces} pieces of the evidence failed and were left out."
+    return f"Partial: {made_record.failed_tasks} pieces of the evidence failed and were left out."
 
 
 def card(verdict: Verdict, subject: Subject, noun: str = CONCEPTS) -> dict[str, Any]:
@@ -150,8 +142,8 @@ def card(verdict: Verdict, subject: Subject, noun: str = CONCEPTS) -> dict[str, 
     score = verdict.score
     return {
         "question": verdict.question,
-        "css": verdict.answer.replace(" ", "-"),
-        "asks": with_noun(verdict.asks, noun),
+        "css": verdict.answer.replace("_", "-"),
+        "asks": with_noun(verdict.question_text, noun),
         "word": WORDS[verdict.answer],
         "says": sentence(verdict, noun),
         "reference": reference(verdict, subject),
@@ -171,21 +163,21 @@ def chosen_questions(record: RunRecord) -> set[Question] | None:
 def _not_asked(
     verdict: Verdict, subject: Subject, noun: str, chosen: set[Question] | None
 ) -> dict[str, Any]:
-    """A question that was not asked, and in a few words why not."""
-    if verdict.reason == "stand-in":
-        instead = f"its own outputs were not read, {subject.standing_in} answered instead"
-        why = f"not asked of your network: {instead}"
+    """A question that was not evaluated, and in a few words why not."""
+    if verdict.reason == "probe_only":
+        instead = f"its own outputs were not read, {subject.probe_label} answered instead"
+        why = f"not evaluated for your model: {instead}"
     elif chosen is not None and verdict.question not in chosen:
         why = "this protocol asks for no such score"
-    elif verdict.because.startswith("Needs"):
+    elif verdict.summary.startswith("Needs"):
         why = f"needs {with_noun(NEEDS[verdict.question], noun)}"
     else:
-        why = verdict.because[:1].lower() + verdict.because[1:].rstrip(".")
+        why = verdict.summary[:1].lower() + verdict.summary[1:].rstrip(".")
     return {
         "question": verdict.question,
-        "asks": with_noun(verdict.asks, noun),
+        "asks": with_noun(verdict.question_text, noun),
         "why": with_code(why.rstrip(".")),
-        "because": with_code(verdict.because),
+        "because": with_code(verdict.summary),
     }
 
 

@@ -9,7 +9,7 @@ from theodolite._runs.folder.headlines import headline_scores, verdicts_of
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.material import FolderMaterial, RunMaterial
 from theodolite._verdicts.missing import is_left_out
-from theodolite._verdicts.scores_file import ComparedRecord, UnansweredRecord
+from theodolite._verdicts.scores_file import ComparedRecord, NotComputedRecord
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS
@@ -42,24 +42,24 @@ def write_report(folder: Path) -> Path:
 def write_report_of(material: RunMaterial, path: Path) -> Path:
     """Build the page from the material of a run, wherever that lies."""
     record, made_record, spec = material.record, material.made_record, material.record.spec
-    every_score, unanswered = material.scored
+    every_score, not_computed = material.scored
     scores = [score for score in every_score if score.metric in catalogue()]
     strange = {score.metric for score in every_score if score.metric not in catalogue()}
     models, subject = material.compared(), material.subject
-    verdicts = verdicts_of(spec, scores, subject, unanswered, material.failed)
+    verdicts = verdicts_of(spec, scores, subject, not_computed, material.errors)
     example_cards = examples(material, made_record.examples, spec.seeds[0])
     explorer = explorer_chapter(material, scores, example_cards)
     content: dict[str, Any] = head(record, made_record, verdicts, subject)
     noun = content["noun"]
     content |= {
-        **_subject_words(subject, material.failed),
+        **_subject_words(subject, material.errors),
         **_chapters_of(material, scores, models),
         "examples": examples_part(example_cards),
         "explained_rows": attribution_rows(material, spec.seeds[0]),
         "one_by_one": one_by_one(material, scores, verdicts, models, noun),
         "limits": limits(record, made_record, verdicts, subject, noun),
         "explorer": explorer,
-        "doubts": doubts(spec, made_record, verdicts, _needs(unanswered))
+        "doubts": doubts(spec, made_record, verdicts, _needs(not_computed))
         | {"strange": sorted(strange)},
         "facts": [(name, fact_text(name, value)) for name, value in made_record.facts],
         "n_scores": len(scores),
@@ -73,8 +73,8 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         "report.html.j2",
         content | {"parts": parts(content)},
         explorer["scripts"] if explorer else (),
-        styles=["pictures.css", *(["explorer.css"] if explorer else [])],
-        pictures=explorer["pictures"] if explorer else (),
+        styles=["images.css", *(["explorer.css"] if explorer else [])],
+        images=explorer["images"] if explorer else (),
     )
 
 
@@ -102,14 +102,14 @@ def _chapters_of(
     }
 
 
-def _needs(unanswered: Sequence[UnansweredRecord]) -> list[tuple[str, list[str]]]:
+def _needs(not_computed: Sequence[NotComputedRecord]) -> list[tuple[str, list[str]]]:
     """Scores that could not be had, and what each would need."""
-    return [(score.metric, score.needs) for score in unanswered if not is_left_out(score)]
+    return [(score.metric, score.needs) for score in not_computed if not is_left_out(score)]
 
 
 def _subject_words(subject: Subject, failed: Sequence[Failed]) -> dict[str, Any]:
     """How sentences of the page name what the explanation is held against, and what failed."""
-    of = "" if subject.outputs == "network" else subject.wording.name
+    of = "" if subject.outputs == "model" else subject.wording.name
     return {"wording": subject.wording, "methods_of": of, "failed": list(map(str, failed))}
 
 
@@ -128,7 +128,7 @@ def parts(content: Mapping[str, Any]) -> list[tuple[str, str]]:
     what = content["one_by_one"]["what"].capitalize() if content["one_by_one"] else ""
     by_anchor = [
         ("answers", "Answers", True),
-        ("pictures", "Rows" if content["explained_rows"] else "Pictures", has_pictures(content)),
+        ("images", "Rows" if content["explained_rows"] else "Images", has_images(content)),
         ("one-by-one", what, bool(what)),
         ("limits", "Limits", content["limits"]),
         ("appendix", "Appendix", True),
@@ -136,7 +136,7 @@ def parts(content: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(anchor, name) for anchor, name, there in by_anchor if there]
 
 
-def has_pictures(content: Mapping[str, Any]) -> bool:
+def has_images(content: Mapping[str, Any]) -> bool:
     """Whether there is something to look at."""
     maps = content["saliency"] and content["saliency"]["maps"]
     cards = content["units"] and content["units"]["cards"]

@@ -11,10 +11,9 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.formulas import with_code
-from theodolite.report.head import joined
 from theodolite.report.methods import anchor
 from theodolite.report.sentences import number_word, with_noun
-from theodolite.report.words import source_words, title, worst_first
+from theodolite.report.words import joined, source_words, title, worst_first
 from theodolite.results import Score, Verdict
 
 MOST = 6
@@ -46,11 +45,11 @@ def limits(
 def _compared_with(answered: Sequence[Verdict], subject: Subject) -> list[Limit]:
     """Whose outputs faithfulness is about; else what knows nothing here."""
     faithful = any(v.question == "faithful" for v in answered)
-    if (faithful or subject.outputs == "stand-in") and subject.reference:
+    if (faithful or subject.outputs == "probe_only") and subject.reference:
         apart = "" if faithful else " It decides nothing here."
         return [("Faithful to what?", f"{subject.reference}{apart}")]
     names = dict.fromkeys(
-        v.score.null.shown
+        v.score.null.label
         for v in answered
         if v.score is not None and v.score.null is not None and not math.isnan(v.score.null.value)
     )
@@ -61,15 +60,15 @@ def _compared_with(answered: Sequence[Verdict], subject: Subject) -> list[Limit]
 
 
 def _partial(made_record: MadeRecord) -> list[Limit]:
-    n = made_record.failed_pieces
+    n = made_record.failed_tasks
     text = f"{n:,} pieces of the evidence failed; every score is that of the rest."
     return [("This run is partial.", text)] if n else []
 
 
 def _misleads(score: Score, noun: str) -> Limit:
-    """When the score behind an answer misleads, in one sentence."""
+    """Return the limitations of the score behind an answer."""
     metric = catalogue().get(score.metric)
-    text = "" if metric is None else metric.card.misleads
+    text = "" if metric is None else metric.card.limitations
     first = text.partition(". ")[0].rstrip(".")
     link = Markup('<a href="#{}">{}</a>').format(anchor(score.metric), f"{title(score)}.")
     return link, escape(with_noun(f"{first}.", noun))
@@ -88,38 +87,42 @@ def _varied(scores: Sequence[Score], spec: RunSpec) -> list[Limit]:
 
 
 def _not_asked(verdicts: Sequence[Verdict], noun: str) -> list[Limit]:
-    silent = [v for v in verdicts if v.answer == "not asked"]
+    silent = [v for v in verdicts if v.answer == "not_evaluated"]
     if not silent:
         return []
     each = Markup(" · ").join(
-        Markup("<b>{}</b> {}").format(with_noun(v.asks, noun), with_code(v.because)) for v in silent
+        Markup("<b>{}</b> {}").format(with_noun(v.question_text, noun), with_code(v.summary))
+        for v in silent
     )
-    return [("Not asked.", each)]
+    return [("Not evaluated.", each)]
 
 
 def doubts(
     spec: RunSpec,
     made_record: MadeRecord,
     verdicts: Sequence[Verdict],
-    unanswered: Sequence[tuple[str, Sequence[str]]],
+    not_computed: Sequence[tuple[str, Sequence[str]]],
 ) -> dict[str, Any]:
     """All that is known against this run, for the appendix."""
     deciding = {v.score.metric: v.score for v in verdicts if v.score is not None}
     known = {name: score for name, score in deciding.items() if name in catalogue()}
     return {
-        "misleads": [
-            (title(score), catalogue()[name].card.misleads, anchor(name))
+        "limitations": [
+            (title(score), catalogue()[name].card.limitations, anchor(name))
             for name, score in known.items()
         ],
         "undefined": [
-            (title(score), f"{score.n_undefined:,} of {score.n + score.n_undefined:,} {score.n_of}")
+            (
+                title(score),
+                f"{score.n_undefined:,} of {score.n + score.n_undefined:,} {score.n_unit}",
+            )
             for score in deciding.values()
             if score.n_undefined
         ],
         "differs": spec.report.differs,
         "notes": made_record.notes,
-        "unanswered": [
+        "not_computed": [
             (catalogue()[name].title if name in catalogue() else name, ", ".join(needs))
-            for name, needs in unanswered
+            for name, needs in not_computed
         ],
     }

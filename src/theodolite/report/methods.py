@@ -35,16 +35,16 @@ def note(metric: Metric) -> dict[str, Any]:
         "title": metric.title,
         "question": metric.question,
         "asked": metric.asked_as or QUESTIONS[metric.question],
-        "asks": metric.card.asks,
+        "asks": metric.card.question,
         "says": summary,
         "about": details,
         "formulas": [text for kind, text in details if kind == "math"],
         "range": f"{facts['range']}, {facts['direction']}".replace("inf", "∞").replace("-", "−"),
         "decides": _role(metric),
         "certificate": facts["certificate"],
-        "read": metric.card.read,
-        "misleads": metric.card.misleads,
-        "nulls": [(null.shown, null.says, null.clean) for null in metric.nulls],
+        "read": metric.card.interpretation,
+        "limitations": metric.card.limitations,
+        "nulls": [(null.label, null.description, null.is_reference) for null in metric.nulls],
         "needs": facts["needs"],
         "options": facts["options"],
         "cost": metric.card.cost,
@@ -97,28 +97,28 @@ def _role(metric: Metric) -> str:
     """What part the score has in a verdict."""
     if not metric.decides:
         return "It decides nothing; it tells more about other scores."
-    if metric.looks_for_a_fault:
+    if metric.is_defect_metric:
         return (
             "A verdict may be read from it: it must not exceed its clean null by more than "
             f"{metric.tolerance or 0:g}, by our convention."
         )
-    draws = next((null.shown for null in metric.nulls if null.draws_in), "")
-    if metric.reliable_from is None and draws:
+    draws = next((null.label for null in metric.nulls if null.draws_in), "")
+    if metric.threshold is None and draws:
         return (
             f"A verdict may be read from it: it must exceed all draws of {draws}, {ENOUGH} at "
             "least, and surely their mean."
         )
-    if metric.reliable_from is None:
+    if metric.threshold is None:
         return "A verdict may be read from it: partly at most."
     every = f"every null, all draws of {draws} among them ({ENOUGH} at least)," if draws else ""
     return (
         f"A verdict may be read from it: it must beat {every or 'every null,'} and reach "
-        f"{metric.reliable_from:g} of {_way(metric)}, by our convention."
+        f"{metric.threshold:g} of {_way(metric)}, by our convention."
     )
 
 
 def _way(metric: Metric) -> str:
-    if metric.share_from == "null":
+    if metric.threshold_from == "null":
         return "the way from the best null to the best possible"
     return "the best possible"
 
@@ -141,4 +141,4 @@ def _undefined(scores: Sequence[Score]) -> str:
     if not most.n_undefined:
         return "Nothing was undefined in this run."
     total = most.n + most.n_undefined
-    return f"Up to {most.n_undefined:,} of {total:,} {most.n_of} were undefined, and left out."
+    return f"Up to {most.n_undefined:,} of {total:,} {most.n_unit} were undefined, and left out."

@@ -34,18 +34,20 @@ def audit_html(
     scores: Sequence[Score],
     subject: Subject,
     notes: Sequence[str] = (),
-    failed_pieces: int = 0,
+    failed_tasks: int = 0,
 ) -> str:
     """The head of the report: what may be relied upon, the answers, and what was not asked."""
-    answers = [verdict for verdict in verdicts if verdict.answer != "not asked"]
+    answers = [verdict for verdict in verdicts if verdict.answer != "not_evaluated"]
     deciding = [verdict.score for verdict in answers if verdict.score is not None]
     css, rely, counts = reliance(verdicts)
     return fragment(
         "notebook_audit.html.j2",
         bottom={"css": css, "rely": rely, "counts": counts},
-        failed_pieces=failed_pieces,
+        failed_tasks=failed_tasks,
         cards=[card(verdict, subject) for verdict in answers],
-        silent=[(v.asks, with_code(v.because)) for v in verdicts if v.answer == "not asked"],
+        silent=[
+            (v.question_text, with_code(v.summary)) for v in verdicts if v.answer == "not_evaluated"
+        ],
         key=strip_key(_interval_key(deciding)),
         notes=[with_code(note) for note in notes[:MOST_NOTES]],
         n_notes=len(notes),
@@ -70,7 +72,7 @@ def score_html(score: Score) -> str:
     return fragment(
         "notebook_score.html.j2",
         title=full_title(score),
-        asks="" if metric is None else with_code(metric.card.asks),
+        asks="" if metric is None else with_code(metric.card.question),
         value=percent(score.value, score),
         interval=interval_text(score).strip(),
         strip=score_strip(score),
@@ -80,10 +82,10 @@ def score_html(score: Score) -> str:
 
 def _facts(score: Score) -> list[tuple[str, str]]:
     """What to hold the number against."""
-    facts = [(f"null: {null.shown}", percent(null.value, score)) for null in score.nulls]
+    facts = [(f"null: {null.label}", percent(null.value, score)) for null in score.nulls]
     if score.best not in score.bounds:
         facts.append(("best possible here", percent(score.best, score)))
-    facts.append((f"{score.better} is better; counted", f"{score.n:,} {score.n_of}"))
+    facts.append((f"{score.better} is better; counted", f"{score.n:,} {score.n_unit}"))
     if score.n_undefined:
         facts.append(("left out as undefined", f"{score.n_undefined:,}"))
     return facts
@@ -96,16 +98,16 @@ def description(score: Score) -> str:
     metric = catalogue().get(score.metric)
     if metric is None:
         return f"{value} {facts}"
-    reading = [value, facts, f"How to read it: {metric.card.read}"]
-    return "\n".join([*reading, f"When it misleads: {metric.card.misleads}"])
+    reading = [value, facts, f"How to read it: {metric.card.interpretation}"]
+    return "\n".join([*reading, f"Limitations: {metric.card.limitations}"])
 
 
 @functools.cache
 def _style() -> Markup:
-    """Our own style below one class, with the colours of the report."""
+    """Our own style below one class, with the colors of the report."""
     dark = ",".join(f"{selector} .theodolite" for selector in DARK)
     light = ",".join(f"{selector} .theodolite" for selector in LIGHT)
-    colours = (
+    colors = (
         f".theodolite{{{declared()}color-scheme:light}}"
         f"@media (prefers-color-scheme:dark){{.theodolite{{{declared(dark=True)}"
         "color-scheme:dark}}"
@@ -114,7 +116,7 @@ def _style() -> Markup:
     strips = (
         (TEMPLATES / "strips.css").read_text("utf-8").replace("svg.strip", ".theodolite svg.strip")
     )
-    return Markup(colours + (TEMPLATES / "notebook.css").read_text("utf-8") + strips)  # noqa: S704
+    return Markup(colors + (TEMPLATES / "notebook.css").read_text("utf-8") + strips)  # noqa: S704
 
 
 def fragment(template: str, **content: Any) -> str:

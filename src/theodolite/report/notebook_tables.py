@@ -43,7 +43,7 @@ def _row(verdict_pair: VerdictPair, comparison: Comparison) -> dict[str, Any]:
             line.difference.value, low, high, reach_of(alike), better=line.score.better
         )
     return {
-        "asks": verdict_pair.asks,
+        "asks": verdict_pair.question_text,
         "answers": " → ".join(dict.fromkeys((verdict_pair.before, verdict_pair.after))),
         "values": ["–" if s is None else percent(s.value, s) for s in (line.first, line.second)],
         "difference": difference,
@@ -63,7 +63,7 @@ def dissection_html(dissection: Dissection) -> str:
         n=len(records),
         n_explained=len(explained),
         n_concepts=len(dissection.atoms.concepts),
-        n_pictures=len(dissection.atoms),
+        n_images=len(dissection.atoms),
     )
 
 

@@ -27,7 +27,7 @@ from theodolite.results import Detail, Interval, Null, Score, Verdict
 
 COLUMNS = 3
 FIRST_ROWS, FIRST_ROWS_ALONE = 15, 10
-"""So many are read, beside pictures and without; the others are behind a fold."""
+"""So many are read, beside images and without; the others are behind a fold."""
 MOST_ROWS = 200
 """More are in the explorer, page by page."""
 AXES = (CONCEPTS, "units", "latents", "features", "attributes", "classes")

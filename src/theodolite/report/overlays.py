@@ -1,4 +1,4 @@
-"""What is drawn on pictures: the region that a map marks, what people annotated, relevance."""
+"""What is drawn on images: the region that a map marks, what people annotated, relevance."""
 
 import base64
 from collections.abc import Iterable, Sequence
@@ -9,12 +9,12 @@ from jaxtyping import Bool, Float
 from markupsafe import Markup, escape
 from PIL import Image, ImageDraw
 
-from theodolite._storage.pictures import jpeg_bytes
+from theodolite._storage.images import jpeg_bytes
 from theodolite.explainers.rendering import enlarged
 from theodolite.report.contours import MOST_RINGS, Ring, contour_rings, ring_area, thinned
 
 LONGEST = 300
-"""The longer side of a picture on the page, in units of its drawing."""
+"""The longer side of an image on the page, in units of its drawing."""
 QUALITY = 62
 FOR, AGAINST = (0.91, 0.35, 0.05), (0.13, 0.36, 0.75)
 RELEVANT_SHARE = 0.15
@@ -26,8 +26,8 @@ CROSS = 6
 
 
 @dataclass(frozen=True)
-class EmbeddedPicture:
-    """A picture that the page holds once; drawings refer to it."""
+class EmbeddedImage:
+    """An image that the page holds once; drawings refer to it."""
 
     name: str
     width: int
@@ -35,19 +35,19 @@ class EmbeddedPicture:
     address: str
 
     @classmethod
-    def of(cls, picture: Image.Image, name: str) -> "EmbeddedPicture":
+    def of(cls, image: Image.Image, name: str) -> "EmbeddedImage":
         """Made as small as drawings need it."""
-        scale = LONGEST / max(picture.size)
-        width, height = (max(round(side * scale), 1) for side in picture.size)
-        small = picture.convert("RGB")
+        scale = LONGEST / max(image.size)
+        width, height = (max(round(side * scale), 1) for side in image.size)
+        small = image.convert("RGB")
         if scale < 1:
             small = small.resize((width, height), Image.Resampling.LANCZOS)
         return cls(name, width, height, data_address(small, QUALITY))
 
 
 @dataclass(frozen=True)
-class PictureDrawing:
-    """A picture with what is drawn on it, and its name in the page."""
+class ImageDrawing:
+    """An image with what is drawn on it, and its name in the page."""
 
     name: str
     svg: Markup
@@ -151,18 +151,18 @@ def cross_path(point: tuple[float, float]) -> str:
 
 
 def tile(
-    picture: EmbeddedPicture,
+    image: EmbeddedImage,
     name: str,
     alternative: str,
     *,
     regions: Sequence[Region] = (),
     annotation: Annotation = UNANNOTATED,
-) -> PictureDrawing:
-    """The picture with a region left clear, a thin line around a larger one, and annotations."""
-    parts = [f'<use href="#{escape(picture.name)}"/>']
+) -> ImageDrawing:
+    """The image with a region left clear, a thin line around a larger one, and annotations."""
+    parts = [f'<use href="#{escape(image.name)}"/>']
     if regions:
         clear = regions[0].path
-        frame = box_path((0, 0, picture.width, picture.height))
+        frame = box_path((0, 0, image.width, image.height))
         parts.append(f'<path class="veil" fill-rule="evenodd" d="{frame}{clear}"/>')
         parts += [f'<path class="wider" d="{region.path}"/>' for region in regions[1:]]
         parts += [f'<path class="{css}" d="{clear}"/>' for css in ("region-casing", "region")]
@@ -173,44 +173,44 @@ def tile(
     lines = {"truth": areas, "cross": crosses}
     parts += [f'<path class="{css}" d="{d}"/>' for css, d in lines.items() if d]
     svg = (
-        f'<svg id="{escape(name)}" viewBox="0 0 {picture.width} {picture.height}" role="img" '
+        f'<svg id="{escape(name)}" viewBox="0 0 {image.width} {image.height}" role="img" '
         f'aria-label="{escape(alternative)}">{"".join(parts)}</svg>'
     )
-    return PictureDrawing(name, Markup(svg))  # noqa: S704  numbers and escaped names only
+    return ImageDrawing(name, Markup(svg))  # noqa: S704  numbers and escaped names only
 
 
-def definitions(pictures: Iterable[EmbeddedPicture]) -> Markup:
-    """The pictures themselves, unseen, each once."""
-    images = "".join(
+def definitions(images: Iterable[EmbeddedImage]) -> Markup:
+    """The images themselves, unseen, each once."""
+    elements = "".join(
         f'<image id="{escape(p.name)}" width="{p.width}" height="{p.height}" href="{p.address}"/>'
-        for p in pictures
+        for p in images
     )
     return Markup(  # noqa: S704  numbers, escaped names and base64 only
         '<svg class="definitions" width="0" height="0" aria-hidden="true">'
-        f"<defs>{images}</defs></svg>"
+        f"<defs>{elements}</defs></svg>"
     )
 
 
 def relevance_overlay(
-    picture: Image.Image, relevance: Float[np.ndarray, "height width"], *, width: int = 136
+    image: Image.Image, relevance: Float[np.ndarray, "height width"], *, width: int = 136
 ) -> Image.Image:
-    """A map over the pale picture: orange for the class, blue against it, clear where neither.
+    """A map over the pale image: orange for the class, blue against it, clear where neither.
 
     It is scaled by its own largest values, all but the highest half per cent, so that one pixel
     does not hide the others; a map that has nothing against the class, from its lowest values. A
     line surrounds the highest 15 %, of averages over patches: single pixels are no region.
     """
-    size = (width, max(round(width * picture.height / picture.width), 1))
-    grey = np.asarray(picture.convert("L").resize(size, Image.Resampling.LANCZOS), float) / 255
-    base = np.repeat((0.45 + 0.5 * grey)[..., None], 3, axis=2)
+    size = (width, max(round(width * image.height / image.width), 1))
+    gray = np.asarray(image.convert("L").resize(size, Image.Resampling.LANCZOS), float) / 255
+    base = np.repeat((0.45 + 0.5 * gray)[..., None], 3, axis=2)
     whole = Image.fromarray(relevance.astype(np.float32))
     reduced = np.asarray(whole.resize(size, Image.Resampling.BOX), float)
     if reduced.min() >= 0:  # nothing against: only what stands out is worth seeing
         reduced = np.maximum(reduced - np.quantile(reduced, 0.05), 0.0)
     top = float(np.quantile(np.abs(reduced), 0.995)) or float(np.abs(reduced).max()) or 1.0
     strength = np.clip(reduced / top, -1.0, 1.0)[..., None]
-    colour = np.where(strength > 0, np.array(FOR), np.array(AGAINST))
-    mixed = base + np.abs(strength) * (colour - base)
+    color = np.where(strength > 0, np.array(FOR), np.array(AGAINST))
+    mixed = base + np.abs(strength) * (color - base)
     image = Image.fromarray((np.clip(mixed, 0, 1) * 255).round().astype(np.uint8))
     patches = whole.resize([min(PATCHES, side) for side in whole.size], Image.Resampling.BOX)
     _draw_outline(image, np.asarray(patches, float))
@@ -224,15 +224,15 @@ def _draw_outline(image: Image.Image, patches: Float[np.ndarray, "height width"]
         return
     rings = contour_rings(values, float(np.quantile(values, 1 - RELEVANT_SHARE)))
     pen = ImageDraw.Draw(image)
-    for colour, thickness in (((255, 255, 255), 3), ((27, 34, 48), 1)):
+    for color, thickness in (((255, 255, 255), 3), ((27, 34, 48), 1)):
         for ring in rings:
             closed = np.concatenate([ring, ring[:1]])
-            pen.line([(float(x), float(y)) for x, y in closed], fill=colour, width=thickness)
+            pen.line([(float(x), float(y)) for x, y in closed], fill=color, width=thickness)
 
 
-def data_address(picture: Image.Image, quality: int = 80, longest: int | None = None) -> str:
-    """The picture as an address that carries it, so that the page needs no other file."""
-    content = jpeg_bytes(picture, longest=longest or max(picture.size), quality=quality)
+def data_address(image: Image.Image, quality: int = 80, longest: int | None = None) -> str:
+    """The image as an address that carries it, so that the page needs no other file."""
+    content = jpeg_bytes(image, longest=longest or max(image.size), quality=quality)
     return "data:image/jpeg;base64," + base64.b64encode(content).decode()
 
 
@@ -254,7 +254,7 @@ def _closed(ring: Ring) -> str:
 
 
 def _where(inside: Bool[np.ndarray, "rows columns"]) -> str:
-    """The part of the picture in which the middle of a region lies."""
+    """The part of the image in which the middle of a region lies."""
     rows, columns = np.nonzero(inside)
     row = ("upper ", "", "lower ")[int(3 * (rows.mean() + 0.5) / inside.shape[0])]
     return row + ("left", "middle", "right")[int(3 * (columns.mean() + 0.5) / inside.shape[1])]

@@ -21,7 +21,7 @@ def write_page(  # noqa: PLR0913  options are keywords
     scripts: Sequence[str] = (),
     *,
     styles: Sequence[str] = (),
-    pictures: Sequence[str] = (),
+    images: Sequence[str] = (),
     loads_scripts: bool = False,
     templates_folder: Path = TEMPLATES,
 ) -> Path:
@@ -36,7 +36,7 @@ def write_page(  # noqa: PLR0913  options are keywords
         content: What the template names.
         scripts: Our own, in order.
         styles: Style files beside ``report.css``.
-        pictures: Addresses of pictures that scripts look up in the page. Those that no part of it
+        images: Addresses of images that scripts look up in the page. Those that no part of it
             shows are added at its end, unseen, so that each is there exactly once.
         loads_scripts: Whether our scripts load further ones from beside the page; what is in the
             page's own markup still cannot.
@@ -47,7 +47,7 @@ def write_page(  # noqa: PLR0913  options are keywords
         template, content, policy, scripts=scripts, styles=styles, folder=templates_folder
     )
     with all_or_nothing(path) as stream:
-        stream.write(_with_pictures(page, pictures).encode())
+        stream.write(_with_images(page, images).encode())
     return path
 
 
@@ -89,17 +89,19 @@ def render_template(name: str, content: dict[str, Any], more: jinja2.BaseLoader)
     return Markup(text)  # noqa: S704  every text in it is escaped
 
 
-def _with_pictures(page: str, pictures: Sequence[str]) -> str:
-    missing = [address for address in pictures if f'"{escape(address)}"' not in page]
+def _with_images(page: str, images: Sequence[str]) -> str:
+    missing = [address for address in images if f'"{escape(address)}"' not in page]
     if not missing:
         return page
-    images = "".join(f'<img src="{escape(address)}" alt="" loading="lazy">' for address in missing)
+    elements = "".join(
+        f'<img src="{escape(address)}" alt="" loading="lazy">' for address in missing
+    )
     before, footer, after = page.rpartition("<footer>")
-    return f'{before}<div class="kept-pictures" hidden>{images}</div>\n{footer}{after}'
+    return f'{before}<div class="kept-images" hidden>{elements}</div>\n{footer}{after}'
 
 
 def _policy(scripts: Sequence[str], *, loads_scripts: bool = False) -> str:
-    """What the page may do: show pictures and styles that it brings, run scripts that we wrote."""
+    """What the page may do: show images and styles that it brings, run scripts that we wrote."""
     allowed = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     if not scripts:
         return allowed

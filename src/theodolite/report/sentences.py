@@ -10,8 +10,7 @@ from theodolite._verdicts.rules import enough_line
 from theodolite._verdicts.words import difference_text, of_best, percent
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
-from theodolite.null_words import after_than
-from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.words import full_title, unbroken, value_text
 from theodolite.results import Null, Score, Verdict
 
@@ -46,10 +45,10 @@ def sentence(verdict: Verdict, noun: str = CONCEPTS) -> Markup:
     Where nothing can be told, why not.
     """
     score = verdict.score
-    if score is None or score.interval is None or verdict.answer == "cannot tell":
-        return escape(unbroken(f"{verdict.because[:1].upper()}{verdict.because[1:]}"))
+    if score is None or score.interval is None or verdict.answer == "inconclusive":
+        return escape(unbroken(f"{verdict.summary[:1].upper()}{verdict.summary[1:]}"))
     metric = catalogue().get(score.metric)
-    template = (metric.card.says if metric is not None else "") or PLAIN
+    template = (metric.card.template if metric is not None else "") or PLAIN
     filled = escape(template).format(**_fields(score, verdict, noun))
     more = escape(f"{_straddling(score)}{_in_general(score, verdict)}")
     return _capitals(Markup(f"{filled}{more}"))  # noqa: S704  both escaped
@@ -99,29 +98,27 @@ def _without_knowledge(score: Score, verdict: Verdict) -> str:
     if null is None or math.isnan(null.value):
         return "what knowing nothing would get could not be told"
     value = percent(null.value, score)
-    if looks_for_a_fault(score):
-        clean = after_than(null.shown)
-        clean = clean if clean.startswith("without") else f"without this fault ({clean})"
-        return f"{clean} it would be {value}"
+    if is_defect_metric(score):
+        return f"the {null.label} scores {value}"
     if score.metric in catalogue() and if_not_beaten(score, null):
-        return f"{null.shown} gets {value}"
+        return f"{null.label} gets {value}"
     if verdict.answer != "no":
-        return f"knowing nothing ({null.shown}) gets {value}"
+        return f"knowing nothing ({null.label}) gets {value}"
     away = better_by(score, null)
     does = "does better" if away is not None and away[1] < 0 else "does as well"
-    return f"knowing nothing ({null.shown}) {does}: {value}"
+    return f"knowing nothing ({null.label}) {does}: {value}"
 
 
 def _in_general(score: Score, verdict: Verdict) -> str:
     """What the verdict says of a score that does not beat a null which knows more than nothing."""
     texts = {if_not_beaten(score, null) for null in score.nulls if score.metric in catalogue()}
-    return next((f" {text}" for text in texts if text and verdict.because.endswith(text)), "")
+    return next((f" {text}" for text in texts if text and verdict.summary.endswith(text)), "")
 
 
 def _enough(score: Score) -> str:
     """From where on we would rely on it."""
     metric = catalogue().get(score.metric)
-    if metric is not None and looks_for_a_fault(score):
+    if metric is not None and is_defect_metric(score):
         return f"; up to {difference_text(metric.tolerance or 0.0, score)} more is accepted"
     line = None if metric is None else enough_line(score)
     if line is None or not math.isfinite(line):

@@ -1,48 +1,108 @@
-"""Tables of scores, ours beside the paper's."""
+"""Tables of scores: rows by models or options, with intervals, nulls and the paper's values."""
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from theodolite._runs.folder.spec import GridSpec, TableRow, TableSpec
 from theodolite._runs.material import RunMaterial
+from theodolite._stats.resampling import mean_interval
 from theodolite.errors import EvidenceError
-from theodolite.report.chapters.clean import looks_for_a_fault
-from theodolite.report.words import interval_words, option_text, value_text
+from theodolite.report.chapters.clean import is_defect_metric, loses_to_null
+from theodolite.report.words import interval_words, minus, option_text, value_text
 from theodolite.results import Score
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A value, what stands small under it, and what the paper printed."""
+    """A value with its interval, what it must beat, and what the paper printed."""
 
     value: str = ""
     under: str = ""
+    null: str = ""
+    lost: bool = False
+    """Whether the value is no better than the null."""
     paper: str = ""
     chosen: bool = False
 
 
 @dataclass(frozen=True)
 class Row:
-    """A labelled row; a null's row tells what the rows above it must beat."""
+    """A labeled row; the row of a null has what the rows above it must beat."""
 
     labels: tuple[str, ...]
     cells: tuple[Cell, ...]
-    is_null: bool = False
+    css: str = ""
+    notes: tuple[str, ...] = ()
+    """What stands small under the last label."""
 
 
 @dataclass(frozen=True)
 class Table:
     """A table ready to be laid out."""
 
-    title: str
-    note: str
     heads: tuple[str, ...]
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
-    has_paper: bool
+    title: str = ""
+    note: str = ""
+    css: str = ""
+    better: tuple[str, ...] = ()
+    """What stands small under each column's name."""
+
+    @property
+    def has_paper(self) -> bool:
+        """Whether a paper printed any of the values."""
+        return any(cell.paper for row in self.rows for cell in row.cells)
+
+    @property
+    def has_losers(self) -> bool:
+        """Whether a value is no better than its null."""
+        return any(cell.lost for row in self.rows for cell in row.cells)
+
+
+def mean_over_seeds(score: Score, level: float) -> tuple[float, float, float]:
+    """Return the mean over seeds with Student's interval; without seeds, the score and its own."""
+    seeds = np.array(score.per_seed)
+    if len(seeds) > 1 and not np.isnan(seeds).all():
+        value = float(seeds[~np.isnan(seeds)].mean())
+        interval = mean_interval(seeds, level, "seeds")
+        return (value, value, value) if interval is None else (value, interval.low, interval.high)
+    if score.interval is None:
+        return score.value, math.nan, math.nan
+    return score.value, score.interval.low, score.interval.high
+
+
+def score_cell(
+    score: Score | None,
+    level: float,
+    *,
+    half: bool = False,
+    printed: float | None = None,
+    text: Callable[[float, Score], str] = value_text,
+) -> Cell:
+    """Return the mean over seeds with its interval, or half of it, and the score's null."""
+    if score is None or math.isnan(score.value):
+        return Cell("–", paper="" if printed is None else minus(f"{printed:g}"))
+    value, low, high = mean_over_seeds(score, level)
+    under = ""
+    if not math.isnan(low) and half:
+        # two seeds may have a wider interval than the score can be
+        under = f"± {text(min((high - low) / 2, score.bounds[1] - score.bounds[0]), score)}"
+    elif not math.isnan(low):
+        under = f"{text(low, score)} to {text(high, score)}"
+    return Cell(
+        value=minus(text(value, score)),
+        under=minus(under),
+        null="" if score.null is None else minus(text(score.null.value, score)),
+        lost=loses_to_null(score),
+        paper="" if printed is None else minus(text(printed, score)),
+    )
 
 
 def score_table(spec: TableSpec, scores: Sequence[Score]) -> Table | None:
@@ -54,14 +114,9 @@ def score_table(spec: TableSpec, scores: Sequence[Score]) -> Table | None:
     rows: list[Row] = []
     for _, together in itertools.groupby(spec.rows, _group):
         rows += _group_rows(list(together), spec, matching, columns)
-    return Table(
-        spec.title,
-        spec.note,
-        tuple(name.replace("_", " ") for name in spec.rows[0].options),
-        tuple(option_text(spec.columns, c) for c in columns),
-        tuple(rows),
-        any(row.paper for row in spec.rows),
-    )
+    heads = tuple(name.replace("_", " ") for name in spec.rows[0].options)
+    names = tuple(option_text(spec.columns, c) for c in columns)
+    return Table(heads, names, tuple(rows), spec.title, spec.note)
 
 
 def _group(row: TableRow) -> list[Any]:
@@ -102,23 +157,23 @@ def _cell(score: Score | None, printed: float | None) -> Cell:
     paper = "" if printed is None else f"{printed:.{digits}f}"
     interval = score.interval
     spread = "" if interval is None else interval_words(interval, score)
-    return Cell(value_text(score.value, score), spread, paper)
+    return Cell(value_text(score.value, score), spread, paper=paper)
 
 
 def _null_row(before: tuple[str, ...], scores: Sequence[Score | None]) -> Row:
     """What the row above must beat. One name for all columns stands in front."""
     nulls = [None if score is None else score.null for score in scores]
-    names = {null.shown for null in nulls if null is not None}
-    clean = any(score is not None and looks_for_a_fault(score) for score in scores)
+    names = {null.label for null in nulls if null is not None}
+    clean = any(score is not None and is_defect_metric(score) for score in scores)
     several = "clean null" if clean else "knows nothing, at best"
     shared = f"{'clean null' if clean else 'null'}: {names.pop()}" if len(names) == 1 else several
     cells = tuple(
         Cell()
         if score is None or null is None
-        else Cell(value_text(null.value, score), null.shown if shared == several else "")
+        else Cell(value_text(null.value, score), null.label if shared == several else "")
         for score, null in zip(scores, nulls, strict=True)
     )
-    return Row((*before, shared), cells, is_null=True)
+    return Row((*before, shared), cells, "null")
 
 
 def _number(value: float | None, spec: GridSpec) -> str:
@@ -164,4 +219,4 @@ def grid_table(spec: GridSpec, material: RunMaterial) -> Table | None:
         f"{column} {spec.columns}" if column.replace(".", "").isdigit() else column
         for column in columns
     )
-    return Table(spec.title, spec.note, heads, names, tuple(laid), bool(spec.paper))
+    return Table(heads, names, tuple(laid), spec.title, spec.note)

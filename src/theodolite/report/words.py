@@ -21,8 +21,8 @@ OPTION = {
         "classes": "per class",
         "units": "per unit",
     },
-    "denominator": {"all": "", "category": "unit pixels of annotated pictures only"},
-    "which": {"union": "pictures of either", "intersection": "pictures of both"},
+    "denominator": {"all": "", "category": "unit pixels of annotated images only"},
+    "which": {"union": "images of either", "intersection": "images of both"},
     "by": {
         "iou": "by overlap",
         "detection_accuracy": "by detection accuracy",
@@ -30,7 +30,7 @@ OPTION = {
         "f1": "F1 score",
         "auc": "area under the ROC curve",
     },
-    "meeting": {"overlap": "", "present": "both somewhere in the picture"},
+    "meeting": {"overlap": "", "present": "both somewhere in the image"},
     "form": {
         "1": "weights",
         "2": "mean values",
@@ -44,18 +44,18 @@ OPTION = {
         "joint": "one network per concept",
         "pairwise": "one network per pair",
     },
-    "normaliser": {
-        "reference": "normalised as in the published code",
-        "truth": "normalised by the true concepts",
+    "normalizer": {
+        "reference": "normalized as in the published code",
+        "truth": "normalized by the true concepts",
     },
     "reference": {"head": "against a head of the true concepts", "one": "against no error"},
-    "corrected": {"0.0": "nothing corrected", "0.5": "half corrected", "1.0": "all corrected"},
+    "corrected": {"0.0": "no_intervention", "0.5": "half corrected", "1.0": "all corrected"},
     "target": {"boxes": "boxes", "points": "points", "masks": "masks", "auto": ""},
     "surrogate": {
         "linear": "",
         "rebuilt": "on rebuilt embeddings",
         "learned": "with a fitted network",
-        "linearised": "by the slope",
+        "linearized": "by the slope",
     },
     "projection": {"given": "", "dot": "by dot products", "coordinates": "by coordinates"},
     "of": {"predicted": "", "label": "of the true class"},
@@ -76,7 +76,7 @@ NAMES = {
     "top": "first {} named",
     "alpha": "region {}/12",
     "form": "{}",
-    "k": "{} neighbours",
+    "k": "{} neighbors",
     "tie_seed": "ties broken by seed {}",
     "policy": "policy number {}",
     "most_steps": "in at most {} steps",
@@ -90,23 +90,23 @@ METHODS = {
     "mcd": "MCD: subspaces",
     "sae": "sparse autoencoder",
     "pca": "principal components",
-    "kmeans": "cluster centres",
+    "kmeans": "cluster centers",
     "random": "random directions",
     "cdisco": "CDISCO: singular vectors, own importances",
-    "mcd_uncentred": "MCD: subspaces, not centred",
+    "mcd_uncentered": "MCD: subspaces, not centered",
     "mcd_lasso": "MCD: subspaces by lasso",
-    "mcd_lasso_uncentred": "MCD: subspaces by lasso, not centred",
+    "mcd_lasso_uncentered": "MCD: subspaces by lasso, not centered",
     "hu_mcd_grid": "HU-MCD: subspaces of a grid's cells",
     "hu_mcd_slic": "HU-MCD: subspaces of superpixels",
     "sae_places": "sparse autoencoder on places",
-    "concept_shap_relearnt": "ConceptSHAP, decoder learnt anew",
+    "concept_shap_relearned": "ConceptSHAP, decoder learned anew",
 }
 """Methods that find concepts, in readers' words."""
 SURROGATES = {
     "linear": "sum of concepts times importances, no parameter",
     "rebuilt": "last layer on rebuilt embeddings (ICE-Eval)",
     "learned": "fitted network in between (C-SHAP-Eval)",
-    "linearised": "slope of the rest of the network",
+    "linearized": "slope of the rest of the network",
     "": "no surrogate: concepts taken away or added one by one",
 }
 """How a measure gets from concepts to outputs."""
@@ -132,7 +132,7 @@ def metric_text(value: float | None, name: str) -> str:
     metric = catalogue().get(name)
     share = metric is not None and metric.bounds == (0.0, 1.0)
     text = f"{round(100 * value, 1) + 0.0:,.1f} %" if share else f"{round(value, 2) + 0.0:,.2f}"
-    return text.replace("-", "−")
+    return minus(text)
 
 
 def metric_interval(low: float | None, high: float | None, name: str) -> str:
@@ -202,7 +202,7 @@ def interval_words(interval: Interval, score: Score) -> str:
 
 def source_words(interval: Interval, spec: RunSpec) -> str:
     """What was drawn anew, in the reader's words; for a population, what it is of."""
-    if interval.of == "population":
+    if interval.scope == "population":
         return POPULATIONS.get(interval.over, f"{interval.over} like these")
     if interval.over != "clusters":
         return interval.over
@@ -214,6 +214,20 @@ def value_text(value: float, score: Score) -> str:
     return percent(value, score).removesuffix(" %")
 
 
+def minus(text: str) -> str:
+    """Return a number with a minus sign in place of a hyphen."""
+    return text.replace("-", "−")
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Return a list in words.
+
+    >>> joined(["a"]), joined(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
+
+
 def unbroken(text: str) -> str:
     """A number and its unit stay on one line."""
     return text.replace(" %", "\u00a0%")
@@ -221,5 +235,5 @@ def unbroken(text: str) -> str:
 
 def worst_first(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """In the order of what must be known first."""
-    order = ("no", "cannot tell", "partly", "yes", "not asked")
+    order = ("no", "inconclusive", "partly", "yes", "not_evaluated")
     return sorted(verdicts, key=lambda v: order.index(v.answer))

@@ -39,11 +39,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from theodolite._planted.concepts import (
-        planted_concepts,
-        planted_locations,
-        planted_units,
-    )
+    from theodolite._planted.concepts import planted_concepts, planted_locations
     from theodolite._planted.examples import plant_example
     from theodolite._planted.leakage import (
         planted_embeddings,
@@ -53,6 +49,7 @@ if TYPE_CHECKING:
     from theodolite._planted.ratings import planted_ratings
     from theodolite._planted.saliency import planted_saliency
     from theodolite._planted.surrogates import planted_surrogates
+    from theodolite._planted.units import planted_units
     from theodolite.testing.checks import check_kind, check_law, check_metric
     from theodolite.testing.laws import LAWS, Law
     from theodolite.testing.recorded import recording
@@ -74,11 +71,12 @@ else:
         "theodolite",
         {
             "_planted.examples": "plant_example",
-            "_planted.concepts": "planted_concepts planted_locations planted_units",
+            "_planted.concepts": "planted_concepts planted_locations",
             "_planted.leakage": ("planted_embeddings planted_interventions planted_leakage"),
             "_planted.ratings": "planted_ratings",
             "_planted.saliency": "planted_saliency",
             "_planted.surrogates": "planted_surrogates",
+            "_planted.units": "planted_units",
             "testing.checks": "check_kind check_law check_metric",
             "testing.laws": "LAWS Law",
             "testing.recorded": "recording",

@@ -53,8 +53,8 @@ def theodolite_gate(request: pytest.FixtureRequest) -> Any:
         from theodolite._verdicts.gates.judge import broken  # noqa: PLC0415
 
         missed = broken(
-            limits, result.scores, result.verdicts, failed_pieces=result.failed_pieces,
-            failed=result.failed, drift=drift,
+            limits, result.scores, result.verdicts, failed_tasks=result.failed_tasks,
+            failed=result.errors, drift=drift,
         )  # fmt: skip
         word = f"{len(missed)} not met" if missed else "met"
         line = f"thresholds {word}" + (f", report: {report}" if report else "")

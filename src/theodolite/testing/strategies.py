@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from theodolite._planted.examples import token_example
+from theodolite._planted.tokens import planted_tokens
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import (
     Chances,
@@ -26,7 +26,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
+from theodolite.evidence.kinds.judgment import TASKS, JudgmentEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -178,7 +178,7 @@ def surrogate_evidence(
         constant=numbers(classes) if draw(st.booleans()) else None,
         rebuilt=numbers(n, classes) if draw(st.booleans()) else None,
         learned=numbers(n, classes),
-        linearised=numbers(n, classes),
+        linearized=numbers(n, classes),
         labels=random.integers(0, classes, n),
     )
 
@@ -213,15 +213,15 @@ def saliency_evidence(
         chance_most_first=random.random(chances),
         chance_least_first=random.random(chances),
         chances=Chances(
-            ("random", "smooth", "centre") if draw(st.booleans()) else ("random", "a", "b")
+            ("random", "smooth", "center") if draw(st.booleans()) else ("random", "a", "b")
         ),
         removals=Removals(ways),
         norms=random.random(n) * (random.random(n) < 0.8),
         changes=changes,
         chance_changes=random.random(n),
         noises=Noises(("uniform", "gaussian")),
-        randomised_similarity=similarity,
-        randomised=~np.isnan(similarity) if draw(st.booleans()) else None,
+        randomized_similarity=similarity,
+        randomized=~np.isnan(similarity) if draw(st.booleans()) else None,
     )
 
 
@@ -260,7 +260,7 @@ def token_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> TokenEvidence:
     """Sequences some of which are empty, codes with ties, and gaps in what may have gaps."""
     seed = draw(st.integers(0, 2**32 - 1))
     random = np.random.default_rng(seed)
-    whole: Any = token_example(seed)[: draw(st.integers(1, max_samples))]
+    whole: Any = planted_tokens(draw(st.integers(1, max_samples)), alignment=0.5, seed=seed)
     changed: dict[str, Any] = {}
     gaps = draw(st.sampled_from([0.0, 0.3, 1.0]))
     for name in ("importance", "effect", "loss", "divergence_spliced", "divergence_ablated"):
@@ -281,14 +281,14 @@ def token_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> TokenEvidence:
 
 
 @st.composite
-def judgement_evidence(draw: st.DrawFn, *, max_samples: int = 24) -> JudgementEvidence:
+def judgment_evidence(draw: st.DrawFn, *, max_samples: int = 24) -> JudgmentEvidence:
     """Answers about few latents and sequences: ties, some unread, some of other explanations."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, latents, judges = (draw(st.integers(1, most)) for most in (max_samples, 3, 2))
     task, latent = random.integers(0, len(TASKS), n), random.integers(0, latents, n)
     answer = random.integers(0, 5, n) / 4
     active = (random.random(n) < draw(st.floats(0, 1))) & (TASKS.index("intruder") != task)
-    return JudgementEvidence(
+    return JudgmentEvidence(
         latent=latent, sequence=random.integers(0, 4, n), active=active, task=task,
         tasks=Tasks(TASKS),
         answer=np.where(random.random(n) < draw(st.floats(0, 0.5)), np.nan, answer),
@@ -305,12 +305,12 @@ def attribution_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> Attributio
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, k = draw(st.integers(1, max_samples)), draw(st.integers(2, 6))
     weights = random.integers(-1, 2, k)
-    values, repeat, other, randomised = random.integers(-2, 3, (4, n, k)) / 2
+    values, repeat, other, randomized = random.integers(-2, 3, (4, n, k)) / 2
     return AttributionEvidence(
         values=values, inputs=random.integers(0, 3, (n, k)), repeat_values=repeat,
         background=random.integers(0, 3, (draw(st.integers(1, 4)), k)), base=random.random(n),
         groups=np.arange(k) // 2 if k > 3 and draw(st.booleans()) else None,
-        other_method_values=other, randomised_values=randomised,
+        other_method_values=other, randomized_values=randomized,
         respond=lambda rows: np.rint(rows @ weights / 2),
     )  # fmt: skip
 
@@ -326,7 +326,7 @@ FOR: dict[type, st.SearchStrategy[Any]] = {
     SaliencyEvidence: saliency_evidence(),
     EditEvidence: edit_evidence(),
     TokenEvidence: token_evidence(),
-    JudgementEvidence: judgement_evidence(),
+    JudgmentEvidence: judgment_evidence(),
     AttributionEvidence: attribution_evidence(),
 }
 

@@ -29,10 +29,10 @@ def grouped(letters: str) -> str:
     return "-".join(letters[i : i + GROUP] for i in range(0, len(letters), GROUP))
 
 
-def normalised(code: str) -> str:
+def normalized(code: str) -> str:
     """A code as it was meant: case, blanks and strokes do not matter, look-alikes are one.
 
-    >>> normalised(" 7kq2–m9xo ")
+    >>> normalized(" 7kq2–m9xo ")
     '7KQ2M9X0'
     """
     return "".join(letter for letter in code.upper() if letter.isalnum()).translate(READ_AS)
@@ -40,7 +40,7 @@ def normalised(code: str) -> str:
 
 def code_digest(code: str) -> bytes:
     """What is kept of a code. The code itself has too many bits to be found from it."""
-    return hashlib.sha256(b"theodolite code 1\0" + normalised(code).encode()).digest()
+    return hashlib.sha256(b"theodolite code 1\0" + normalized(code).encode()).digest()
 
 
 def readable(digest: bytes, letters: int) -> str:

@@ -1,4 +1,4 @@
-"""A folder with study.yaml, instances.json and pictures becomes a study of the database."""
+"""A folder with study.yaml, instances.json and images becomes a study of the database."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 from pydantic import ValidationError
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.ext.studies import confined, read_json, read_material, read_yaml
 from theodolite_study.keys import Keys
 from theodolite_study.locale.default_texts import default_languages, default_texts, filled
@@ -43,7 +43,7 @@ OUTCOMES = {
 }  # fmt: skip
 """Each way out: which code of study.yaml it tells the platform, and what it pays."""
 SETTINGS = (
-    "design", "panel", "same_picture_gap", "same_picture_most", "baseline", "training", "checks",
+    "design", "panel", "same_image_gap", "same_image_most", "baseline", "training", "checks",
     "minutes", "smallest_width", "seed",
 )  # fmt: skip
 
@@ -63,12 +63,12 @@ def import_folder(connection: Connection[Any], folder: Path, keys: Keys) -> Impo
 
     Args:
         connection: The caller's transaction.
-        folder: With study.yaml, instances.json and pictures, which stay where they are.
+        folder: With study.yaml, instances.json and images, which stay where they are.
         keys: Those that the study's people are known by.
 
     Raises:
         EvidenceError: If study.yaml or the explanations changed since they were put there.
-        RefusedInput: If the study was begun with other keys.
+        UnsafeInputError: If the study was begun with other keys.
     """
     protocol, material = read_protocol(folder), read_material(folder)
     # two servers that start at once would both put it there
@@ -94,7 +94,7 @@ def import_folder(connection: Connection[Any], folder: Path, keys: Keys) -> Impo
 
 def _need_same_keys(keys: Keys, keys_id: str) -> None:
     if keys.id != keys_id:
-        raise RefusedInput(
+        raise UnsafeInputError(
             "keys", f"those of {keys.id}", f"those of {keys_id}",
             "The people of this study cannot be told apart with other keys.",
         )  # fmt: skip

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.ext.studies import json_from
 from theodolite_study.codes import LETTERS_OF_A_CODE, code_digest, grouped, new_code, readable
 
@@ -57,11 +57,13 @@ class Keys:
         values = [getattr(self, name) for name in SECRETS]
         for name, secret in zip(SECRETS, values, strict=True):
             if len(secret) != BYTES or len(set(secret)) < LEAST_DIFFERENT:
-                raise RefusedInput(f"key {name!r}", "a weak secret", f"{BYTES} random bytes", MAKE)
+                raise UnsafeInputError(
+                    f"key {name!r}", "a weak secret", f"{BYTES} random bytes", MAKE
+                )
         if len(set(values)) != len(values):
-            raise RefusedInput("keys", "one secret for two purposes", "different ones", MAKE)
+            raise UnsafeInputError("keys", "one secret for two purposes", "different ones", MAKE)
         if not self.id.isalnum():
-            raise RefusedInput("keys", "no id", "letters and digits", MAKE)
+            raise UnsafeInputError("keys", "no id", "letters and digits", MAKE)
 
     @classmethod
     def create(cls, path: Path) -> "Keys":
@@ -80,7 +82,7 @@ class Keys:
         content = json_from(_private(path), path.name)
         what = f"key file {path.name!r}"
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise RefusedInput(what, "another content", f"the format {FORMAT!r}", MAKE)
+            raise UnsafeInputError(what, "another content", f"the format {FORMAT!r}", MAKE)
         stored = {name: _secret(content, name, what) for name in SECRETS}
         return cls(id=str(content.get("id", "")), **stored)
 
@@ -105,7 +107,7 @@ class Keys:
                 raise InvalidTag
             return AESGCM(self.sealing).decrypt(nonce, rest, self._bound(slug)).decode()
         except InvalidTag as error:
-            raise RefusedInput(
+            raise UnsafeInputError(
                 "sealed text", "one of other keys, of another study, or a changed one",
                 f"one that keys {self.id} made for this study", "Use the study's own key file.",
             ) from error  # fmt: skip
@@ -164,7 +166,7 @@ def _secret(content: dict[str, Any], name: str, what: str) -> bytes:
         return base64.b64decode(content[name], validate=True)
     except (KeyError, TypeError, binascii.Error) as error:
         problem = f"no {name!r}" if name not in content else f"a broken {name!r}"
-        raise RefusedInput(what, problem, f"{BYTES} random bytes in base64", MAKE) from error
+        raise UnsafeInputError(what, problem, f"{BYTES} random bytes in base64", MAKE) from error
 
 
 def _private(path: Path) -> bytes:
@@ -173,19 +175,21 @@ def _private(path: Path) -> bytes:
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
-        raise RefusedInput(what, "nothing that can be read", "the study's keys", MAKE) from error
+        raise UnsafeInputError(
+            what, "nothing that can be read", "the study's keys", MAKE
+        ) from error
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise RefusedInput(what, "no plain file", "the study's keys", MAKE)
+            raise UnsafeInputError(what, "no plain file", "the study's keys", MAKE)
         if os.name == "posix" and status.st_mode & 0o077:
-            raise RefusedInput(
+            raise UnsafeInputError(
                 what, f"mode {status.st_mode & 0o777:03o}, which others can read", "mode 600",
                 f"chmod 600 {path.name}; if others may have read it, make new keys.",
             )  # fmt: skip
         content = stream.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        raise RefusedInput(what, "a large file", f"at most {MOST_BYTES:,} bytes", MAKE)
+        raise UnsafeInputError(what, "a large file", f"at most {MOST_BYTES:,} bytes", MAKE)
     return content
 
 
@@ -193,12 +197,12 @@ def _write_new(path: Path, content: bytes) -> None:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as error:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"key file {path.name!r}", "one that is there", "a new name",
             "Keys are not replaced: pseudonyms would change. A new study has new keys.",
         ) from error  # fmt: skip
     except OSError as error:
-        raise RefusedInput(f"key file {path.name!r}", str(error.strerror), "a place") from error
+        raise UnsafeInputError(f"key file {path.name!r}", str(error.strerror), "a place") from error
     with os.fdopen(handle, "wb") as stream:
         stream.write(content)
         stream.flush()

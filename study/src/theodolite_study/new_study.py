@@ -30,9 +30,9 @@ seed: {seed}
 
 design: dynamic         # or planned, for a panel whose size is known; then also:
 # panel: 15
-same_picture_gap: {gap}     # other items between two explanations of one picture
-# same_picture_most: 3  # how often one person may meet one picture
-baseline: per_instance  # or once_per_image: what is seen is asked once for each picture
+same_image_gap: {gap}     # other items between two explanations of one image
+# same_image_most: 3  # how often one person may meet one image
+baseline: per_instance  # or once_per_image: what is seen is asked once for each image
 
 training: {{pass_mark: 0.5, attempts: 3}}
 checks: {{every: {every}, allowed: 1, then: flag}}   # a hidden check after so many; or screen_out
@@ -69,14 +69,14 @@ def begin_study(folder: Path, material: Material, beginning: Beginning) -> Proto
     if (folder / STUDY).exists():
         raise EvidenceError("study folder", f"one with a {STUDY}", "a new folder")
     real = material.of("real")
-    pictures = {instance.picture_key for instance in real}
+    images = {instance.image_key for instance in real}
     quota = min(beginning.quota, len(real))
     content = TEMPLATE.format(
         slug=json.dumps(beginning.slug or slug_of(beginning.title)),
         title=_quoted(beginning.title), contact=_quoted(beginning.contact),
         votes=beginning.votes, quota=quota, every=max(2, quota // 3),
         minutes=max(5, 2 * quota), seed=beginning.seed,
-        gap=min(5, len(pictures) // 2) if len(pictures) < len(real) else 0,
+        gap=min(5, len(images) // 2) if len(images) < len(real) else 0,
         languages=json.dumps(list(beginning.languages)),
         until=json.dumps(f"{datetime.now(timezone.utc).year + 1}-12-31"),
         finished=_code(), declined=_code(), screened=_code(),

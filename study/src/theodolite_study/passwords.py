@@ -25,7 +25,7 @@ STEP = 30
 """Seconds that a code of the phone stands for."""
 DRIFT = 1
 """Steps by which a phone's clock may differ."""
-ENROLMENT = timedelta(hours=24)
+ENROLLMENT = timedelta(hours=24)
 HASHER = PasswordHasher(time_cost=3, memory_cost=1 << 16, parallelism=1)
 """Argon2id with 64 MiB: about a tenth of a second."""
 AT_ONCE = 2
@@ -119,7 +119,7 @@ def new_phone_secret() -> str:
 
 
 def phone_address(secret: str, account: str, issuer: str = "theodolite") -> str:
-    """The same as an address that apps read from a picture."""
+    """The same as an address that apps read from an image."""
     return pyotp.TOTP(secret, interval=STEP).provisioning_uri(account, issuer_name=issuer)
 
 
@@ -142,7 +142,7 @@ def check_code(secret: str, code: str, last_step: int | None, now: float) -> int
 
 
 @dataclass(frozen=True)
-class Enrolment:
+class Enrollment:
     """A link that makes an account, once and for a day. Only its digest is kept."""
 
     token: str = field(repr=False)
@@ -150,12 +150,12 @@ class Enrolment:
     expires: datetime
 
 
-def new_enrolment(now: datetime, lifetime: timedelta = ENROLMENT) -> Enrolment:
+def new_enrollment(now: datetime, lifetime: timedelta = ENROLLMENT) -> Enrollment:
     """A new one of 256 random bits."""
     if now.tzinfo is None:
         raise EvidenceError("time", "one without a zone", "one with")
     token = secrets.token_urlsafe(32)
-    return Enrolment(token, token_digest(token), now + lifetime)
+    return Enrollment(token, token_digest(token), now + lifetime)
 
 
 def token_digest(token: str) -> bytes:

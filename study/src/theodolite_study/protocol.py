@@ -141,10 +141,10 @@ class Protocol(StrictRecord):
     design: Literal["dynamic", "planned"] = "dynamic"
     panel: Annotated[int, Field(ge=1, le=10_000)] | None = None
     """Planned: how many people."""
-    same_picture_gap: Annotated[int, Field(ge=0)] = 0
-    """At least so many other items between two explanations of one picture."""
-    same_picture_most: Annotated[int, Field(ge=1)] | None = None
-    """How often one person may meet one picture."""
+    same_image_gap: Annotated[int, Field(ge=0)] = 0
+    """At least so many other items between two explanations of one image."""
+    same_image_most: Annotated[int, Field(ge=1)] | None = None
+    """How often one person may meet one image."""
     baseline: Literal["per_instance", "once_per_image"] = "per_instance"
     questions: Annotated[dict[str, Question], Field(min_length=1)] = Field(
         default_factory=_questions

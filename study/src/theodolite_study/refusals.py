@@ -1,7 +1,7 @@
 """What a study does not do, and what to do instead."""
 
 
-class StudyRefusal(Exception):
+class StudyError(Exception):
     """Said to the person who asked, in their words."""
 
     status = 409
@@ -11,7 +11,7 @@ class StudyRefusal(Exception):
         self.message = message
 
 
-class NotHere(StudyRefusal):
+class NotHere(StudyError):
     """There is no such thing, or it is somebody else's."""
 
     status = 404
@@ -20,19 +20,19 @@ class NotHere(StudyRefusal):
         super().__init__(message)
 
 
-class WrongStage(StudyRefusal):
+class WrongStage(StudyError):
     """Another step comes first."""
 
 
-class Conflict(StudyRefusal):
+class Conflict(StudyError):
     """An answer was given already, and it was another one."""
 
 
-class NotOpen(StudyRefusal):
+class NotOpen(StudyError):
     """The study takes no answers now."""
 
 
-class NothingNow(StudyRefusal):
+class NothingNow(StudyError):
     """Everything that is left is with somebody else; it may come back."""
 
     status = 503
@@ -42,13 +42,13 @@ class NothingNow(StudyRefusal):
         self.retry_after = retry_after
 
 
-class Invalid(StudyRefusal):
+class Invalid(StudyError):
     """What came cannot be an answer."""
 
     status = 422
 
 
-class Refused(StudyRefusal):
+class Refused(StudyError):
     """With a status of its own."""
 
     def __init__(self, status: int, message: str, retry_after: int = 0) -> None:

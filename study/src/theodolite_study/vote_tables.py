@@ -25,7 +25,7 @@ def rating_evidence(
     """The counted votes on one question: a row for each explanation, a column for each person.
 
     All explanations with a counted vote are there, in the same order for each question;
-    explanations of one picture are one cluster.
+    explanations of one image are one cluster.
 
     Args:
         votes: The table ``votes``.
@@ -42,13 +42,13 @@ def rating_evidence(
 
 
 def _counted(votes: Table, question: str, groups: Mapping[str, str]) -> Iterator[Vote]:
-    columns = ("instance", "participant", question, "technique", "picture_key", "counted")
-    for item, rater, answer, technique, picture, counted in zip(
+    columns = ("instance", "participant", question, "technique", "image_key", "counted")
+    for item, rater, answer, technique, image, counted in zip(
         *(votes[name] for name in columns), strict=True
     ):
         if counted:
             rating = float("nan") if answer is None else float(answer)
-            yield Vote(item, rater, question, rating, technique, picture, groups.get(rater, ""))
+            yield Vote(item, rater, question, rating, technique, image, groups.get(rater, ""))
 
 
 def instance_rows(instances: Iterable[Instance]) -> dict[str, list[Any]]:
@@ -58,11 +58,11 @@ def instance_rows(instances: Iterable[Instance]) -> dict[str, list[Any]]:
         [
             {
                 "instance": instance.key,
-                "picture_key": instance.picture_key,
+                "image_key": instance.image_key,
                 "technique": instance.technique,
                 "modality": modality_of(instance.shown),
                 "predicted": instance.shown.predicted,
-                "picture": instance.shown.picture,
+                "image": instance.shown.image,
                 "map": instance.shown.map,
                 "concepts": concepts_text(instance.shown.concepts)
                 if instance.shown.concepts

@@ -12,7 +12,7 @@ from support.evidence.feature_texts import (
     EVIL,
     drawn_codes,
     evil_explanations,
-    evil_judgements,
+    evil_judgments,
     evil_names,
     evil_vocabulary,
 )
@@ -42,7 +42,7 @@ def evil_pages(folder: Path, **options: Any) -> Path:
             name: drawn_codes(np.full(120, 9), LATENTS, 4, len(vocabulary))
             for name in ("random directions", "<img src=x onerror=window.ran=10>\u202e")
         },
-        explanations=evil_explanations(), judgements=evil_judgements(LATENTS),
+        explanations=evil_explanations(), judgments=evil_judgments(LATENTS),
         title="<script>window.ran=9</script>\u202e", **options,
     )  # fmt: skip
 

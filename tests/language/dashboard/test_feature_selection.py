@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from support.evidence.feature_texts import drawn_codes, evil_judgements
+from support.evidence.feature_texts import drawn_codes, evil_judgments
 from theodolite.errors import EvidenceError
 from theodolite.evidence import shards as cut
 from theodolite.evidence.kinds.token import TokenEvidence
@@ -155,7 +155,7 @@ def test_what_cannot_be_told_is_neither_yes_nor_no() -> None:
 
 
 def test_answers_of_judges_are_scored_on_both_sides() -> None:
-    judgements = evil_judgements(LATENTS)
-    own = balanced_accuracy(judgements, judgements.is_own(), LATENTS)
+    judgments = evil_judgments(LATENTS)
+    own = balanced_accuracy(judgments, judgments.is_own(), LATENTS)
     assert own[0] == (0.5 + 1.0) / 2, "one of two right, one of one"
     assert np.isnan(own[1:]).all()

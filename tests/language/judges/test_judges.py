@@ -25,13 +25,13 @@ from theodolite.language.judges import (
     answers_of,
     find_judge,
     judge_names,
-    judgement_evidence,
+    judgment_evidence,
     length_matched,
 )
 from theodolite.language.judges.base import question_key
 from theodolite.language.judges.formula import parsed_formula
 from theodolite.language.judges.prompts import estimated_tokens, read_reply
-from theodolite.metrics.language.judge_detection import JudgeDetection
+from theodolite.metrics.language.judges import JudgeDetection
 
 TEXTS = ("the cat sat", "a cat ran .", "the dog sat", "no dogs here")
 ACTIVE = (True, True, True, False)
@@ -47,7 +47,7 @@ def test_the_worked_example_from_question_to_score() -> None:
     """A judge who says yes, yes, no, no of a latent that is active in the first three."""
     (answers,) = answers_of(FormulaJudge(), [question()])
     assert answers[0].values == (1.0, 1.0, 0.0, 0.0)
-    evidence = judgement_evidence([question()], answers, [ACTIVE], judge="formula", latents=["A"])
+    evidence = judgment_evidence([question()], answers, [ACTIVE], judge="formula", latents=["A"])
     values = JudgeDetection.of(evidence).value()[:, 0]
     assert values == pytest.approx([0.833333, 0.75, 0.8], abs=5e-7)
     assert evidence.judges.names == ("formula",)
@@ -79,7 +79,7 @@ def test_constant_judges_are_the_floors() -> None:
     (answers,) = answers_of(CoinJudge(), rows)
     assert answers == answers_of(CoinJudge(), rows)[0]
     assert abs(np.mean([answer.values[0] for answer in answers]) - 0.5) < 0.1
-    evidence = judgement_evidence(rows, answers, [[i % 2 == 0] for i in range(400)])
+    evidence = judgment_evidence(rows, answers, [[i % 2 == 0] for i in range(400)])
     single = score("judge_detection", evidence, options={"by": ("balanced",)}, resamples=100)
     assert single.interval.low < 0.5 < single.interval.high
 
@@ -263,17 +263,17 @@ def test_rows_of_every_task() -> None:
     ]
     answers = [JudgeAnswer((0.0, 0.5, 1.0, math.nan))] * 4
     truths = [ACTIVE, ACTIVE, (True, False, True, True), ACTIVE]
-    evidence = judgement_evidence(questions, answers, truths, documents=[8, 8, 9, 9])
+    evidence = judgment_evidence(questions, answers, truths, documents=[8, 8, 9, 9])
     names = [evidence.tasks.names[number] for number in evidence.task]
     assert names == ["detection"] * 4 + ["fuzzing across"] * 4 + ["intruder"] + ["detection"] * 4
     assert (evidence.answer[8], evidence.sequence[8], evidence.texts[8]) == (0.5, 1, 4)
     assert evidence.is_own().tolist() == [True] * 9 + [False] * 4
     assert evidence.samples.clusters.tolist()[:4] == [8, 8, 9, 9]
     with pytest.raises(EvidenceError, match="2 without the latent"):
-        judgement_evidence(questions[2:3], answers[:1], [(True, False, False, True)])
+        judgment_evidence(questions[2:3], answers[:1], [(True, False, False, True)])
     peeked = question(written_from=(True, False, False, False))
     with pytest.raises(EvidenceError, match="written from"):
-        judgement_evidence([peeked], answers[:1], [ACTIVE])
+        judgment_evidence([peeked], answers[:1], [ACTIVE])
 
 
 def test_negatives_are_as_long_as_positives() -> None:

@@ -11,7 +11,7 @@ from theodolite.language.judges import ConstantJudge, FormulaJudge
 from theodolite.language.judges.latent_texts import LatentTexts, codes_dealt_out
 from theodolite.language.judges.questions import QuestionMaker
 from theodolite.language.texts.vocabulary import Vocabulary
-from theodolite.metrics.language.judge_detection import JudgeDetection
+from theodolite.metrics.language.judges import JudgeDetection
 
 WORDS = [" the", " cat", " dog", " sat", " ran", " é".encode()[:2], " é".encode()[2:], "."]
 CAT, LATENTS = 1, 3
@@ -165,8 +165,8 @@ def test_judges_are_fitted_on_the_half_that_is_not_asked_about() -> None:
     words = SOURCE.keyword_judge([0]).words
     assert words == {0: (" cat",)}
     bag = SOURCE.bag_of_words_judge([0])
-    learnt, _ = bag.weights[0]
-    assert max(learnt, key=lambda word: learnt[word]) == "cat"
+    learned, _ = bag.weights[0]
+    assert max(learned, key=lambda word: learned[word]) == "cat"
     assert SOURCE.latents_to_ask(5) == [0, 1, 2]
     assert SOURCE.latents_to_ask(5, fewest=10_000) == []
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.language.models.dictionaries import RandomDictionary
 from theodolite.language.models.onnx_encoder import OnnxEncoder
 from theodolite.language.models.token_evidence import TokenSettings, token_evidence
@@ -49,5 +49,5 @@ def test_codes_of_a_real_encoder(shared_data: Path) -> None:
 def test_a_broken_file_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     (tmp_path / "a.onnx").write_bytes(b"nothing")
-    with pytest.raises(RefusedInput, match="a file that does not load"):
+    with pytest.raises(UnsafeInputError, match="a file that does not load"):
         OnnxEncoder.load(tmp_path / "a.onnx", START, END)

@@ -12,9 +12,9 @@ from support.evidence.codes import planted_codes, planted_piece
 from theodolite._storage.arrays import write_safetensors
 from theodolite._storage.paths import sha256_of
 from theodolite.errors import EvidenceError
-from theodolite.language.sae.evidence import CodeEvidence
-from theodolite.language.sae.pieces import PADDING, CodePiece, check_piece, joined
-from theodolite.language.sae.writer import CodeWriter
+from theodolite.language.sae.evidence import SparseActivationEvidence
+from theodolite.language.sae.pieces import PADDING, SparseActivationShard, check_piece, joined
+from theodolite.language.sae.writer import SparseActivationWriter
 
 UNIT = np.array([[3, 1, 7], [2, PADDING, PADDING], [PADDING] * 3, [0, 7, 5]], np.uint32)
 VALUE = np.arange(12, dtype=np.float16).reshape(4, 3) + 1
@@ -22,19 +22,23 @@ LABELS = [[0, 2], [], [2, 0], [1]]
 NAMES = ("a", "b", "c")
 
 
-def same(one_piece: CodePiece, other: CodePiece) -> bool:
+def same(one_piece: SparseActivationShard, other: SparseActivationShard) -> bool:
     a, b = one_piece.arrays(), other.arrays()
     return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
 
 
 def test_three_forms_of_the_same_codes() -> None:
-    top = CodePiece.from_top(UNIT, VALUE, documents=[1, 3], labels=LABELS)
+    top = SparseActivationShard.from_top(UNIT, VALUE, documents=[1, 3], labels=LABELS)
     start, unit, value = [0, 3, 4, 4, 7], [1, 3, 7, 2, 0, 5, 7], [2, 1, 3, 4, 10, 12, 11]
     rows = (np.array([0, 2, 2, 4, 5]), np.array([0, 2, 0, 2, 1]))
     half = np.array(value, np.float16)
-    assert same(top, CodePiece.from_csr(start, unit, half, documents=[1, 3], labels=rows))
+    assert same(
+        top, SparseActivationShard.from_csr(start, unit, half, documents=[1, 3], labels=rows)
+    )
     position = [0, 0, 0, 1, 3, 3, 3]
-    assert same(top, CodePiece.from_coo(position, unit, half, documents=[1, 3], labels=LABELS))
+    assert same(
+        top, SparseActivationShard.from_coo(position, unit, half, documents=[1, 3], labels=LABELS)
+    )
     assert len(top.set_start) - 1 == 3, "equal sets are one"
 
 
@@ -65,46 +69,46 @@ CSR: dict[str, Any] = {
     ],
 )
 def test_what_does_not_fit_is_refused(changed: dict[str, Any], word: str) -> None:
-    CodePiece.from_csr(**CSR)
+    SparseActivationShard.from_csr(**CSR)
     with pytest.raises(EvidenceError, match=word):
-        CodePiece.from_csr(**CSR | changed)
+        SparseActivationShard.from_csr(**CSR | changed)
 
 
 @pytest.mark.parametrize(("units", "names"), [(4, NAMES), (5, NAMES[:1]), (0, NAMES)])
 def test_numbers_beyond_what_there_is_are_refused(units: int, names: tuple[str, ...]) -> None:
-    piece = CodePiece.from_csr(**CSR)
-    CodeEvidence([piece], units=5, concepts=NAMES)
+    piece = SparseActivationShard.from_csr(**CSR)
+    SparseActivationEvidence([piece], units=5, concepts=NAMES)
     with pytest.raises(EvidenceError):
-        CodeEvidence([piece], units=units, concepts=names)
+        SparseActivationEvidence([piece], units=units, concepts=names)
 
 
 @pytest.mark.parametrize("positions", [7, 64, 400, 10_000])
 def test_a_folder_gives_back_what_was_written(tmp_path: Path, positions: int) -> None:
     pieces = [planted_piece(seed) for seed in range(3)]
-    with CodeWriter(
+    with SparseActivationWriter(
         tmp_path / "codes", units=60, concepts=planted_codes().concepts, positions=positions
     ) as writer:
         for piece in pieces:
             writer.add(piece)
-    stored = CodeEvidence.open(tmp_path / "codes")
+    stored = SparseActivationEvidence.open(tmp_path / "codes")
     parts = [stored.piece(n, check=True) for n in range(len(stored))]
     assert same(joined(parts), joined(pieces))
     assert all(len(part) <= max(positions, 16) for part in parts)
     assert (stored.positions, stored.documents) == (sum(map(len, pieces)), 120)
     with pytest.raises(EvidenceError, match="already"):
-        CodeWriter(tmp_path / "codes", units=60, concepts=["a"])
+        SparseActivationWriter(tmp_path / "codes", units=60, concepts=["a"])
 
 
 def test_what_was_not_finished_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), CodeWriter(tmp_path, units=60, concepts=["a"]):
+    with pytest.raises(RuntimeError), SparseActivationWriter(tmp_path, units=60, concepts=["a"]):
         raise RuntimeError
     with pytest.raises(EvidenceError, match="nothing there"):
-        CodeEvidence.open(tmp_path)
+        SparseActivationEvidence.open(tmp_path)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    with CodeWriter(tmp_path, units=60, concepts=planted_codes().concepts) as writer:
+    with SparseActivationWriter(tmp_path, units=60, concepts=planted_codes().concepts) as writer:
         writer.add(planted_piece(0))
     return tmp_path
 
@@ -124,7 +128,7 @@ def test_a_changed_byte_is_noticed(folder: Path) -> None:
     content[-3] ^= 1
     path.write_bytes(content)
     with pytest.raises(EvidenceError, match="digest"):
-        CodeEvidence.open(folder).piece(0)
+        SparseActivationEvidence.open(folder).piece(0)
 
 
 @pytest.mark.parametrize("name", ["../piece.safetensors", "/etc/passwd", "gone.safetensors"])
@@ -132,7 +136,7 @@ def test_pieces_stay_in_their_folder(folder: Path, name: str) -> None:
     pieces = [{"file": name, "sha256": "", "positions": 9, "documents": 2, "values": 3}]
     rewritten(folder, pieces=pieces)
     with pytest.raises(EvidenceError):
-        CodeEvidence.open(folder).piece(0)
+        SparseActivationEvidence.open(folder).piece(0)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +147,7 @@ def test_pieces_stay_in_their_folder(folder: Path, name: str) -> None:
 def test_a_manifest_that_does_not_fit_is_refused(folder: Path, changed: dict[str, Any]) -> None:
     rewritten(folder, **changed)
     with pytest.raises(EvidenceError):
-        CodeEvidence.open(folder).piece(0, check=True)
+        SparseActivationEvidence.open(folder).piece(0, check=True)
 
 
 @pytest.mark.parametrize("fault", ["type", "missing", "shape", "cut", "header", "out of range"])
@@ -165,7 +169,7 @@ def test_a_piece_that_does_not_fit_is_refused(folder: Path, fault: str) -> None:
         path.write_bytes(b"\xff" * 200)
     rewritten(folder)
     with pytest.raises(EvidenceError):
-        CodeEvidence.open(folder).piece(0, check=True)
+        SparseActivationEvidence.open(folder).piece(0, check=True)
 
 
 def test_labels_move_on_by_whole_documents() -> None:

@@ -9,14 +9,38 @@ from numpy.testing import assert_array_equal
 from support.evidence.codes import planted_codes, planted_piece
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.language.sae import counting, set_counts
-from theodolite.language.sae.counting import UnitCounts, count_piece, count_plainly, torch_counter
-from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.counting import UnitCounts, count_piece, torch_counter
+from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.inventory import take_inventory, thresholds
 from theodolite.language.sae.passes import Cut, cut_for
-from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.pieces import SparseActivationShard
 from theodolite.language.sae.set_counts import merge_sets, project_range
 
 LIMITS = np.zeros(60, np.float32)
+
+
+def count_plainly(piece: SparseActivationShard, units: np.ndarray, counts: UnitCounts) -> None:
+    """Count by numpy alone, to compare with."""
+    position = np.repeat(np.arange(len(piece)), np.diff(piece.start))
+    slot = np.searchsorted(units, piece.unit)
+    inside = (slot < len(units)) & (units[np.minimum(slot, len(units) - 1)] == piece.unit)
+    position, slot = position[inside], slot[inside]
+    sizes = np.diff(piece.set_start).astype(np.int64)[piece.atom[position]]
+    owner = np.repeat(np.arange(len(slot)), sizes)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    label = piece.set_label[piece.set_start[piece.atom[position]][owner] + within]
+    n, k = counts.table.shape[:2]
+    cell = slot[owner].astype(np.int64) * k + label
+    document = piece.document[position].astype(np.int64)
+    for table, keys, groups in (
+        (counts.table.reshape(-1, 2), cell, document[owner]),
+        (counts.active, slot.astype(np.int64), document),
+    ):
+        m = len(table)
+        table[:, 0] += np.bincount(keys, minlength=m).astype(np.uint32)
+        both = np.unique(groups * m + keys)
+        table[:, 1] += np.bincount(both % m, minlength=m).astype(np.uint32)
+    assert n == len(counts.active)
 
 
 @pytest.mark.parametrize("bytes_of_block", [2 << 20, 300])
@@ -39,8 +63,11 @@ def test_three_ways_to_count_agree(monkeypatch: pytest.MonkeyPatch, bytes_of_blo
 def test_thresholds_mark_what_a_quantile_marks() -> None:
     for kind in (np.float16, np.float32):
         pieces = [planted_piece(seed, dense=9) for seed in range(2)]
-        pieces = [CodePiece(**p.arrays() | {"value": (p.value + 0).astype(kind)}) for p in pieces]
-        evidence = CodeEvidence(pieces, units=60, concepts=planted_codes().concepts)
+        pieces = [
+            SparseActivationShard(**p.arrays() | {"value": (p.value + 0).astype(kind)})
+            for p in pieces
+        ]
+        evidence = SparseActivationEvidence(pieces, units=60, concepts=planted_codes().concepts)
         active = take_inventory(evidence, SerialWorkers()).active
         limits = thresholds(evidence, SerialWorkers(), active, 0.9)
         dense = np.concatenate([_dense(piece) for piece in pieces]).astype(np.float64)
@@ -51,7 +78,7 @@ def test_thresholds_mark_what_a_quantile_marks() -> None:
         assert_array_equal(sum(above), (dense > quantiles).sum(axis=0))
 
 
-def _dense(piece: CodePiece) -> np.ndarray:
+def _dense(piece: SparseActivationShard) -> np.ndarray:
     table = np.zeros((len(piece), 60), np.float32)
     table[np.repeat(np.arange(len(piece)), np.diff(piece.start)), piece.unit] = piece.value
     return table
@@ -73,7 +100,7 @@ def test_the_inventory_counts_sets_and_documents() -> None:
     assert_array_equal(inventory.documents, documents)
 
 
-def _plain_sets(evidence: CodeEvidence, unit: int, names: np.ndarray) -> dict[int, int]:
+def _plain_sets(evidence: SparseActivationEvidence, unit: int, names: np.ndarray) -> dict[int, int]:
     """What ``project_range`` counts, by a plain loop."""
     sets: dict[int, int] = {}
     bit = {int(c): i for i, c in enumerate(names)}

@@ -19,14 +19,14 @@ from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import OPERATORS, Formula, from_rows
 from theodolite.dissection.search import Beam, search
 from theodolite.errors import EvidenceError
-from theodolite.language.sae.dissect import dissect_codes
-from theodolite.language.sae.evidence import CodeEvidence
-from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.dissect import dissect_sae
+from theodolite.language.sae.evidence import SparseActivationEvidence
+from theodolite.language.sae.pieces import SparseActivationShard
 from theodolite.language.sae.result import CodeDissection
-from theodolite.language.sae.writer import CodeWriter
+from theodolite.language.sae.writer import SparseActivationWriter
 
 
-def has_concepts(evidence: CodeEvidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def has_concepts(evidence: SparseActivationEvidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Concepts, units and documents of all positions, as tables."""
     concepts, units, documents, before = [], [], [], 0
     for n in range(len(evidence)):
@@ -51,7 +51,7 @@ def columns(dissection: CodeDissection) -> bytes:
 
 def test_the_same_as_the_dense_path() -> None:
     """Maps on the grid of the labels: thresholds, formulas, overlap and detection are equal."""
-    planted = PlantedMaps(n_pictures=90, n_units=12, n_concepts=6, side_of_grid=14, shard_rows=90)
+    planted = PlantedMaps(n_images=90, n_units=12, n_concepts=6, side_of_grid=14, shard_rows=90)
     _, labels = planted.shard(0)
     rng = np.random.default_rng(3)
     maps = np.zeros((90, 12, 14, 14), np.float32)
@@ -68,12 +68,12 @@ def test_the_same_as_the_dense_path() -> None:
     values = maps.transpose(0, 2, 3, 1).reshape(-1, 12)
     position, unit = np.nonzero(values)
     has = np.stack([(labels == c + 1).any(axis=1).ravel() for c in range(6)], axis=1)
-    piece = CodePiece.from_coo(
+    piece = SparseActivationShard.from_coo(
         position, unit, values[position, unit].astype(np.float16), documents=np.full(90, 196),
         labels=[np.flatnonzero(row).tolist() for row in has],
     )  # fmt: skip
-    evidence = CodeEvidence([piece], units=12, concepts=planted.concepts)
-    sparse = dissect_codes(evidence, quantile=0.99, precision=0)
+    evidence = SparseActivationEvidence([piece], units=12, concepts=planted.concepts)
+    sparse = dissect_sae(evidence, quantile=0.99, precision=0)
     assert (sparse.thresholds > 0).any()
     assert_array_equal(sparse.active, whole.units.sizes())
     assert_allclose(sparse.fit.iou, proved.iou, rtol=1e-9)
@@ -110,7 +110,7 @@ def every_formula(n: int) -> list[Formula]:
 def test_no_formula_is_better_by_more_than_the_gap(precision: float) -> None:
     evidence = planted_codes(2, units=60, concepts=7)
     has, active, _ = has_concepts(evidence)
-    sparse = dissect_codes(
+    sparse = dissect_sae(
         evidence, quantile=0.01, candidates=4, gap=1.0, precision=precision, null_units=0
     )
     masks = np.stack([f.holds(lambda c: has[:, c]) for f in every_formula(7)]).astype(np.int64)
@@ -120,12 +120,10 @@ def test_no_formula_is_better_by_more_than_the_gap(precision: float) -> None:
     assert (best <= sparse.fit.iou + sparse.gap + 1e-9).all()
     assert (best > sparse.fit.iou + 1e-9).any(), "four candidates of seven are too few for some"
     assert 0 < np.median(sparse.gap) < 0.5
-    all_candidates = dissect_codes(evidence, quantile=0.01, candidates=7, precision=0, null_units=0)
+    all_candidates = dissect_sae(evidence, quantile=0.01, candidates=7, precision=0, null_units=0)
     assert_allclose(all_candidates.fit.iou, best, rtol=1e-9)
     assert_array_equal(all_candidates.gap, 0)
-    doubled = dissect_codes(
-        evidence, quantile=0.01, candidates=4, gap=0.0, precision=0, null_units=0
-    )
+    doubled = dissect_sae(evidence, quantile=0.01, candidates=4, gap=0.0, precision=0, null_units=0)
     assert_allclose(doubled.fit.iou[doubled.candidates == 7], best[doubled.candidates == 7])
     assert (doubled.candidates == 7).sum() > 30
 
@@ -136,14 +134,14 @@ def test_the_gap_covers_what_candidates_leave_out() -> None:
     labels = [[0]] * 10 + [[1]] * 10 + [[2]] * 10 + [[3]] * 10 + [[3, 4]] * 10
     apart, removed = [0] * 30, [1] * 10
     unit = np.array([[u] for u in [*apart, *removed, *[2] * 10]])
-    piece = CodePiece.from_top(unit, documents=[5] * 10, labels=labels)
-    evidence = CodeEvidence([piece], units=3, concepts=list("abcde"))
-    some = dissect_codes(evidence, candidates=2, gap=1.0, precision=0, null_units=0)
+    piece = SparseActivationShard.from_top(unit, documents=[5] * 10, labels=labels)
+    evidence = SparseActivationEvidence([piece], units=3, concepts=list("abcde"))
+    some = dissect_sae(evidence, candidates=2, gap=1.0, precision=0, null_units=0)
     assert_allclose(some.fit.iou[0], 2 / 3)
     assert_allclose(some.gap[0], 1 / 3)
-    single = dissect_codes(evidence, candidates=1, gap=1.0, precision=0, null_units=0)
+    single = dissect_sae(evidence, candidates=1, gap=1.0, precision=0, null_units=0)
     assert_allclose((single.fit.iou[1], single.gap[1]), (0.5, 0.5))
-    full = dissect_codes(evidence, candidates=1, gap=0.0, precision=0, null_units=0)
+    full = dissect_sae(evidence, candidates=1, gap=0.0, precision=0, null_units=0)
     assert_array_equal(full.fit.iou, 1)
     assert full.formulas()[1] == "(d AND (NOT e))"
 
@@ -151,7 +149,7 @@ def test_the_gap_covers_what_candidates_leave_out() -> None:
 def test_sums_over_documents_and_intervals() -> None:
     evidence = planted_codes(2)
     has, active, document = has_concepts(evidence)
-    sparse = dissect_codes(evidence, quantile=0.01, null_units=0)
+    sparse = dissect_sae(evidence, quantile=0.01, null_units=0)
     n = document[-1] + 1
     for u in (0, 1, 7, 59):
         formula = sparse.formula(u)
@@ -174,7 +172,7 @@ def test_sums_over_documents_and_intervals() -> None:
 
 
 def test_units_that_follow_a_concept_beat_chance() -> None:
-    sparse = dissect_codes(planted_codes(), quantile=0.01)
+    sparse = dissect_sae(planted_codes(), quantile=0.01)
     follows = np.arange(60) % 3 > 0
     low = sparse.fit.iou_interval[0]
     assert (low > sparse.chance.iou)[follows].mean() > 0.9
@@ -185,7 +183,7 @@ def test_units_that_follow_a_concept_beat_chance() -> None:
     ]
     facts = sparse.summary()
     assert facts["mean_iou"] > 2 * facts["mean_chance_iou"]
-    some = dissect_codes(planted_codes(), quantile=0.01, null_units=20)
+    some = dissect_sae(planted_codes(), quantile=0.01, null_units=20)
     assert np.isfinite(some.chance.iou).sum() == 20
     kept = np.isfinite(some.chance.iou)
     assert_array_equal(some.chance.iou[kept], sparse.chance.iou[kept])
@@ -193,8 +191,10 @@ def test_units_that_follow_a_concept_beat_chance() -> None:
 
 def test_units_that_are_silent_have_no_formula() -> None:
     evidence = planted_codes()
-    more = CodeEvidence([evidence.piece(n) for n in range(3)], units=70, concepts=evidence.concepts)
-    sparse = dissect_codes(more, quantile=0.01)
+    more = SparseActivationEvidence(
+        [evidence.piece(n) for n in range(3)], units=70, concepts=evidence.concepts
+    )
+    sparse = dissect_sae(more, quantile=0.01)
     assert sparse.formulas()[60:] == [""] * 10
     assert np.isnan(sparse.fit.iou[60:]).all()
     assert sparse.summary()["never_active"] == 10
@@ -203,22 +203,22 @@ def test_units_that_are_silent_have_no_formula() -> None:
 
 def test_the_same_bytes_here_in_processes_and_after_a_stop(tmp_path: Path) -> None:
     evidence = planted_codes(5)
-    with CodeWriter(
+    with SparseActivationWriter(
         tmp_path / "codes", units=60, concepts=evidence.concepts, positions=300
     ) as writer:
         for n in range(5):
             writer.add(evidence.piece(n))
-    stored = CodeEvidence.open(tmp_path / "codes")
-    evidence = CodeEvidence(
+    stored = SparseActivationEvidence.open(tmp_path / "codes")
+    evidence = SparseActivationEvidence(
         [stored.piece(n) for n in range(len(stored))], units=60, concepts=evidence.concepts
     )
-    expected = columns(dissect_codes(evidence))
-    assert columns(dissect_codes(stored)) == expected
-    assert columns(dissect_codes(evidence, device="cpu")) == expected
+    expected = columns(dissect_sae(evidence))
+    assert columns(dissect_sae(stored)) == expected
+    assert columns(dissect_sae(evidence, device="cpu")) == expected
 
     def through(pool: Here | Processes) -> tuple[bytes, int]:
         crew = WorkerPool(pool, Ledger(Store.at(tmp_path / "pieces")))
-        dissected = columns(dissect_codes(stored, workers=crew))
+        dissected = columns(dissect_sae(stored, workers=crew))
         assert not crew.failed
         return dissected, crew.computed
 
@@ -242,4 +242,4 @@ def test_the_same_bytes_here_in_processes_and_after_a_stop(tmp_path: Path) -> No
 )  # fmt: skip
 def test_options_are_checked(options: dict[str, float]) -> None:
     with pytest.raises(EvidenceError):
-        dissect_codes(planted_codes(), **options)  # type: ignore[arg-type]
+        dissect_sae(planted_codes(), **options)  # type: ignore[arg-type]

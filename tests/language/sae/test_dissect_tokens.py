@@ -144,8 +144,8 @@ def rectangular(n: int, length: int, seed: int = 0) -> tuple[TokenEvidence, np.n
     return evidence, fires, has
 
 
-def test_the_same_as_dissection_of_pictures() -> None:
-    """A sequence as a picture of one row: formulas, overlap and detection are equal."""
+def test_the_same_as_dissection_of_images() -> None:
+    """A sequence as an image of one row: formulas, overlap and detection are equal."""
     evidence, fires, has = rectangular(60, 12)
     result = dissect_tokens(evidence, precision=0.0)
     first = first_half(evidence.samples, 0)

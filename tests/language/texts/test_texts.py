@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged
@@ -42,13 +42,13 @@ def test_a_vocabulary_is_bytes(tmp_path: Path) -> None:
         WORDS[10]
     file = tmp_path / "vocabulary.safetensors"
     file.write_bytes(file.read_bytes()[:-1] + b"x")
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         Vocabulary.load(tmp_path)
 
 
 def test_shapes_and_places() -> None:
     shapes = facts([[0, 1, 3, 4, 5, 6, 7]], families=["shape"])
-    assert shapes[0] == {"shape capitalised", "shape starts a word"}
+    assert shapes[0] == {"shape capitalized", "shape starts a word"}
     assert shapes[1] == {"shape lower", "shape starts a word"}
     assert shapes[2] == {"shape lower"}
     assert shapes[3] == {"shape digit", "shape starts a word"}
@@ -64,7 +64,7 @@ def test_shapes_and_places() -> None:
     assert places[18] == {"place first", "place last"}
 
 
-def test_tokens_words_and_neighbours() -> None:
+def test_tokens_words_and_neighbors() -> None:
     rows = [[0, 1, 2, 3], [1, 2]]
     assert facts(rows, families=["token"], least=2) == [
         set(), {"token ' cat'"}, {"token ' runn'"}, set(), {"token ' cat'"}, {"token ' runn'"},
@@ -78,7 +78,7 @@ def test_tokens_words_and_neighbours() -> None:
     assert near == [
         {"before ' cat'"}, {"after 'The'", "before ' the'"}, {"after ' cat'"},
     ]  # fmt: skip
-    rare = facts([[0, 1, 1]], families=["after"], most_neighbours=1)
+    rare = facts([[0, 1, 1]], families=["after"], most_neighbors=1)
     assert rare == [set(), set(), {"after ' cat'"}]
 
 
@@ -98,8 +98,8 @@ def test_patterns_taggers_and_topics() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(EvidenceError, match="'colour'"):
-        facts([[0]], families=["colour"])
+    with pytest.raises(EvidenceError, match="'color'"):
+        facts([[0]], families=["color"])
     with pytest.raises(EvidenceError, match="an expression"):
         spans_of_patterns(["a"], {"broken": "("}, 5.0)
     with pytest.raises(EvidenceError, match="no end after"):

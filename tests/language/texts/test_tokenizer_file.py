@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.language.texts.tokenizer_file import byte_alphabet, read_vocabulary
 
 TEXT = "Ünïcode 😀 and\ttabs,\n  spaces; don't <s>"
@@ -58,5 +58,5 @@ def test_pieces_words_and_bytes(tmp_path: Path) -> None:
     ],
 )
 def test_other_files_are_refused(model: object, tmp_path: Path) -> None:
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         read_vocabulary(written(tmp_path, model))

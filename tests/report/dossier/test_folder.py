@@ -110,7 +110,7 @@ def test_everything_that_is_missing_is_named_at_once(place: Path, tmp_path: Path
     for name in (
         "system.name", "system.version", "system.provider", "purpose", "explanation.shown_to",
         "explanation.used_for", "explanation.claim", "model_files[0].path", "data.name",
-        "model_files[0].sha256", "data.licence", "data.description", "responsible[0].name",
+        "model_files[0].sha256", "data.license", "data.description", "responsible[0].name",
         "responsible[0].role", "date",
     ):  # fmt: skip
         assert name in result.stderr
@@ -156,7 +156,7 @@ def test_what_is_not_stated_says_so_and_nothing_is_markup(place: Path, tmp_path:
 
 def test_answers_are_the_sentences_of_the_report(place: Path) -> None:
     page = (place / "dossier" / "dossier.html").read_text()
-    asked = [v for v in read_finished(place / "run").verdicts if v.answer != "not asked"]
+    asked = [v for v in read_finished(place / "run").verdicts if v.answer != "not_evaluated"]
     assert asked
     for verdict in asked:
         assert sentence(verdict) in page

@@ -43,12 +43,12 @@ def test_only_what_was_chosen_is_asked(
 
 def test_questions_that_were_not_chosen_say_so(some: theodolite.AuditResult) -> None:
     answers = {v.question: v for v in some.verdicts}
-    assert answers["exists"].answer != "not asked"
-    assert answers["faithful"].because == "Not among `metrics`."
-    assert "located: not asked: not among `metrics`" in str(some)
+    assert answers["exists"].answer != "not_evaluated"
+    assert answers["faithful"].summary == "Not among `metrics`."
+    assert "located: not evaluated: not among `metrics`" in str(some)
     other = theodolite.audit(EVIDENCE, resamples=50, questions=["leak_free"])
     assert {s.question for s in other.scores} == {"leak_free"}
-    assert "exists: not asked: not among `questions`" in str(other)
+    assert "exists: not evaluated: not among `questions`" in str(other)
 
 
 def test_a_chosen_score_that_lacks_something_says_what() -> None:
@@ -56,7 +56,7 @@ def test_a_chosen_score_that_lacks_something_says_what() -> None:
     chosen = theodolite.audit(
         evidence, resamples=50, metrics=["concept_existence", "predictive_task_leakage"]
     )
-    assert "leak_free: not asked; needs `labels`" in str(chosen)
+    assert "leak_free: not evaluated; needs `labels`" in str(chosen)
     with pytest.raises(theodolite.EvidenceError, match="allows none of them; needed labels"):
         theodolite.audit(evidence, metrics=["predictive_task_leakage"])
 
@@ -90,7 +90,7 @@ def test_what_was_chosen_is_kept(folder: Path, some: theodolite.AuditResult) -> 
     assert isinstance(run, theodolite.Run)
     assert [m.name for m in run.record.spec.metrics] == ["concept_existence", "concept_prediction"]
     assert [s.value for s in run.scores] == [s.value for s in some.scores]
-    assert {v.because for v in run.verdicts if v.question == "located"} == {"Not among `metrics`."}
+    assert {v.summary for v in run.verdicts if v.question == "located"} == {"Not among `metrics`."}
     assert "not among `metrics`" not in (folder / "report.html").read_text().lower().replace(
         "not among `metrics`.", ""
     )
@@ -120,7 +120,7 @@ def test_a_gate_of_an_audit_a_run_and_a_folder(folder: Path, some: theodolite.Au
         assert passed and passed.passed and not passed.failures
         failed = theodolite.gate(run, file)
         assert not failed and [check.of for check in failed.failures] == ["located"]
-        assert "cannot tell: located: not asked" in str(failed)
+        assert "inconclusive: located: not evaluated" in str(failed)
     with pytest.raises(theodolite.EvidenceError, match="Did you mean 'exists'"):
         theodolite.gate(some, {"questions": {"exist": "yes"}})
 

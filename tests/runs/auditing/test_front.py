@@ -50,24 +50,24 @@ def test_arrays_files_and_evidence_are_the_same(
     ):
         assert [s.value for s in found.scores] == pytest.approx([s.value for s in expected.scores])
         assert [v.answer for v in found.verdicts] == [v.answer for v in expected.verdicts]
-        assert found.unanswered == expected.unanswered
+        assert found.not_computed == expected.not_computed
 
 
 def test_six_verdicts_always_and_what_the_others_need(concepts: theodolite.ConceptEvidence) -> None:
     found = audit(concepts, FEW)
     assert [v.question for v in found.verdicts] == list(QUESTIONS)
-    silent = [v for v in found.verdicts if v.answer == "not asked"]
+    silent = [v for v in found.verdicts if v.answer == "not_evaluated"]
     assert [one.question for one in found.missing] == [v.question for v in silent]
     for verdict, one in zip(silent, found.missing, strict=True):
         assert (
-            verdict.because == f"Needs {one.needs}."
+            verdict.summary == f"Needs {one.needs}."
             and f"`theodolite evidence {one.kind}`" in one.needs
         )
     said = str(found).splitlines()
     assert said[0].startswith("exists: ") and "Is the named concept in the input?" in said[0]
     (line,) = [line for line in said if line.startswith("located: ")]
     assert line == (
-        "located: not asked; needs maps of where each concept is active and the concepts' places: "
+        "located: not evaluated; needs maps of where each concept is active and the concepts' places: "
         "LocationEvidence, see `theodolite evidence location`"
     )
 
@@ -100,7 +100,7 @@ def test_several_kinds_together_and_kept(tmp_path: Path) -> None:
     location, ratings = planted_locations(24, n_concepts=4), planted_ratings(30)
     np.savez(tmp_path / "votes.npz", ratings=ratings.ratings, scale=ratings.scale)
     found = audit([location, tmp_path / "votes.npz"], FEW)
-    answered = {v.question for v in found.verdicts if v.answer != "not asked"}
+    answered = {v.question for v in found.verdicts if v.answer != "not_evaluated"}
     assert answered == {"exists", "located", "leak_free", "accepted"}
     page = found.save(tmp_path / "run")
     assert page == tmp_path / "run" / "report.html" and page.is_file()

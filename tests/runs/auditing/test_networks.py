@@ -1,4 +1,4 @@
-"""A live network, a layer and pictures with concepts; and the run folders that come of it."""
+"""A live network, a layer and images with concepts; and the run folders that come of it."""
 
 import inspect
 from pathlib import Path
@@ -56,16 +56,16 @@ def test_a_live_network_answers_five_questions(shapes: Path, tmp_path: Path) -> 
     network = timm.create_model("test_resnet").train()
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     found = audit(model=network, layer="layer4", data=shapes, resampling=FEW)
-    asked = {v.question for v in found.verdicts if v.answer != "not asked"}
+    asked = {v.question for v in found.verdicts if v.answer != "not_evaluated"}
     assert asked == {"exists", "located", "leak_free", "detects"}, "its classes are others"
-    assert found.stand_in is not None and "faithful: not asked of your network" in str(found)
+    assert found.linear_probe is not None and "faithful: not evaluated for your model" in str(found)
     assert network.training and not any(m._forward_hooks for m in network.modules())
     assert all(torch.equal(before[n], t) for n, t in network.state_dict().items())
     assert any("compared with a linear layer that theodolite trained" in n for n in found.notes)
     page = found.save(tmp_path / "run").read_text()
-    head = page[page.index("<h1") : page.index('id="pictures"')].lower()
+    head = page[page.index("<h1") : page.index('id="images"')].lower()
     assert "the network" not in head and "the model" not in head
-    assert "not asked of your network" in head and "faithful to the stand-in" in page.lower()
+    assert "not evaluated for your model" in head and "faithful to the stand-in" in page.lower()
     assert recompute(tmp_path / "run", share=0.2) > 10
     assert len(read_record(tmp_path / "run" / "produced.json", MadeRecord).examples) == 8
 
@@ -76,24 +76,24 @@ def test_a_network_with_a_head_that_fits_answers_for_itself(shapes: Path) -> Non
     network = timm.create_model("test_resnet", num_classes=n)
     found = audit(model=network, layer="layer4", data=folder(shapes), resampling=FEW)
     assert any("compared with the network's own outputs" in note for note in found.notes)
-    asked = {v.question for v in found.verdicts if v.answer != "not asked"}
-    assert "faithful" in asked and found.stand_in is None
-    assert found.subject.outputs == "network" and found.subject.network == "ResNet, layer4"
+    asked = {v.question for v in found.verdicts if v.answer != "not_evaluated"}
+    assert "faithful" in asked and found.linear_probe is None
+    assert found.subject.outputs == "model" and found.subject.model == "ResNet, layer4"
     (evidence,) = [b for b in found.source.first if isinstance(b, SurrogateEvidence)]
     data = folder(shapes)
-    row = data.pictures.index(evidence.samples.name(0))
+    row = data.images.index(evidence.samples.name(0))
     about = network.pretrained_cfg
     from theodolite.models.features import Preprocessing  # noqa: PLC0415
 
     prepared = Preprocessing(tuple(about["input_size"][1:]), about["mean"], about["std"])
     with torch.inference_mode():
-        own = network.eval()(torch.from_numpy(prepared(data.picture(row)))[None]).numpy()
+        own = network.eval()(torch.from_numpy(prepared(data.image(row)))[None]).numpy()
     assert np.asarray(evidence.outputs)[:1] == pytest.approx(own, abs=1e-4)
 
 
 def test_the_surrogate_is_the_bottleneck_up_to_its_mean(finished: Path) -> None:
     """Concepts times importances plus bias differ from the bottleneck's own answers by a constant
-    for each class: what the bottleneck and the network say of the mean training picture."""
+    for each class: what the bottleneck and the network say of the mean training image."""
     seed = finished / "evidence" / "seed-0"
     said, stood_for = load(seed / "concept"), load(seed / "surrogate")
     from theodolite._storage.arrays import read_safetensors  # noqa: PLC0415
@@ -109,13 +109,13 @@ def test_the_surrogate_is_the_bottleneck_up_to_its_mean(finished: Path) -> None:
     assert stood_for.samples.ids.tolist() == said.samples.ids.tolist()
 
 
-def test_a_run_folder_is_asked_everything_and_keeps_its_pictures(
+def test_a_run_folder_is_asked_everything_and_keeps_its_images(
     finished: Path, tmp_path: Path
 ) -> None:
     found = audit(finished, FEW)
-    asked = {v.question for v in found.verdicts if v.answer != "not asked"}
+    asked = {v.question for v in found.verdicts if v.answer != "not_evaluated"}
     assert asked == {"exists", "located", "leak_free"}, "its spec asked two"
-    assert found.subject.outputs == "stand-in", "as its pipeline said"
+    assert found.subject.outputs == "probe_only", "as its pipeline said"
     assert all(len(s.per_seed) == 2 for s in found.scores), "both seeds"
     found.save(tmp_path / "again")
     old, new = (
@@ -145,16 +145,14 @@ def test_a_run_that_was_changed_is_not_audited(finished: Path, tmp_path: Path) -
         audit(copy, FEW)
 
 
-def test_a_picture_outside_of_the_run_is_not_copied(finished: Path, tmp_path: Path) -> None:
+def test_a_image_outside_of_the_run_is_not_copied(finished: Path, tmp_path: Path) -> None:
     import shutil  # noqa: PLC0415
 
     copy = tmp_path / "copy"
     shutil.copytree(finished, copy)
     text = (copy / "produced.json").read_text()
     (tmp_path / "secret.jpg").write_bytes(b"secret")
-    (copy / "produced.json").write_text(
-        text.replace("pictures/00.jpg", "pictures/../../secret.jpg")
-    )
+    (copy / "produced.json").write_text(text.replace("images/00.jpg", "images/../../secret.jpg"))
     seal(copy)
     with pytest.raises(EvidenceError, match=r"a path with '\.\.'"):
         audit(copy, FEW).save(tmp_path / "out")
@@ -173,7 +171,7 @@ def test_wrong_layers_and_data_are_said(shapes: Path, tmp_path: Path) -> None:
 
 
 def test_a_network_that_timm_did_not_make(shapes: Path) -> None:
-    """How it wants its pictures is guessed, and said to be; modules that are frozen stay so."""
+    """How it wants its images is guessed, and said to be; modules that are frozen stay so."""
     torch.manual_seed(0)
     norm = torch.nn.BatchNorm2d(4)
     first = torch.nn.Conv2d(3, 4, 5, stride=4)
@@ -184,8 +182,8 @@ def test_a_network_that_timm_did_not_make(shapes: Path) -> None:
     data = folder(shapes)
     given = network_evidence(pooled, "0", data, preprocessing=small)
     assert network.training and not norm.training
-    assert "Pictures were stretched to 32 × 32; mean 0.5, 0.5, 0.5" in given.notes[-1]
-    assert given.subject is not None and given.subject.outputs == "stand-in"
+    assert "Images were stretched to 32 × 32; mean 0.5, 0.5, 0.5" in given.notes[-1]
+    assert given.subject is not None and given.subject.outputs == "probe_only"
     assert "GUESSED, as for ImageNet" in _seen(live_backbone(network), guessed=True)
     assert not timm_knows(network) and timm_knows(timm.create_model("test_resnet"))
     for wrong in ({"sise": 3}, {"size": 0}, {"std": 0}, 3, {"mean": (1, 2)}):
@@ -200,4 +198,4 @@ def test_another_order_of_the_classes_is_doubted() -> None:
     assert order_warnings(right, labels) == ()
     assert order_warnings(noise, labels) == (), "a network that knows nothing has no order"
     (doubt,) = order_warnings(right[:, [1, 2, 0]], labels)
-    assert "right for 0 % of the pictures" in doubt and "100 %" in doubt
+    assert "right for 0 % of the images" in doubt and "100 %" in doubt

@@ -98,7 +98,7 @@ def test_verdicts_by_place_and_question(result: AuditResult) -> None:
     verdicts = result.verdicts
     assert isinstance(verdicts, tuple) and len(verdicts) == 6
     assert verdicts["exists"] is verdicts[0] and verdicts[:2] == tuple(verdicts)[:2]
-    assert verdicts["located"].answer == "not asked"
+    assert verdicts["located"].answer == "not_evaluated"
     with pytest.raises(KeyError, match="none of the questions exists, located"):
         verdicts["banana"]
 
@@ -183,7 +183,11 @@ def test_short_forms_of_whatever_names() -> None:
 def test_a_score_describes_itself(result: AuditResult) -> None:
     text = result["concept_task_leakage"].describe()
     metric = find_metric("concept_task_leakage")
-    assert metric.card.read in text and metric.card.misleads in text and metric.title in text
+    assert (
+        metric.card.interpretation in text
+        and metric.card.limitations in text
+        and metric.title in text
+    )
 
 
 def test_agreement_is_a_score_like_any_other() -> None:

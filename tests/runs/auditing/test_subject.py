@@ -37,9 +37,9 @@ from theodolite.report.html import write_report
 audit: Callable[..., AuditResult] = inspect.unwrap(theodolite.audit)
 FITTED = "a linear layer trained on its features by theodolite"
 STAND_IN = Subject(
-    "post-hoc concept bottleneck (8 concepts)", "resnet18, layer4", "stand-in", FITTED
+    "post-hoc concept bottleneck (8 concepts)", "resnet18, layer4", "probe_only", FITTED
 )
-NETWORK = replace(STAND_IN, outputs="network", stand_in="")
+NETWORK = replace(STAND_IN, outputs="model", linear_probe="")
 BARE = re.compile(r"\bthe (network|model)\b", re.IGNORECASE)
 GATE = Thresholds.model_validate(
     {
@@ -50,7 +50,7 @@ GATE = Thresholds.model_validate(
 
 
 def explained(faithfulness: float = 1.0) -> SurrogateEvidence:
-    samples = Samples(ids=np.array([f"picture {i}" for i in range(120)]))
+    samples = Samples(ids=np.array([f"image {i}" for i in range(120)]))
     return replace(planted_surrogates(120, faithfulness=faithfulness), samples=samples)
 
 
@@ -90,23 +90,23 @@ def verdict_on(result: Any, question: str = "faithful") -> Any:
 
 def test_a_stand_in_decides_nothing(stood_in: AuditResult, own: AuditResult) -> None:
     verdict = verdict_on(stood_in)
-    assert (verdict.answer, verdict.reason, verdict.score) == ("not asked", "stand-in", None)
-    assert verdict.because.startswith("Not asked of your network") and FITTED in verdict.because
+    assert (verdict.answer, verdict.reason, verdict.score) == ("not_evaluated", "probe_only", None)
+    assert verdict.summary.startswith("Not evaluated for your model") and FITTED in verdict.summary
     assert verdict_on(own).answer == "yes"
     assert repr(stood_in.scores) == repr(own.scores), "numbers are what they were"
-    assert stood_in.stand_in is not None and stood_in.stand_in.answer == "yes"
-    assert own.stand_in is None
+    assert stood_in.linear_probe is not None and stood_in.linear_probe.answer == "yes"
+    assert own.linear_probe is None
     text = str(stood_in)
-    assert "faithful: not asked of your network; needs its own outputs" in text
-    assert f"faithful to the stand-in ({FITTED}): yes." in text
+    assert "faithful: not evaluated for your model; needs its own outputs" in text
+    assert f"faithful to the linear probe ({FITTED}): yes." in text
     assert not BARE.search(text)
 
 
 def test_a_gate_cannot_tell(stood_in: AuditResult, own: AuditResult, folders: Any) -> None:
     for result in (stood_in, read_finished(folders["stood_in"])):
         checks = judged(GATE, result.scores, result.verdicts)
-        assert {check.outcome for check in checks} == {"cannot tell"}
-        assert all("not asked of your network" in check.sentence for check in checks)
+        assert {check.outcome for check in checks} == {"inconclusive"}
+        assert all("not evaluated for your model" in check.sentence for check in checks)
         assert len(broken(GATE, result.scores, result.verdicts)) == len(checks) > 1
         passing = GATE.model_copy(update={"undefined": "pass"})
         assert broken(passing, result.scores, result.verdicts) == []
@@ -117,15 +117,15 @@ def test_the_files_say_it(folders: dict[str, Path]) -> None:
     content = json.loads((folders["stood_in"] / "scores.json").read_text())
     (verdict,) = [v for v in content["verdicts"] if v["question"] == "faithful"]
     assert (verdict["answer"], verdict["reason"], verdict["metric"]) == (
-        "not asked",
-        "stand-in",
+        "not_evaluated",
+        "probe_only",
         "",
     )
-    assert content["subject"]["stand_in"] == FITTED
+    assert content["subject"]["linear_probe"] == FITTED
     assert read_subject(folders["stood_in"]) == STAND_IN and read_subject(folders["own"]) == NETWORK
     assert recompute(folders["stood_in"]) > 5
     again = audit(folders["stood_in"], resamples=20)
-    assert again.subject == STAND_IN and verdict_on(again).reason == "stand-in"
+    assert again.subject == STAND_IN and verdict_on(again).reason == "probe_only"
 
 
 def test_a_page_says_of_the_network_what_was_measured_on_it(folders: dict[str, Path]) -> None:
@@ -138,18 +138,20 @@ def test_a_page_says_of_the_network_what_was_measured_on_it(folders: dict[str, P
     assert "Post-hoc concept bottleneck (8 concepts) of resnet18, layer4" in heads["own"]
     head = heads["stood_in"]
     assert not BARE.search(head) and 'id="faithful"' not in head
-    silent = head[head.index("<b>Not asked") :]
-    assert "not asked of your network: its own outputs were not read, the stand-in (" in silent
-    assert "<h2>Faithful to the stand-in</h2>" in pages["stood_in"]
+    silent = head[head.index("<b>Not evaluated") :]
+    assert "not evaluated for your model: its own outputs were not read, the linear probe (" in silent
+    assert "<h2>Faithful to the linear probe</h2>" in pages["stood_in"]
     apart = pages["stood_in"].partition('id="question-faithful"')[2]
     assert "of the probability lands on other classes than the reference" in apart
-    assert "Faithful to the stand-in" not in pages["own"]
+    assert "Faithful to the linear probe" not in pages["own"]
 
 
 def test_a_model_card_says_the_same(folders: dict[str, Path]) -> None:
     cards = {name: model_card_section(folder) for name, folder in folders.items()}
     before = {name: card.split("### What to distrust")[0] for name, card in cards.items()}
-    assert not BARE.search(before["stood_in"]) and "Not asked of your network" in before["stood_in"]
+    assert (
+        not BARE.search(before["stood_in"]) and "Not evaluated for your model" in before["stood_in"]
+    )
     assert "SURF" not in before["stood_in"] and "SURF" in before["own"]
 
 
@@ -174,7 +176,7 @@ def test_runs_held_against_different_outputs_are_not_compared(
     lines = [line for line in to_given.lines if line.score.question == "faithful"]
     assert lines and all(line.difference is None for line in lines)
     (apart,) = [q for q in to_stand_in.questions if q.question == "faithful"]
-    assert (apart.after, apart.line.difference) == ("not asked", None)
+    assert (apart.after, apart.line.difference) == ("not_evaluated", None)
     assert all(q.line.difference for q in to_given.questions if q.question == "accepted")
 
 
@@ -187,7 +189,7 @@ def test_a_leaderboard_ranks_like_with_like(folders: dict[str, Path], tmp_path: 
     notes = {row.run.name: row.note for row in board.standings}
     assert notes == {
         "own": "", "own too": "", "given": "held against the outputs you gave, unlike the others",
-        "stood_in": "the question was not asked of your network",
+        "stood_in": "the question was not evaluated for your model",
     }  # fmt: skip
 
 
@@ -198,7 +200,7 @@ def test_arrays_are_given_and_runs_of_pipelines_know_better(folders: dict[str, P
         audit(folders["stood_in"], resamples=20, subject=NETWORK)
     with pytest.raises(EvidenceError, match=r"a theodolite\.Subject"):
         audit(explained(), resamples=20, subject="resnet18")
-    with pytest.raises(EvidenceError, match="one of network, stand-in, model itself"):
+    with pytest.raises(EvidenceError, match="one of model, probe_only, concept_model"):
         Subject("e", outputs="netwrok")  # type: ignore[arg-type]
 
 
@@ -224,4 +226,4 @@ def test_the_command_line_prints_it(folders: dict[str, Path]) -> None:
     ran = command_line("audit", folders["stood_in"], "--resamples", "20")
     assert ran.returncode == 0, ran.stderr
     text = " ".join(ran.stdout.split())
-    assert "faithful: not asked of your network" in text and "faithful to the stand-in" in text
+    assert "faithful: not evaluated for your model" in text and "faithful to the linear probe" in text

@@ -60,7 +60,7 @@ def test_an_audit_of_a_table_is_that_of_its_arrays(table: Path, arrays: dict[str
     plain = {name: arrays[name] for name in COLUMNS}
     expected = theodolite.audit(**plain, concepts=NAMES, resamples=20)
     texts = [
-        scores_file(r.scores, r.verdicts, r.unanswered).model_dump_json()
+        scores_file(r.scores, r.verdicts, r.not_computed).model_dump_json()
         for r in (result, expected)
     ]
     assert texts[0] == texts[1]

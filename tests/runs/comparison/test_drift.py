@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import theodolite
 from theodolite._runs.comparison.drift import version_drift
-from theodolite._runs.comparison.samples import NotComparable
+from theodolite._runs.comparison.samples import NotComparableError
 from theodolite._runs.comparison.shares import Magnitudes, ShareDrift, share_drift, total_variation
 from theodolite._scoring.request import Resampling
 from theodolite.errors import EvidenceError
@@ -123,7 +123,7 @@ def answer(floor: int, at_most: float | None, new: list[float]) -> str:
     ("floor", "at_most", "moved", "expected"),
     [
         (3, None, 0.20, "no"), (3, None, 0.02, "yes"), (3, None, 0.0, "yes"),
-        (2, None, 0.20, "cannot tell"), (0, None, 0.20, "cannot tell"),
+        (2, None, 0.20, "inconclusive"), (0, None, 0.20, "inconclusive"),
         (0, 0.1, 0.20, "no"), (0, 0.3, 0.20, "yes"),
         (3, 0.3, 0.20, "yes"), (3, 0.01, 0.02, "yes"), (2, 0.01, 0.04, "yes"),
     ],
@@ -139,7 +139,7 @@ def test_an_interval_across_the_line_is_partly() -> None:
     first = theodolite.attribution_drift(old, new, resampling=DRAWS)
     drift = theodolite.attribution_drift(old, new, at_most=first.value, resampling=DRAWS)
     assert drift.answer == "partly"
-    assert f"{100 * first.value:.1f} % is accepted" in drift.because
+    assert f"{100 * first.value:.1f} % is accepted" in drift.summary
 
 
 def test_each_seed_is_held_against_the_one_at_its_place_and_seeds_are_the_floor() -> None:
@@ -159,7 +159,7 @@ def test_what_is_not_comparable_says_why() -> None:
     scales = [attributions([0.5, 0.5], scale=scale) for scale in ("probability", "log-odds")]
     with pytest.raises(EvidenceError, match="scales: log-odds and probability"):
         theodolite.attribution_drift(*scales)
-    with pytest.raises(NotComparable, match="no attributions"):
+    with pytest.raises(NotComparableError, match="no attributions"):
         version_drift([[{}], [{}]])
     with pytest.raises(EvidenceError, match="not percent"):
         theodolite.attribution_drift(old, old, at_most=20)
@@ -177,13 +177,13 @@ def test_undefined_is_not_nothing() -> None:
         attributions([0.0, 0.0]), attributions([0.5, 0.5]), at_most=0.5, resampling=DRAWS
     )
     assert np.isnan(drift.value)
-    assert drift.answer == "cannot tell"
+    assert drift.answer == "inconclusive"
     assert drift.to_json()["features"]["drift"] is None
     few = theodolite.attribution_drift(
         noisy([1, 2], 1.0, n=3), noisy([2, 1], 1.0, n=3), at_most=0.9, resampling=DRAWS
     )
     assert few.drift.interval is None
-    assert few.answer == "cannot tell"
+    assert few.answer == "inconclusive"
 
 
 def test_the_same_attributions_have_not_drifted_at_all() -> None:

@@ -20,7 +20,7 @@ from theodolite._runs.comparison.table import table_difference
 from theodolite._scoring.evaluate import Resampling
 from theodolite._stats.multiple import holm
 from theodolite._stats.resampling import poisson_weights
-from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.errors import EvidenceError, VerificationError
 from theodolite.evidence.axes import Samples
 
 samples_of = st.lists(st.floats(-1, 1, allow_nan=False), min_size=4, max_size=40)
@@ -203,8 +203,8 @@ def test_concepts_that_both_have_are_paired(tmp_path: Path) -> None:
     found = line_of(pair, "concept_global_importance").difference
     assert found is not None and found.items is not None and found.interval is not None
     assert_allclose(found.items.differences.mean(), found.value)
-    assert [(one.over, one.of) for one in found.intervals] == [
-        ("samples", "these"), ("concepts", "population"),
+    assert [(one.over, one.scope) for one in found.intervals] == [
+        ("samples", "fixed"), ("concepts", "population"),
     ]  # fmt: skip
     assert (found.items.low <= found.items.differences).all()
     assert (found.items.high >= found.items.differences).all()
@@ -263,5 +263,5 @@ def test_verdicts_and_runs_are_read_and_checked(tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match="a folder twice"):
         read_runs([folder, folder])
     (folder / "scores.json").write_text((folder / "scores.json").read_text() + " ")
-    with pytest.raises(VerificationFailed):
+    with pytest.raises(VerificationError):
         read_run(folder)

@@ -15,7 +15,7 @@ from theodolite._runs.comparison.intervals import ResamplingSource, paired_inter
 from theodolite._runs.comparison.pairing import Rows, Side, difference
 from theodolite._runs.comparison.rows import ComparisonRow, _remark, settled
 from theodolite._runs.comparison.runs import RunRead
-from theodolite._runs.comparison.samples import AlignedSamples, NotComparable, aligned
+from theodolite._runs.comparison.samples import AlignedSamples, NotComparableError, aligned
 from theodolite._scoring.plan import Plan
 from theodolite._scoring.request import Resampling
 from theodolite._stats.intervals import components
@@ -71,8 +71,8 @@ def test_these_concepts_are_quoted_and_others_are_a_further_interval() -> None:
     rows = second.rows.values.mean(axis=1)[1:]
     wanted = paired_interval(rows, found.value, ResamplingSource("samples", 30, 0.95, 20.0))
     assert wanted is not None
-    assert [(one.over, one.of) for one in found.intervals] == [
-        ("samples", "these"), ("concepts", "population"),
+    assert [(one.over, one.scope) for one in found.intervals] == [
+        ("samples", "fixed"), ("concepts", "population"),
     ]  # fmt: skip
     assert_allclose(found.p, wanted.p)
     parts = components(rows, second.rows.values[1:], second.rows.values[0], 30)
@@ -129,7 +129,9 @@ def test_no_interval_goes_where_no_score_can() -> None:
 def test_another_order_without_names_is_guessed_at() -> None:
     first, second = spoilt(0.4, 20), spoilt(0.4, 20)[np.arange(20)[::-1]]
     first, second = (replace(one, samples=Samples.numbered(20)) for one in (first, second))
-    with pytest.raises(NotComparable, match="perhaps the same samples in another order; save `ids"):
+    with pytest.raises(
+        NotComparableError, match="perhaps the same samples in another order; save `ids"
+    ):
         aligned([[first], [second]], same_data=False)
 
 
@@ -141,8 +143,8 @@ def test_tables_of_samples_do_not_serve_for_numbers_and_clusters(
     run.__dict__["folder"] = tmp_path
     clustered = replace(score, intervals=(Interval(0.0, 1.0, 0.95, "clusters", "made up", 9),))
     (tmp_path / paired_table.TABLE).write_text("not read")
-    with pytest.raises(NotComparable, match="belong together"):
+    with pytest.raises(NotComparableError, match="belong together"):
         paired_table.table_difference((run, run), (clustered, clustered), Resampling(60))
     monkeypatch.setattr(paired_table, "_of_samples", lambda *_: {"0": 0.5, "1": 0.7, "2": 0.1})
-    with pytest.raises(NotComparable, match="numbers only"):
+    with pytest.raises(NotComparableError, match="numbers only"):
         paired_table.table_difference((run, run), (score, score), Resampling(60))

@@ -10,7 +10,7 @@ import pytest
 from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt
 from theodolite._runs.comparison import compare_runs, runs
 from theodolite._runs.comparison.runs import read_run
-from theodolite._runs.comparison.samples import NotComparable, aligned_pieces
+from theodolite._runs.comparison.samples import NotComparableError, aligned_pieces
 from theodolite._runs.folder.folder import prepare_folder
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import RunSpec
@@ -82,16 +82,16 @@ def test_only_the_same_samples_are_compared(tmp_path: Path) -> None:
         "other labels": replace(evidence, labels=np.roll(np.asarray(evidence.labels), 1)),
     }
     for number, (reason, other) in enumerate(others.items()):
-        with pytest.raises(NotComparable, match=reason):
+        with pytest.raises(NotComparableError, match=reason):
             aligned_pieces(first, shards(other, tmp_path / f"{number}"), same_data=False)
 
 
 def test_numbers_alone_need_labels_or_the_same_data(tmp_path: Path) -> None:
     bare = replace(spoilt(0.2), samples=Samples(np.arange(120)))
-    labelled = shards(bare, tmp_path / "labelled")
-    assert aligned_pieces(labelled, labelled, same_data=False).n == 120
+    labeled = shards(bare, tmp_path / "labeled")
+    assert aligned_pieces(labeled, labeled, same_data=False).n == 120
     without = replace(bare, labels=None, predicted=None)
-    unlabelled = shards(without, tmp_path / "unlabelled")
-    assert aligned_pieces(unlabelled, unlabelled, same_data=True).n == 120
-    with pytest.raises(NotComparable, match="numbers only"):
-        aligned_pieces(unlabelled, unlabelled, same_data=False)
+    unlabeled = shards(without, tmp_path / "unlabeled")
+    assert aligned_pieces(unlabeled, unlabeled, same_data=True).n == 120
+    with pytest.raises(NotComparableError, match="numbers only"):
+        aligned_pieces(unlabeled, unlabeled, same_data=False)

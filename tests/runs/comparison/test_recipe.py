@@ -45,7 +45,7 @@ def test_the_worked_numbers() -> None:
     assert_allclose(recipe.interval.error, 1.597220, atol=5e-7)
     assert_allclose([recipe.interval.low, recipe.interval.high], [0.977290, 7.689377], atol=5e-7)
     assert_allclose(recipe.p, 0.014266, atol=5e-7)
-    assert (recipe.interval.over, recipe.interval.of) == ("seeds", "population")
+    assert (recipe.interval.over, recipe.interval.scope) == ("seeds", "population")
     these = student_test(Estimate(value, 1.2**2, 499, "samples", 1000), WIDE, "worked")
     assert_allclose(these.p, 0.000336, atol=5e-7)
 

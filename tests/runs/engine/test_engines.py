@@ -37,7 +37,7 @@ from theodolite._runs.engine.pool import LedgerCheck, WorkerPool, _Block, _Queue
 from theodolite._runs.engine.processes import Here, Processes
 from theodolite._storage.packed import digest_of, packed, unpacked
 from theodolite._storage.stores import Store
-from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite.evidence.workers import SerialWorkers, Tree
 
 
@@ -149,7 +149,7 @@ def test_packed_arrays_know_whether_they_are_whole() -> None:
     for at in range(0, len(content), 7):
         broken = bytearray(content)
         broken[at] ^= 4
-        with pytest.raises(RefusedInput):
+        with pytest.raises(UnsafeInputError):
             unpacked(bytes(broken), "x")
 
 
@@ -171,10 +171,10 @@ def test_checking_computes_a_share_again(tmp_path: Path) -> None:
     name = made._names(work(8))[5]
     key = name.key
     made.ledger.write(name, numbers(6), arithmetic())
-    with pytest.raises(VerificationFailed, match="computed again"):
+    with pytest.raises(VerificationError, match="computed again"):
         WorkerPool(Here(), ledger(tmp_path), check=LedgerCheck(1.0)).reduced(work(8), merge)
     made.ledger.keep_only(made.keys - {key})
-    with pytest.raises(VerificationFailed, match="no such piece"):
+    with pytest.raises(VerificationError, match="no such piece"):
         WorkerPool(Here(), ledger(tmp_path), check=LedgerCheck(0.01)).reduced(work(8), merge)
 
 
@@ -194,7 +194,7 @@ def test_a_piece_that_fails_three_times_is_given_up(tmp_path: Path, processes: P
 
 def test_what_we_understand_stops_the_run(tmp_path: Path, processes: Processes) -> None:
     for number, pool in enumerate((Here(), processes)):
-        with pytest.raises(RefusedInput, match="changed bytes"):
+        with pytest.raises(UnsafeInputError, match="changed bytes"):
             WorkerPool(pool, ledger(tmp_path / f"{number}")).reduced(
                 work(6, partial(refused_at, 3)), merge
             )
@@ -337,7 +337,7 @@ def test_work_that_cannot_be_cut_is_kept_too(tmp_path: Path) -> None:
         doing = WorkerPool(Here(), ledger(tmp_path))
         assert digest_of(doing.once({"a": 1}, "d", lambda: numbers(7))) == digest_of(numbers(7))
         assert doing.computed == computed and len(doing.keys) == 1
-    with pytest.raises(VerificationFailed):
+    with pytest.raises(VerificationError):
         WorkerPool(Here(), ledger(tmp_path), check=LedgerCheck(1.0)).once(
             {"a": 1}, "d", lambda: numbers(8)
         )

@@ -26,7 +26,7 @@ from theodolite._runs.engine.pieces import Task, perform
 from theodolite._runs.engine.pool import WorkerPool
 from theodolite._runs.engine.processes import Here, Processes
 from theodolite._storage.stores import Store
-from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.errors import EvidenceError, VerificationError
 from theodolite.evidence import plugins
 
 OWN = identity()
@@ -43,7 +43,7 @@ def changed(part: str) -> Identity:
     return Identity(**{**OWN.__dict__, part: parts[part]})
 
 
-@pytest.mark.parametrize("part", ["code", "packages", "arithmetic", "seal"])
+@pytest.mark.parametrize("part", ["code", "packages", "arithmetic", "checksum"])
 def test_a_stranger_touches_nothing(tmp_path: Path, part: str) -> None:
     """Neither the ledger nor the work: what it is given comes back, and says in what it differs."""
     ledger = Ledger(Store.at(tmp_path / "pieces"))
@@ -144,7 +144,7 @@ def test_code_that_changes_under_a_run(tmp_path: Path, monkeypatch: pytest.Monke
             assert workers.reduced(work(3), merge) is not None
             monkeypatch.setattr(identity_module, "file_digests", lambda: edited)
 
-    with pytest.raises(VerificationFailed, match=r"changes while it ran: stats/new\.py") as caught:
+    with pytest.raises(VerificationError, match=r"changes while it ran: stats/new\.py") as caught:
         while_edited()
     assert caught.value.exit_code == 5
     monkeypatch.undo()
@@ -152,7 +152,7 @@ def test_code_that_changes_under_a_run(tmp_path: Path, monkeypatch: pytest.Monke
     pool = Processes(1)
     doing = WorkerPool(pool, Ledger(Store.at(tmp_path / "other")))
     monkeypatch.setattr(WorkerPool, "_identity", lambda *_, **__: changed("code"))
-    with pytest.raises(VerificationFailed, match="code: theodolite"):
+    with pytest.raises(VerificationError, match="code: theodolite"):
         doing.reduced(work(3), merge)
     pool.close()
     assert not doing.failed and not doing.ledger.done()

@@ -28,9 +28,9 @@ from theodolite._runs.engine.pool import WorkerPool
 from theodolite._runs.engine.ray import RayTasks, _inference, own_settings, start
 from theodolite._storage.packed import digest_of
 from theodolite._storage.stores import Store
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.workers import SerialWorkers
-from theodolite.language.sae.dissect import dissect_codes
+from theodolite.language.sae.dissect import dissect_sae
 from theodolite.language.sae.result import CodeDissection
 
 pytestmark = [
@@ -101,7 +101,7 @@ def test_the_same_bytes(pool: RayTasks, tmp_path: Path) -> None:
 def test_a_dictionary_gives_the_same_bytes(pool: RayTasks, tmp_path: Path) -> None:
     """Thresholds, counts, sets, search and null: Ray hands arrays over that cannot be written to."""
     evidence = planted_codes(2, units=24, concepts=8, dense=3)
-    dissected = partial(dissect_codes, evidence, quantile=0.9, candidates=4, gap=0.05)
+    dissected = partial(dissect_sae, evidence, quantile=0.9, candidates=4, gap=0.05)
     on_ray, alone = dissected(workers=crew(pool, tmp_path)), dissected()
     assert (alone.thresholds > 0).any() and (alone.candidates > 4).any()
     assert bytes_of(on_ray) == bytes_of(alone)
@@ -169,7 +169,7 @@ def test_failures_and_refusals(pool: RayTasks, tmp_path: Path) -> None:
     found = doing.reduced(work(10, partial(wrong_at, 6)), merge)
     assert found is not None and int(found[":.n"]) == 9
     assert [one.error for one in doing.failed] == ["ZeroDivisionError"]
-    with pytest.raises(RefusedInput, match="changed bytes"):
+    with pytest.raises(UnsafeInputError, match="changed bytes"):
         crew(pool, tmp_path / "b").reduced(work(6, partial(refused_at, 3)), merge)
     doing = crew(pool, tmp_path / "c")
     assert digest_of(doing.reduced(work(37), merge) or {}) == EXPECTED, "the pool can go on"

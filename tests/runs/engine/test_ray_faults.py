@@ -49,7 +49,7 @@ def test_auto_falls_back_and_says_so(tmp_path: Path) -> None:
     asked_for = worker_pool(Engine("ray", 1, ray_address=nobody), tmp_path)
     with pytest.raises(EvidenceError, match="nobody answers") as caught:
         asked_for.__enter__()
-    assert caught.value.do == LOCALLY
+    assert caught.value.hint == LOCALLY
     with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always", EngineFallback)
         with worker_pool(Engine("auto", 1, ray_address=nobody), tmp_path) as workers:

@@ -17,7 +17,7 @@ from theodolite._runs.engine.processes import Here
 from theodolite._runs.engine.seal import KEY_FILE, key_id, new_key, seal_key, seal_of
 from theodolite._storage.packed import _header_text, digest_of
 from theodolite._storage.stores import Store
-from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.errors import EvidenceError, VerificationError
 
 Edit = Callable[[Path, Path], None]
 
@@ -95,7 +95,7 @@ def test_entries_that_were_put_there(tmp_path: Path, change: Edit, match: str) -
     assert len(entries) == 64 == pool.ledger.compare(entries)
     first, second, *_ = sorted(tmp_path.glob("*.safetensors"))
     change(first, second)
-    with pytest.raises(VerificationFailed, match=match) as caught:
+    with pytest.raises(VerificationError, match=match) as caught:
         pool.ledger.compare(entries)
     assert caught.value.exit_code == 5
     again = WorkerPool(Here(), pool.ledger)
@@ -136,7 +136,7 @@ def test_keys_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setenv(KEY_FILE, str(tmp_path / name))
         with pytest.raises(EvidenceError, match=match):
             seal_key()
-    ran = theodolite("seal", "new", tmp_path / "made")
+    ran = theodolite("keys", "new", tmp_path / "made")
     assert ran.returncode == 0 and KEY_FILE in ran.stdout and (tmp_path / "made").is_file()
 
 

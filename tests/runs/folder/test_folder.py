@@ -26,7 +26,7 @@ from theodolite._scoring import passes
 from theodolite._storage.records import write_record
 from theodolite._storage.stores import Store
 from theodolite._storage.tables import read_parquet
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.files import save
 from theodolite.evidence.store_writer import EvidenceWriter
 from theodolite.report.html import write_report
@@ -165,7 +165,7 @@ def test_what_is_read_must_lie_outside(finished: Path, tmp_path: Path) -> None:
     made: Any = {"dataset": {"name": "folder"}, "pipeline": {"name": "dissection", "backbone": "x"}}
     made = RunSpec.model_validate({"name": "a"} | made)
     inside, cache = finished / "evidence", finished / "cache"
-    pieces = Engine(workers=1, pieces=str(finished / "pieces"))
+    pieces = Engine(workers=1, checkpoint_dir=str(finished / "pieces"))
     before = content(finished)
     for given, at, engine in (
         (spec("out/evidence/seed-0/concept"), Places(tmp_path, finished, tmp_path), None),
@@ -243,9 +243,9 @@ def test_pieces_that_are_a_link_are_refused(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (out / "pieces").symlink_to(tmp_path / "shared")
     for overwrite in (None, False, True):
-        with pytest.raises(EvidenceError, match="use --pieces"):
+        with pytest.raises(EvidenceError, match="use --checkpoint-dir"):
             run(spec(), Places(tmp_path, out, out), overwrite=overwrite)
-    with pytest.raises(EvidenceError, match="use --pieces"):
+    with pytest.raises(EvidenceError, match="use --checkpoint-dir"):
         prepare_folder(out, overwrite=True)
 
 
@@ -254,7 +254,7 @@ def test_only_buckets_may_be_addresses_in_a_spec(tmp_path: Path, name: str) -> N
     store(tmp_path / "elsewhere" / "evidence")
     (tmp_path / "data").mkdir()
     given = spec(name.format(tmp_path / "elsewhere"))
-    with pytest.raises(RefusedInput, match="a relative path below 'data'"):
+    with pytest.raises(UnsafeInputError, match="a relative path below 'data'"):
         run(given, Places(tmp_path / "data", tmp_path / "out", tmp_path))
 
 
@@ -276,7 +276,7 @@ def test_pieces_elsewhere_are_found_again(tmp_path: Path, monkeypatch: pytest.Mo
     store(tmp_path / "evidence")
     out = tmp_path / "out"
     monkeypatch.chdir(tmp_path)
-    engine = Engine(workers=1, pieces="shared/pieces")
+    engine = Engine(workers=1, checkpoint_dir="shared/pieces")
     run(spec(), Places(tmp_path, out, out), engine=engine, overwrite=False)
     made = json.loads((out / "produced.json").read_text())
     assert made["pieces"] == str(tmp_path / "shared" / "pieces")
@@ -286,7 +286,7 @@ def test_pieces_elsewhere_are_found_again(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path / "other")
     recompute(out, share=0.5)
     (tmp_path / "shared").rename(tmp_path / "moved")
-    with pytest.raises(RefusedInput, match="where the run had them"):
+    with pytest.raises(UnsafeInputError, match="where the run had them"):
         recompute(out, share=0.5)
 
 
@@ -314,7 +314,7 @@ def test_links_in_a_run_folder_are_refused(finished: Path, tmp_path: Path) -> No
         path = finished / name
         path.rename(outside / "there")
         path.symlink_to(outside / "there")
-        with pytest.raises(RefusedInput, match=f"{re.escape(name.as_posix())}, a link"):
+        with pytest.raises(UnsafeInputError, match=f"{re.escape(name.as_posix())}, a link"):
             no_links(finished)
         command = commands[number % len(commands)]
         more = {"compare": [finished], "export": ["--latex", tmp_path / "x.tex"]}.get(command, [])

@@ -18,11 +18,11 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.records import FORMAT_VERSION, read_record, write_record
 from theodolite._verdicts.conflicts.record import ConflictsFile
 from theodolite._verdicts.scores_file import ComparedFile, ScoresFile
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 SCORE = {
     "metric": "concept_task_leakage", "version": 1, "question": "leak_free", "value": 0.1,
-    "better": "lower", "bounds": [0, 1], "best": 0, "n": 9, "n_undefined": 0, "n_of": "samples",
+    "better": "lower", "bounds": [0, 1], "best": 0, "n": 9, "n_undefined": 0, "n_unit": "samples",
     "options": {}, "interval": None, "null": None, "intervals": [], "nulls": [], "detail": None,
 }  # fmt: skip
 
@@ -31,7 +31,7 @@ def record(name: str, **content: Any) -> dict[str, Any]:
     return {"format": f"theodolite-{name}", "format_version": FORMAT_VERSION, **content}
 
 
-SCORES = record("scores", verdicts=[], scores=[SCORE], unanswered=[])
+SCORES = record("scores", verdicts=[], scores=[SCORE], not_computed=[])
 
 
 def test_produced_record_round_trip(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_produced_record_round_trip(tmp_path: Path) -> None:
 
 
 def test_read_record_ignores_added_fields(tmp_path: Path) -> None:
-    scores = {**SCORES, "scores": [SCORE | {"colour": "red"}], "more": [1]}
+    scores = {**SCORES, "scores": [SCORE | {"color": "red"}], "more": [1]}
     (tmp_path / "scores.json").write_text(json.dumps(scores))
     assert read_record(tmp_path / "scores.json", ScoresFile).scores[0].value == 0.1
     spec = RunSpec.model_validate({"name": "a", "evidence": ["e"]})
@@ -54,7 +54,7 @@ def test_read_record_ignores_added_fields(tmp_path: Path) -> None:
 
 def test_write_record_refuses_unknown_fields() -> None:
     with pytest.raises(ValidationError, match="Extra inputs"):
-        MadeRecord(explained=ExplainedRecord(), seconds_scoring=1.0, colour="red")  # type: ignore[call-arg]
+        MadeRecord(explained=ExplainedRecord(), seconds_scoring=1.0, color="red")  # type: ignore[call-arg]
     with pytest.raises(ValidationError, match="Extra inputs"):
         RunSpec.model_validate({"name": "a", "evidence": ["e"], "mood": "good"})
 
@@ -63,19 +63,19 @@ def test_read_record_names_a_newer_theodolite(tmp_path: Path) -> None:
     newer = {**SCORES, "format_version": FORMAT_VERSION + 1, "scores": "something else"}
     (tmp_path / "scores.json").write_text(json.dumps(newer))
     says = rf"a newer theodolite \(format {FORMAT_VERSION + 1}\); this one reads up to {FORMAT_VERSION}"
-    with pytest.raises(RefusedInput, match=says) as refused:
+    with pytest.raises(UnsafeInputError, match=says) as refused:
         read_record(tmp_path / "scores.json", ScoresFile)
     assert "Install a newer theodolite." in str(refused.value)
     for version, hint in (("0.9.1", "Install theodolite 0.9.1 or newer"), ("\x1b[2J", "a newer")):
         (tmp_path / "run.json").write_text(json.dumps({"packages": {"theodolite": version}}))
-        with pytest.raises(RefusedInput, match=hint):
+        with pytest.raises(UnsafeInputError, match=hint):
             read_record(tmp_path / "scores.json", ScoresFile)
 
 
 @pytest.mark.parametrize("version", [0, 1, -1, 1.0, True, "2", None, [], {}])
 def test_read_record_refuses_other_versions(tmp_path: Path, version: object) -> None:
     (tmp_path / "scores.json").write_text(json.dumps({**SCORES, "format_version": version}))
-    with pytest.raises(RefusedInput, match="format version"):
+    with pytest.raises(UnsafeInputError, match="format version"):
         read_record(tmp_path / "scores.json", ScoresFile)
 
 
@@ -89,5 +89,5 @@ def test_read_record_refuses_broken_files(tmp_path: Path, inner: object) -> None
     ):  # fmt: skip
         path.write_text(json.dumps(record(name, **{key: inner})))
         if inner != [] or name in ("conflicts", "run"):
-            with pytest.raises(RefusedInput):
+            with pytest.raises(UnsafeInputError):
                 read_record(path, kind)

@@ -11,19 +11,19 @@ from theodolite._runs.auditing.front import audit
 from theodolite._runs.folder.seal import seal, verify
 from theodolite._scoring.evaluate import Resampling
 from theodolite._verdicts.scores_file import ScoresFile, read_scores, scores_file, write_scores
-from theodolite.errors import RefusedInput, VerificationFailed
+from theodolite.errors import UnsafeInputError, VerificationError
 
 
 def test_scores_come_back(tmp_path: Path) -> None:
     asked = audit(planted_concepts(alignment=0.7), Resampling(resamples=50))
     found = list(asked.scores)
-    write_scores(tmp_path / "s.json", scores_file(found, asked.verdicts, asked.unanswered))
+    write_scores(tmp_path / "s.json", scores_file(found, asked.verdicts, asked.not_computed))
     again, _ = read_scores(tmp_path / "s.json")
     for a, b in zip(found, again, strict=True):
         assert (a.value, a.intervals, a.nulls, a.n) == (b.value, b.intervals, b.nulls, b.n)
         if a.detail is not None and b.detail is not None:
             np.testing.assert_array_equal(a.detail.values, b.detail.values)
-    write_scores(tmp_path / "t.json", scores_file(again, asked.verdicts, asked.unanswered))
+    write_scores(tmp_path / "t.json", scores_file(again, asked.verdicts, asked.not_computed))
     assert (tmp_path / "s.json").read_bytes() == (tmp_path / "t.json").read_bytes()
 
 
@@ -35,7 +35,7 @@ def test_the_published_schema_is_the_one_in_use() -> None:
 @pytest.mark.parametrize("text", ["{}", "[]", '{"scores": [{"value": 3}]}', "x"])
 def test_broken_scores_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "s.json").write_text(text)
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         read_scores(tmp_path / "s.json")
 
 
@@ -62,7 +62,7 @@ def test_any_changed_byte_is_seen(sealed: Path, name: str) -> None:
         changed = bytearray(content)
         changed[at] ^= 1
         (sealed / name).write_bytes(bytes(changed))
-        with pytest.raises((VerificationFailed, RefusedInput)):
+        with pytest.raises((VerificationError, UnsafeInputError)):
             verify(sealed)
     (sealed / name).write_bytes(content)
     assert verify(sealed) == 2
@@ -70,14 +70,14 @@ def test_any_changed_byte_is_seen(sealed: Path, name: str) -> None:
 
 def test_files_that_come_or_go_are_seen(sealed: Path) -> None:
     (sealed / "more").write_bytes(b"")
-    with pytest.raises(VerificationFailed, match="more, which the run did not write"):
+    with pytest.raises(VerificationError, match="more, which the run did not write"):
         verify(sealed)
     (sealed / "more").unlink()
     (sealed / "run.json").unlink()
-    with pytest.raises(VerificationFailed, match=r"no run\.json"):
+    with pytest.raises(VerificationError, match=r"no run\.json"):
         verify(sealed)
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RefusedInput, match="a finished run folder"):
+    with pytest.raises(UnsafeInputError, match="a finished run folder"):
         verify(tmp_path)

@@ -6,7 +6,7 @@ import pytest
 
 from theodolite._runs.folder.registry import build, registered
 from theodolite._runs.folder.spec import Named, read_spec
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 GOOD = """
 name: mine
@@ -31,7 +31,7 @@ def test_a_good_spec(tmp_path: Path) -> None:
         ("name: x", "either dataset and pipeline, or evidence"),
         (GOOD + "evidence: [x]\n", "either dataset and pipeline, or evidence"),
         (GOOD.replace("name: mine", "name: ../x"), "name: String should match"),
-        (GOOD + "colour: red\n", "colour: Extra inputs are not permitted"),
+        (GOOD + "color: red\n", "color: Extra inputs are not permitted"),
         (GOOD + "seeds: []\n", "seeds: List should have at least 1"),
         (GOOD + "seeds: [1, 1]\n", "distinct"),
         (GOOD + "seeds: [-1]\n", "not negative"),
@@ -58,7 +58,7 @@ def test_registered_things_are_found_by_name() -> None:
     [
         ("datasets", Named(name="imagenet"), "one of .*'cub'"),
         ("datasets", Named(name="cub"), "no \\['root'\\]"),
-        ("datasets", Named(name="cub", root="x", colour=1), "unknown \\['colour'\\]"),
+        ("datasets", Named(name="cub", root="x", color=1), "unknown \\['color'\\]"),
         ("datasets", Named(name="cub", root="x", presence="guess"), "cub.presence"),
         ("datasets", Named(name="monumai", root="x", test_share="much"), "valid number"),
         ("pipelines", Named(name="posthoc_cbm", backbone="a", head="svm"), "posthoc_cbm.head"),
@@ -71,7 +71,7 @@ def test_arguments_are_checked(tmp_path: Path, group: str, named: Named, says: s
 
 def test_paths_of_a_spec_stay_in_the_data_folder(tmp_path: Path) -> None:
     for name in ("../x", "/etc"):
-        with pytest.raises(RefusedInput):
+        with pytest.raises(UnsafeInputError):
             build("datasets", Named(name="cub", root=name), tmp_path)
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UnsafeInputError):
         build("pipelines", Named(name="posthoc_cbm", backbone="a", weights="../w"), tmp_path)

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from theodolite.language.sae.evidence import CodeEvidence
-from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.evidence import SparseActivationEvidence
+from theodolite.language.sae.pieces import SparseActivationShard
 
 LENGTHS = (5, 9, 16, 3)
 
 
 def planted_piece(
     seed: int, *, documents: int = 40, units: int = 60, concepts: int = 12, dense: int = 0
-) -> CodePiece:
+) -> SparseActivationShard:
     """Documents of unequal length. Unit u follows concept u % concepts; every third is blind. The
     first ``dense`` are active at most positions, and mean something only where they are high."""
     rng = np.random.default_rng(seed)
@@ -25,7 +25,7 @@ def planted_piece(
     active[:, :dense] = True
     value = np.where(high, 2.0, 0.5) + rng.random((n, units))
     position, unit = np.nonzero(active)
-    return CodePiece.from_coo(
+    return SparseActivationShard.from_coo(
         position, unit, value[active].astype(np.float16), documents=lengths,
         labels=[np.flatnonzero(row).tolist() for row in has],
     )  # fmt: skip
@@ -33,9 +33,9 @@ def planted_piece(
 
 def planted_codes(
     pieces: int = 3, *, units: int = 60, concepts: int = 12, dense: int = 0
-) -> CodeEvidence:
+) -> SparseActivationEvidence:
     names = [f"concept {c}" for c in range(concepts)]
     parts = [
         planted_piece(seed, units=units, concepts=concepts, dense=dense) for seed in range(pieces)
     ]
-    return CodeEvidence(parts, units=units, concepts=names)
+    return SparseActivationEvidence(parts, units=units, concepts=names)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from theodolite.evidence.axes import Judges, Latents, Samples
-from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, starts_of
 from theodolite.language.texts.explanations import LatentExplanation
@@ -57,9 +57,9 @@ def evil_explanations() -> list[LatentExplanation]:
     ]
 
 
-def evil_judgements(latents: int) -> JudgementEvidence:
+def evil_judgments(latents: int) -> JudgmentEvidence:
     """Answers of a judge whose name is markup, about the first latent; one cannot be read."""
-    return JudgementEvidence(
+    return JudgmentEvidence(
         latent=np.zeros(4, int), sequence=np.arange(4), active=np.array([1, 1, 0, 0], bool),
         answer=np.array([1.0, 0.0, 0.2, np.nan]), judge=np.zeros(4, int),
         explanation=np.array([0, 0, 0, 0]), judges=Judges(("<script>window.ran=8</script>",)),

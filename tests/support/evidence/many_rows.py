@@ -6,7 +6,12 @@ import numpy as np
 from PIL import Image
 from report_size import drawn_values, unit_score
 
-from theodolite._runs.folder.run_file import MadeRecord, UnitCardRecord, run_record
+from theodolite._runs.folder.run_file import (
+    ExplainedRecord,
+    MadeRecord,
+    UnitCardRecord,
+    run_record,
+)
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.records import write_record
 from theodolite._storage.tables import write_parquet
@@ -15,11 +20,11 @@ from theodolite._verdicts.scores_file import scores_file, write_scores
 
 
 def write_many(folder: Path, names: tuple[str, ...], *, cards: int = 1) -> Path:
-    """Units by these names with two scores, as many samples with one, pictures of the first."""
+    """Units by these names with two scores, as many samples with one, images of the first."""
     rows = len(names)
     folder.mkdir(parents=True)
-    files = [f"pictures/unit-{i}.jpg" for i in range(2)]
-    (folder / "pictures").mkdir()
+    files = [f"images/unit-{i}.jpg" for i in range(2)]
+    (folder / "images").mkdir()
     for i, file in enumerate(files):
         Image.new("RGB", (24, 24), (40 * i, 90, 160)).save(folder / file, "JPEG")
     kept = [
@@ -29,7 +34,8 @@ def write_many(folder: Path, names: tuple[str, ...], *, cards: int = 1) -> Path:
     ]  # fmt: skip
     spec = RunSpec(name="many", evidence=["x"])
     write_record(folder / "run.json", run_record(spec, ""))
-    write_record(folder / "produced.json", MadeRecord(seconds_scoring=0.0, cards=kept))
+    made_record = MadeRecord(explained=ExplainedRecord(), seconds_scoring=0.0, cards=kept)
+    write_record(folder / "produced.json", made_record)
     write_record(folder / "conflicts.json", ConflictsFile(verdicts=[], judged=[], conflicts=[]))
     scores = [
         unit_score("unit_iou", names, drawn_values(rows, 1)),
@@ -40,7 +46,7 @@ def write_many(folder: Path, names: tuple[str, ...], *, cards: int = 1) -> Path:
     write_parquet(
         folder / "per_sample.parquet",
         {
-            "sample": [f"picture {i}" for i in range(rows)],
+            "sample": [f"image {i}" for i in range(rows)],
             "metric": ["concept_existence"] * rows,
             "options": ["top=5"] * rows,
             "value": [None if np.isnan(v) else float(v) for v in values],

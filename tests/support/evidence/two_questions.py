@@ -32,8 +32,8 @@ def opposite(n: int = 16) -> list[Any]:
     return [explained, RatingEvidence(ratings=ratings, scale=np.arange(1.0, 6.0), samples=ids)]
 
 
-def picture(name: str) -> bytes:
-    """A small picture, another for every sample."""
+def image(name: str) -> bytes:
+    """A small image, another for every sample."""
     import io  # noqa: PLC0415
 
     shade = sum(map(ord, name)) % 256
@@ -68,7 +68,7 @@ def finished(
     spec = spec_of(name, metrics)
     begin(out / "run.json", run_record(spec, f"theodolite run {EVIL} ```"))
     made = Produced(
-        evidence=[opposite()], picture=picture, notes=(EVIL,), facts=(("test samples", 16),)
+        evidence=[opposite()], image=image, notes=(EVIL,), facts=(("test samples", 16),)
     )
     run_produced(spec, made, out)
     return out

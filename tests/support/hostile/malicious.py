@@ -212,7 +212,7 @@ cases("json", {
 
 
 def png(size: tuple[int, int]) -> bytes:
-    """A picture that says how large it is and holds nothing."""
+    """An image that says how large it is and holds nothing."""
 
     def chunk(kind: bytes, body: bytes) -> bytes:  # fmt: skip
         return (
@@ -231,13 +231,13 @@ def gif(canary: Path) -> bytes:
     return stream.getvalue()
 
 
-def as_picture(folder: Path, content: bytes) -> list[str]:
+def as_image(folder: Path, content: bytes) -> list[str]:
     (folder / "a.png").write_bytes(content)
-    (folder / "samples.csv").write_text("picture,class,c\na.png,x,1\n")
+    (folder / "samples.csv").write_text("image,class,c\na.png,x,1\n")
     return ["data", "check", "folder", str(folder)]
 
 
-cases("picture", {
+cases("image", {
     "bomb": lambda canary: png((60_000, 60_000)),
     "EPS": lambda canary: (
         f"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n({canary}) (w) file\n".encode()
@@ -246,15 +246,15 @@ cases("picture", {
     "SVG": lambda canary: b'<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>',
     "GIF": gif,
     "a pickle": lambda canary: pickle.dumps(Payload(canary)),
-}, as_picture)  # fmt: skip
+}, as_image)  # fmt: skip
 
 
 def as_listed(folder: Path, name: bytes) -> list[str]:
-    """A picture by a name that someone else wrote."""
+    """An image by a name that someone else wrote."""
     (folder / "data").mkdir()
     (folder / "secret.png").write_bytes(png((1, 1)))
     (folder / "data" / "link.png").symlink_to(folder / "secret.png")
-    text = b"picture,class,c\n" + name.replace(b"FOLDER", str(folder).encode()) + b",x,1\n"
+    text = b"image,class,c\n" + name.replace(b"FOLDER", str(folder).encode()) + b",x,1\n"
     (folder / "data" / "samples.csv").write_bytes(text)
     return ["data", "check", "folder", str(folder / "data")]
 

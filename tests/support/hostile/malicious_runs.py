@@ -136,8 +136,8 @@ def as_weights(name: str) -> Callable[[Path, bytes], list[str]]:
         data = folder / "masks"
         data.mkdir()
         (data / "a.png").write_bytes(png((8, 8)))
-        (data / "samples.csv").write_text("picture,street\na.png,1\n")
-        (data / "masks.csv").write_text("picture,concept,file\na.png,car,a.png\n")
+        (data / "samples.csv").write_text("image,street\na.png,1\n")
+        (data / "masks.csv").write_text("image,concept,file\na.png,car,a.png\n")
         (folder / name).write_bytes(content)
         return ["dissect", "mask_folder", str(data), "--model", "test_resnet", "--weights",
                 str(folder / name), "--out", str(folder / "out"), "--quiet"]  # fmt: skip

@@ -30,7 +30,7 @@ WRONG = {
 def stored(path: Path, column: str = "values") -> list[str]:
     new = path.parent / "new"
     fields = [] if path.suffix == ".npz" else ["--fields", f"values={column}"]
-    return ["data", "store", str(path), str(new), *fields, "--most-memory", "1MB"]
+    return ["data", "store", str(path), str(new), *fields, "--max-memory", "1MB"]
 
 
 def as_rows(name: str, column: str = "values") -> Callable[[Path, bytes], list[str]]:
@@ -209,13 +209,13 @@ for name, state in {
 @case("npz: zeros that fill the memory")
 def packed_zeros(folder: Path, canary: Path) -> list[str]:
     np.savez_compressed(folder / "x.npz", values=np.zeros((1 << 16, 4)))
-    return ["audit", str(folder / "x.npz"), "--most-memory", "1MB"]
+    return ["audit", str(folder / "x.npz"), "--max-memory", "1MB"]
 
 
 @case("npz: numbers that grow")
 def growing(folder: Path, canary: Path) -> list[str]:
     np.savez_compressed(folder / "x.npz", values=np.zeros((1 << 15, 8), np.int8))
-    return ["audit", str(folder / "x.npz"), "--most-memory", "1MB"]
+    return ["audit", str(folder / "x.npz"), "--max-memory", "1MB"]
 
 
 @case("npz: one row that fills the memory")
@@ -229,4 +229,4 @@ def packed_table(folder: Path, canary: Path) -> list[str]:
     pq.write_table(
         pa.table({"p_a": np.zeros(1 << 18), "p_b": np.zeros(1 << 18)}), folder / "x.parquet"
     )
-    return ["audit", str(folder / "x.parquet"), "--values", "p_*", "--most-memory", "1MB"]
+    return ["audit", str(folder / "x.parquet"), "--values", "p_*", "--max-memory", "1MB"]

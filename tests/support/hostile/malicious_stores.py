@@ -62,7 +62,7 @@ def as_piece_of(file: str) -> Callable[[Path, bytes], list[str]]:
 SPEC = """
 name: x
 dataset: {name: stored_maps, root: given}
-pipeline: {name: stored_dissection, quantile: 0.5, min_pictures: 1, length: 1}
+pipeline: {name: stored_dissection, quantile: 0.5, min_images: 1, length: 1}
 resampling: {resamples: 20}
 """
 
@@ -114,11 +114,11 @@ def zarr_adopted(name: str) -> None:
 
 
 def as_maps(hostile: Path) -> int:
-    """The same bytes as single precision, pictures x units x 1 x 1; how many pictures."""
+    """The same bytes as single precision, images x units x 1 x 1; how many images."""
     header = json.loads((hostile / "zarr.json").read_text())
     grid = header["chunk_grid"]["configuration"]["chunk_shape"]
     (n, width), (rows, columns) = header["shape"], grid
-    n = max(n, 2)  # of one picture nothing is read
+    n = max(n, 2)  # of one image nothing is read
     header["shape"], header["data_type"] = [n, 2 * width, 1, 1], "float32"
     header["chunk_grid"]["configuration"]["chunk_shape"] = [rows, 2 * columns, 1, 1]
     (hostile / "zarr.json").write_text(json.dumps(header))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from theodolite_reproductions.bottlenecks.model import build
-from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabelledFeatures
+from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabeledFeatures
 from theodolite_reproductions.bottlenecks.trained import (
     ConceptValues,
     TrainedBottleneck,
@@ -14,12 +14,12 @@ from theodolite_reproductions.bottlenecks.trained import (
 )
 
 
-def majority(n: int = 400, seed: int = 0) -> LabelledFeatures:
+def majority(n: int = 400, seed: int = 0) -> LabeledFeatures:
     """Three concepts, each the sign of a number of which two inputs tell; the class has most."""
     z = np.random.default_rng(seed).normal(size=(n, 3))
     inputs = np.concatenate([np.sin(z) + z, np.cos(z) + z, (z**2).sum(1, keepdims=True)], axis=1)
     truth = z > 0
-    return LabelledFeatures(
+    return LabeledFeatures(
         inputs.astype(np.float32), truth, (truth.sum(axis=1) >= 2).astype(np.int64)
     )
 
@@ -37,5 +37,5 @@ def untrained(
     return trained, said, rng.random((n, n_concepts)) < 0.5, rng.integers(0, n_classes, n)
 
 
-def first_rows(data: LabelledFeatures, n: int) -> LabelledFeatures:
+def first_rows(data: LabeledFeatures, n: int) -> LabeledFeatures:
     return replace(data, inputs=data.inputs[:n], truth=data.truth[:n], labels=data.labels[:n])

@@ -79,7 +79,7 @@ class QuadrantOfTokens(torch.nn.Module):
         return Quadrant.answers(patches)
 
 
-def quadrant_pictures(number: int = 2, rows: int = SIDE, columns: int = SIDE) -> np.ndarray:
+def quadrant_images(number: int = 2, rows: int = SIDE, columns: int = SIDE) -> np.ndarray:
     """Red in the upper right quarter, green elsewhere, with a little noise."""
     noise = np.random.default_rng(0).random((number, 3, rows, columns)) * 0.02
     noise[:, 0, : rows // 2, columns // 2 :] += 1
@@ -96,6 +96,6 @@ def linear(side: int = 8) -> tuple[torch.nn.Module, np.ndarray]:
     return torch.nn.Sequential(torch.nn.Flatten(), layer), weights
 
 
-def pictures(number: int = 3, side: int = SIDE, seed: int = 0) -> np.ndarray:
+def images(number: int = 3, side: int = SIDE, seed: int = 0) -> np.ndarray:
     drawn = np.random.default_rng(seed).normal(size=(number, 3, side, side))
     return drawn.astype(np.float32)

@@ -22,7 +22,7 @@ METRICS = [{"name": "concept_existence", "options": {"top": [1, 3]}}]
 BY_CONCEPT = {"name": "concept_global_importance", "options": {"over": "concepts", "form": [2]}}
 
 
-def spoilt(share: float, n: int = 120, *, seed: int = 0, ids: str = "picture") -> ConceptEvidence:
+def spoilt(share: float, n: int = 120, *, seed: int = 0, ids: str = "image") -> ConceptEvidence:
     """A concept model that is wrong about the first ``share`` of the samples, in one hard order.
 
     Runs made with other shares find the same samples hard: their scores go up and down together.

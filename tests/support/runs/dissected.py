@@ -12,7 +12,7 @@ GRID = (2, 3)
 
 
 def bits(text: str) -> np.ndarray:
-    """``110000 | 010010`` -> pictures x pixels."""
+    """``110000 | 010010`` -> images x pixels."""
     return np.array([[int(c) for c in part] for part in text.replace(" ", "").split("|")], bool)
 
 
@@ -28,7 +28,7 @@ MASKS = np.stack(
 
 
 def packed(masks: np.ndarray, grid: tuple[int, int], names: Sequence[str] | None = None) -> Atoms:
-    """Masks (concepts x pictures x pixels) as atoms: a layer for each concept."""
+    """Masks (concepts x images x pixels) as atoms: a layer for each concept."""
     layers = [
         np.stack([(c + 1) * masks[c, i].reshape(grid) for c in range(len(masks))]).astype(np.uint16)
         for i in range(masks.shape[1])
@@ -38,7 +38,7 @@ def packed(masks: np.ndarray, grid: tuple[int, int], names: Sequence[str] | None
 
 
 def marked(atoms: Atoms, *masks: np.ndarray) -> UnitMasks:
-    """Units from their masks (pictures x pixels)."""
+    """Units from their masks (images x pixels)."""
     starts, atom, count = [0], [], []
     for mask in masks:
         for i, row in enumerate(mask):

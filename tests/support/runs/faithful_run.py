@@ -31,13 +31,13 @@ N = 120
 
 def planted(faithfulness: float, seed: int = 0, names: Sequence[str] = PLAIN) -> SurrogateEvidence:
     made = planted_surrogates(N, len(names), faithfulness=faithfulness, seed=seed)
-    return replace(made, classes=Classes(tuple(names)), rebuilt=None, linearised=None)
+    return replace(made, classes=Classes(tuple(names)), rebuilt=None, linearized=None)
 
 
 def middle(evidence: SurrogateEvidence, missed: float) -> SurrogateEvidence:
     """A layer in the middle: the slope is off by ``missed`` from what the network makes of it."""
     outputs = outputs_of(evidence)
-    return replace(evidence, rebuilt=outputs + 2.0, linearised=outputs + 2.0 + missed)
+    return replace(evidence, rebuilt=outputs + 2.0, linearized=outputs + 2.0 + missed)
 
 
 def settings(names: Sequence[str], checks: int) -> list[ComparedModel]:
@@ -68,9 +68,9 @@ def method(name: str, concepts: int, faithfulness: float, names: Sequence[str]) 
     return ComparedModel(f"m{len(name)}-{concepts}-{round(100 * faithfulness)}", about, seeds)
 
 
-def jpeg(colour: str) -> bytes:
+def jpeg(color: str) -> bytes:
     buffer = io.BytesIO()
-    Image.new("RGB", (13, 13), colour).save(buffer, "JPEG")
+    Image.new("RGB", (13, 13), color).save(buffer, "JPEG")
     return buffer.getvalue()
 
 
@@ -87,10 +87,10 @@ METRICS = [
 COMPARED = [
     {"name": "surrogate_distance", "options": SURROGATES},
     {"name": "surrogate_error",
-     "options": {"surrogate": ["linear", "rebuilt", "learned", "linearised"]}},
+     "options": {"surrogate": ["linear", "rebuilt", "learned", "linearized"]}},
     *({"name": name} for name in MEASURES[2:]),
     {"name": "concept_deletion"},
-    {"name": "linearisation_error"},
+    {"name": "linearization_error"},
 ]  # fmt: skip
 STUDIES = [
     {"kind": "sanity", "title": "Measure over measure", "classes": 4, "dimensions": 400,
@@ -115,14 +115,14 @@ def write_run(
          "metrics": METRICS, "compared_metrics": COMPARED, "resampling": {"resamples": 20},
          "report": REPORT, **asked}
     )  # fmt: skip
-    main = method(word, 5, 0.45, names)
+    main = method(word, 5, 0.6, names)
     others = [
         method("random", 5, 0.3, names),
         method("mcd", 5, 0.97, names),
         method(word, 1, 0.2, names),
-        method(word, 2, 0.42, names),
-        method(word, 10, 0.48, names),
-        method("pca", 10, 0.5, names),
+        method(word, 2, 0.57, names),
+        method(word, 10, 0.63, names),
+        method("pca", 10, 0.65, names),
     ]
     layers = [
         ComparedModel(
@@ -144,7 +144,7 @@ def write_run(
         about={**main.about, "name": main.name},
         facts=(("method of the verdicts", word),),
         concept_cards=cards,
-        pictures={"concepts/a.jpg": jpeg("red"), "concepts/b.jpg": jpeg("blue")},
+        images={"concepts/a.jpg": jpeg("red"), "concepts/b.jpg": jpeg("blue")},
     )
     write_record(folder / "run.json", run_record(spec, ""))
     run_produced(spec, made, folder)

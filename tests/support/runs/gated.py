@@ -37,6 +37,6 @@ def partial_run(run: Path, folder: Path) -> Path:
     """The same run, as if pieces of its evidence had failed."""
     shutil.copytree(run, folder)
     made = read_record(folder / "produced.json", MadeRecord)
-    write_record(folder / "produced.json", made.model_copy(update={"failed_pieces": 3}))
+    write_record(folder / "produced.json", made.model_copy(update={"failed_tasks": 3}))
     seal(folder)
     return folder

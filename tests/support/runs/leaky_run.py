@@ -87,7 +87,7 @@ REPORT = {
     "charts": [
         {"title": "Supervision", "metrics": ["task_leakage_given_concept", "intervention_score"],
          "across": "weight", "lines": "encoding"},
-        {"title": "Nothing fits", "metrics": ["task_leakage_given_concept"], "across": "colour"},
+        {"title": "Nothing fits", "metrics": ["task_leakage_given_concept"], "across": "color"},
     ],
     "shown": ["hard", "loose", "no such model"],
 }  # fmt: skip

@@ -34,13 +34,13 @@ def evil_run(folder: Path) -> Path:
     spec = RunSpec(
         name="evil", title=EVIL[0], evidence=["x"], report=ReportSpec(examples=2, differs=EVIL[1])
     )
-    picture = io.BytesIO()
-    Image.new("RGB", (8, 8)).save(picture, "JPEG")
+    image = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(image, "JPEG")
     write_record(folder / "run.json", run_record(spec, EVIL[0]))
     run_produced(
         spec,
         Produced([[made]], notes=[EVIL[2], EVIL[4]], facts=[(EVIL[0], EVIL[1])], inputs={EVIL[0]: EVIL[1]},
-             picture=lambda name: picture.getvalue()),
+             image=lambda name: image.getvalue()),
         folder,
     )  # fmt: skip
     return write_report(folder)

@@ -10,7 +10,7 @@ system: {name: "Reader <b>", version: "2.10", provider: "Example Ltd"}
 purpose: "Reads digits."
 explanation: {shown_to: "clerks", used_for: "checking doubtful digits", claim: "These strokes decide"}
 model_files: [{path: "weights.bin"}]
-data: {name: "digits", licence: "CC BY 4.0", description: "handwritten digits"}
+data: {name: "digits", license: "CC BY 4.0", description: "handwritten digits"}
 responsible: [{name: "Ada Example", role: "head of quality"}]
 date: "2026-11-18"
 thresholds: thresholds.yaml

@@ -1,4 +1,4 @@
-"""A small run from pictures to report, shared by tests: drawn shapes, a tiny network, real code."""
+"""A small run from images to report, shared by tests: drawn shapes, a tiny network, real code."""
 
 from pathlib import Path
 

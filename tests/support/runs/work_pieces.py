@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.read_ahead import taken
 from theodolite.evidence.workers import Arrays, Work
 
@@ -37,7 +37,7 @@ def wrong_at(bad: int, item: int) -> Arrays:
 
 def refused_at(bad: int, item: int) -> Arrays:
     if item == bad:
-        raise RefusedInput("piece", "changed bytes", "its own")
+        raise UnsafeInputError("piece", "changed bytes", "its own")
     return numbers(item)
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from support.runs.work_pieces import merge, numbers, work
-from theodolite._runs.engine.identity import ROOT, StrangersRefused, identity
+from theodolite._runs.engine.identity import ROOT, NodeMismatchError, identity
 from theodolite._runs.engine.ledger import Ledger
 from theodolite._runs.engine.pool import WorkerPool
 from theodolite._runs.engine.ray import RayTasks, own_settings
@@ -60,7 +60,7 @@ def main(folder: Path) -> None:
     print(f"=kinds {len({entry.made_on for entry in crew.used.values()})}")
     try:
         pool.greet(identity())
-    except StrangersRefused as error:
+    except NodeMismatchError as error:
         print(f"=start {error.exit_code} {error}")
     pool.close()
     ray.shutdown()

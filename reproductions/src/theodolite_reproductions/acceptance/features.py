@@ -48,7 +48,7 @@ class Explanations:
     techniques: Sequence[str]
     """The technique of each; empty if it is not known."""
     clusters: Int[np.ndarray, " explanations"]
-    """Explanations of the same picture or question have the same number."""
+    """Explanations of the same image or question have the same number."""
     numbers: Mapping[str, Float[np.ndarray, " explanations"]]
 
     def __len__(self) -> int:

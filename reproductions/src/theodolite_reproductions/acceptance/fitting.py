@@ -24,7 +24,7 @@ SHARE = 0.1
 """The penalty of ridge regression where none is given, times the number of ratings."""
 KERNEL_PENALTY = 0.3
 LASSO_PENALTY = 0.003
-"""Of absolute weights on standardised features, for ratings from 0 to 1."""
+"""Of absolute weights on standardized features, for ratings from 0 to 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,25 +85,25 @@ def fit_scorer(
 
 
 def _ridge(features: Features, ratings: Ratings, settings: ScorerSettings) -> Layers:
-    centre, spread = standard(features)
+    center, spread = standard(features)
     penalty = settings.penalty or SHARE * len(features)
     weights, bias = _solved(
-        (features - centre) / spread, ratings, np.full(features.shape[1], penalty)
+        (features - center) / spread, ratings, np.full(features.shape[1], penalty)
     )
     return Layers(
-        centre=centre, spread=spread, weights=(weights[None],), biases=(np.array([bias]),)
+        center=center, spread=spread, weights=(weights[None],), biases=(np.array([bias]),)
     )
 
 
 def _lasso(features: Features, ratings: Ratings, settings: ScorerSettings) -> Layers:
     from sklearn.linear_model import Lasso  # noqa: PLC0415
 
-    centre, spread = standard(features)
+    center, spread = standard(features)
     model = Lasso(alpha=settings.penalty or LASSO_PENALTY).fit(
-        (features - centre) / spread, ratings
+        (features - center) / spread, ratings
     )
     return Layers(
-        centre=centre,
+        center=center,
         spread=spread,
         weights=(np.asarray(model.coef_)[None],),
         biases=(np.array([float(model.intercept_)]),),
@@ -113,8 +113,8 @@ def _lasso(features: Features, ratings: Ratings, settings: ScorerSettings) -> La
 def _kernel(known: Known, settings: ScorerSettings, seed: int) -> Kernel:
     """Ridge regression on likenesses to some of the explanations (Nyström's features)."""
     features, ratings, straight = known.features, known.ratings, known.straight
-    centre, spread = standard(features)
-    scaled = (features - centre) / spread
+    center, spread = standard(features)
+    scaled = (features - center) / spread
     n = features.shape[1] - straight
     if n < 1:
         raise EvidenceError("features", "only straight ones", "at least one that is bent")
@@ -128,7 +128,7 @@ def _kernel(known: Known, settings: ScorerSettings, seed: int) -> Kernel:
     penalties[: near.shape[1]] = settings.penalty or KERNEL_PENALTY
     weights, bias = _solved(np.hstack([near, scaled[:, n:]]), ratings, penalties)
     return Kernel(
-        centre=centre,
+        center=center,
         spread=spread,
         landmarks=landmarks,
         weights=whitened @ weights[: near.shape[1]],
@@ -153,13 +153,13 @@ def _solved(
 def _svm(features: Features, ratings: Ratings, settings: ScorerSettings) -> Kernel:
     from sklearn.svm import SVR  # noqa: PLC0415
 
-    centre, spread = standard(features)
+    center, spread = standard(features)
     gamma = settings.width / features.shape[1]
     model = SVR(gamma=gamma, C=1 / (settings.penalty or 1.0)).fit(
-        clip_features((features - centre) / spread), ratings
+        clip_features((features - center) / spread), ratings
     )
     return Kernel(
-        centre=centre,
+        center=center,
         spread=spread,
         landmarks=np.asarray(model.support_vectors_),
         weights=np.asarray(model.dual_coef_[0]),

@@ -11,7 +11,7 @@ from theodolite.errors import EvidenceError
 
 COMPONENTS = (10, 20, 30)
 SETS = 3
-"""Of pictures that were changed a little in one way or another."""
+"""Of images that were changed a little in one way or another."""
 FEATURES = (
     *(f"variance under augmentations {number}" for number in (1, 2, 3)),
     *(f"variance in {n} components" for n in COMPONENTS),
@@ -31,7 +31,7 @@ def handcrafted(
 ) -> Float[np.ndarray, "samples 9"]:
     r"""Nine numbers for each explanation that one technique gave for one data set.
 
-    Three say how much it changes with the picture: for each set :math:`A` of changed pictures, the
+    Three say how much it changes with the image: for each set :math:`A` of changed images, the
     variance of its values over the set, divided by their mean square so that the scale of a
     technique does not count, and averaged over places. The other six are of the technique on the
     data set, the same for all its explanations: the share of variance in the first 10, 20 and 30
@@ -40,8 +40,8 @@ def handcrafted(
 
     Args:
         values: Maps or concept values, one technique, one data set.
-        labels: The class of each picture.
-        augmented: Three sets of explanations of changed pictures.
+        labels: The class of each image.
+        augmented: Three sets of explanations of changed images.
         seed: How the explanations are parted for the classifiers.
     """
     if len(augmented) != SETS or any(array.shape[1:] != values.shape for array in augmented):
@@ -60,7 +60,7 @@ def handcrafted(
 def variance(
     augmented: Float[np.ndarray, "augmentations samples *shape"],
 ) -> Float[np.ndarray, " samples"]:
-    """How much each explanation changes with its picture, from 0 (not at all) to 1.
+    """How much each explanation changes with its image, from 0 (not at all) to 1.
 
     NaN for an explanation that is zero everywhere.
     """
@@ -98,7 +98,7 @@ def discrimination(
         return [np.nan] * 3
     n = min(5, fewest)
     most = min(COMPONENTS[-1], flat.shape[1], len(flat) - -(-len(flat) // n) - 1)
-    of_a_class = fewest - -(-fewest // n)  # explanations of the rarest class that are learnt from
+    of_a_class = fewest - -(-fewest // n)  # explanations of the rarest class that are learned from
     classifiers: tuple[tuple[Any, int], ...] = (
         (LogisticRegression(max_iter=1000), most),
         (QuadraticDiscriminantAnalysis(reg_param=0.1), min(most, of_a_class - 1)),

@@ -39,7 +39,7 @@ def loss(
         raise EvidenceError("variant", repr(variant), "'paper' or 'reference'")
     reference = variant == "reference"
     cosine = cosine_of_each if reference else cosine_loss
-    rank = rank_of_neighbours if reference else rank_loss
+    rank = rank_of_neighbors if reference else rank_loss
     total = weights.error * error_loss(predicted, target)
     total = total + weights.cosine * cosine(predicted, target)
     return total + weights.rank * rank(predicted, target)
@@ -84,7 +84,7 @@ def cosine_of_each(predicted: "Tensor", target: "Tensor") -> "Tensor":
     return (1 - predicted * target / sizes).mean()
 
 
-def rank_of_neighbours(predicted: "Tensor", target: "Tensor") -> "Tensor":
+def rank_of_neighbors(predicted: "Tensor", target: "Tensor") -> "Tensor":
     """Order within pairs that follow each other in the batch, as the published code has it.
 
     How far the ratings lie apart does not count.

@@ -23,7 +23,7 @@ VALIDATION = 7
 
 @dataclass(frozen=True, kw_only=True)
 class AcceptanceModel(ScorerSettings):
-    """A score that is learnt: from which features, and how."""
+    """A score that is learned: from which features, and how."""
 
     __pydantic_config__ = {"extra": "forbid"}
 
@@ -63,7 +63,7 @@ class RatedExplanations:
 
     targets: Predictions
     """NaN where nobody voted."""
-    pictures: Int[np.ndarray, " explanations"]
+    images: Int[np.ndarray, " explanations"]
     techniques: Int[np.ndarray, " explanations"] | None
     levels: int
     low: float
@@ -93,13 +93,13 @@ class RatedExplanations:
 class SplitSettings:
     """Which explanations a score must not have seen: ``folds`` parts, or 70, 15 and 15 per cent."""
 
-    apart: Apart = "picture"
+    apart: Apart = "image"
     folds: int = 5
 
     def splits(self, rated: RatedExplanations, seed: int) -> list[Split]:
         """Each explanation is in the test of one of them at most."""
         if self.folds == 0 or self.apart == "both":
-            return [split(rated.pictures, rated.techniques, apart=self.apart, seed=seed)]
+            return [split(rated.images, rated.techniques, apart=self.apart, seed=seed)]
         groups = self._groups(rated)
         fold = folds(groups, self.folds, seed=seed)
         return [self._split(groups, fold == number, seed) for number in range(self.folds)]
@@ -112,7 +112,7 @@ class SplitSettings:
         if self.apart == "none":
             return np.arange(len(rated.targets))
         if self.apart != "technique":
-            return rated.pictures
+            return rated.images
         if rated.techniques is None:
             raise EvidenceError("techniques", "none", "the technique of each explanation")
         return rated.techniques

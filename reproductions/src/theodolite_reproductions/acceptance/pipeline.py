@@ -1,4 +1,4 @@
-"""A score that is learnt from people's ratings of explanations, and how well it predicts them."""
+"""A score that is learned from people's ratings of explanations, and how well it predicts them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -53,11 +53,11 @@ DEFAULT = {
 ModelInputs: TypeAlias = tuple[
     RatingEvidence, RatedExplanations, ExplanationFeatures, SplitSettings
 ]
-"""Votes with all that is known of the explanations, what is learnt, from what, and the test."""
+"""Votes with all that is known of the explanations, what is learned, from what, and the test."""
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
+class Learned:
     """A score that was fitted to all ratings, and evidence on how well such scores do."""
 
     produced: Produced
@@ -75,14 +75,14 @@ class Learnt:
 
 @dataclass(frozen=True, kw_only=True)
 class AcceptancePipeline:
-    """Which scores are learnt from the votes, from what, and on what they are tested."""
+    """Which scores are learned from the votes, from what, and on what they are tested."""
 
     embedding: str = ""
     """``minilm``, ``open_clip:…``, ``transformers_clip:…``: see ``load_embedding``. Empty if no
     features need one."""
     weights: Path | None = None
     classifier: str = ""
-    """Of ``stand_in``: the network whose classes stand for what is in a picture."""
+    """Of ``stand_in``: the network whose classes stand for what is in an image."""
     classifier_weights: Path | None = None
     class_names: Path | None = None
     """Of that network, a JSON list in the order of its logits; where its library has none."""
@@ -92,15 +92,15 @@ class AcceptancePipeline:
     """The first is the one that is kept; the others are compared with it."""
     aggregate: Aggregate = "mean"
     ties: Ties = "lowest"
-    apart: Apart = "picture"
-    """What the test must have new: pictures (or questions), techniques, both, or nothing."""
+    apart: Apart = "image"
+    """What the test must have new: images (or questions), techniques, both, or nothing."""
     folds: int | None = None
     """Everything is tested once, in so many parts; 0: 70, 15 and 15 per cent, as published. Without
     it 5, and 0 where ``apart`` is ``both``, for which there are no folds."""
     repeats: int = 3
-    """How many of the seeds compared scores are learnt with."""
+    """How many of the seeds compared scores are learned with."""
     rendering: Rendering = Rendering()
-    licence: str = ""
+    license: str = ""
     """Of the votes, for the card of the learned score."""
     notes: tuple[str, ...] = ()
 
@@ -108,7 +108,7 @@ class AcceptancePipeline:
         """Learn all scores, and let each predict votes on what it has not seen."""
         return self.learn(data, context).produced
 
-    def learn(self, data: VotedExplanations, context: WorkContext) -> Learnt:
+    def learn(self, data: VotedExplanations, context: WorkContext) -> Learned:
         """The same, with the first score itself."""
         self._check()
         question = self.question or next(iter(data.questions))
@@ -146,7 +146,7 @@ class AcceptancePipeline:
         )
         with_predictions = replace(evidence, predicted=mean_known(predictions_by_model[first.name]))
         takes = _takes(features.explanations.beside(model.blocks, self.rendering))
-        return Learnt(
+        return Learned(
             produced, scorer, model, features.labels, data.name, question, with_predictions, takes
         )
 
@@ -239,7 +239,7 @@ class AcceptancePipeline:
         return with_numbers(data, data.questions[name])
 
     def _other_votes(self, data: VotedExplanations) -> list[ComparedModel]:
-        """Votes from which nothing is learnt: other questions, and other sets beside these."""
+        """Votes from which nothing is learned: other questions, and other sets beside these."""
         own = self.question or next(iter(data.questions))
         votes = [(data, name) for name in data.questions if name != own]
         votes += [(other, name) for other in data.beside for name in other.questions]
@@ -289,7 +289,7 @@ class AcceptancePipeline:
         groups = evidence.samples.clusters
         return (
             ("explanations", len(evidence)),
-            ("pictures or questions", "not known" if groups is None else len(np.unique(groups))),
+            ("images or questions", "not known" if groups is None else len(np.unique(groups))),
             ("votes", int((~np.isnan(evidence.ratings)).sum())),
             ("explanations in the test", int((~np.isnan(predicted)).sum())),
             ("learned score that is kept", first),

@@ -1,4 +1,4 @@
-"""What raters saw, as sentences and pictures that an embedding takes."""
+"""What raters saw, as sentences and images that an embedding takes."""
 
 import hashlib
 import json
@@ -13,23 +13,23 @@ from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
 from theodolite._storage.arrays import read_npy
+from theodolite._storage.images import read_image
 from theodolite._storage.paths import sha256_of
-from theodolite._storage.pictures import read_picture
 from theodolite.datasets.votes.voted import ShownExplanation
-from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.explainers.rendering import (
+from theodolite.errors import EvidenceError, UnsafeInputError
+from theodolite.pipelines.embedding import Embedder
+from theodolite_reproductions.rendering import (
     Values,
     Variant,
     heatmap,
-    masked_picture,
+    masked_image,
     sentence,
     weighted_embedding,
 )
-from theodolite.pipelines.embedding import Embedder
 
 Signs: TypeAlias = Values | Literal["paper"]
 OVERLAY = 0.5
-"""How opaque colours lie over a picture, where they were stored apart from it."""
+"""How opaque colors lie over an image, where they were stored apart from it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +38,9 @@ class Rendering:
 
     __pydantic_config__ = {"extra": "forbid"}
 
-    maps: Literal["heatmap", "masked picture"] = "heatmap"
+    maps: Literal["heatmap", "masked image"] = "heatmap"
     values: Signs = "signed"
-    """How a map's values become colours. ``paper``: as published, which differs by technique. Say
+    """How a map's values become colors. ``paper``: as published, which differs by technique. Say
     it in ``values_of``; for a technique that is not named there it is guessed, map by map, from
     what the values look like: -1, 0 and 1 alone are taken for LIME's, both signs for SHAP's, all
     others are left as they are. A guess can be wrong, and differ for two maps of one technique."""
@@ -87,7 +87,7 @@ def vectors_of(
     """
     vectors = np.zeros((len(explanations), embedder.embedding.dimensions), np.float32)
     only_words = not any(
-        explanation.map or explanation.picture or explanation.concepts is not None
+        explanation.map or explanation.image or explanation.concepts is not None
         for explanation in explanations
     )
     spoken_of = only_words and any(explanation.text for explanation in explanations)
@@ -102,12 +102,12 @@ def vectors_of(
     summed = [row for row, kind in enumerate(kinds) if kind == "weighted"]
     for row in summed:
         vectors[row] = weighted_embedding(explanations[row].concepts or {}, embedder.texts)
-    seen = [row for row, kind in enumerate(kinds) if kind == "picture"]
+    seen = [row for row, kind in enumerate(kinds) if kind == "image"]
     if seen:
         renderings = [rendering.of(techniques[row]) for row in seen]
         names = [_name(explanations[row], how) for row, how in zip(seen, renderings, strict=True)]
-        vectors[seen] = embedder.pictures(
-            names, lambda at: _picture(explanations[seen[at]], renderings[at])
+        vectors[seen] = embedder.images(
+            names, lambda at: _image(explanations[seen[at]], renderings[at])
         )
     return vectors
 
@@ -131,33 +131,33 @@ def _kind(explanation: ShownExplanation, row: int, rendering: Rendering) -> str:
     if explanation.concepts is not None:
         return "text" if rendering.concepts == "sentence" else "weighted"
     if explanation.map is not None and (
-        explanation.picture is not None or explanation.map.suffix != ".npy"
+        explanation.image is not None or explanation.map.suffix != ".npy"
     ):
-        return "picture"
+        return "image"
     raise EvidenceError(
-        f"explanation {row}", "nothing to show", "a text, concepts, or a map and its picture",
-        "Are the pictures and maps in the folder of the votes?",
+        f"explanation {row}", "nothing to show", "a text, concepts, or a map and its image",
+        "Are the images and maps in the folder of the votes?",
     )  # fmt: skip
 
 
 def _name(explanation: ShownExplanation, rendering: Rendering) -> str:
-    """All that decides the picture."""
-    files = [sha256_of(path) for path in (explanation.picture, explanation.map) if path is not None]
+    """All that decides the image."""
+    files = [sha256_of(path) for path in (explanation.image, explanation.map) if path is not None]
     overlay = ["overlay"] if explanation.overlay else []
     identity = json.dumps([files, asdict(rendering), *overlay], sort_keys=True)
     return hashlib.sha256(identity.encode()).hexdigest()
 
 
-def _picture(explanation: ShownExplanation, rendering: Rendering) -> Image.Image:
+def _image(explanation: ShownExplanation, rendering: Rendering) -> Image.Image:
     assert explanation.map is not None  # noqa: S101  looked at before
     if explanation.map.suffix != ".npy":
-        rendered = read_picture(explanation.map)
-        if not explanation.overlay or explanation.picture is None:
+        rendered = read_image(explanation.map)
+        if not explanation.overlay or explanation.image is None:
             return rendered
-        below = read_picture(explanation.picture)
+        below = read_image(explanation.image)
         return Image.blend(below, rendered.resize(below.size), OVERLAY)
-    assert explanation.picture is not None  # noqa: S101
-    return draw_map(read_picture(explanation.picture), map_in(explanation.map), rendering)
+    assert explanation.image is not None  # noqa: S101
+    return draw_map(read_image(explanation.image), map_in(explanation.map), rendering)
 
 
 def map_in(path: Path) -> Float[np.ndarray, "rows columns"]:
@@ -166,21 +166,21 @@ def map_in(path: Path) -> Float[np.ndarray, "rows columns"]:
     if relevance.ndim == 3:
         relevance = relevance[..., -1]
     if relevance.ndim != 2 or relevance.dtype.kind not in "fiub" or not relevance.size:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"map {path.name!r}", f"{relevance.dtype} {relevance.shape}", "rows by columns"
         )
     return relevance.astype(np.float64)
 
 
 def draw_map(
-    picture: Image.Image, relevance: Float[np.ndarray, "rows columns"], rendering: Rendering
+    image: Image.Image, relevance: Float[np.ndarray, "rows columns"], rendering: Rendering
 ) -> Image.Image:
-    """A picture with its map, in the size of the map."""
+    """An image with its map, in the size of the map."""
     rows, columns = relevance.shape
-    resized = picture.convert("RGB").resize((columns, rows), Image.Resampling.BILINEAR)
+    resized = image.convert("RGB").resize((columns, rows), Image.Resampling.BILINEAR)
     pixels = np.asarray(resized, np.float64) / 255
-    if rendering.maps == "masked picture":
-        return Image.fromarray(masked_picture(pixels, relevance))
+    if rendering.maps == "masked image":
+        return Image.fromarray(masked_image(pixels, relevance))
     values = _published_values(relevance) if rendering.values == "paper" else rendering.values
     return Image.fromarray(heatmap(pixels, relevance, values=values))
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from theodolite._storage.arrays import read_safetensors, write_safetensors
 from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.text import read_json, write_json
-from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.errors import EvidenceError, UnsafeInputError, printable
 from theodolite_reproductions.acceptance.scorer import Features, Scorer, scorer_from
 
 ARRAYS, CARD, READ = "score.safetensors", "card.json", "CARD.md"
@@ -19,7 +19,7 @@ PERCENT = 101
 LIMITS = (
     "It predicts what the raters of these votes would say, on explanations like those that they "
     "saw. It does not tell whether an explanation is true of the model.",
-    "What people accept can be learnt from traits that do not make an explanation good, such as "
+    "What people accept can be learned from traits that do not make an explanation good, such as "
     "its length. An explanation that is made to score high may score high for such a reason.",
 )
 
@@ -58,19 +58,19 @@ class ScoreCard(_Strict):
     question: str
     explanations: int
     groups: int | None
-    """Pictures or questions that they are of; None if that is not known."""
-    apart: Literal["picture", "technique", "both", "none", "unknown"] = "unknown"
+    """Images or questions that they are of; None if that is not known."""
+    apart: Literal["image", "technique", "both", "none", "unknown"] = "unknown"
     """What was new to the scores in the test."""
     folds: int | None = None
     """In so many parts all were tested; 0: once, on a part of them."""
     scale: Annotated[tuple[float, ...], AfterValidator(_rising)] = Field(min_length=2)
     aggregate: str
-    licence: str = ""
+    license: str = ""
     embedding: str = ""
     embedding_says: str = ""
     embedding_files: dict[str, str] = {}
     classifier: str = ""
-    """Of the offline stand-in: the network whose classes stand for what is in a picture."""
+    """Of the offline stand-in: the network whose classes stand for what is in an image."""
     features: tuple[str, ...]
     straight: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
@@ -98,11 +98,13 @@ class LearnedScore:
         low, high = self.card.scale[0], self.card.scale[-1]
         if features.shape[1] != self.scorer.width:
             got = f"{features.shape[1]} features"
-            raise RefusedInput("learned score", got, f"{self.scorer.width}, as it was learnt from")
+            raise UnsafeInputError(
+                "learned score", got, f"{self.scorer.width}, as it was learned from"
+            )
         with np.errstate(over="ignore", invalid="ignore"):  # numbers that somebody else wrote
             outputs = self.scorer.outputs(features)
         if not np.isfinite(outputs).all():
-            raise RefusedInput("learned score", "a rating that is no number", "finite ones")
+            raise UnsafeInputError("learned score", "a rating that is no number", "finite ones")
         return np.asarray(low + np.clip(outputs, 0, 1) * (high - low))
 
     def percentile(
@@ -137,12 +139,12 @@ def load_scorer(folder: Path) -> LearnedScore:
     except ValidationError as error:
         fault = error.errors()[0]
         place = ".".join(map(str, fault["loc"]))
-        raise RefusedInput("card", f"{place}: {fault['msg']}", "the card of a score") from error
+        raise UnsafeInputError("card", f"{place}: {fault['msg']}", "the card of a score") from error
     arrays = read_safetensors(folder / ARRAYS)
     percentiles = arrays.get("percentiles", np.zeros(0))
     plain = percentiles.dtype.kind == "f" and percentiles.shape == (PERCENT,)
     if not plain or not np.isfinite(percentiles).all() or not (np.diff(percentiles) >= 0).all():
-        raise RefusedInput("percentiles", f"{percentiles.shape}", f"{PERCENT} rising numbers")
+        raise UnsafeInputError("percentiles", f"{percentiles.shape}", f"{PERCENT} rising numbers")
     own = {n.removeprefix("score."): a for n, a in arrays.items() if n.startswith("score.")}
     return LearnedScore(scorer_from(card.kind, own), card, percentiles)
 
@@ -160,9 +162,9 @@ def card_text(card: ScoreCard) -> str:
         "",
         f"Predicts how people rate an explanation: {_cell(card.question)}, answers {scale}.",
         "",
-        f"- learnt from: {_cell(card.trained_on)}, {card.explanations:,} explanations"
+        f"- learned from: {_cell(card.trained_on)}, {card.explanations:,} explanations"
         f"{_of_groups(card)}, {_cell(card.aggregate)} of the votes",
-        f"- licence of the votes: {_cell(card.licence) or 'not stated'}",
+        f"- license of the votes: {_cell(card.license) or 'not stated'}",
         f"- features: {_cell(', '.join((*card.features, *card.straight)))}",
         f"- embedding: {_cell(card.embedding_says or card.embedding) or 'none'}",
         *([f"- classifier: {_cell(card.classifier)}"] if card.classifier else []),
@@ -188,22 +190,22 @@ def card_text(card: ScoreCard) -> str:
 
 def tested_on(apart: str, *, known: bool) -> str:
     """What was new to a score in the test, in words that are true of these votes."""
-    if apart == "picture" and not known:
+    if apart == "image" and not known:
         return (
-            "explanations that they have not seen (which of them are of one picture or question is "
+            "explanations that they have not seen (which of them are of one image or question is "
             "not known, so they may have seen others of the same)"
         )
     return {
-        "picture": "explanations of pictures or questions that they have not seen",
+        "image": "explanations of images or questions that they have not seen",
         "technique": "explanations of techniques that they have not seen",
-        "both": "explanations of pictures and techniques that they have not seen",
-        "none": "explanations that they have not seen, though perhaps others of the same picture "
+        "both": "explanations of images and techniques that they have not seen",
+        "none": "explanations that they have not seen, though perhaps others of the same image "
         "or question",
     }.get(apart, "explanations that they have not seen")
 
 
 def _of_groups(card: ScoreCard) -> str:
-    return "" if card.groups is None else f" of {card.groups:,} pictures or questions"
+    return "" if card.groups is None else f" of {card.groups:,} images or questions"
 
 
 def _parts(folds: int | None) -> str:

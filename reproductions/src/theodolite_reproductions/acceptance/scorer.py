@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite.errors import RefusedInput, printable
+from theodolite.errors import UnsafeInputError, printable
 
 Features: TypeAlias = Float[np.ndarray, "explanations features"]
 Outputs: TypeAlias = Float[np.ndarray, " explanations"]
@@ -15,10 +15,10 @@ Arrays: TypeAlias = Mapping[str, np.ndarray]
 FARTHEST = 5.0
 """Standard deviations from the mean at which a feature is cut off before distances are taken."""
 ROWS = 2048
-KERNEL = ("centre", "spread", "landmarks", "weights", "straight", "bias", "gamma")
+KERNEL = ("center", "spread", "landmarks", "weights", "straight", "bias", "gamma")
 TREES = ("roots", "feature", "threshold", "below", "above", "value", "base", "width")
 AXES = {
-    "layers": {"centre": 1, "spread": 1, "rectified": 0},
+    "layers": {"center": 1, "spread": 1, "rectified": 0},
     "kernel": dict(zip(KERNEL, (1, 1, 2, 1, 1, 0, 0), strict=True)),
     "trees": dict(zip(TREES, (1, 1, 1, 1, 1, 1, 0, 0), strict=True)),
 }
@@ -51,7 +51,7 @@ class Scorer(Protocol):
 class Layers:
     """Linear layers with ReLU between them: a straight line if there is but one."""
 
-    centre: Float[np.ndarray, " features"]
+    center: Float[np.ndarray, " features"]
     spread: Float[np.ndarray, " features"]
     weights: tuple[Float[np.ndarray, "_into _from"], ...]
     biases: tuple[Float[np.ndarray, " _into"], ...]
@@ -61,10 +61,10 @@ class Layers:
 
     @property
     def width(self) -> int:
-        return len(self.centre)
+        return len(self.center)
 
     def outputs(self, features: Features) -> Outputs:
-        activations = (features - self.centre) / self.spread
+        activations = (features - self.center) / self.spread
         last = len(self.weights) - 1
         for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             activations = activations @ weight.T + bias
@@ -73,7 +73,7 @@ class Layers:
         return np.asarray(activations[:, 0], np.float64)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        arrays = {"centre": self.centre, "spread": self.spread}
+        arrays = {"center": self.center, "spread": self.spread}
         arrays |= {"rectified": np.array(int(self.rectified))}
         for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             arrays |= {f"weight {number}": weight, f"bias {number}": bias}
@@ -89,7 +89,7 @@ class Kernel:
     :math:`u` are the first features, :math:`v` the others.
     """
 
-    centre: Float[np.ndarray, " features"]
+    center: Float[np.ndarray, " features"]
     spread: Float[np.ndarray, " features"]
     landmarks: Float[np.ndarray, "landmarks bent"]
     weights: Float[np.ndarray, " landmarks"]
@@ -100,13 +100,13 @@ class Kernel:
 
     @property
     def width(self) -> int:
-        return len(self.centre)
+        return len(self.center)
 
     def outputs(self, features: Features) -> Outputs:
         n = self.landmarks.shape[1]
         outputs = np.empty(len(features))
         for start in range(0, len(features), ROWS):
-            part = (features[start : start + ROWS] - self.centre) / self.spread
+            part = (features[start : start + ROWS] - self.center) / self.spread
             near = likeness(clip_features(part[:, :n]), self.landmarks, float(self.gamma))
             outputs[start : start + ROWS] = near @ self.weights + part[:, n:] @ self.straight
         return outputs + float(self.bias)
@@ -159,11 +159,11 @@ def scorer_from(kind: str, arrays: Arrays) -> Scorer:
         return _build_scorer(
             kind, {name: _checked_array(kind, name, array) for name, array in arrays.items()}
         )
-    except RefusedInput:
+    except UnsafeInputError:
         raise
     except (KeyError, TypeError, ValueError, IndexError) as error:
         got = printable(f"arrays {sorted(arrays)}", 300)
-        raise RefusedInput("learned score", got, f"those of {printable(kind, 40)}") from error
+        raise UnsafeInputError("learned score", got, f"those of {printable(kind, 40)}") from error
 
 
 def _checked_array(kind: str, name: str, array: np.ndarray) -> np.ndarray:
@@ -174,9 +174,9 @@ def _checked_array(kind: str, name: str, array: np.ndarray) -> np.ndarray:
     if array.ndim != axes[name] or array.dtype.kind != ("i" if name in WHOLE else "f"):
         raise ValueError(name)
     if not np.isfinite(array).all():
-        raise RefusedInput("learned score", f"{name!r} with NaN or infinity", "finite numbers")
+        raise UnsafeInputError("learned score", f"{name!r} with NaN or infinity", "finite numbers")
     if name == "spread" and not (array >= NARROWEST).all():
-        raise RefusedInput("learned score", "a spread of nothing", f"at least {NARROWEST:g}")
+        raise UnsafeInputError("learned score", "a spread of nothing", f"at least {NARROWEST:g}")
     return array.astype(np.int64 if name in WHOLE else np.float64)
 
 
@@ -185,7 +185,7 @@ def _build_scorer(kind: str, arrays: Arrays) -> Scorer:
         n = sum(name.startswith("weight ") for name in arrays)
         return _checked_layers(
             Layers(
-                centre=arrays["centre"],
+                center=arrays["center"],
                 spread=arrays["spread"],
                 weights=tuple(arrays[f"weight {number}"] for number in range(n)),
                 biases=tuple(arrays[f"bias {number}"] for number in range(n)),
@@ -195,8 +195,8 @@ def _build_scorer(kind: str, arrays: Arrays) -> Scorer:
     if kind == "kernel":
         kernel = Kernel(**_select_arrays(arrays, KERNEL))
         n, wide = kernel.landmarks.shape
-        right = len(kernel.weights) == n and len(kernel.centre) == wide + len(kernel.straight)
-        if not right or len(kernel.spread) != len(kernel.centre) or kernel.gamma <= 0:
+        right = len(kernel.weights) == n and len(kernel.center) == wide + len(kernel.straight)
+        if not right or len(kernel.spread) != len(kernel.center) or kernel.gamma <= 0:
             raise ValueError(kind)
         return kernel
     if kind == "trees":
@@ -210,7 +210,7 @@ def _select_arrays(arrays: Arrays, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _checked_layers(layers: Layers) -> Layers:
-    sizes = [len(layers.centre), *(len(weight) for weight in layers.weights)]
+    sizes = [len(layers.center), *(len(weight) for weight in layers.weights)]
     into = [weight.shape[1] for weight in layers.weights]
     right = bool(layers.weights) and into == sizes[:-1] and sizes[-1] == 1
     right = right and [len(bias) for bias in layers.biases] == sizes[1:]
@@ -233,7 +233,7 @@ def _checked_trees(trees: Trees) -> Trees:
 
 
 def clip_features(standard: Features) -> Features:
-    """Standardised features, cut off far out."""
+    """Standardized features, cut off far out."""
     return np.asarray(np.clip(standard, -FARTHEST, FARTHEST))
 
 

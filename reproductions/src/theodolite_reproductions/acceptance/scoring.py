@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from theodolite._storage.paths import confined
 from theodolite._storage.text import json_from, read_csv, read_json, read_text
 from theodolite.datasets.votes.voted import ShownExplanation
-from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.errors import EvidenceError, UnsafeInputError, printable
 from theodolite.pipelines.embedding import Embedder
 from theodolite_reproductions.acceptance.features import (
     BLOCKS,
@@ -24,7 +24,7 @@ from theodolite_reproductions.acceptance.rendering import Rendering
 from theodolite_reproductions.acceptance.score_file import LearnedScore, ScoreCard, load_scorer
 
 TEXTS = ("text", "context", "label", "technique", "id")
-PICTURES = (".png", ".jpg", ".jpeg")
+IMAGES = (".png", ".jpg", ".jpeg")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +53,12 @@ def needs_embedding(card: ScoreCard) -> bool:
 
 
 def rendering_of(card: ScoreCard) -> Rendering:
-    """How maps and concepts were shown when the score was learnt."""
+    """How maps and concepts were shown when the score was learned."""
     try:
         return TypeAdapter(Rendering).validate_python(card.rendering)
     except (ValidationError, EvidenceError) as error:
         got = printable(f"rendering {card.rendering}", 200)
-        raise RefusedInput("card", got, "a known one") from error
+        raise UnsafeInputError("card", got, "a known one") from error
 
 
 def rate_explanations(
@@ -85,7 +85,7 @@ def _check_columns(card: ScoreCard, columns: Mapping[str, Sequence[str]]) -> Non
         if enough is not None and len(without) > enough:
             raise EvidenceError(
                 name, f"none for {len(without)} of {len(values)} explanations",
-                f"it for {'each' if not enough else 'some'}, as the score was learnt with it",
+                f"it for {'each' if not enough else 'some'}, as the score was learned with it",
                 f"Add a column {name!r}.",
             )  # fmt: skip
 
@@ -95,8 +95,8 @@ def read_explanations(path: Path, numbers: Sequence[str] | None = None) -> Unrat
 
     Of a table, ``context``, ``label``, ``technique`` and ``id`` are read as well if they are there,
     and the columns that ``numbers`` names; without it all columns of nothing but numbers. Others
-    are passed over. A folder has ``maps/NAME.npy`` with ``pictures/NAME.png``, or
-    ``concepts/NAME.json``. Explanations of one context, or of one picture, belong together.
+    are passed over. A folder has ``maps/NAME.npy`` with ``images/NAME.png``, or
+    ``concepts/NAME.json``. Explanations of one context, or of one image, belong together.
     """
     if path.is_dir():
         return _from_folder(path)
@@ -114,7 +114,9 @@ def _from_rows(
     rows: Sequence[Mapping[str, Any]], name: str, number_columns: Sequence[str] | None
 ) -> UnratedExplanations:
     if not rows or not all(isinstance(r, dict) and r.get("text") is not None for r in rows):
-        raise RefusedInput(f"table {name!r}", "a row without 'text'", "an explanation in each row")
+        raise UnsafeInputError(
+            f"table {name!r}", "a row without 'text'", "an explanation in each row"
+        )
     texts = [[_text(row, key) for key in ("context", "text", "label")] for row in rows]
     explanations = [ShownExplanation(context, text, label=label) for context, text, label in texts]
     known = [key for key in rows[0] if key not in TEXTS]
@@ -140,7 +142,7 @@ def _text(row: Mapping[str, Any], key: str) -> str:
 def _numbers(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> np.ndarray:
     values = _all_numbers(rows, key)
     if values is None:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"table {name!r}", f"column {printable(key, 60)!r}", "a finite number in each row"
         )
     return values
@@ -158,7 +160,7 @@ def _from_folder(path: Path) -> UnratedExplanations:
     map_files = sorted((path / "maps").glob("*.npy"))
     concept_files = sorted((path / "concepts").glob("*.json"))
     explanations = [
-        ShownExplanation(map=confined(path, f"maps/{file.name}"), picture=_picture(path, file.stem))
+        ShownExplanation(map=confined(path, f"maps/{file.name}"), image=_image(path, file.stem))
         for file in map_files
     ]
     explanations += [
@@ -167,19 +169,19 @@ def _from_folder(path: Path) -> UnratedExplanations:
     ]
     ids = tuple(file.stem for file in (*map_files, *concept_files))
     if not ids:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"folder {path.name!r}", "no maps/*.npy and no concepts/*.json", "some explanations"
         )
     clusters = np.unique(ids, return_inverse=True)[1]
     return UnratedExplanations(ids, Explanations(explanations, [""] * len(ids), clusters, {}))
 
 
-def _picture(folder: Path, stem: str) -> Path:
-    for ending in PICTURES:
-        file = confined(folder, f"pictures/{stem}{ending}")
+def _image(folder: Path, stem: str) -> Path:
+    for ending in IMAGES:
+        file = confined(folder, f"images/{stem}{ending}")
         if file.is_file():
             return file
-    raise RefusedInput(f"map {stem!r}", "no picture of that name", f"pictures/{stem}.png")
+    raise UnsafeInputError(f"map {stem!r}", "no image of that name", f"images/{stem}.png")
 
 
 def _concepts(path: Path) -> dict[str, float]:
@@ -189,5 +191,7 @@ def _concepts(path: Path) -> dict[str, float]:
         for value in content.values()
     )
     if not plain:
-        raise RefusedInput(f"concepts {path.name!r}", "other content", "a number for each concept")
+        raise UnsafeInputError(
+            f"concepts {path.name!r}", "other content", "a number for each concept"
+        )
     return {str(name): float(value) for name, value in content.items()}

@@ -23,7 +23,7 @@ class ScorerSettings:
 
     scorer: Kind = "kernel"
     variant: Variant = "paper"
-    """``paper``: losses as printed, features standardised, a linear output. ``reference``: losses,
+    """``paper``: losses as printed, features standardized, a linear output. ``reference``: losses,
     raw features and the ReLU at the output as in the published code."""
     penalty: float | None = None
     """Of ridge, lasso and kernel: how much large weights cost."""

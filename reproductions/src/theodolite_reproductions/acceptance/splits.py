@@ -8,7 +8,7 @@ from jaxtyping import Bool, Int
 
 from theodolite.errors import EvidenceError
 
-Apart: TypeAlias = Literal["picture", "technique", "both", "none"]
+Apart: TypeAlias = Literal["image", "technique", "both", "none"]
 SHARES = (0.7, 0.15)
 """Training and validation; the rest is the test."""
 
@@ -23,33 +23,33 @@ class Split:
 
 
 def split(
-    pictures: Int[np.ndarray, " samples"],
+    images: Int[np.ndarray, " samples"],
     techniques: Int[np.ndarray, " samples"] | None = None,
     *,
-    apart: Apart = "picture",
+    apart: Apart = "image",
     seed: int = 0,
 ) -> Split:
-    """70, 15 and 15 per cent: of pictures, of techniques, of both, or of explanations.
+    """70, 15 and 15 per cent: of images, of techniques, of both, or of explanations.
 
-    With ``both``, 70 per cent of the pictures and 70 per cent of the techniques are for training.
-    An explanation is learnt from if both are, and validated or tested on if neither is; the mixed
+    With ``both``, 70 per cent of the images and 70 per cent of the techniques are for training.
+    An explanation is learned from if both are, and validated or tested on if neither is; the mixed
     ones, about 42 per cent, are left out.
     """
     random = np.random.default_rng([seed, 7])
     if apart == "none":
-        return _by_group(np.arange(len(pictures)), random)
-    if apart == "picture":
-        return _by_group(pictures, random)
+        return _by_group(np.arange(len(images)), random)
+    if apart == "image":
+        return _by_group(images, random)
     if techniques is None:
         raise EvidenceError("techniques", "none", f"the technique of each, to keep {apart} apart")
     if apart == "technique":
         return _by_group(techniques, random)
     if apart != "both":
-        raise EvidenceError("apart", repr(apart), "'picture', 'technique', 'both' or 'none'")
-    known = [_chosen(keys, SHARES[0], random) for keys in (pictures, techniques)]
+        raise EvidenceError("apart", repr(apart), "'image', 'technique', 'both' or 'none'")
+    known = [_chosen(keys, SHARES[0], random) for keys in (images, techniques)]
     outside = np.flatnonzero(~known[0] & ~known[1])
     random.shuffle(outside)
-    validation, test = (np.zeros(len(pictures), bool) for _ in range(2))
+    validation, test = (np.zeros(len(images), bool) for _ in range(2))
     validation[outside[: len(outside) // 2]] = True
     test[outside[len(outside) // 2 :]] = True
     return Split(known[0] & known[1], validation, test)

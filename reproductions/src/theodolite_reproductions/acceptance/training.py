@@ -34,7 +34,7 @@ def train_layers(
     Args:
         features: A row for each explanation.
         ratings: 0 to 1, a number for each.
-        validation: Which of them the epoch is chosen by; nothing is learnt from these.
+        validation: Which of them the epoch is chosen by; nothing is learned from these.
         settings: See there.
         levels: How many answers there were, for the agreement that picks the epoch.
         seed: Of weights and order.
@@ -46,8 +46,8 @@ def train_layers(
 
     if not (0 < validation.sum() < len(validation)):
         raise EvidenceError("validation", f"{validation.sum()} rows", "some, but not all")
-    centre, spread = _scale(features[~validation], settings)
-    scaled = ((features - centre) / spread).astype(np.float32)
+    center, spread = _scale(features[~validation], settings)
+    scaled = ((features - center) / spread).astype(np.float32)
     random = np.random.default_rng([seed, 3])
     sizes = (features.shape[1], *(settings.hidden if settings.scorer == "mlp" else ()), 1)
     parameters = [torch.from_numpy(array).requires_grad_() for array in _begin(sizes, random)]
@@ -57,7 +57,7 @@ def train_layers(
     with one_thread_if(small=True):
         best = _course(parameters, (known, target), judge, settings, random)
     return Layers(
-        centre=centre,
+        center=center,
         spread=spread,
         weights=tuple(best[0::2]),
         biases=tuple(best[1::2]),

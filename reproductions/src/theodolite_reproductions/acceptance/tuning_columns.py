@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from theodolite._storage.pictures import read_picture
+from theodolite._storage.images import read_image
 from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency.methods import explainer
 from theodolite.models.backbones import load_backbone
@@ -19,21 +19,21 @@ Maps = np.ndarray
 
 
 def explained_and_rated(
-    pictures: Sequence[Path],
+    images: Sequence[Path],
     network: tuple[str, Path | None],
     method: tuple[str, int],
     learned: LearnedScore,
     embedder: Embedder,
 ) -> tuple[Callable[[Settings], Maps], Callable[[Maps], float]]:
-    """What makes maps with some settings, and what rates them, on average over pictures.
+    """What makes maps with some settings, and what rates them, on average over images.
 
     The class that is explained is the one that the network predicts.
 
     Args:
-        pictures: Files.
+        images: Files.
         network: A name and, perhaps, weights.
         method: The explainer, and its seed.
-        learned: A score of the vectors of pictures alone.
+        learned: A score of the vectors of images alone.
         embedder: Its embedding.
     """
     import torch  # noqa: PLC0415
@@ -41,11 +41,11 @@ def explained_and_rated(
     blocks = (*learned.card.features, *learned.card.straight)
     if blocks != ("embedding",):
         raise EvidenceError("learned score", f"features {blocks}", "the embedding alone")
-    images = [read_picture(path) for path in pictures]
-    if not images:
-        raise EvidenceError("pictures", "none", "at least one")
+    loaded = [read_image(path) for path in images]
+    if not loaded:
+        raise EvidenceError("images", "none", "at least one")
     backbone = load_backbone(*network)
-    batch = np.stack([backbone.preprocessing(image) for image in images])
+    batch = np.stack([backbone.preprocessing(image) for image in loaded])
     with torch.inference_mode():
         targets = backbone.network(torch.from_numpy(batch)).argmax(dim=1).numpy()
     rendering = rendering_of(learned.card)
@@ -57,9 +57,9 @@ def explained_and_rated(
     def rate(maps: Maps) -> float:
         drawings = [
             draw_map(image, np.asarray(relevance, np.float64), rendering)
-            for image, relevance in zip(images, maps, strict=True)
+            for image, relevance in zip(loaded, maps, strict=True)
         ]
-        vectors = np.asarray(embedder.embedding.pictures(drawings), np.float64)
+        vectors = np.asarray(embedder.embedding.images(drawings), np.float64)
         return float(learned.ratings(vectors).mean())
 
     return explain, rate

@@ -1,4 +1,4 @@
-"""How the region of a concept's map may be cut, and what lies in it: a row a picture.
+"""How the region of a concept's map may be cut, and what lies in it: a row an image.
 
 Asked of the first concept that an explanation names among those with a place.
 """
@@ -12,10 +12,10 @@ from PIL import Image
 
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.pipelines.posthoc.named import contributions
+from theodolite_reproductions.alignment.named import contributions
 
 SHARES = {1: 1 / 12, 6: 1 / 2}
-"""Sizes of regions, as shares of the picture, by the paper's alpha."""
+"""Sizes of regions, as shares of the image, by the paper's alpha."""
 UPSAMPLED = {
     "bilinear": Image.Resampling.BILINEAR,
     "bicubic": Image.Resampling.BICUBIC,
@@ -29,19 +29,19 @@ PART = 1 / 12
 
 def region_table(data: ConceptData, evidence: LocationEvidence, seed: int) -> dict[str, list[Any]]:
     """Whether the first named concept is in its region, for each way to cut it."""
-    cuts = [_MapOverPicture(evidence, i, j) for i, j in enumerate(first_with_a_place(evidence))]
+    cuts = [_MapOverImage(evidence, i, j) for i, j in enumerate(first_with_a_place(evidence))]
     positive = first_with_a_place(evidence, positive=True)
     thresholds = {alpha: threshold_of(cuts, share) for alpha, share in SHARES.items()}
     boxes = object_boxes(data, evidence)
     table: dict[str, list[Any]] = {
-        "picture": np.asarray(evidence.explained.samples.ids).tolist(),
+        "image": np.asarray(evidence.explained.samples.ids).tolist(),
         "class": np.asarray(evidence.explained.labels).tolist(),
         "seed": [seed] * len(evidence),
         "visible": [bool(len(cut.points)) for cut in cuts],
     }
     for i, cut in enumerate(cuts):
         columns = dict(_hits(cut, thresholds))
-        other = None if positive[i] < 0 else _MapOverPicture(evidence, i, positive[i])
+        other = None if positive[i] < 0 else _MapOverImage(evidence, i, positive[i])
         columns |= {f"positive_{alpha}": _hit(other, share) for alpha, share in SHARES.items()}
         on_part = part_and_box(cut, None if boxes is None else boxes[i])
         for name, value in (columns | on_part).items():
@@ -60,8 +60,8 @@ def first_with_a_place(evidence: LocationEvidence, *, positive: bool = False) ->
     return [int(j) for j in np.where(among.any(axis=1), first, -1)]
 
 
-class _MapOverPicture:
-    """A map of one concept over one picture, and where the concept is in it."""
+class _MapOverImage:
+    """A map of one concept over one image, and where the concept is in it."""
 
     def __init__(self, evidence: LocationEvidence, i: int, j: int) -> None:
         self.map = np.asarray(evidence.maps[i, j], np.float32)
@@ -72,18 +72,18 @@ class _MapOverPicture:
         self.points = np.clip(np.floor(self.exact).astype(int), 0, limits)
 
     def upsampled(self, how: str = "bilinear") -> Float[np.ndarray, "rows columns"]:
-        """As large as the picture."""
+        """As large as the image."""
         image = Image.fromarray(self.map).resize(self.size[::-1], UPSAMPLED[how])
         return np.asarray(image)
 
     def stretched(self) -> Float[np.ndarray, "rows columns"]:
-        """From 0, its lowest, to 1, its highest; a flat map is 0."""
+        """From 0, its lowest, to 1, its highest; a uniform map is 0."""
         pixels = self.upsampled().astype(float)
         spread = float(np.ptp(pixels))
         return np.asarray((pixels - pixels.min()) / (spread if spread > 0 else 1.0))
 
 
-def _hits(cut: _MapOverPicture, thresholds: dict[int, float]) -> Iterator[tuple[str, float]]:
+def _hits(cut: _MapOverImage, thresholds: dict[int, float]) -> Iterator[tuple[str, float]]:
     """By name: how the map is cut, of which size, and for several places either or all of them."""
     seen = len(cut.points) > 0
     for how in UPSAMPLED:
@@ -99,7 +99,7 @@ def _hits(cut: _MapOverPicture, thresholds: dict[int, float]) -> Iterator[tuple[
         yield f"threshold_{alpha}", float(any(above)) if seen else np.nan
 
 
-def _hit(cut: _MapOverPicture | None, share: float) -> float:
+def _hit(cut: _MapOverImage | None, share: float) -> float:
     if cut is None or not len(cut.points):
         return np.nan
     pixels = cut.upsampled()
@@ -121,7 +121,7 @@ def in_top_share(
     return rank < int(np.floor(share * pixels.size + 0.5))
 
 
-def threshold_of(cuts: list[_MapOverPicture], share: float) -> float:
+def threshold_of(cuts: list[_MapOverImage], share: float) -> float:
     """The threshold, over each map's own range, above which maps have this share of their pixels
     on average: then the two ways to cut differ in the shape of regions and not in their size."""
     above = np.zeros(STEPS)
@@ -136,8 +136,8 @@ def threshold_of(cuts: list[_MapOverPicture], share: float) -> float:
 
 def object_boxes(
     data: ConceptData, evidence: LocationEvidence
-) -> Float[np.ndarray, "pictures 4"] | None:
-    """The box of the whole object in each picture: top, left, bottom, right."""
+) -> Float[np.ndarray, "images 4"] | None:
+    """The box of the whole object in each image: top, left, bottom, right."""
     if data.objects is None:
         return None
     limits = np.tile(evidence.sizes, 2)
@@ -145,10 +145,10 @@ def object_boxes(
     return np.asarray(np.clip(boxes, 0, limits))
 
 
-def part_and_box(cut: _MapOverPicture, box: Float[np.ndarray, " 4"] | None) -> dict[str, float]:
+def part_and_box(cut: _MapOverImage, box: Float[np.ndarray, " 4"] | None) -> dict[str, float]:
     """How much of the map's positive relevance in the box lies on the part, and how much of the
     box the part is: a disc around its place, of a twelfth of the box."""
-    nothing = dict.fromkeys(("on_part", "part_of_box", "in_box", "box_of_picture"), np.nan)
+    nothing = dict.fromkeys(("on_part", "part_of_box", "in_box", "box_of_image"), np.nan)
     if box is None or not len(cut.exact):
         return nothing
     relevance = np.maximum(cut.upsampled().astype(float), 0.0)
@@ -165,7 +165,7 @@ def part_and_box(cut: _MapOverPicture, box: Float[np.ndarray, " 4"] | None) -> d
         "on_part": float(relevance[inside & near].sum() / in_box),
         "part_of_box": float((inside & near).sum() / inside.sum()),
         "in_box": float(in_box / whole),
-        "box_of_picture": float(inside.mean()),
+        "box_of_image": float(inside.mean()),
     }
 
 

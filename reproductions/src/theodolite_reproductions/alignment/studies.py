@@ -13,22 +13,22 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.models.concept_bank import Projection
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.posthoc.evidence import PostHocInputs, concept_evidence
-from theodolite.pipelines.posthoc.named import (
+from theodolite.pipelines.posthoc.network import NetworkOutputs
+from theodolite_reproductions.alignment.named import (
     class_means,
     contributions,
     cosines,
     first_named,
     share_there,
 )
-from theodolite.pipelines.posthoc.network import NetworkOutputs
 from theodolite_reproductions.alignment.region_study import region_table
 from theodolite_reproductions.bottlenecks.settings import (
     BottleneckSettings,
     Encoding,
-    LabelledFeatures,
+    LabeledFeatures,
 )
 
-PROJECTIONS: tuple[Projection, ...] = ("dot", "margin", "centred")
+PROJECTIONS: tuple[Projection, ...] = ("dot", "margin", "centered")
 REFERENCES = ("share", "majority")
 """What annotators say of a class: the share who say so, or whether most do."""
 COLUMNS = ("seed", "projection", "reference", "over", "form", "item", "value")
@@ -46,11 +46,11 @@ def study_tables(
     answers: NetworkOutputs | None,
     seeds: Sequence[int],
 ) -> dict[str, Table]:
-    """By name; every table has a row a picture, concept or class, for each seed."""
+    """By name; every table has a row an image, concept or class, for each seed."""
     tables: dict[str, list[Table]] = {"global_importance": [], "named_concepts": [], "regions": []}
     for seed, model, own in zip(seeds, models, bundles, strict=True):
         tables["global_importance"].append(importance_table(data, work, model, seed))
-        tables["named_concepts"].append(picture_table(data, work, model, answers, seed))
+        tables["named_concepts"].append(image_table(data, work, model, answers, seed))
         tables["regions"] += [
             region_table(data, bundle, seed)
             for bundle in own
@@ -89,14 +89,14 @@ def importance_table(
     return dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
 
 
-def picture_table(
+def image_table(
     data: ConceptData,
     work: PostHocInputs,
     model: PosthocBottleneck,
     answers: NetworkOutputs | None,
     seed: int,
 ) -> Table:
-    """Of each test picture: what is right, and what is there of the concepts that are named first,
+    """Of each test image: what is right, and what is there of the concepts that are named first,
     beside bottlenecks that were trained on the concepts' labels."""
     rows, features = work.test, work.features[work.test]
     evidence = concept_evidence(data, rows, model, features)
@@ -144,7 +144,7 @@ def label_trained(
     )  # fmt: skip
     stops = split_rows(data.labels[work.train], VALIDATION, seed)
     train, validation = (
-        LabelledFeatures(
+        LabeledFeatures(
             work.features[rows].astype(np.float32), data.presence[rows], data.labels[rows]
         )
         for rows in (work.train[~stops], work.train[stops])
@@ -167,9 +167,9 @@ def concept_correlations(
     truth: Bool[np.ndarray, "concepts classes"],
 ) -> Float[np.ndarray, "concepts concepts"]:
     """Phi coefficients of concepts over classes; NaN for a concept that all or no classes have."""
-    centred = truth - truth.mean(axis=1, keepdims=True)
-    length = np.sqrt((centred**2).sum(axis=1))
-    unit = centred / np.where(length > 0, length, np.nan)[:, None]
+    centered = truth - truth.mean(axis=1, keepdims=True)
+    length = np.sqrt((centered**2).sum(axis=1))
+    unit = centered / np.where(length > 0, length, np.nan)[:, None]
     return np.asarray(unit @ unit.T)
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from theodolite._storage.arrays import read_safetensors, write_safetensors
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 
 @dataclass(eq=False)
@@ -46,7 +46,7 @@ class Checkpoint:
         return time.monotonic() - self.written >= self.every
 
     def save(
-        self, state: TrainingState, network: nn.Module, optimiser: torch.optim.Optimizer
+        self, state: TrainingState, network: nn.Module, optimizer: torch.optim.Optimizer
     ) -> None:
         """Write all of it, or nothing. A training that has ended needs its best weights only."""
         header = {
@@ -57,18 +57,18 @@ class Checkpoint:
         arrays |= {f"best/{name}": _array(t) for name, t in state.best.items()}
         if not state.finished:
             arrays |= {f"weights/{n}": _array(t) for n, t in network.state_dict().items()}
-            for number, tensors in optimiser.state_dict()["state"].items():
-                arrays |= {f"optimiser/{number}/{key}": _array(t) for key, t in tensors.items()}
+            for number, tensors in optimizer.state_dict()["state"].items():
+                arrays |= {f"optimizer/{number}/{key}": _array(t) for key, t in tensors.items()}
         write_safetensors(self.path, arrays)
         self.written = time.monotonic()
 
-    def load(self, network: nn.Module, optimiser: torch.optim.Optimizer) -> TrainingState:
-        """The state to go on from; network and optimiser are set to it."""
+    def load(self, network: nn.Module, optimizer: torch.optim.Optimizer) -> TrainingState:
+        """The state to go on from; network and optimizer are set to it."""
         if not self.path.exists():
             return TrainingState()
         arrays = read_safetensors(self.path)
         if "about" not in arrays:
-            raise RefusedInput(
+            raise UnsafeInputError(
                 f"checkpoint {self.path.name!r}", "a file of something else", "one of a training",
                 "Name another file: this one would be overwritten.",
             )  # fmt: skip
@@ -85,16 +85,16 @@ class Checkpoint:
         )
         if not state.finished:
             network.load_state_dict(_below("weights", tensors))
-            groups = optimiser.state_dict()["param_groups"]
-            parameters = [p for group in optimiser.param_groups for p in group["params"]]
-            optimiser_state: dict[int, dict[str, Tensor]] = {}
-            for name, tensor in _below("optimiser", tensors).items():
+            groups = optimizer.state_dict()["param_groups"]
+            parameters = [p for group in optimizer.param_groups for p in group["params"]]
+            optimizer_state: dict[int, dict[str, Tensor]] = {}
+            for name, tensor in _below("optimizer", tensors).items():
                 number, key = name.split("/")
                 like = parameters[int(number)]
                 if tensor.shape == like.shape:  # in memory as the parameter is, or steps go wrong
                     tensor = torch.empty_like(like, device="cpu").copy_(tensor).detach()
-                optimiser_state.setdefault(int(number), {})[key] = tensor
-            optimiser.load_state_dict({"state": optimiser_state, "param_groups": groups})
+                optimizer_state.setdefault(int(number), {})[key] = tensor
+            optimizer.load_state_dict({"state": optimizer_state, "param_groups": groups})
         return state
 
 

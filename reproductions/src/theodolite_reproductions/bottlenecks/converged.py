@@ -25,17 +25,17 @@ def fit_to_convergence(
     inputs, classes = torch.from_numpy(kinds[:, :-1]), torch.from_numpy(kinds[:, -1]).long()
     weights = torch.from_numpy(counts / counts.sum())
     head.double().train()
-    optimiser = torch.optim.LBFGS(
+    optimizer = torch.optim.LBFGS(
         head.parameters(), max_iter=STEPS, history_size=20, tolerance_grad=FLAT,
         tolerance_change=1e-13, line_search_fn="strong_wolfe",
     )  # fmt: skip
 
     def loss() -> torch.Tensor:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         each = cross_entropy(head(inputs), classes, reduction="none")
         total = (weights * each).sum()
         total.backward()  # type: ignore[no-untyped-call]
         return total
 
-    optimiser.step(loss)  # type: ignore[no-untyped-call]
+    optimizer.step(loss)  # type: ignore[no-untyped-call]
     head.float().eval()

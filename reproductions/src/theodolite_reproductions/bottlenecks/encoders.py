@@ -1,4 +1,4 @@
-"""Networks for bottlenecks by name: encoders of vectors or pictures, and heads for classes."""
+"""Networks for bottlenecks by name: encoders of vectors or images, and heads for classes."""
 
 import math
 from pathlib import Path
@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from theodolite._storage.arrays import read_safetensors
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite_reproductions.bottlenecks.settings import Activation
 
 ENCODERS = ("linear", "mlp", "small_cnn", "resnet18", "vit_b_16")
@@ -29,14 +29,14 @@ def encoder(
 
     Args:
         name: ``linear``; ``mlp``, with two hidden layers of 64; ``small_cnn``, four convolutions
-            that two cores can train on pictures of 64 x 64; ``resnet18``; or ``vit_b_16``, for
-            square pictures whose side is a multiple of 16.
+            that two cores can train on images of 64 x 64; ``resnet18``; or ``vit_b_16``, for
+            square images whose side is a multiple of 16.
         input_shape: Of one sample: (numbers,), (rows, columns) or (rows, columns, channels).
         n_out: How many numbers it gives.
         dropout: How much of a hidden layer is left out in training.
-        brightest: The largest byte of a picture, 1 or 255; bytes are divided by it.
+        brightest: The largest byte of an image, 1 or 255; bytes are divided by it.
         weights: For ``resnet18`` and ``vit_b_16``, a .safetensors file to start from; its last
-            layer is left out, and its first one averaged where the pictures have one channel.
+            layer is left out, and its first one averaged where the images have one channel.
     """
     if weights is not None and name not in ("resnet18", "vit_b_16"):
         needed = "one for 'resnet18' or 'vit_b_16'"
@@ -49,7 +49,7 @@ def encoder(
         raise EvidenceError("encoder", repr(name), f"one of {', '.join(ENCODERS)}")
     if len(input_shape) not in (2, 3):
         raise EvidenceError(
-            "encoder", f"{name!r} for inputs of shape {input_shape}", "pictures",
+            "encoder", f"{name!r} for inputs of shape {input_shape}", "images",
             "Use 'mlp' for vectors.",
         )  # fmt: skip
     channels = input_shape[2] if len(input_shape) == 3 else 1
@@ -57,8 +57,8 @@ def encoder(
         layers = _small_cnn(input_shape, channels, n_out, dropout)
     else:
         layers = [_known_network(name, input_shape[:2], channels, n_out, weights)]
-    network = nn.Sequential(Inputs(brightest, pictures=True), *layers)
-    # what bytes of pictures are already; faster
+    network = nn.Sequential(Inputs(brightest, images=True), *layers)
+    # what bytes of images are already; faster
     return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
 
@@ -74,19 +74,19 @@ def head(
 
 
 class Inputs(nn.Module):
-    """Bytes to numbers from 0 to 1; for pictures, channels first."""
+    """Bytes to numbers from 0 to 1; for images, channels first."""
 
-    def __init__(self, brightest: float = 255.0, *, pictures: bool = False) -> None:
+    def __init__(self, brightest: float = 255.0, *, images: bool = False) -> None:
         super().__init__()
         self.brightest: torch.Tensor
         self.register_buffer("brightest", torch.tensor(float(brightest)))
-        self.pictures = pictures
+        self.images = images
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The inputs as the next layer wants them."""
         if not x.is_floating_point():
             x = x.float() / self.brightest
-        if not self.pictures:
+        if not self.images:
             return x
         return x.unsqueeze(1) if x.ndim == 3 else x.permute(0, 3, 1, 2)
 
@@ -146,7 +146,7 @@ def _known_network(
         rows, columns = sides
         if rows != columns or rows % PATCH:
             needed = f"a square whose side is a multiple of {PATCH}"
-            raise EvidenceError("pictures for 'vit_b_16'", f"{rows} x {columns}", needed)
+            raise EvidenceError("images for 'vit_b_16'", f"{rows} x {columns}", needed)
         network = timm.create_model(
             "vit_base_patch16_224", img_size=rows, in_chans=channels, num_classes=n_out
         )
@@ -167,7 +167,7 @@ def _start_from(
         tensors[first_layer] = first.mean(dim=1, keepdim=True)
     wrong = [n for n, t in state.items() if n not in tensors or tensors[n].shape != t.shape]
     if wrong:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"weights {weights.name!r}", f"{len(wrong)} tensors that do not fit "
             f"({wrong[0]} first)", "the tensors of this network",
         )  # fmt: skip

@@ -10,7 +10,7 @@ from scipy.special import entr, softmax
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, silent
-from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabelledFeatures
+from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabeledFeatures
 from theodolite_reproductions.bottlenecks.trained import (
     ConceptValues,
     Scores,
@@ -190,8 +190,8 @@ class ReferenceHead:
 
 def reference_head(
     settings: BottleneckSettings,
-    train: LabelledFeatures,
-    validation: LabelledFeatures,
+    train: LabeledFeatures,
+    validation: LabeledFeatures,
     *,
     n_classes: int,
     seed: int,

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from theodolite._storage.arrays import read_npy, write_npy
 from theodolite._storage.optional import require
 from theodolite.evidence.axes import Classes, Concepts
-from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabelledFeatures
+from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabeledFeatures
 from theodolite_reproductions.datasets.bottleneck_data import BottleneckData
 
 PolicyName = Literal["random", "uncertainty", "cooperative"]
@@ -126,7 +126,7 @@ def do(job: Job) -> ModelOutputs:
         **arrays,
     ).folded(job.fold, job.folds)
     train, validation = (
-        LabelledFeatures(data.inputs[rows], data.truth[rows], data.labels[rows])
+        LabeledFeatures(data.inputs[rows], data.truth[rows], data.labels[rows])
         for rows in (data.train, data.validation)
     )
     head = reference_head(job.settings, train, validation, n_classes=n_classes, seed=job.seed)

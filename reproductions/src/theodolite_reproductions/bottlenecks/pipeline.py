@@ -91,7 +91,7 @@ class BottleneckPipeline:
             claim=Claim("This answer, because of these concepts", samples="test samples"),
             subject=Subject(
                 f"the {len(forms[main.form].concepts)} concepts of the bottleneck {main.name}",
-                outputs="model itself",
+                outputs="concept_model",
                 data=forms[main.form].name,
             ),
         )
@@ -165,7 +165,7 @@ def _make_model(form: str, settings: BottleneckSettings, *, heads: bool = False)
 
 
 def _make_head(form: str, settings: BottleneckSettings) -> _Model:
-    converged = settings.head_optimiser == "lbfgs"
+    converged = settings.head_optimizer == "lbfgs"
     epochs = "converged" if converged else f"{settings.head_epochs}"
     name = f"{form}-{settings.head}-{epochs}"
     description: dict[str, Plain] = {

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int, Num
 from scipy.special import expit
 
 from theodolite._storage.arrays import read_npy, read_npz
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 Predictions = dict[str, np.ndarray]
 """``values`` (samples, concepts) as the head sees them, or probabilities; ``truth``, ``labels``,
@@ -114,7 +114,7 @@ def read_cem(
     arrays = read_npz(path) if path.is_file() else _activations(path, run, epoch, part)
     missing = sorted({"c_sem", "c_pred", "y_pred", "c", "y"} - arrays.keys())
     if missing:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"predictions {path.name!r}", f"no {', '.join(missing)}",
             "c_sem, c_pred, y_pred, c and y",
         )  # fmt: skip
@@ -131,7 +131,7 @@ def _activations(folder: Path, run: str, epoch: int | None, part: str) -> Mappin
         if pickles:
             raise _pickled(pickles[0])
         runs = sorted(f.name for f in acts.glob("*") if f.is_dir())
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"activations of {run!r}", f"epochs {epochs}, runs {runs}", "activations of a run",
             "Run the experiments with --activation_freq, and name the run.",
         )  # fmt: skip
@@ -184,7 +184,7 @@ def _predictions(
             "scores": scores}  # fmt: skip
 
 
-def _pickled(name: str) -> RefusedInput:
-    return RefusedInput(
+def _pickled(name: str) -> UnsafeInputError:
+    return UnsafeInputError(
         f"predictions {name!r}", "a pickle, which can run code when read", ".npy or .npz", _EXPORT
     )

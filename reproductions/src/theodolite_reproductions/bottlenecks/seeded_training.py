@@ -11,13 +11,10 @@ from torch import Tensor, nn
 
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.models.schedules import (
-    interrupts_kept,
-    lightning_quiet,
-    one_thread_if,
-)
+from theodolite.models.schedules import one_thread_if
 from theodolite_reproductions.bottlenecks.checkpoint import Checkpoint, TrainingState
-from theodolite_reproductions.bottlenecks.settings import Optimiser
+from theodolite_reproductions.bottlenecks.lightning import interrupts_kept, lightning_quiet
+from theodolite_reproductions.bottlenecks.settings import Optimizer
 
 require("lightning", "training", "torch")
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment  # noqa: E402
@@ -35,7 +32,7 @@ class Schedule:
     batch: int
     learning_rate: float
     patience: int
-    optimiser: Optimiser
+    optimizer: Optimizer
     seeds: tuple[int, ...]
 
 
@@ -53,7 +50,7 @@ class Batches:
         n = len(self.arrays[0])
         starts = list(range(0, n, size))
         if len(starts) > 1 and n - starts[-1] == 1:
-            starts.pop()  # one sample alone has no spread, which batch normalisation needs
+            starts.pop()  # one sample alone has no spread, which batch normalization needs
         self.bounds = list(zip(starts, [*starts[1:], n], strict=True))
 
     def __len__(self) -> int:
@@ -87,12 +84,12 @@ def train(
         checkpoint: Where to go on from after a cut, and to write to now and then.
         progress: Called with the epochs done and how many there are.
     """
-    optimiser = _optimiser(network, schedule)
-    state = checkpoint.load(network, optimiser) if checkpoint else TrainingState()
+    optimizer = _optimizer(network, schedule)
+    state = checkpoint.load(network, optimizer) if checkpoint else TrainingState()
     batches = Batches(data[0], schedule.batch, schedule.seeds)
     ended = state.epochs >= schedule.epochs or state.waited >= schedule.patience
     if not (state.finished or ended):
-        task = _Task(network.train(), loss, optimiser)
+        task = _Task(network.train(), loss, optimizer)
         course = _Course(state, schedule, batches, checkpoint, progress)
         gpu = torch.cuda.is_available()
         with lightning_quiet(), interrupts_kept(), one_thread_if(data[0][0].ndim == 2):
@@ -113,7 +110,7 @@ def train(
             trainer.fit(task, _Epoch(batches), _Epoch(unseen))
     if checkpoint and not state.finished:
         state.finished = True
-        checkpoint.save(state, network, optimiser)
+        checkpoint.save(state, network, optimizer)
     if not state.best:
         raise EvidenceError(
             "training", "a loss that is not a number", "a finite one", "Lower the learning rate."
@@ -123,8 +120,8 @@ def train(
     progress(schedule.epochs, schedule.epochs)
 
 
-def _optimiser(network: nn.Module, schedule: Schedule) -> torch.optim.Optimizer:
-    if schedule.optimiser == "sgd":
+def _optimizer(network: nn.Module, schedule: Schedule) -> torch.optim.Optimizer:
+    if schedule.optimizer == "sgd":
         return torch.optim.SGD(network.parameters(), lr=schedule.learning_rate)
     return torch.optim.Adam(network.parameters(), lr=schedule.learning_rate, fused=True)
 
@@ -146,26 +143,26 @@ class _Epoch:
 
 
 class _Task(LightningModule):
-    """One step of the optimiser a batch; on validation, the mean loss over samples."""
+    """One step of the optimizer a batch; on validation, the mean loss over samples."""
 
-    def __init__(self, network: nn.Module, loss: Loss, optimiser: torch.optim.Optimizer) -> None:
+    def __init__(self, network: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer) -> None:
         super().__init__()
         self.automatic_optimization = False
-        self.network, self.loss, self.optimiser = network, loss, optimiser
+        self.network, self.loss, self.optimizer = network, loss, optimizer
         self.unseen_loss = math.nan
 
     def training_step(self, batches: Batches, index: int) -> None:
         for batch in batches:
-            self.optimiser.zero_grad()
+            self.optimizer.zero_grad()
             self.loss(self._here(batch)).backward()  # type: ignore[no-untyped-call]
-            self.optimiser.step()
+            self.optimizer.step()
 
     def validation_step(self, batches: Batches, index: int) -> None:
         losses = [self.loss(self._here(batch)).double() * len(batch[0]) for batch in batches]
         self.unseen_loss = float(sum(losses)) / sum(stop - start for start, stop in batches.bounds)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        return self.optimiser
+        return self.optimizer
 
     def _here(self, batch: Batch) -> Batch:
         return tuple(tensor.to(self.device) for tensor in batch)
@@ -207,5 +204,5 @@ class _Course(Callback):
         if state.waited >= self.schedule.patience or not math.isfinite(loss):
             trainer.should_stop = True
         if self.checkpoint and self.checkpoint.due():
-            self.checkpoint.save(state, network, pl_module.optimiser)
+            self.checkpoint.save(state, network, pl_module.optimizer)
         self.progress(state.epochs, self.schedule.epochs)

@@ -12,8 +12,8 @@ Kind = Literal["cbm", "cem", "head"]
 Encoding = Literal["hard", "soft", "logit"]
 Training = Literal["independent", "sequential", "joint"]
 Activation = Literal["leaky_relu", "relu"]
-Optimiser = Literal["adam", "sgd"]
-HeadOptimiser = Literal["adam", "sgd", "lbfgs"]
+Optimizer = Literal["adam", "sgd"]
+HeadOptimizer = Literal["adam", "sgd", "lbfgs"]
 PublishedData = Literal["tabular_toy", "dsprites", "shapes3d", "cub", "ham10k"]
 
 
@@ -49,7 +49,7 @@ class BottleneckSettings:
     weighted_concepts: bool = False
     """Whether a concept's positives weigh as much as its negatives in the loss."""
     head_epochs: int = 20
-    head_optimiser: HeadOptimiser = "adam"
+    head_optimizer: HeadOptimizer = "adam"
     """``lbfgs`` trains a head by itself to convergence, whatever the epochs."""
     head_learning_rate: float | None = None
     """For a head that is trained by itself; without, as for the rest."""
@@ -92,16 +92,16 @@ def published_settings(data: PublishedData) -> dict[str, str | int | float]:
     return {
         "encoder": encoder, "head": head, "head_activation": "relu", "embedding": 16,
         "epochs": 200, "head_epochs": 20, "batch": batch, "learning_rate": rate,
-        "head_optimiser": "adam",
+        "head_optimizer": "adam",
     }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledFeatures:
+class LabeledFeatures:
     """Samples with their concepts and classes."""
 
     inputs: Shaped[np.ndarray, "samples *shape"]
-    """Vectors of numbers, or pictures (rows, columns) or (rows, columns, 3) of bytes."""
+    """Vectors of numbers, or images (rows, columns) or (rows, columns, 3) of bytes."""
     truth: Bool[np.ndarray, "samples concepts"]
     labels: Int[np.ndarray, " samples"]
 

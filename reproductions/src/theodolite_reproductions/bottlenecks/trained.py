@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.bottlenecks.settings import BottleneckSettings
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class TrainedBottleneck:
             if n not in state or n not in weights or state[n].shape != weights[n].shape
         )  # fmt: skip
         if wrong:
-            raise RefusedInput(
+            raise UnsafeInputError(
                 "bottleneck", f"{len(wrong)} arrays that do not fit ({wrong[0]} first)",
                 f"the {len(state)} arrays of a bottleneck with these settings",
             )  # fmt: skip

@@ -18,8 +18,8 @@ from theodolite_reproductions.bottlenecks.seeded_training import Batch, Loss, Sc
 from theodolite_reproductions.bottlenecks.seeded_training import train as fit
 from theodolite_reproductions.bottlenecks.settings import (
     BottleneckSettings,
-    LabelledFeatures,
-    Optimiser,
+    LabeledFeatures,
+    Optimizer,
 )
 from theodolite_reproductions.bottlenecks.trained import (
     TrainedBottleneck,
@@ -29,7 +29,7 @@ from theodolite_reproductions.bottlenecks.trained import (
 
 __all__ = [
     "BottleneckSettings",
-    "LabelledFeatures",
+    "LabeledFeatures",
     "TrainedBottleneck",
     "fit_bottleneck",
     "fit_head",
@@ -38,8 +38,8 @@ __all__ = [
 
 def fit_bottleneck(  # noqa: PLR0913  all that makes up one training
     settings: BottleneckSettings,
-    train: LabelledFeatures,
-    validation: LabelledFeatures,
+    train: LabeledFeatures,
+    validation: LabeledFeatures,
     *,
     n_classes: int,
     seed: int,
@@ -49,7 +49,7 @@ def fit_bottleneck(  # noqa: PLR0913  all that makes up one training
 ) -> TrainedBottleneck:
     r"""Train a bottleneck until its loss on the validation samples no longer falls.
 
-    Joint training minimises :math:`\lambda L_c + L_y`: the mean binary cross-entropy of the
+    Joint training minimizes :math:`\lambda L_c + L_y`: the mean binary cross-entropy of the
     concepts, weighted by ``concept_weight``, and the cross-entropy of the classes. Otherwise the
     encoder is trained on the concepts alone, and then the head: on the true concepts
     (independent; for logits, on what an intervention would set) or on the predicted ones
@@ -106,8 +106,8 @@ def fit_bottleneck(  # noqa: PLR0913  all that makes up one training
 
 def fit_head(
     settings: BottleneckSettings,
-    train: LabelledFeatures,
-    validation: LabelledFeatures,
+    train: LabeledFeatures,
+    validation: LabeledFeatures,
     *,
     n_classes: int,
     seed: int,
@@ -122,7 +122,7 @@ def fit_head(
 
 
 def _head_rows(
-    trained: TrainedBottleneck, data: LabelledFeatures
+    trained: TrainedBottleneck, data: LabeledFeatures
 ) -> Float[np.ndarray, "samples concepts"]:
     if trained.settings.training == "sequential":
         return trained.say(data.inputs).values
@@ -133,11 +133,11 @@ def _fit_head(
     head: nn.Module,
     settings: BottleneckSettings,
     rows: tuple[np.ndarray, np.ndarray],
-    data: tuple[LabelledFeatures, LabelledFeatures],
+    data: tuple[LabeledFeatures, LabeledFeatures],
     seed: int,
     progress: Progress,
 ) -> None:
-    if settings.head_optimiser == "lbfgs":
+    if settings.head_optimizer == "lbfgs":
         fit_to_convergence(head, rows[0], data[0].labels)
         progress("head", settings.head_epochs, settings.head_epochs)
         return
@@ -180,18 +180,18 @@ def _loss(
 def _schedule(settings: BottleneckSettings, seed: int, *, head: bool = False) -> Schedule:
     """For the whole or the encoder, or for a head alone; each with seeds of its own."""
     rate = settings.head_learning_rate if head else None
-    by_itself: Optimiser = "sgd" if settings.head_optimiser == "sgd" else "adam"
+    by_itself: Optimizer = "sgd" if settings.head_optimizer == "sgd" else "adam"
     return Schedule(
         epochs=settings.head_epochs if head else settings.epochs,
         batch=settings.batch,
         learning_rate=settings.learning_rate if rate is None else rate,
         patience=settings.patience,
-        optimiser=by_itself if head else "adam",
+        optimizer=by_itself if head else "adam",
         seeds=(seed, int(head)),
     )
 
 
-def _check(train: LabelledFeatures, validation: LabelledFeatures, n_classes: int) -> None:
+def _check(train: LabeledFeatures, validation: LabeledFeatures, n_classes: int) -> None:
     for what, got, needed in (
         ("inputs", validation.input_shape, train.input_shape),
         ("concepts", validation.truth.shape[1], train.truth.shape[1]),
@@ -205,7 +205,7 @@ def _check(train: LabelledFeatures, validation: LabelledFeatures, n_classes: int
             )
 
 
-def _arrays(data: LabelledFeatures) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _arrays(data: LabeledFeatures) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return as_inputs(data.inputs), data.truth.astype(np.float32), data.labels.astype(np.int64)
 
 
@@ -213,7 +213,7 @@ def _brightest(inputs: np.ndarray) -> float:
     return 1.0 if inputs.dtype == np.uint8 and inputs.max() <= 1 else 255.0
 
 
-def _digest(data: LabelledFeatures) -> str:
+def _digest(data: LabeledFeatures) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for array in (data.inputs, data.truth, data.labels):
         digest.update(f"{array.dtype}{array.shape}".encode())

@@ -13,7 +13,7 @@ from theodolite_reproductions.datasets.bottleneck_data import BottleneckData
 def shared_information(
     truth: Bool[np.ndarray, "samples concepts"],
 ) -> Float[np.ndarray, "concepts concepts"]:
-    r"""Normalised information :math:`I(c_i; c_j) / \sqrt{H(c_i) H(c_j)}` from counts.
+    r"""Normalized information :math:`I(c_i; c_j) / \sqrt{H(c_i) H(c_j)}` from counts.
 
     NaN for a concept that is always or never there: it has no entropy.
 

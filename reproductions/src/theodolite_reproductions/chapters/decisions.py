@@ -9,8 +9,8 @@ CSS = {
     "confirmed": "yes",
     "contradicted": "no",
     "not there": "no",
-    "too few repeats": "cannot-tell",
-    "cannot tell": "cannot-tell",
+    "too few repeats": "inconclusive",
+    "inconclusive": "inconclusive",
 }
 Size = Callable[[float], str]
 
@@ -42,7 +42,7 @@ def power_text(decision: DecisionRecord | None, size: Size, unit: str = "seeds")
     """How many repeats there are, what is asked for, and what they would show.
 
     >>> record = DecisionRecord(answer="too few repeats", repeats=3, effect=0.02,
-    ...                         detectable=0.09, needed=24)
+    ...                         min_detectable_effect=0.09, n_required=24)
     >>> power_text(record, points("concept_task_leakage"))
     '3 seeds; asked for: 2 points; would be seen: 9 points or more; about 24 seeds would do'
     """
@@ -50,14 +50,14 @@ def power_text(decision: DecisionRecord | None, size: Size, unit: str = "seeds")
         return ""
     noun = unit.removesuffix("s") if decision.repeats == 1 else unit
     parts = [f"{decision.repeats} {noun}", f"asked for: {size(decision.effect)}"]
-    if decision.detectable is None:
+    if decision.min_detectable_effect is None:
         parts.append("without an error nothing is seen")
-    elif decision.detectable <= 1e-12:
+    elif decision.min_detectable_effect <= 1e-12:
         parts.append(f"{unit} change nothing")
     else:
-        parts.append(f"would be seen: {size(decision.detectable)} or more")
-    if decision.needed is not None:
-        parts.append(f"about {decision.needed:,} {unit} would do")
+        parts.append(f"would be seen: {size(decision.min_detectable_effect)} or more")
+    if decision.n_required is not None:
+        parts.append(f"about {decision.n_required:,} {unit} would do")
     if decision.smaller:
         parts.append("surely smaller than asked for")
     return "; ".join(parts)

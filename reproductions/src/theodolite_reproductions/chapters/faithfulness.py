@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.figures.lines import NAN, PlotLine, Point, chart
+from theodolite.report.figures.lines import PlotLine, Point, chart
+from theodolite.report.figures.scales import NAN
 from theodolite.report.figures.svg import STYLES, swatch
 from theodolite.report.words import method_text, metric_interval, metric_text
 from theodolite_reproductions.chapters.decisions import points, power_text
@@ -111,7 +112,7 @@ def layers_table(record: LayersRecord) -> dict[str, Any] | None:
             "cells": [
                 _of_layer(row.by_slope, record.metric),
                 _of_layer(row.rebuilt, record.metric),
-                _of_layer(row.missed, "linearisation_error"),
+                _of_layer(row.missed, "linearization_error"),
             ],
             "usable": row.usable,
             "judged": _slope_text(row),
@@ -139,7 +140,7 @@ def _slope_text(row: LayerRow) -> tuple[str, str]:
         return "no", "✗ do not use: the slope misses half of what it measures, or more"
     if answer == "not there":
         return "no", "✗ do not use: the slope misses about half of what it measures"
-    return "cannot-tell", f"? do not rely on it: {answer}, it may miss half of what it measures"
+    return "inconclusive", f"? do not rely on it: {answer}, it may miss half of what it measures"
 
 
 def _of_layer(value: ValueRecord, metric: str) -> tuple[str, str]:

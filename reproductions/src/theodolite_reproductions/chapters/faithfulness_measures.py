@@ -108,9 +108,11 @@ def _unsure(step: StepRecord, metric: str) -> str:
     text = f"seeds do not tell {step.setting} from {step.against}"
     if decision is None:
         return f"these {text}"
-    if decision.detectable is None or decision.repeats < 2:
+    if decision.min_detectable_effect is None or decision.repeats < 2:
         return f"one seed does not tell {step.setting} from {step.against}"
     size = points(metric)
-    seen = f"{size(decision.detectable)} would be seen, {size(decision.effect)} asked for"
+    seen = (
+        f"{size(decision.min_detectable_effect)} would be seen, {size(decision.effect)} asked for"
+    )
     few = "too few: " if step.found == "too few repeats" else ""
     return f"{decision.repeats} {text} ({few}{seen})"

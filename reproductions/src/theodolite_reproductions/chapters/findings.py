@@ -21,7 +21,7 @@ from theodolite_reproductions.findings.pairs import LookalikesRecord
 OPEN = {
     "not there": "surely no difference",
     "too few repeats": "too few repeats",
-    "cannot tell": "not to be told",
+    "inconclusive": "not to be told",
 }
 NAMED = {"published": "By the published scores", "mended": "By the mended scores"}
 
@@ -108,9 +108,12 @@ def _pooled_words(pooled: DifferenceRecord) -> list[str]:
     decision = pooled.decision
     if decision is None:
         return []
-    if not decision.detectable:
+    if not decision.min_detectable_effect:
         return [decision.answer]
-    return [decision.answer, f"seen from {points(pooled.metric)(decision.detectable)} on"]
+    return [
+        decision.answer,
+        f"seen from {points(pooled.metric)(decision.min_detectable_effect)} on",
+    ]
 
 
 def _power_of_pairs(record: CriterionRecord) -> str:
@@ -125,15 +128,19 @@ def _power_of_pairs(record: CriterionRecord) -> str:
     if all(v is not None for v in seen):
         ends = " and ".join(size(v) for v in seen if v is not None)
         parts.append(f"most pairs would show {ends} in the two scores")
-    if decision.needed is not None and decision.needed > decision.repeats:
-        parts.append(f"about {decision.needed:,} seeds would do")
+    if decision.n_required is not None and decision.n_required > decision.repeats:
+        parts.append(f"about {decision.n_required:,} seeds would do")
     return "; ".join(parts)
 
 
 def _seen_in_most(pairs: Sequence[PairRecord], metric: str) -> float | None:
     """From which difference in a score on more than half of the pairs would be sure."""
     decisions = [d.decision for pair in pairs for d in pair.differences if d.metric == metric]
-    known = [math.inf if d.detectable is None else d.detectable for d in decisions if d is not None]
+    known = [
+        math.inf if d.min_detectable_effect is None else d.min_detectable_effect
+        for d in decisions
+        if d is not None
+    ]
     middle = sorted(known)[len(known) // 2] if known else math.inf
     return middle if math.isfinite(middle) else None
 

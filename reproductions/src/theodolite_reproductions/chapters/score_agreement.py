@@ -40,7 +40,7 @@ def _pair(pair: ScorePairRecord | None) -> dict[str, Any]:
     if pair is None or pair.r is None:
         return {"value": "–", "between": "", "sure": False, "power": ""}
     known = pair.low is not None and pair.high is not None
-    power = power_text(pair.decision, correlation_size, "pictures or methods")
+    power = power_text(pair.decision, correlation_size, "images or methods")
     return {
         "power": "" if pair.decision is None else f"{pair.decision.answer}: {power}",
         "value": f"{pair.r:.2f}".replace("-", "−"),
@@ -65,16 +65,20 @@ def _agreement_sentence(pairs: Sequence[ScorePairRecord]) -> str:
     absent, few = answers.count("not there"), answers.count("too few repeats")
     effect = correlation_size(decisions[0].effect)
     text += f", {absent} surely do neither (within ±{effect})"
-    text += f", and for {few} there are too few pictures or methods to see {effect}"
+    text += f", and for {few} there are too few images or methods to see {effect}"
     left = len(pairs) - len(sure) - absent - few
     return f"{text}; {left} cannot be told." if left else f"{text}."
 
 
 def _seen_text(pairs: Sequence[ScorePairRecord]) -> str:
     """From which correlation on the pairs would have been sure; of the best and the worst."""
-    known = [p.decision.detectable for p in pairs if p.decision and p.decision.detectable]
+    known = [
+        p.decision.min_detectable_effect
+        for p in pairs
+        if p.decision and p.decision.min_detectable_effect
+    ]
     if not known:
         return ""
     fewest = min(p.decision.repeats for p in pairs if p.decision)
     ends = " to ".join(dict.fromkeys(correlation_size(end) for end in (min(known), max(known))))
-    return f"With {fewest} pictures or methods, whichever are fewer, {ends} or more would be seen."
+    return f"With {fewest} images or methods, whichever are fewer, {ends} or more would be seen."

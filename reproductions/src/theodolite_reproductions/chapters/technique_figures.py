@@ -1,4 +1,4 @@
-"""Figures of techniques under votes: lists of favourites, and correlations as shaded squares."""
+"""Figures of techniques under votes: lists of favorites, and correlations as shaded squares."""
 
 from collections.abc import Mapping, Sequence
 

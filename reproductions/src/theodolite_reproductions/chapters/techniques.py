@@ -6,6 +6,7 @@ from typing import Any
 
 from theodolite.report.figures.lines import PlotLine, Point, chart
 from theodolite.report.figures.svg import swatch
+from theodolite.report.tables import Cell, Row, Table
 from theodolite_reproductions.chapters.technique_figures import counts, squares
 from theodolite_reproductions.findings.leakage import StudyRecord
 from theodolite_reproductions.findings.techniques.record import (
@@ -28,7 +29,7 @@ def _shown_study(record: TechniquesVotesRecord) -> dict[str, Any]:
     figures = [
         _means(record, "modality", "Mean vote by question, saliency and concepts"),
         _means(record, "network", "Mean vote by question and network"),
-        _favourites(record),
+        _favorites(record),
         _beside(record),
     ]
     people = "people not named" if record.people is None else f"{record.people} people"
@@ -39,7 +40,7 @@ def _shown_study(record: TechniquesVotesRecord) -> dict[str, Any]:
         "source": record.source,
         "scripted": record.source.startswith("scripted"),
         "counts": f"{record.explanations:,} explanations, {record.techniques} techniques, "
-        f"{record.pictures} pictures, {people}",
+        f"{record.images} images, {people}",
         "figures": [figure for figure in figures if figure is not None],
         "tables": [grid_of(table) for table in record.tables],
         "notes": record.notes,
@@ -55,7 +56,7 @@ def _means(record: TechniquesVotesRecord, kind: str, title: str) -> dict[str, An
     lines = [
         PlotLine(name, style, tuple(
             Point(questions.index(row.names["of"]), _number(row.value), _number(row.low),
-                  _number(row.high), says=f"{name}, {row.names['of']}: {_cell(row)['value']}")
+                  _number(row.high), says=f"{name}, {row.names['of']}: {_cell(row).value}")
             for row in rows if row.names[kind] == name and row.value is not None
         ))
         for style, name in enumerate(groups)
@@ -70,8 +71,8 @@ def _means(record: TechniquesVotesRecord, kind: str, title: str) -> dict[str, An
     }
 
 
-def _favourites(record: TechniquesVotesRecord) -> dict[str, Any] | None:
-    rows = sorted(record.rows("favourites"), key=lambda row: -_number(row.value))
+def _favorites(record: TechniquesVotesRecord) -> dict[str, Any] | None:
+    rows = sorted(record.rows("favorites"), key=lambda row: -_number(row.value))
     if not rows:
         return None
     bars = [
@@ -79,7 +80,7 @@ def _favourites(record: TechniquesVotesRecord) -> dict[str, Any] | None:
         for row in rows
         if row.low is not None
     ]
-    title = next(table.title for table in record.tables if table.name == "favourites")
+    title = next(table.title for table in record.tables if table.name == "favorites")
     return {
         "title": title, "svg": counts(bars, rows[0].units, _caption(record, title)), "key": [],
         "note": "Intervals: people resampled.",
@@ -111,8 +112,8 @@ def _beside(record: TechniquesVotesRecord) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def grid_of(table: TechniqueTable) -> dict[str, Any]:
-    """A table laid out with one of its names across."""
+def grid_of(table: TechniqueTable) -> Table:
+    """Lay out a table with one of its names across."""
     names = list(table.rows[0].names)
     across = next((name for name in COLUMNS if name in names and len(names) > 1), None)
     heads = [name for name in names if name != across]
@@ -122,29 +123,23 @@ def grid_of(table: TechniqueTable) -> dict[str, Any]:
         key = tuple(row.names.get(head, "") for head in heads)
         by_label.setdefault(key, {})[row.names[across] if across else "value"] = row
     units = dict.fromkeys(row.unit for row in table.rows if row.unit)
-    return {
-        "title": table.title,
-        "heads": [head.replace("_", " ") for head in heads],
-        "columns": columns,
-        "has_paper": False,
-        "rows": [
-            {"labels": labels, "is_null": False, "cells": _cells(cells, columns)}
+    return Table(
+        heads=tuple(head.replace("_", " ") for head in heads),
+        columns=tuple(columns),
+        rows=tuple(
+            Row(labels, tuple(_cell(cells[n]) if n in cells else Cell() for n in columns))
             for labels, cells in by_label.items()
-        ],
-        "note": f"95 % intervals, resampled: {', '.join(units)}." if units else "",
-    }
+        ),
+        title=table.title,
+        note=f"95 % intervals, resampled: {', '.join(units)}." if units else "",
+    )
 
 
-def _cells(cells: dict[str, TechniqueRow], columns: Sequence[str]) -> list[dict[str, Any]]:
-    empty = {"value": "", "under": "", "chosen": False}
-    return [_cell(cells[name]) if name in cells else empty for name in columns]
-
-
-def _cell(row: TechniqueRow) -> dict[str, Any]:
+def _cell(row: TechniqueRow) -> Cell:
     if row.value is None:
-        return {"value": "undefined", "under": "", "chosen": False}
+        return Cell("undefined")
     under = "" if row.low is None or row.high is None else f"{row.low:.2f} to {row.high:.2f}"
-    return {"value": f"{row.value:.2f}", "under": under, "chosen": False}
+    return Cell(f"{row.value:.2f}", under)
 
 
 def _caption(record: TechniquesVotesRecord, title: str) -> str:

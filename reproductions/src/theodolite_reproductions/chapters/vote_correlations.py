@@ -57,9 +57,9 @@ def _power(row: VoteCorrelationRow) -> str:
     decision = row.decision
     if decision is None or decision.answer in ("confirmed", "contradicted"):
         return ""
-    if decision.detectable is None:
+    if decision.min_detectable_effect is None:
         return decision.answer
-    seen = correlation_size(decision.detectable)
+    seen = correlation_size(decision.min_detectable_effect)
     if decision.answer == "not there":
         return f"within ±{correlation_size(decision.effect)}"
     return f"{decision.answer}: {seen} or more would be seen"

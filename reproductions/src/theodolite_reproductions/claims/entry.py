@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Kind = Literal["option", "definition", "algorithm", "number", "figure", "finding", "ablation"]
 Type = Literal[
-    "exact", "artefact", "figure", "difference", "correlation", "difference_of_correlations",
+    "exact", "artifact", "figure", "difference", "correlation", "difference_of_correlations",
     "trend", "share", "equivalence", "rank", "interval", "none",
 ]  # fmt: skip
 Rule = Literal[
@@ -24,7 +24,7 @@ NOT_IN_THE_CATALOGUE = (
 )  # fmt: skip
 """What measures an entry and is no score."""
 ID = re.compile(r"P00[0-4]-(?:[DAO]|F0?|AB|T[0-9]{1,2})-[0-9]{2}")
-DECIDED_BY_TESTS = ("exact", "artefact")
+DECIDED_BY_TESTS = ("exact", "artifact")
 ON_A_LINE = ("difference", "correlation", "difference_of_correlations", "trend", "share")
 """Tests of a signed effect against 0 and against the smallest effect of the claim."""
 

@@ -16,7 +16,7 @@ from theodolite._storage.paths import sha256_of
 from theodolite._storage.records import first_fault, read_record
 from theodolite._storage.text import read_json
 from theodolite._verdicts.scores_file import ComparedFile, ScoreRecord, ScoresFile
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.claims.answers.acceptance import own_words_answers, variant_answers
 from theodolite_reproductions.claims.answers.alignment import alignment_answers
 from theodolite_reproductions.claims.answers.alignment_run import (
@@ -32,7 +32,7 @@ from theodolite_reproductions.claims.answers.leakage import (
     related_answers,
     task_answers,
 )
-from theodolite_reproductions.claims.answers.leakage_pictures import (
+from theodolite_reproductions.claims.answers.leakage_images import (
     cub_answers,
     dsprites_answers,
     ham10k_answers,
@@ -88,55 +88,55 @@ AS_PRINTED = (
 )
 DIFFERS = {
     "accepted_pasta": "the published votes; techniques named and scored by tables of one's own",
-    "detection_pets_monumai_camvid": "EfficientNet-lite0 on ImageNet, frozen; 3,093 pictures of "
+    "detection_pets_monumai_camvid": "EfficientNet-lite0 on ImageNet, frozen; 3,093 images of "
     "pets, facades and streets, 70 concepts, 1,280 units",
     "faithfulness_attributes": "EfficientNet-lite0 on ImageNet, frozen; a ridge layer for CUB's "
-    "112 attributes of classes, 14 of them explained; 400 training and 200 test pictures, two "
+    "112 attributes of classes, 14 of them explained; 400 training and 200 test images, two "
     "seeds",
     "faithfulness_cifar": "ResNet-20 and its own last layer, 64 dimensions; CIFAR-10, 2,000 "
-    "training and 2,000 test pictures, methods with one seed, the check with three; segments of "
+    "training and 2,000 test images, methods with one seed, the check with three; segments of "
     "HU-MCD are superpixels",
     "faithfulness_cub": "EfficientNet-lite0 on ImageNet, frozen, and a linear layer for 25 species "
     "of CUB, 1,280 dimensions; methods with two seeds, the check with four; the autoencoder on "
     "pooled features, no HU-MCD",
     "faithfulness_decoder": "ResNet-20 and its own last layer; CIFAR-10, 2,000 training and 2,000 "
-    "test pictures, one seed; the decoder is trained further for two epochs a set",
+    "test images, one seed; the decoder is trained further for two epochs a set",
     "faithfulness_regression": "EfficientNet-lite0 on ImageNet, frozen, and a ridge layer for the "
-    "log area of a pet's head, in standard deviations; 888 pictures, five seeds",
+    "log area of a pet's head, in standard deviations; 888 images, five seeds",
     "leakage_tabulartoy": AS_PRINTED,
     "leakage_tabulartoy_embeddings": AS_PRINTED,
     "leakage_tabulartoy_related": AS_PRINTED,
     "leakage_tabulartoy_tasks": f"{AS_PRINTED}; parity in place of the task with a product, which "
     "a linear head solves",
     "alignment_examples": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes; "
-    "trained on four fifths of the training pictures",
+    "trained on four fifths of the training images",
     "alignment_studies": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
-    "three seeds, maps of 1,200 test pictures; a part is a disc of 1/12 of the bird's box",
-    "leakage_3dshapes": "the numbers that make the pictures, with noise, and an MLP, in place of "
-    "pictures and a ResNet-18; 2,000 samples, three folds, no OIS",
-    "leakage_ham10k_concepts": "true concepts with noise and an MLP, in place of pictures and a "
-    "ViT-B/16; 3,445 pictures, two folds, no OIS",
+    "three seeds, maps of 1,200 test images; a part is a disc of 1/12 of the bird's box",
+    "leakage_3dshapes": "the numbers that make the images, with noise, and an MLP, in place of "
+    "images and a ResNet-18; 2,000 samples, three folds, no OIS",
+    "leakage_ham10k_concepts": "true concepts with noise and an MLP, in place of images and a "
+    "ViT-B/16; 3,445 images, two folds, no OIS",
     "leakage_cub": "linear layers on features of a frozen EfficientNet-lite0; four weights of the "
     "concepts, two folds, no OIS",
-    "leakage_dsprites": "the numbers that make the pictures and an MLP, in place of pictures and a "
+    "leakage_dsprites": "the numbers that make the images and an MLP, in place of images and a "
     "ResNet-18; 2,000 samples, no OIS",
     "leakage_references": "concepts and labels only, no network: TabularToy, dSprites and 3dshapes "
     "made by formula, CUB with 22 concepts of our choice where it is incomplete, HAM10000 with "
-    "3,445 pictures",
+    "3,445 images",
     "alignment_concepts": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes",
     **{
-        f"detection_lite{size}_pets": f"EfficientNet-lite{size} on ImageNet, frozen; 888 pictures "
+        f"detection_lite{size}_pets": f"EfficientNet-lite{size} on ImageNet, frozen; 888 images "
         "of pets, the first 256 units"
         for size in (1, 2)
     },
-    "detection_options": "EfficientNet-lite0 on ImageNet, frozen; 888 pictures of pets, the first "
+    "detection_options": "EfficientNet-lite0 on ImageNet, frozen; 888 images of pets, the first "
     "256 units; the network's own accuracy on 24 breeds that are classes of ImageNet",
     "accepted_own_words": "2,500 explanations of a language model, accepted or not by three "
     "people, beside what others wrote of the same question; ties on ratings of words, 1 to 7",
     "accepted_text_variants": "12,455 explanations in words with three votes, yes or no; MiniLM in "
     "place of CLIP, 60 epochs",
     "alignment_options": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
-    "location on 1,200 test pictures",
+    "location on 1,200 test images",
 }
 """What took the place of the paper's data and network."""
 SWEEP, SCORES = "sweep.json", "scores.json"
@@ -166,7 +166,7 @@ def _of_run(folder: Path, protocol: Path) -> ResultFile:
     spec = read_spec(protocol)
     record = read_record(folder / "run.json", RunRecord)
     if record.spec != spec:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"run {folder.name!r}", f"a run of other settings than {protocol.name}",
             "the whole protocol", "Results of shortened or changed protocols are not kept.",
         )  # fmt: skip
@@ -206,9 +206,11 @@ def _of_sweep(folder: Path, protocol: Path) -> ResultFile:
     try:
         record = SweepRecord.model_validate(read_json(folder / SWEEP, "sweep"))
     except ValidationError as error:
-        raise RefusedInput(f"sweep {folder.name!r}", first_fault(error), "a sweep") from error
+        raise UnsafeInputError(f"sweep {folder.name!r}", first_fault(error), "a sweep") from error
     if record.sweep != sweep:
-        raise RefusedInput(f"sweep {folder.name!r}", "other settings", f"all of {protocol.name}")
+        raise UnsafeInputError(
+            f"sweep {folder.name!r}", "other settings", f"all of {protocol.name}"
+        )
     extract = _extractor(OF_SWEEPS, sweep.name)
     answers, moves = extract(record)
     files = {path.name: sha256_of(path) for path in (protocol, protocol.parent / sweep.protocol)}
@@ -221,7 +223,7 @@ def _of_sweep(folder: Path, protocol: Path) -> ResultFile:
 def _extractor(known: dict[str, Callable[..., Answers]], name: str) -> Callable[..., Answers]:
     if name not in known:
         needed = f"one of {', '.join(answered_protocols())}"
-        raise RefusedInput("protocol", f"{name!r}, whose run answers no entry", needed)
+        raise UnsafeInputError("protocol", f"{name!r}, whose run answers no entry", needed)
     return known[name]
 
 
@@ -231,5 +233,5 @@ def _checked(result: ResultFile) -> ResultFile:
         ledger().entry(answer.entry)
     for move in result.moves:
         if ledger().entry(move.option).kind != "option":
-            raise RefusedInput("moves", f"{move.option}", f"an option of {', '.join(PAGES)}")
+            raise UnsafeInputError("moves", f"{move.option}", f"an option of {', '.join(PAGES)}")
     return result.sealed()

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from theodolite._storage.records import first_fault
 from theodolite._storage.text import read_yaml
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.metrics.catalogue import catalogue
 from theodolite_reproductions.claims.entry import NOT_IN_THE_CATALOGUE, PaperEntry, PaperFile
 
@@ -35,7 +35,7 @@ class PaperLedger:
         for entry in self.entries:
             if entry.id == name.upper():
                 return entry
-        raise RefusedInput("entry", f"{name!r}", "an id of the ledger, such as P003-F0-05")
+        raise UnsafeInputError("entry", f"{name!r}", "an id of the ledger, such as P003-F0-05")
 
     def counts(self) -> dict[str, Counter[str]]:
         """How many entries there are, by paper and by kind."""
@@ -64,13 +64,13 @@ def _read(path: Path) -> PaperFile:
     try:
         return PaperFile.model_validate(read_yaml(path, "ledger"))
     except ValidationError as error:
-        raise RefusedInput(f"ledger {path.name!r}", first_fault(error), "entries") from error
+        raise UnsafeInputError(f"ledger {path.name!r}", first_fault(error), "entries") from error
 
 
 def _check_ids(entries: Iterable[PaperEntry]) -> None:
     for name, times in Counter(entry.id for entry in entries).items():
         if times > 1:
-            raise RefusedInput("ledger", f"{name} {times} times", "each id once")
+            raise UnsafeInputError("ledger", f"{name} {times} times", "each id once")
 
 
 def _check_names(entries: tuple[PaperEntry, ...]) -> None:
@@ -78,6 +78,6 @@ def _check_names(entries: tuple[PaperEntry, ...]) -> None:
     scores = {*catalogue(), *NOT_IN_THE_CATALOGUE}
     for entry in entries:
         if unknown := set(entry.moved_by) - options:
-            raise RefusedInput(entry.id, f"moved by {sorted(unknown)}", "options of the ledger")
+            raise UnsafeInputError(entry.id, f"moved by {sorted(unknown)}", "options of the ledger")
         if entry.score is not None and entry.score not in scores:
-            raise RefusedInput(entry.id, f"the score {entry.score!r}", "one of the catalogue")
+            raise UnsafeInputError(entry.id, f"the score {entry.score!r}", "one of the catalogue")

@@ -7,7 +7,7 @@ from typing import get_args
 
 from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.text import read_text
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.claims import words
 from theodolite_reproductions.claims.entry import Kind
 from theodolite_reproductions.claims.ledger import PAGES, ledger
@@ -87,7 +87,7 @@ def with_part(text: str, page: str) -> str:
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise RefusedInput(f"page {page!r}", "no marks of the ledger", f"{BEGIN} and {END}")
+        raise UnsafeInputError(f"page {page!r}", "no marks of the ledger", f"{BEGIN} and {END}")
     part = rendered_index() if page == "index" else rendered(page)
     return f"{before}{BEGIN}\n\n{part}\n\n{END}{after}"
 
@@ -95,7 +95,7 @@ def with_part(text: str, page: str) -> str:
 def _of_page(page: str) -> list[EntryStatus]:
     papers = {paper.page: paper.paper for paper in ledger().papers}
     if page not in papers:
-        raise RefusedInput("page", f"{page!r}", f"one of {', '.join(papers)}")
+        raise UnsafeInputError("page", f"{page!r}", f"one of {', '.join(papers)}")
     return [status for status in statuses() if status.entry.paper == papers[page]]
 
 
@@ -122,7 +122,7 @@ def _cells(known: Sequence[EntryStatus]) -> list[str]:
     several = [status for status in known if len(status.verdicts) > 1]
     rows = [
         [status.entry.id, words.settings(answer), words.interval(answer), str(answer.n or ""),
-         words.optional(answer.detectable), str(verdict)]
+         words.optional(answer.min_detectable_effect), str(verdict)]
         for status in several
         if len(status.verdicts) <= MOST_CELLS
         for answer, verdict in status.verdicts

@@ -22,17 +22,17 @@ class EntryPlan:
     entry: PaperEntry
     units: int | None
     """Units of the last run that is stored; None without one."""
-    detectable: float | None
+    min_detectable_effect: float | None
     """The effect that four of five such runs find; None before the first run."""
-    needed: int | None
+    n_required: int | None
     """Units with which four of five runs find the smallest effect of the claim."""
 
     @property
     def enough(self) -> bool | None:
         """Whether the smallest effect is found in four of five runs; None where nothing tells."""
-        if self.units is None or self.needed is None:
+        if self.units is None or self.n_required is None:
             return None
-        return self.units >= self.needed
+        return self.units >= self.n_required
 
 
 def plan_of(known: Iterable[EntryStatus], protocol: str) -> tuple[EntryPlan, ...]:
@@ -55,7 +55,7 @@ def _plan(status: EntryStatus) -> EntryPlan:
     entry = status.entry
     answer = next((own for own in status.answers if own.nearest), None)
     units = None if answer is None else answer.n
-    detectable = None if answer is None else answer.detectable
+    detectable = None if answer is None else answer.min_detectable_effect
     smallest = entry.effect or entry.test.margin
     needed = None
     if entry.test.type == "correlation" and smallest is not None and smallest < 1:

@@ -14,7 +14,7 @@ from theodolite._runs.engine.ledger import canonical
 from theodolite._storage.paths import sha256_of
 from theodolite._storage.records import first_fault
 from theodolite._storage.text import read_json, write_json
-from theodolite.errors import RefusedInput, VerificationFailed
+from theodolite.errors import UnsafeInputError, VerificationError
 from theodolite.metrics.catalogue import catalogue
 from theodolite_reproductions.claims.entry import PaperPart, Reason
 from theodolite_reproductions.claims.ledger import ledger
@@ -43,7 +43,7 @@ class EntryAnswer(PaperPart):
     unit: str | None = None
     n: int | None = None
     """Units that were resampled."""
-    detectable: float | None = None
+    min_detectable_effect: float | None = None
     """The effect that four of five such runs find."""
     ours: dict[str, Figure] = Field(default_factory=dict)
     """Our figures, beside the printed ones."""
@@ -123,9 +123,9 @@ def read_result(path: Path) -> ResultFile:
     try:
         result = ResultFile.model_validate(read_json(path, "results"))
     except ValidationError as error:
-        raise RefusedInput(f"results {path.name!r}", first_fault(error), "answers") from error
+        raise UnsafeInputError(f"results {path.name!r}", first_fault(error), "answers") from error
     if result.seal != result.digest():
-        raise VerificationFailed(
+        raise VerificationError(
             f"results {path.name!r}", "content that was changed", "the one that was sealed",
             "Run the protocol again: theodolite findings run.",
         )  # fmt: skip

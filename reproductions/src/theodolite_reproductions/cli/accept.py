@@ -1,4 +1,4 @@
-"""Commands about a score that is learnt from people's ratings."""
+"""Commands about a score that is learned from people's ratings."""
 
 import json
 from math import isnan
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from theodolite._runs.folder.spec import RunSpec
     from theodolite.pipelines.embedding import Embedder, StandsIn
     from theodolite.results import Score
-    from theodolite_reproductions.acceptance.pipeline import AcceptancePipeline, Learnt
+    from theodolite_reproductions.acceptance.pipeline import AcceptancePipeline, Learned
     from theodolite_reproductions.acceptance.score_file import LearnedScore, ScoreCard
 
 Model = Annotated[Path, typer.Option(help="The folder of a learned score (accept train).")]
@@ -41,7 +41,7 @@ def accept_train(
     cache: Cache = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a score from votes: arrays and a card with how well it does on what it has not seen."""
+    """Train a model of ratings, with a card of its accuracy."""
     from theodolite._runs.content import score_bundles as answer_made
     from theodolite._runs.folder.folder import new_folder
     from theodolite._runs.folder.protocols import protocol_file
@@ -62,9 +62,9 @@ def accept_train(
     with show_progress(quiet=quiet) as progress:
         votes = build("datasets", dataset, data)
         context = WorkContext(run_spec.seeds, cache or default_cache(), progress)
-        learnt = maker.learn(votes, context)
-        scores = answer_made(run_spec, learnt.produced.evidence, progress).scores
-    save_scorer(out, _learned(run_spec, maker, learnt, [*map(_held_out, scores)]))
+        learned = maker.learn(votes, context)
+        scores = answer_made(run_spec, learned.produced.evidence, progress).scores
+    save_scorer(out, _learned(run_spec, maker, learned, [*map(_held_out, scores)]))
     from theodolite.cli.tables import print_scores
 
     print_scores(scores)
@@ -75,7 +75,7 @@ def accept_score(
         Path,
         typer.Argument(
             help="A .csv or .jsonl file with a column 'text' (and context, label), or a folder "
-            "with pictures/ and maps/, or concepts/."
+            "with images/ and maps/, or concepts/."
         ),
     ],
     model: Model,
@@ -114,7 +114,7 @@ def accept_score(
 
 
 def accept_tune(
-    pictures: Annotated[list[Path], typer.Argument(help="Pictures to explain.")],
+    images: Annotated[list[Path], typer.Argument(help="Images to explain")],
     model: Model,
     backbone: Annotated[str, typer.Option(help="The network that is explained, of timm.")],
     space: Annotated[
@@ -135,7 +135,7 @@ def accept_tune(
     class_names: ClassNames = None,
     as_json: Json = False,
 ) -> None:
-    """Seek the settings of an explainer whose maps a learned score rates highest."""
+    """Find the explainer settings with the highest rating."""
     from theodolite.cli.tables import print_table
     from theodolite.errors import EvidenceError
     from theodolite.pipelines.embedding import StandsIn
@@ -147,9 +147,9 @@ def accept_tune(
     stands_in = StandsIn(classifier, classifier_weights, class_names)
     embedder = _embedder(learned.card, weights, stands_in, None)
     if embedder is None:
-        raise EvidenceError("--model", "a score of words alone", "one that takes pictures")
+        raise EvidenceError("--model", "a score of words alone", "one that takes images")
     explain, score = explained_and_rated(
-        pictures, (backbone, backbone_weights), (method, seed), learned, embedder
+        images, (backbone, backbone_weights), (method, seed), learned, embedder
     )
     tuning = tune(explain, space_from(space), score, trials=trials, seed=seed)
     if as_json:
@@ -187,7 +187,7 @@ def _embedder(
     if other:
         raise EvidenceError(
             f"embedding file {printable(other[0], 80)!r}",
-            "none, or another than the score was learnt with",
+            "none, or another than the score was learned with",
             "the same",
         )
     return embedder
@@ -196,7 +196,7 @@ def _embedder(
 def _learned(
     spec: "RunSpec",
     pipeline: "AcceptancePipeline",
-    learnt: "Learnt",
+    learned: "Learned",
     held_out: list[dict[str, Any]],
 ) -> "LearnedScore":
     from dataclasses import asdict
@@ -207,41 +207,41 @@ def _learned(
     from theodolite.errors import EvidenceError
     from theodolite_reproductions.acceptance.score_file import HeldOut, LearnedScore, ScoreCard
 
-    evidence, model = learnt.evidence, learnt.model
+    evidence, model = learned.evidence, learned.model
     groups = evidence.samples.clusters
     settings = asdict(model)
     features, straight = settings.pop("features"), settings.pop("straight")
-    says = next((n for n in learnt.produced.notes if n.startswith("Embedding: ")), "")
+    says = next((n for n in learned.produced.notes if n.startswith("Embedding: ")), "")
     card = ScoreCard(
         name=spec.name,
-        kind=learnt.scorer.kind,
-        trained_on=learnt.trained_on,
-        question=learnt.question,
+        kind=learned.scorer.kind,
+        trained_on=learned.trained_on,
+        question=learned.question,
         explanations=len(evidence),
         groups=None if groups is None else len(np.unique(groups)),
         apart=pipeline.apart,
         folds=pipeline.parts,
         scale=tuple(float(answer) for answer in evidence.scale),
         aggregate=pipeline.aggregate,
-        licence=pipeline.licence,
+        license=pipeline.license,
         embedding=pipeline.embedding,
         embedding_says=says.removeprefix("Embedding: "),
         embedding_files=pipeline.digests(),
         classifier=pipeline.classifier,
         features=features,
         straight=straight,
-        labels=learnt.labels,
-        takes=dict(learnt.takes),
+        labels=learned.labels,
+        takes=dict(learned.takes),
         rendering=asdict(pipeline.rendering),
         settings=settings,
         held_out=tuple(HeldOut.model_validate(record) for record in held_out),
-        inputs=dict(learnt.produced.inputs),
+        inputs=dict(learned.produced.inputs),
         made_with=f"theodolite {__version__}",
     )
     predicted = np.asarray(evidence.predicted)
     if np.isnan(predicted).all():
-        raise EvidenceError("test", "no explanation that was not learnt from", "at least one")
-    return LearnedScore(learnt.scorer, card, np.nanpercentile(predicted, np.arange(101)))
+        raise EvidenceError("test", "no explanation that was not learned from", "at least one")
+    return LearnedScore(learned.scorer, card, np.nanpercentile(predicted, np.arange(101)))
 
 
 def _held_out(score: "Score") -> dict[str, Any]:

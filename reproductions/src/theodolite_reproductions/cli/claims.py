@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from theodolite.cli.options import Cache, Json, Quiet
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 if TYPE_CHECKING:
     from theodolite_reproductions.claims.results import ResultFile
@@ -29,7 +29,7 @@ def findings_list(
     results: Results = None,
     as_json: Json = False,
 ) -> None:
-    """List what five papers define, print and claim, with verdicts."""
+    """List the claims of five papers, with verdicts."""
     from theodolite.cli.tables import print_table
     from theodolite_reproductions.claims.status import STATES
     from theodolite_reproductions.claims.verdict import Word
@@ -57,7 +57,7 @@ def findings_show(
     results: Results = None,
     as_json: Json = False,
 ) -> None:
-    """Show an entry: its place, the paper's figures and ours, every cell, what decides it."""
+    """Show an entry: the paper's figures, ours, the verdict."""
     from theodolite.cli.tables import print_table
     from theodolite_reproductions.claims import words
     from theodolite_reproductions.claims.ledger import ledger
@@ -125,7 +125,8 @@ def findings_power(
     if as_json:
         rows = [
             {"entry": plan.entry.id, "test": plan.entry.test.type, "unit": plan.entry.test.unit,
-             "units": plan.units, "detectable": plan.detectable, "needed": plan.needed,
+             "units": plan.units, "min_detectable_effect": plan.min_detectable_effect,
+             "n_required": plan.n_required,
              "enough": plan.enough} for plan in plans
         ]  # fmt: skip
         typer.echo(json.dumps(rows, indent=1))
@@ -134,7 +135,8 @@ def findings_power(
     cells = [
         [plan.entry.id, plan.entry.test.type, plan.entry.test.unit or "",
          words.optional(plan.entry.effect or plan.entry.test.margin), words.optional(plan.units),
-         words.optional(plan.detectable), words.optional(plan.needed), known[plan.enough]]
+         words.optional(plan.min_detectable_effect),
+         words.optional(plan.n_required), known[plan.enough]]
         for plan in plans
     ]  # fmt: skip
     heads = ("entry", "test", "unit", "smallest", "units", "found in 4 of 5", "needed", "enough")
@@ -151,7 +153,7 @@ def findings_run(
     cache: Cache = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run a whole protocol and keep what it says of the entries of its paper."""
+    """Run a protocol and keep its results for the paper."""
     from theodolite._runs.folder.protocols import protocol_file
     from theodolite._runs.folder.seal import MANIFEST
     from theodolite_reproductions.claims.extraction import SWEEP, result_of
@@ -177,7 +179,7 @@ def findings_tables(
         "findings"
     ),
 ) -> None:
-    """Decide claims from the tables that their paper prints itself; needs no data."""
+    """Decide claims from a paper's own tables, without data."""
     from theodolite_reproductions.claims.printed import printed_result
 
     _keep(printed_result(), keep)
@@ -186,7 +188,7 @@ def findings_tables(
 def findings_pages(
     folder: Annotated[Path, typer.Argument(help="The folder with the pages of fidelity.")],
 ) -> None:
-    """Write the tables of the ledger into the pages of the documentation."""
+    """Write the tables of claims into the documentation."""
     from theodolite_reproductions.claims.pages import write_pages
 
     for path in write_pages(folder):
@@ -216,7 +218,7 @@ def _known(results: Path | None) -> "tuple[EntryStatus, ...]":
 
 def _check(what: str, value: str | None, known: set[str]) -> None:
     if value is not None and value not in known:
-        raise RefusedInput(what, f"{value!r}", f"one of {', '.join(sorted(known))}")
+        raise UnsafeInputError(what, f"{value!r}", f"one of {', '.join(sorted(known))}")
 
 
 def _word(status: "EntryStatus") -> str | None:

@@ -28,7 +28,7 @@ def sweep(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Vary what a protocol leaves open: which choice moves which finding?
+    """Run a sensitivity analysis of unspecified choices.
 
     Every combination of choices is measured on the same samples; a sweep that was cut off goes on
     with what is missing.

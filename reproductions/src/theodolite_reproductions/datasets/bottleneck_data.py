@@ -25,7 +25,7 @@ class BottleneckData:
 
     name: str
     inputs: Shaped[np.ndarray, "samples *shape"]
-    """float32 features, or uint8 pictures (samples, height, width) or (..., width, 3)."""
+    """float32 features, or uint8 images (samples, height, width) or (..., width, 3)."""
     truth: Bool[np.ndarray, "samples concepts"]
     labels: Int[np.ndarray, " samples"]
     train: Int[np.ndarray, " train"]
@@ -34,7 +34,7 @@ class BottleneckData:
     concepts: Concepts
     classes: Classes
     groups: Int[np.ndarray, " samples"] | None = None
-    """Samples that belong together (pictures of one lesion): folds keep them together."""
+    """Samples that belong together (images of one lesion): folds keep them together."""
     notes: tuple[str, ...] = ()
     """What a reader of the scores must know about these data."""
     digests: Mapping[str, str] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class BottleneckData:
         """What is in it, in a few lines."""
         splits = (self.train, self.validation, self.test)
         shape = " x ".join(map(str, self.inputs.shape[1:]))
-        kind = "pictures of" if self.inputs.ndim > 2 else "numbers:"
+        kind = "images of" if self.inputs.ndim > 2 else "numbers:"
         share = self.truth[self.test].mean(axis=0)
         pairs = zip(self.concepts.names, share, strict=True)
         constant = [name for name, there in pairs if there in (0, 1)]
@@ -124,7 +124,7 @@ def _check_inputs(data: BottleneckData) -> None:
     if not isinstance(inputs, np.ndarray) or inputs.dtype not in (np.float32, np.uint8):
         got = f"{getattr(inputs, 'dtype', type(inputs).__name__)}"
         do = "Convert them, e.g. inputs.astype(np.float32)."
-        raise EvidenceError(what, got, "an array of float32 (features) or uint8 (pictures)", do)
+        raise EvidenceError(what, got, "an array of float32 (features) or uint8 (images)", do)
     features = inputs.dtype == np.float32
     shape = inputs.shape
     fits = len(shape) == 2 if features else len(shape) == 3 or (len(shape) == 4 and shape[3] == 3)

@@ -11,7 +11,7 @@ from theodolite._storage.arrays import read_npy
 from theodolite._storage.paths import sha256_of
 from theodolite.datasets.concept_data import split_rows
 from theodolite.datasets.cub import Presence, cub
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.datasets.bottleneck_data import BottleneckData
 
 KEPT_IF_INCOMPLETE = 22
@@ -25,15 +25,15 @@ def cub_features(
     presence: Presence = "class",
     seed: int = 0,
 ) -> BottleneckData:
-    """Read the folder ``CUB_200_2011`` and one vector of features for each of its pictures.
+    """Read the folder ``CUB_200_2011`` and one vector of features for each of its images.
 
     The test is the official one, a half; a fifth of each class outside it is the validation.
 
     Args:
         root: The folder, as for the data set ``cub``.
-        pooled: A ``.npy`` with a row of features per picture, in the order of ``images.txt``.
+        pooled: A ``.npy`` with a row of features per image, in the order of ``images.txt``.
         concepts: ``incomplete`` keeps 22 of the 112.
-        presence: Whether a concept is in a picture, as for ``cub``. Concept bottlenecks are mostly
+        presence: Whether a concept is in an image, as for ``cub``. Concept bottlenecks are mostly
             trained on what is said of the ``class``, and so is the leakage paper's.
         seed: Of the validation rows.
     """
@@ -77,5 +77,5 @@ def _features(path: Path, n: int) -> Float[np.ndarray, "n features"]:
     features = read_npy(path)
     if features.ndim != 2 or len(features) != n or features.dtype.kind != "f":
         got = f"{features.dtype} of shape {features.shape}"
-        raise RefusedInput(f"features {path.name!r}", got, f"a row for each of {n:,} pictures")
+        raise UnsafeInputError(f"features {path.name!r}", got, f"a row for each of {n:,} images")
     return features.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Re-rendered dSprites(gamma): pictures of one shape whose concepts depend by choice."""
+"""Re-rendered dSprites(gamma): images of one shape whose concepts depend by choice."""
 
 from pathlib import Path
 from typing import Literal
@@ -8,10 +8,10 @@ from jaxtyping import Bool, Float, Int, UInt8
 
 from theodolite._storage.paths import sha256_of
 from theodolite._storage.row_files.npz_rows import read_npz_rows
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite_reproductions.datasets.bottleneck_data import BottleneckData
-from theodolite_reproductions.datasets.dsprites_pictures import SIDE, SIZES, dsprites_pictures
+from theodolite_reproductions.datasets.dsprites_images import SIDE, SIZES, dsprites_images
 from theodolite_reproductions.datasets.latent_grid import (
     Link,
     checked_gamma,
@@ -37,7 +37,7 @@ HEART = 2
 PUBLISHED_SPLIT = 42
 
 RENDERED = (
-    "Re-rendered dSprites, not the official file: of 100 genuine pictures our drawing had 90 "
+    "Re-rendered dSprites, not the official file: of 100 genuine images our drawing had 90 "
     "exactly right."
 )
 ROTATION = (
@@ -55,9 +55,9 @@ def dsprites(  # noqa: PLR0913  each open choice is an option
     form: Form = "mended",
     at_most: int | None = None,
     official: Path | None = None,
-    inputs: Literal["pictures", "numbers"] = "pictures",
+    inputs: Literal["images", "numbers"] = "images",
 ) -> BottleneckData:
-    """Make dSprites(gamma), one of the picture data sets of the leakage paper.
+    """Make dSprites(gamma), one of the image data sets of the leakage paper.
 
     Args:
         gamma: How many links of the chain shape, scale, rotation, column, row hold: each value of
@@ -71,8 +71,8 @@ def dsprites(  # noqa: PLR0913  each open choice is an option
             drops all, where the link to their scale should hold; and for labels it splits columns
             and rows at 15, for concepts at half of the values that occur.
         at_most: Only so many samples, drawn at random.
-        official: The official ``dsprites_ndarray_...npz``: its pictures are taken, not drawn anew.
-        inputs: ``numbers`` gives the five numbers, each from 0 to 1, in place of pictures: enough
+        official: The official ``dsprites_ndarray_...npz``: its images are taken, not drawn anew.
+        inputs: ``numbers`` gives the five numbers, each from 0 to 1, in place of images: enough
             for heads, which see concepts only.
     """
     random = np.random.default_rng(seed)
@@ -86,7 +86,7 @@ def dsprites(  # noqa: PLR0913  each open choice is an option
     suffix = "".join(
         f", {word}" for word in (task, form) if word not in ("linear", "mended")
     )  # names say what is unusual
-    drawn_anew = official is None and inputs == "pictures"
+    drawn_anew = official is None and inputs == "images"
     data = BottleneckData(
         name=f"dSprites({gamma}){' re-rendered' if drawn_anew else ''}{suffix}",
         inputs=_inputs(latents, inputs, official),
@@ -99,7 +99,7 @@ def dsprites(  # noqa: PLR0913  each open choice is an option
         classes=Classes.numbered(8),
         notes=(
             *((RENDERED,) if drawn_anew else ()),
-            *((ROTATION,) if inputs == "pictures" else (scaled_note("dSprites"),)),
+            *((ROTATION,) if inputs == "images" else (scaled_note("dSprites"),)),
             *(() if form == "mended" else (_faults(latents, labels != _labels(truth, task)),)),
         ),
         digests={official.name: sha256_of(official)} if official else {},
@@ -108,11 +108,11 @@ def dsprites(  # noqa: PLR0913  each open choice is an option
 
 
 def _inputs(
-    latents: Int[np.ndarray, "n 5"], inputs: Literal["pictures", "numbers"], official: Path | None
+    latents: Int[np.ndarray, "n 5"], inputs: Literal["images", "numbers"], official: Path | None
 ) -> UInt8[np.ndarray, "n 64 64"] | Float[np.ndarray, "n 5"]:
     if inputs == "numbers":
         return scaled_numbers(latents, SIZES)
-    return dsprites_pictures(latents) if official is None else _official(official, latents)
+    return dsprites_images(latents) if official is None else _official(official, latents)
 
 
 def _latents(gamma: int, form: Form, random: np.random.Generator) -> Int[np.ndarray, "n 5"]:
@@ -164,25 +164,27 @@ def _split(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _official(path: Path, latents: Int[np.ndarray, "n 5"]) -> UInt8[np.ndarray, "n 64 64"]:
-    """The pictures of the official file; its third array could run code and is left alone."""
+    """The images of the official file; its third array could run code and is left alone."""
     what = f"dSprites {path.name!r}"
     listed = read_npz_rows(path, "latents_classes")
     if listed.ndim != 2 or listed.shape[1] != 6 or listed.dtype.kind not in "iu":
-        raise RefusedInput(what, f"latents of shape {listed.shape}", "six whole numbers a picture")
+        raise UnsafeInputError(
+            what, f"latents of shape {listed.shape}", "six whole numbers an image"
+        )
     if not ((listed >= 0) & (listed < (1, *SIZES))).all():
-        raise RefusedInput(what, "numbers that dSprites does not have", f"below {(1, *SIZES)}")
+        raise UnsafeInputError(what, "numbers that dSprites does not have", f"below {(1, *SIZES)}")
     row_of = np.full(np.prod(SIZES), -1)
     row_of[np.ravel_multi_index(tuple(listed[:, 1:].T.astype(np.int64)), SIZES)] = np.arange(
         len(listed)
     )
     rows = row_of[np.ravel_multi_index(tuple(latents.T), SIZES)]
     if (rows < 0).any():
-        raise RefusedInput(what, f"{int((rows < 0).sum()):,} pictures missing", "all 737,280")
+        raise UnsafeInputError(what, f"{int((rows < 0).sum()):,} images missing", "all 737,280")
     order = np.argsort(rows)
-    pictures = read_npz_rows(path, "imgs", rows[order])
-    if pictures.shape[1:] != (SIDE, SIDE) or pictures.dtype != np.uint8 or pictures.max() > 1:
-        got = f"{pictures.dtype} of shape {pictures.shape}"
-        raise RefusedInput(what, got, f"pictures of {SIDE} x {SIDE}, 0 and 1")
-    ordered_pictures = np.empty_like(pictures)
-    ordered_pictures[order] = pictures
-    return ordered_pictures
+    images = read_npz_rows(path, "imgs", rows[order])
+    if images.shape[1:] != (SIDE, SIDE) or images.dtype != np.uint8 or images.max() > 1:
+        got = f"{images.dtype} of shape {images.shape}"
+        raise UnsafeInputError(what, got, f"images of {SIDE} x {SIDE}, 0 and 1")
+    ordered_images = np.empty_like(images)
+    ordered_images[order] = images
+    return ordered_images

@@ -1,4 +1,4 @@
-"""Pictures made from a few whole numbers, thinned out so that neighbouring numbers depend."""
+"""Images made from a few whole numbers, thinned out so that neighboring numbers depend."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -92,6 +92,6 @@ def scaled_numbers(
 
 
 def scaled_note(name: str, noise: float = 0.0) -> str:
-    """What a reader must know where numbers stand in for pictures."""
+    """What a reader must know where numbers stand in for images."""
     more = f", with normal noise of {noise:g}" if noise else ""
-    return f"No pictures of {name}: the inputs are the numbers that make them{more}."
+    return f"No images of {name}: the inputs are the numbers that make them{more}."

@@ -6,11 +6,11 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
-from theodolite._storage.hdf5 import hdf5_shape, read_hdf5_rows
 from theodolite._storage.paths import sha256_of
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite_reproductions.datasets.bottleneck_data import BottleneckData
+from theodolite_reproductions.datasets.hdf5 import hdf5_shape, read_hdf5_rows
 from theodolite_reproductions.datasets.latent_grid import (
     Link,
     checked_gamma,
@@ -56,9 +56,9 @@ def shapes3d(  # noqa: PLR0913  each open choice is an option
     """Take 3dshapes(gamma) from the official file, as in the leakage paper.
 
     Args:
-        path: ``3dshapes.h5`` with ``images`` and ``labels``. Pictures are found by their labels, so
-            a file with some of the 480,000 pictures will do; those that it lacks are left out.
-            Without a file the inputs are the six numbers of a picture, each from 0 to 1.
+        path: ``3dshapes.h5`` with ``images`` and ``labels``. Images are found by their labels, so
+            a file with some of the 480,000 images will do; those that it lacks are left out.
+            Without a file the inputs are the six numbers of an image, each from 0 to 1.
         gamma: How many links of the chain floor, wall, object, scale, shape, orientation hold: each
             value of one goes with few, random values of the next. 0: all are independent.
         seed: Of those random values, of ``at_most`` and of the split (70 / 10 / 20 %).
@@ -66,8 +66,8 @@ def shapes3d(  # noqa: PLR0913  each open choice is an option
             with further products of concepts, which no linear head can give.
         concepts: ``incomplete`` leaves out the third and the last, which the label needs.
         at_most: Only so many samples, drawn at random.
-        side: Pictures are shrunk to this many pixels a side: 64, 32, 16 or 8.
-        noise: Of numbers that stand in for pictures: the standard deviation of what is added.
+        side: Images are shrunk to this many pixels a side: 64, 32, 16 or 8.
+        noise: Of numbers that stand in for images: the standard deviation of what is added.
     """
     if side not in (64, 32, 16, 8):
         raise EvidenceError("side", f"{side}", "64, 32, 16 or 8")
@@ -80,7 +80,7 @@ def shapes3d(  # noqa: PLR0913  each open choice is an option
     truth = latents[rows] < BELOW
     order = random.permutation(len(rows))
     train, validation, test = np.split(order, [round(0.7 * len(rows)), round(0.8 * len(rows))])
-    lacking = f"The file lacks {int((~there).sum()):,} of {len(combinations):,} pictures."
+    lacking = f"The file lacks {int((~there).sum()):,} of {len(combinations):,} images."
     notes = () if there.all() else (lacking,)
     if path is None:
         inputs, notes = (
@@ -88,7 +88,7 @@ def shapes3d(  # noqa: PLR0913  each open choice is an option
             (scaled_note("3dshapes", noise),),
         )
     else:
-        inputs = _pictures(path, at[rows], side)
+        inputs = _images(path, at[rows], side)
     data = BottleneckData(
         name=f"3dshapes({gamma}){'' if path else ' latents'}"
         + ("" if task == "linear" else f", {task}"),
@@ -107,11 +107,11 @@ def shapes3d(  # noqa: PLR0913  each open choice is an option
 
 
 def _rows_in(path: Path, combinations: Int[np.ndarray, "n 6"]) -> Int[np.ndarray, " n"]:
-    """The row of each picture in the file; -1 where it has none."""
+    """The row of each image in the file; -1 where it has none."""
     at = _row_of(path)[np.ravel_multi_index(tuple(combinations.T), SIZES)]
     if (at >= 0).sum() < 20:
-        got = f"{int((at >= 0).sum())} of {len(combinations):,} pictures"
-        raise RefusedInput(f"3dshapes {path.name!r}", got, "at least 20 of them")
+        got = f"{int((at >= 0).sum())} of {len(combinations):,} images"
+        raise UnsafeInputError(f"3dshapes {path.name!r}", got, "at least 20 of them")
     return np.asarray(at)
 
 
@@ -138,8 +138,8 @@ def _row_of(path: Path) -> Int[np.ndarray, " combinations"]:
     """The row of each combination of numbers; -1 where the file has none."""
     shape, _ = hdf5_shape(path, "labels")
     if len(shape) != 2 or shape[1] != len(SIZES) or shape[0] > np.prod(SIZES):
-        needed = f"six numbers for each of at most {np.prod(SIZES):,} pictures"
-        raise RefusedInput(f"labels of {path.name!r}", f"shape {shape}", needed)
+        needed = f"six numbers for each of at most {np.prod(SIZES):,} images"
+        raise UnsafeInputError(f"labels of {path.name!r}", f"shape {shape}", needed)
     values: Float[np.ndarray, "n 6"] = np.concatenate(list(read_hdf5_rows(path, "labels")))
     position = (values.astype(np.float64) - STARTS) / WIDTHS
     known = abs(position - np.rint(position)) < 0.01  # not so for NaN
@@ -147,26 +147,26 @@ def _row_of(path: Path) -> Int[np.ndarray, " combinations"]:
     if not known.all():
         row = int((~known).any(axis=1).argmax())
         got = f"{values[row].tolist()} in row {row}"
-        raise RefusedInput(f"labels of {path.name!r}", got, "values of 3dshapes")
+        raise UnsafeInputError(f"labels of {path.name!r}", got, "values of 3dshapes")
     row_of = np.full(np.prod(SIZES), -1)
     code = np.ravel_multi_index(tuple(np.rint(position).astype(np.int64).T), SIZES)
     row_of[code] = np.arange(len(values))
     return row_of
 
 
-def _pictures(
+def _images(
     path: Path, rows: Int[np.ndarray, " n"], side: int
 ) -> UInt8[np.ndarray, "n side side 3"]:
-    """Pictures in the order of ``rows``, each pixel the mean of those that it stands for."""
+    """Images in the order of ``rows``, each pixel the mean of those that it stands for."""
     shape, dtype = hdf5_shape(path, "images")
     if shape[1:] != (SIDE, SIDE, 3) or dtype != np.uint8 or shape[0] <= rows.max():
         got = f"{dtype} of shape {shape}"
-        raise RefusedInput(f"images of {path.name!r}", got, "a picture of 64 x 64 x 3 per label")
+        raise UnsafeInputError(f"images of {path.name!r}", got, "an image of 64 x 64 x 3 per label")
     order = np.argsort(rows)
-    pictures = np.empty((len(rows), side, side, 3), np.uint8)
+    images = np.empty((len(rows), side, side, 3), np.uint8)
     done, by = 0, SIDE // side
     for piece in read_hdf5_rows(path, "images", rows[order]):
         small = piece.reshape(-1, side, by, side, by, 3).mean(axis=(2, 4)) if by > 1 else piece
-        pictures[order[done : done + len(piece)]] = np.rint(small)
+        images[order[done : done + len(piece)]] = np.rint(small)
         done += len(piece)
-    return pictures
+    return images

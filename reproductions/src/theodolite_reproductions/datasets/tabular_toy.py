@@ -74,14 +74,14 @@ def tabular_toy_inputs(hidden: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n
     return np.column_stack([waves.reshape(-1, 6), (hidden**2).sum(axis=1)])
 
 
-def normalised_information(delta: float) -> tuple[float, float]:
+def normalized_information(delta: float) -> tuple[float, float]:
     """The true I / H of two concepts, and of a concept and the label of the linear task.
 
     Two concepts agree with probability p = 1/2 + asin(delta) / pi, a concept and the label with
     3/4 + asin(delta) / (2 pi). All are fair coins, so I / H = 1 - h(p), where
     h(p) = -p log2 p - (1 - p) log2 (1 - p).
 
-    >>> [tuple(round(x, 6) for x in normalised_information(d)) for d in (0.0, 0.25, 0.75)]
+    >>> [tuple(round(x, 6) for x in normalized_information(d)) for d in (0.0, 0.25, 0.75)]
     [(0.0, 0.188722), (0.018747, 0.258929), (0.221896, 0.485106)]
     """
     turn = math.asin(_checked(delta)) / math.pi

@@ -11,7 +11,7 @@ from theodolite.errors import EvidenceError
 from theodolite_reproductions.findings.decision import NAN, FindingDecision, decide
 
 Outcome = Literal[
-    "more", "less", "not there", "too few repeats", "cannot tell", "contradictory", "undefined"
+    "more", "less", "not there", "too few repeats", "inconclusive", "contradictory", "undefined"
 ]
 Repeats = Float[np.ndarray, " _"]
 EFFECT = 0.02
@@ -77,7 +77,7 @@ def _outcome(differences: Sequence[FindingDecision]) -> Outcome:
         return "less"
     if answers == {"not there"}:
         return "not there"
-    return "too few repeats" if "too few repeats" in answers else "cannot tell"
+    return "too few repeats" if "too few repeats" in answers else "inconclusive"
 
 
 def difference(

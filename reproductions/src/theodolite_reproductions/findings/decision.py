@@ -10,7 +10,7 @@ from theodolite._stats.intervals import detectable, quantile, two_sided_p
 from theodolite._storage.records import Record
 from theodolite._verdicts.scores_file import written
 
-Answer = Literal["confirmed", "contradicted", "not there", "too few repeats", "cannot tell"]
+Answer = Literal["confirmed", "contradicted", "not there", "too few repeats", "inconclusive"]
 NAN = float("nan")
 LEVEL = 0.95
 STILL = 1e-14
@@ -29,13 +29,13 @@ class FindingDecision:
     low: float
     high: float
     p: float
-    detectable: float
+    min_detectable_effect: float
     """What would be seen in four of five such studies; NaN where there is no error."""
     effect: float
     """The smallest effect that the claim is about."""
     repeats: int
     """Seeds, folds, models or explanations: how many say so."""
-    needed: int | None = None
+    n_required: int | None = None
     """About how many would do, where there are too few."""
 
     @property
@@ -52,9 +52,9 @@ class DecisionRecord(Record):
     repeats: int
     effect: float
     """The smallest effect that the claim is about."""
-    detectable: float | None
+    min_detectable_effect: float | None
     """What would be seen in four of five such studies."""
-    needed: int | None = None
+    n_required: int | None = None
     """About how many repeats would do, where there are too few."""
     smaller: bool = False
     """Surely there, and surely smaller than the effect of the claim."""
@@ -95,7 +95,7 @@ def decide(  # noqa: PLR0913  an estimate and a claim
     ('too few repeats', 0.0351, 13)
     """
     if math.isnan(value):
-        return FindingDecision("cannot tell", NAN, NAN, NAN, NAN, NAN, effect, repeats)
+        return FindingDecision("inconclusive", NAN, NAN, NAN, NAN, NAN, effect, repeats)
     if math.isnan(error) or not df > 0:
         return FindingDecision("too few repeats", value, NAN, NAN, NAN, NAN, effect, repeats)
     if error <= STILL:
@@ -116,7 +116,7 @@ def _answer(value: float, half: float, seen: float, effect: float) -> Answer:
         return "contradicted"
     if abs(value) + half < effect:
         return "not there"
-    return "too few repeats" if seen > effect else "cannot tell"
+    return "too few repeats" if seen > effect else "inconclusive"
 
 
 def _needed(
@@ -167,15 +167,15 @@ def decide_correlation(  # noqa: PLR0913  an estimate and a claim
     """
     on_z = math.atanh(effect)
     decision = decide(z, error, df, on_z, sign, level=level, repeats=repeats)
-    needed = decision.needed and _needed(error, df, on_z, level, repeats, spent=3)
+    needed = decision.n_required and _needed(error, df, on_z, level, repeats, spent=3)
     return replace(
         decision,
         value=math.tanh(decision.value),
         low=math.tanh(decision.low),
         high=math.tanh(decision.high),
-        detectable=math.tanh(decision.detectable),
+        min_detectable_effect=math.tanh(decision.min_detectable_effect),
         effect=effect,
-        needed=needed,
+        n_required=needed,
     )
 
 
@@ -185,7 +185,7 @@ def decision_record(decision: FindingDecision) -> DecisionRecord:
         answer=decision.answer,
         repeats=decision.repeats,
         effect=decision.effect,
-        detectable=written(decision.detectable),
-        needed=decision.needed,
+        min_detectable_effect=written(decision.min_detectable_effect),
+        n_required=decision.n_required,
         smaller=decision.smaller,
     )

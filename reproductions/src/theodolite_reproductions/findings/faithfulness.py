@@ -189,10 +189,10 @@ def layers_record(study: LayersSpec, models: Sequence[ComparedRecord]) -> Layers
     for model in models:
         if model.about.get("kind") != "layer":
             continue
-        slope = score_named(model, study.metric, surrogate="linearised")
+        slope = score_named(model, study.metric, surrogate="linearized")
         rebuilt = score_named(model, study.metric, surrogate="rebuilt")
-        missed = score_named(model, "linearisation_error")
-        error = score_named(model, "surrogate_error", surrogate="linearised")
+        missed = score_named(model, "linearization_error")
+        error = score_named(model, "surrogate_error", surrogate="linearized")
         if slope is None or rebuilt is None or missed is None or error is None:
             continue
         less = _less_than_half(_seeds(missed), _seeds(error), study.effect)

@@ -142,7 +142,7 @@ class FindingsFile(Record):
     """The file ``findings.json``."""
 
     format: Literal["theodolite-findings"] = "theodolite-findings"
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     findings: list[StudyRecord]
 
 
@@ -219,7 +219,7 @@ def _with_votes(
 
 def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterator[CriterionRecord]:
     for scores, names in SCORES.items():
-        # counts and neighbours err differently: the mended scores are compared by what exceeds
+        # counts and neighbors err differently: the mended scores are compared by what exceeds
         # the clean null of the same model
         excess = scores == "mended"
         matched = list(_matched(study, models))
@@ -263,8 +263,8 @@ def pairs_decision(tests: Sequence[Criterion], effect: float) -> DecisionRecord:
     defined = [[d for d in t.differences if not np.isnan(d.value)] for t in tests]
     pairs = [pair for pair in defined if pair]
     # NaN, a pair without an error, is the largest of a maximum and sorts last
-    seen = np.sort([np.max([d.detectable for d in pair]) for pair in pairs])
-    needed = sorted(max(d.needed or d.repeats for d in pair) for pair in pairs)
+    seen = np.sort([np.max([d.min_detectable_effect for d in pair]) for pair in pairs])
+    needed = sorted(max(d.n_required or d.repeats for d in pair) for pair in pairs)
     answer = pairs_answer([test.outcome for test in tests])
     repeats = min((d.repeats for pair in pairs for d in pair), default=0)
     powerless = answer == "too few repeats" and repeats > 1
@@ -272,8 +272,8 @@ def pairs_decision(tests: Sequence[Criterion], effect: float) -> DecisionRecord:
         answer=answer,
         repeats=repeats,
         effect=effect,
-        detectable=written(float(seen[len(pairs) // 2])) if pairs else None,
-        needed=needed[len(pairs) // 2] if powerless else None,
+        min_detectable_effect=written(float(seen[len(pairs) // 2])) if pairs else None,
+        n_required=needed[len(pairs) // 2] if powerless else None,
     )
 
 
@@ -288,7 +288,7 @@ def pairs_answer(outcomes: Sequence[Outcome]) -> Answer:
     if settled is not None:
         return settled
     hopeful = _most(outcomes, ("too few repeats",))
-    return "cannot tell" if hopeful is None else "too few repeats"
+    return "inconclusive" if hopeful is None else "too few repeats"
 
 
 def _most(outcomes: Sequence[Outcome], joining: Sequence[Outcome]) -> Answer | None:

@@ -29,7 +29,7 @@ EFFECT = 0.05
 """The smallest difference between two settings that counts, as a share of the largest value."""
 ROUNDING = 1e-5
 """A difference within it is none, however sure; as a share of the largest value."""
-ORDER = ("perfect", "random importances", "random concepts")
+ORDER = ("perfect", "random_importances", "random_concepts")
 """From the most to the least faithful."""
 PLANTED: dict[str, Expected] = {
     "shuffled importances": "worse",
@@ -43,7 +43,7 @@ WORDS: dict[Answer, SettingOutcome] = {
     "contradicted": "better",
     "not there": "the same",
     "too few repeats": "too few repeats",
-    "cannot tell": "not told apart",
+    "inconclusive": "not told apart",
 }
 SURE: tuple[SettingOutcome, ...] = ("worse", "better", "the same")
 WITHOUT_CHANCE = ("perfect", "each concept twice")
@@ -171,7 +171,7 @@ def sanity_check(  # noqa: PLR0913  each is a choice of its own
 def _measures(evidence: SurrogateEvidence) -> Iterator[tuple[Metric, dict[str, Any]]]:
     """Every measure that tells explanations apart, with every surrogate that is there."""
     for metric in catalogue().values():
-        if metric.needs is not SurrogateEvidence or metric.name == "linearisation_error":
+        if metric.needs is not SurrogateEvidence or metric.name == "linearization_error":
             continue
         choices: list[dict[str, Any]] = [{}]
         if "surrogate" in metric.options():

@@ -1,4 +1,4 @@
-"""Do scores agree about explanations? Their correlations over all pictures and methods."""
+"""Do scores agree about explanations? Their correlations over all images and methods."""
 
 import itertools
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class ScoreCorrelationsRecord(Record):
 
 
 FEWEST = 10
-"""Of fewer pictures or methods nothing is said to be sure."""
+"""Of fewer images or methods nothing is said to be sure."""
 
 
 def score_correlations(
@@ -63,24 +63,22 @@ def score_correlations(
 ) -> ScoreCorrelationsRecord:
     """Spearman's correlation of each pair of scores over all explanations.
 
-    Explanations of one picture are alike, and so are those of one method: the variance of Fisher's
-    z is that of resampling pictures plus that of resampling methods, and Student's t has the
+    Explanations of one image are alike, and so are those of one method: the variance of Fisher's
+    z is that of resampling images plus that of resampling methods, and Student's t has the
     degrees of freedom of the fewer. P-values are corrected for the number of pairs (Holm), and so
     are decisions.
     """
     values = {name: _explanation_scores(request, models) for name, request in requests}
-    pictures = np.concatenate(
-        [np.asarray(bundles[0].samples.index, np.int64) for bundles in models]
-    )
+    images = np.concatenate([np.asarray(bundles[0].samples.index, np.int64) for bundles in models])
     methods = np.repeat(np.arange(len(models)), [len(bundles[0]) for bundles in models])
     pairs = [
-        _pair((a, b), (values[a], values[b]), (pictures, methods))
+        _pair((a, b), (values[a], values[b]), (images, methods))
         for a, b in itertools.combinations(values, 2)
     ]
     steps = holm([pair.at(effect).p for pair in pairs])
     return ScoreCorrelationsRecord(
         title=title,
-        explanations=len(pictures),
+        explanations=len(images),
         methods=len(models),
         names=list(values),
         pairs=[
@@ -98,9 +96,9 @@ class ScorePair:
     second: str
     r: float
     error: float
-    """Of z; NaN with too few pictures or methods."""
+    """Of z; NaN with too few images or methods."""
     fewest: int
-    """Pictures or methods, whichever are fewer."""
+    """Images or methods, whichever are fewer."""
     n: int
 
     def at(self, effect: float, level: float = 0.95) -> FindingDecision:

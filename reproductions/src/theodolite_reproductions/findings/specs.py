@@ -123,7 +123,7 @@ class TechniquesVotesSpec(Strict):
     metrics: dict[str, MetricSpec] = {}
     """Scores of maps without people that are held against votes, by the name in the table."""
     first: Annotated[int, Field(ge=1)] = 12
-    """How long people's lists of favourites are."""
+    """How long people's lists of favorites are."""
     resamples: Annotated[int, Field(ge=20, le=100_000)] = 1000
 
 

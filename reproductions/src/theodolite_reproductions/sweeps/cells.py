@@ -22,7 +22,7 @@ from theodolite._scoring.request import Resampling
 from theodolite._scoring.values import mean_of_defined
 from theodolite._storage.packed import digest_of, packed_with, unpacked_with
 from theodolite._storage.paths import all_or_nothing, confined, sha256_of
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Progress
 from theodolite.evidence.workers import SerialWorkers
@@ -264,7 +264,7 @@ def _read(path: Path, cells: Sequence[Cell], contrasts: Sequence[ContrastSpec]) 
             for n in range(len(cells))
         ]
         return _CellFile(measured, json.loads(metadata["inputs"]))
-    except (RefusedInput, KeyError, ValueError):
+    except (UnsafeInputError, KeyError, ValueError):
         return None
 
 

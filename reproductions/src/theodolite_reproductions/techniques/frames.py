@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 NAMES = ("sum_all", "sum_pos", "sum_neg", "entropy")
 """What is told of a map; the paper's names."""
 Frames = Sequence[tuple[float, float, float, float]]
-"""Left, upper edge, width and height, each as a share of the picture."""
+"""Left, upper edge, width and height, each as a share of the image."""
 
 
 def frame_numbers(
@@ -57,7 +57,7 @@ def mean_numbers(
 def frames_by_explanation(
     boxes: Mapping[str, Sequence[Any]], sizes: Mapping[str, tuple[float, float]]
 ) -> dict[str, list[Frames]]:
-    """The frames of each person, by explanation, as shares of the picture.
+    """The frames of each person, by explanation, as shares of the image.
 
     ``sizes`` are rows and columns in pixels.
     """

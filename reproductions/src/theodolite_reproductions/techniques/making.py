@@ -1,4 +1,4 @@
-"""Explanations of pictures by many techniques: maps of methods on networks, and concepts."""
+"""Explanations of images by many techniques: maps of methods on networks, and concepts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.features import feature_maps, network_digest
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
 from theodolite.pipelines.saliency.pieces import (
-    ProbedPictures,
+    ProbedImages,
     SaliencyPiece,
     SavedNetwork,
     do_piece,
@@ -33,7 +33,7 @@ from theodolite.pipelines.saliency.pieces import (
     piece_digest,
     versions,
 )
-from theodolite_reproductions.datasets.votes.pasta_pictures import PastaPictures
+from theodolite_reproductions.datasets.votes.pasta_images import PastaImages
 
 STORED = 56
 """Rows and columns of a stored map, where the network's own number can be divided to it."""
@@ -72,9 +72,9 @@ class TechniqueConcepts:
 
 @dataclass(frozen=True, eq=False)
 class TechniqueWork:
-    """Pictures to be explained, where weights and classes are, and who does the work."""
+    """Images to be explained, where weights and classes are, and who does the work."""
 
-    data: PastaPictures
+    data: PastaImages
     root: Path
     context: WorkContext
 
@@ -99,7 +99,7 @@ class TechniqueWork:
 
 @dataclass(frozen=True, eq=False)
 class TechniqueMaps:
-    """What a technique made of the pictures on which it did not fail."""
+    """What a technique made of the images on which it did not fail."""
 
     technique: str
     rows: tuple[int, ...]
@@ -113,7 +113,7 @@ class TechniqueMaps:
         number = int(self.arrays["targets"][at])
         return self.classes[number] if number < len(self.classes) else f"class {number}"
 
-    def evidence(self, probed: ProbedPictures, ids: Sequence[str]) -> SaliencyEvidence:
+    def evidence(self, probed: ProbedImages, ids: Sequence[str]) -> SaliencyEvidence:
         """Maps, and what became of them and of the answer, with the explanations' own ids."""
         arrays = self.arrays
         fields: dict[str, Any] = {
@@ -136,9 +136,9 @@ def maps_of(
     network: TechniqueNetwork,
     chosen: Mapping[str, Sequence[int]],
     options: Mapping[str, Mapping[str, Any]],
-    probed: ProbedPictures,
+    probed: ProbedImages,
 ) -> list[TechniqueMaps]:
-    """Maps of each method on the pictures chosen for it, picture by picture: a method that fails on
+    """Maps of each method on the images chosen for it, image by image: a method that fails on
     one loses that one alone."""
     data, classes, weights = on.data, on.class_names(network), on.weights(network)
     saved = SavedNetwork(network.backbone, weights, classes)
@@ -158,7 +158,7 @@ def maps_of(
             ),
             "probed": {**vars(probed)}, "versions": versions(),
         },
-        names=[f"{piece.method}, {data.pictures[piece.rows[0]]}" for piece in pieces],
+        names=[f"{piece.method}, {data.images[piece.rows[0]]}" for piece in pieces],
         tool=saved, network=True,
     )  # fmt: skip
     parts: dict[str, list[tuple[int, Arrays]]] = {method: [] for method in chosen}
@@ -176,7 +176,7 @@ def maps_of(
 
 @dataclass(frozen=True, eq=False)
 class NamedConcepts:
-    """What a technique says of the concepts of some pictures."""
+    """What a technique says of the concepts of some images."""
 
     technique: str
     rows: tuple[int, ...]
@@ -231,20 +231,20 @@ def _by_concepts(  # noqa: PLR0913  what a technique needs
 
 
 def dealt_techniques(
-    techniques: Sequence[str], pictures: int, each: int, seed: int
+    techniques: Sequence[str], images: int, each: int, seed: int
 ) -> dict[str, list[int]]:
-    """Which pictures each technique explains: ``each`` techniques a picture, all about as often."""
+    """Which images each technique explains: ``each`` techniques an image, all about as often."""
     n = len(techniques)
     if not 0 <= each <= n:
-        raise EvidenceError("each", f"{each}", f"0 (all) to {n} techniques a picture")
+        raise EvidenceError("each", f"{each}", f"0 (all) to {n} techniques an image")
     chosen: dict[str, list[int]] = {name: [] for name in techniques}
     random = np.random.default_rng(seed)
     load = np.zeros(n)
-    for picture in range(pictures):
+    for image in range(images):
         order = np.argsort(load + random.uniform(0, 0.5, n))[: each or n]
         load[order] += 1
         for at in sorted(order):
-            chosen[techniques[at]].append(picture)
+            chosen[techniques[at]].append(image)
     return chosen
 
 

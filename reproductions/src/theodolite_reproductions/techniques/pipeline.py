@@ -1,4 +1,4 @@
-"""Techniques and votes: from pictures, or from votes that are there, to tables and evidence."""
+"""Techniques and votes: from images, or from votes that are there, to tables and evidence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._storage.pictures import picture_size
+from theodolite._storage.images import image_size
 from theodolite.datasets.votes.rows import Vote, explanations_from
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import EvidenceError
@@ -20,10 +20,10 @@ from theodolite.evidence.technique_columns import (
     VOTES,
 )
 from theodolite.evidence.vote_columns import concepts_from, concepts_text
-from theodolite.pipelines.saliency.pieces import ProbedPictures
+from theodolite.pipelines.saliency.pieces import ProbedImages
 from theodolite_reproductions.acceptance.rendering import map_in
 from theodolite_reproductions.acceptance.tables import votes_name, with_numbers
-from theodolite_reproductions.datasets.votes.pasta_pictures import PastaPictures
+from theodolite_reproductions.datasets.votes.pasta_images import PastaImages
 from theodolite_reproductions.datasets.votes.scripted import PlantedEffects, scripted_tables
 from theodolite_reproductions.datasets.votes.technique_tables import technique_tables, with_source
 from theodolite_reproductions.techniques.frames import frames_by_explanation, mean_numbers
@@ -39,17 +39,17 @@ from theodolite_reproductions.techniques.making import (
 )
 
 COLUMNS = (
-    "explanation", "picture", "data_set", "technique", "method", "network", "modality", "label",
+    "explanation", "image", "data_set", "technique", "method", "network", "modality", "label",
     "predicted", "concepts",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class TechniquesPipeline:
-    """Which techniques explain which pictures, and who votes on them.
+    """Which techniques explain which images, and who votes on them.
 
     Of a data set of votes (``study_votes``, ``pasta_votes``) the explanations are there already,
-    and no setting is used. Of pictures alone, explanations are made and the votes are
+    and no setting is used. Of images alone, explanations are made and the votes are
     scripted: a rehearsal.
     """
 
@@ -61,25 +61,25 @@ class TechniquesPipeline:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     concepts: TechniqueConcepts | None = None
     each: int = 0
-    """Techniques a picture, dealt out so that all are used about as often; 0: all of them."""
+    """Techniques an image, dealt out so that all are used about as often; 0: all of them."""
     ways: tuple[str, ...] = ("road", "black", "uniform", "gaussian")
     percents: tuple[float, ...] = (5, 15, 30)
     noises: tuple[str, ...] = ("uniform", "gaussian")
     draws: int = 1
     radius: float = 0.2
     scripted: PlantedEffects | None = None
-    """What scripted annotators are to say; needed for pictures without votes."""
+    """What scripted annotators are to say; needed for images without votes."""
 
-    def make(self, data: VotedExplanations | PastaPictures, context: WorkContext) -> Produced:
-        """Votes as tables and evidence; of pictures alone, explanations and scripted votes."""
+    def make(self, data: VotedExplanations | PastaImages, context: WorkContext) -> Produced:
+        """Votes as tables and evidence; of images alone, explanations and scripted votes."""
         if isinstance(data, VotedExplanations):
             voted = replace(data, numbers={**data.numbers, **_of_maps(data)})
             return self._produced(voted, [], ())
-        if not isinstance(data, PastaPictures):
-            raise EvidenceError("dataset", type(data).__name__, "votes, or pictures of PASTA")
+        if not isinstance(data, PastaImages):
+            raise EvidenceError("dataset", type(data).__name__, "votes, or images of PASTA")
         if self.scripted is None or self.root is None:
             raise EvidenceError(
-                "scripted", "nothing", "`scripted` and `root`", "Pictures alone have no votes."
+                "scripted", "nothing", "`scripted` and `root`", "Images alone have no votes."
             )
         return self._rehearsed(data, self.scripted, TechniqueWork(data, self.root, context))
 
@@ -106,17 +106,17 @@ class TechniquesPipeline:
                 ("votes by", data.source),
                 ("explanations", len(data)),
                 ("techniques", len(set(tables["explanations"]["technique"]))),
-                ("pictures", len(set(tables["explanations"]["picture"]))),
+                ("images", len(set(tables["explanations"]["image"]))),
             ),
             inputs=data.digests(),
             subject=Subject("the explanations that were voted on", outputs="none", data=data.name),
         )
 
     def _rehearsed(
-        self, data: PastaPictures, effects: PlantedEffects, work: TechniqueWork
+        self, data: PastaImages, effects: PlantedEffects, work: TechniqueWork
     ) -> Produced:
         seed = work.seed
-        probed = ProbedPictures(
+        probed = ProbedImages(
             ways=tuple(self.ways), percents=tuple(map(float, self.percents)),
             noises=tuple(self.noises), draws=self.draws, radius=self.radius, seed=seed,
         )  # fmt: skip
@@ -135,7 +135,7 @@ class TechniquesPipeline:
             )
             for own in maps
         ]
-        lost = [f"{m.technique} failed on {m.failed} pictures." for m in maps if m.failed]
+        lost = [f"{m.technique} failed on {m.failed} images." for m in maps if m.failed]
         notes = (
             f"Votes, own words, frames and orders are by {SCRIPTED}.",
             "What is explained is the class that the network predicts, or the style that the "
@@ -145,7 +145,7 @@ class TechniquesPipeline:
         return self._produced(voted, models, notes)
 
     def _explained(
-        self, work: TechniqueWork, probed: ProbedPictures
+        self, work: TechniqueWork, probed: ProbedImages
     ) -> tuple[list[TechniqueMaps], list[NamedConcepts]]:
         techniques = [
             (method, network.backbone)
@@ -171,12 +171,12 @@ class TechniquesPipeline:
         return maps, concepts_of(work, self.concepts, below[0], own)
 
 
-def _id(data: PastaPictures, row: int, technique: str) -> str:
-    return f"{Path(data.pictures[row]).stem} / {technique}"
+def _id(data: PastaImages, row: int, technique: str) -> str:
+    return f"{Path(data.images[row]).stem} / {technique}"
 
 
 def _explanations(
-    data: PastaPictures, maps: Sequence[TechniqueMaps], named: Sequence[NamedConcepts]
+    data: PastaImages, maps: Sequence[TechniqueMaps], named: Sequence[NamedConcepts]
 ) -> dict[str, list[Any]]:
     """The table of explanations, technique by technique."""
     rows: list[tuple[int, str, str, str, str | None]] = []
@@ -192,7 +192,7 @@ def _explanations(
     for row, technique, modality, predicted, concepts_or_none in rows:
         method, network = technique.split(" / ")
         cells = (
-            _id(data, row, technique), Path(data.pictures[row]).stem, data.data_sets[row],
+            _id(data, row, technique), Path(data.images[row]).stem, data.data_sets[row],
             technique, method, network, modality, data.labels[row], predicted, concepts_or_none,
         )  # fmt: skip
         for name, cell in zip(COLUMNS, cells, strict=True):
@@ -201,7 +201,7 @@ def _explanations(
 
 
 def _scripted_votes(
-    data: PastaPictures,
+    data: PastaImages,
     explanations: Mapping[str, Sequence[Any]],
     planted: Mapping[str, Mapping[str, Sequence[Any]]],
 ) -> VotedExplanations:
@@ -211,7 +211,7 @@ def _scripted_votes(
     rows = zip(votes["explanation"], votes["person"], *(votes[q] for q in QUESTIONS), strict=True)
     each = (
         Vote(key, person, question, float(rating), technique=explanations["technique"][at[key]],
-             picture=explanations["picture"][at[key]])
+             image=explanations["image"][at[key]])
         for key, person, *ratings in rows
         for question, rating in zip(QUESTIONS, ratings, strict=True)
     )  # fmt: skip
@@ -228,7 +228,7 @@ def _scripted_votes(
     )
     samples = voted.questions["Q1"].samples
     order = [at[samples.name(row)] for row in range(len(voted))]
-    kinds = ("picture", "data_set", "method", "network", "modality", "label")
+    kinds = ("image", "data_set", "method", "network", "modality", "label")
     return replace(
         voted, source=SCRIPTED, kinds={k: [explanations[k][i] for i in order] for k in kinds},
         more={name: table for name, table in planted.items() if name != VOTES},
@@ -236,12 +236,12 @@ def _scripted_votes(
 
 
 def _frames(
-    data: PastaPictures,
+    data: PastaImages,
     explanations: Mapping[str, Sequence[Any]],
     votes: Mapping[str, Any],
     seed: int,
 ) -> dict[str, list[Any]]:
-    """A frame by each scripted annotator, somewhere in the picture, half as wide and high."""
+    """A frame by each scripted annotator, somewhere in the image, half as wide and high."""
     random = np.random.default_rng([seed, 1])
     sizes = _sizes(data, explanations)
     frames: dict[str, list[Any]] = {
@@ -257,17 +257,15 @@ def _frames(
 
 
 def _sizes(
-    data: PastaPictures, explanations: Mapping[str, Sequence[Any]]
+    data: PastaImages, explanations: Mapping[str, Sequence[Any]]
 ) -> dict[str, tuple[float, float]]:
-    of_picture = {
-        Path(name).stem: picture_size(data.path(row)) for row, name in enumerate(data.pictures)
-    }
-    pairs = zip(explanations["explanation"], explanations["picture"], strict=True)
-    return {key: of_picture[picture] for key, picture in pairs}
+    of_image = {Path(name).stem: image_size(data.path(row)) for row, name in enumerate(data.images)}
+    pairs = zip(explanations["explanation"], explanations["image"], strict=True)
+    return {key: of_image[image] for key, image in pairs}
 
 
 def _of_frames(
-    data: PastaPictures,
+    data: PastaImages,
     maps: Sequence[TechniqueMaps],
     explanations: Mapping[str, Sequence[Any]],
     boxes: Mapping[str, Sequence[Any]],
@@ -288,12 +286,12 @@ def _of_maps(data: VotedExplanations) -> dict[str, np.ndarray]:
     evidence = next(iter(data.questions.values()))
     ids = [evidence.samples.name(at) for at in range(len(data))]
     files = {
-        key: (shown_map, picture)
+        key: (shown_map, image)
         for key, explanation in zip(ids, data.explanations, strict=True)
         if (shown_map := explanation.map) is not None and shown_map.suffix == ".npy"
-        for picture in [explanation.picture]
+        for image in [explanation.image]
     }
-    sizes = {key: picture_size(picture) for key, (_, picture) in files.items() if picture}
+    sizes = {key: image_size(image) for key, (_, image) in files.items() if image}
     people = frames_by_explanation(data.more.get(BOXES, {}), sizes)
     by_id = {key: mean_numbers(map_in(own), people.get(key, [])) for key, (own, _) in files.items()}
     return _columns(by_id, ids)

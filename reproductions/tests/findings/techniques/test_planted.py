@@ -18,19 +18,19 @@ NETWORKS = ("small", "large")
 CONCEPTS = ("linear_head", "lime_cbm", "shap_cbm", "rise_cbm", "x_nesyl", "clip_qda")
 
 
-def explained(pictures: int = 20, each: int = 11, seed: int = 0) -> dict[str, list[Any]]:
-    """Techniques dealt out over pictures, each about as often as any other."""
+def explained(images: int = 20, each: int = 11, seed: int = 0) -> dict[str, list[Any]]:
+    """Techniques dealt out over images, each about as often as any other."""
     random = np.random.default_rng(seed)
     techniques = [(f"{m} / {n}", m, n, "saliency") for m in METHODS for n in NETWORKS]
     techniques += [(f"{m} / small", m, "small", "concept") for m in CONCEPTS]
     rows: list[dict[str, Any]] = []
-    for picture in range(pictures):
+    for image in range(images):
         for at in random.permutation(len(techniques))[:each]:
             name, method, network, modality = techniques[at]
             rows.append(
                 {
-                    "explanation": f"{picture} / {name}", "picture": f"picture {picture}",
-                    "data_set": f"set {picture % 4}", "technique": name, "method": method,
+                    "explanation": f"{image} / {name}", "image": f"image {image}",
+                    "data_set": f"set {image % 4}", "technique": name, "method": method,
                     "network": network, "modality": modality, "label": "church door",
                     "predicted": "church",
                     "concepts": '{"door": 0.5, "rose window": 0.2, "sky": -0.3}'
@@ -63,14 +63,14 @@ def test_a_planted_difference_lies_in_its_interval() -> None:
     assert inside >= 8
 
 
-def test_a_planted_zero_is_seldom_confirmed_over_techniques_and_often_over_pictures() -> None:
+def test_a_planted_zero_is_seldom_confirmed_over_techniques_and_often_over_images() -> None:
     effects: dict[str, Any] = {"technique": 0.4}
     confirmed = {
         unit: sum(contrast(seed, unit, **effects).low > 0 for seed in range(40))
-        for unit in ("techniques", "pictures")
+        for unit in ("techniques", "images")
     }
     assert confirmed["techniques"] <= 4
-    assert confirmed["pictures"] > 4, "resampling pictures would pass the test for no reason"
+    assert confirmed["images"] > 4, "resampling images would pass the test for no reason"
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_a_person_with_one_vote_has_no_list_and_harms_nothing() -> None:
     record = techniques_votes("x", tables, first=5, resamples=50)
     assert record.people == 16
     assert any(note.startswith("1 of 16 people gave a single vote") for note in record.notes)
-    assert {row.units for row in record.rows("favourites")} == {15}
+    assert {row.units for row in record.rows("favorites")} == {15}
 
 
 def test_an_explanation_without_prediction_or_without_votes() -> None:
@@ -146,7 +146,7 @@ def test_unnamed_people_have_no_lists() -> None:
         table["source"] = ["unnamed people"] * len(table["source"])
     record = techniques_votes("x", tables, first=5, resamples=50)
     assert record.people is None and "scripted" not in record.title
-    assert not record.rows("favourites") and not record.rows("agreement")
+    assert not record.rows("favorites") and not record.rows("agreement")
     assert {row.names["component"] for row in record.rows("components")}.isdisjoint({"person"})
 
 

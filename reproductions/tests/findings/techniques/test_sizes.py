@@ -7,7 +7,7 @@ import pytest
 from theodolite_reproductions.findings.techniques.study import techniques_votes
 
 EXPLAINED = [
-    # picture, data set, method, network, label, predicted
+    # image, data set, method, network, label, predicted
     ("a", "cars", "lime", "small", "car", "Car"),
     ("a", "cars", "shap", "small", "car", "Car"),
     ("a", "cars", "lime", "large", "car", "cab"),
@@ -18,7 +18,7 @@ EXPLAINED = [
 
 
 def tables() -> dict[str, dict[str, list[Any]]]:
-    names = ("picture", "data_set", "method", "network", "label", "predicted")
+    names = ("image", "data_set", "method", "network", "label", "predicted")
     rows = [dict(zip(names, row, strict=True)) for row in EXPLAINED]
     for at, row in enumerate(rows):
         row |= {"explanation": str(at), "technique": f"{row['method']} / {row['network']}",

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.generators.base import Generator
 from theodolite._planted.certification.subjects import CertifiedSubject
+from theodolite._planted.conditions import Condition
+from theodolite._planted.generators import Generator
 
 Size = Literal["ci", "release"]
 SMALL = 60
@@ -86,7 +86,7 @@ def _release(subject: CertifiedSubject, generator: Generator) -> Iterator[Condit
 
 def _accepted(subject: CertifiedSubject, condition: Condition) -> list[Condition]:
     """With a fault as large as is accepted, where the score looks for one."""
-    if subject.tolerance is None or not subject.looks_for_a_fault:
+    if subject.tolerance is None or not subject.is_defect_metric:
         return []
     return [replace(condition, dial=subject.generator.dial_at(subject.name, subject.tolerance))]
 

@@ -11,9 +11,9 @@ from typing import Any
 from theodolite._planted.certification.certify import Certified
 from theodolite._planted.certification.characteristics import Characteristics
 from theodolite._planted.certification.code_digest import code_digest
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.lines import plain_cells
 from theodolite._planted.certification.subjects import CatalogueSubject
+from theodolite._planted.conditions import Condition
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.validation import get_validation
 

@@ -7,11 +7,11 @@ from typing import Any
 from theodolite._planted.certification.cells import Size, cells_of, repetitions
 from theodolite._planted.certification.characteristics import Characteristics
 from theodolite._planted.certification.checks import check
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.flips import flips
 from theodolite._planted.certification.grid import put_through
 from theodolite._planted.certification.lines import Line, Power, lines_over_cells, power
 from theodolite._planted.certification.subjects import CatalogueSubject, CertifiedSubject
+from theodolite._planted.conditions import Condition
 from theodolite.evidence.workers import Workers
 from theodolite.metrics.catalogue import catalogue, find_metric
 
@@ -39,7 +39,7 @@ class Certified:
             changed = Condition(**cell.condition).changed_from(usual)
             where = ", ".join(f"{name} {value}" for name, value in changed.items()) or "as usual"
             failed += [f"{where}: {failure}" for failure in cell.failures]
-        return failed + [f"{line.name}: {line.because}" for line in self.lines if not line.holds]
+        return failed + [f"{line.name}: {line.summary}" for line in self.lines if not line.holds]
 
 
 def certify(
@@ -78,5 +78,5 @@ def certify(
 def subjects_of(size: Size) -> list[CatalogueSubject]:
     """Scores that verdicts are read from; for a release all, the quick ones first."""
     names = [name for name, metric in catalogue().items() if metric.decides or size == "release"]
-    slow = [name for name in names if find_metric(name).on_request]
+    slow = [name for name in names if find_metric(name).opt_in]
     return [CatalogueSubject(name) for name in [*(n for n in names if n not in slow), *slow]]

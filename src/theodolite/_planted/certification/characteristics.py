@@ -20,7 +20,7 @@ MOST_BIAS = 0.5
 NOTHING = 1e-9
 SURELY = 3.0
 """Standard errors by which a truth from a large sample may be off."""
-ANSWERS = ("yes", "partly", "no", "cannot tell")
+ANSWERS = ("yes", "partly", "no", "inconclusive")
 FIELDS = ("values", "low", "high", "truth", "answers", "best", "seconds")
 
 
@@ -62,7 +62,7 @@ class Draws:
 class Expected:
     """What is asked of a cell."""
 
-    looks_for_a_fault: bool
+    is_defect_metric: bool
     tolerance: float | None
     """How much of a fault is accepted."""
     worthless: bool
@@ -103,7 +103,7 @@ def characteristics(draws: Draws, condition: dict[str, Any], expected: Expected)
     defined = ~np.isnan(draws.values)
     with_interval = ~(np.isnan(draws.low) | np.isnan(draws.high))
     answers = {name: int((draws.answers == i).sum()) for i, name in enumerate(ANSWERS)}
-    alarms = answers["partly"] + answers["no" if expected.looks_for_a_fault else "yes"]
+    alarms = answers["partly"] + answers["no" if expected.is_defect_metric else "yes"]
     widths = (draws.high - draws.low)[with_interval]
     errors = (draws.values - draws.truth)[defined]
     spread = float(errors.std()) if len(errors) else np.nan
@@ -136,11 +136,11 @@ def _claims(cell: Characteristics, expected: Expected) -> tuple[str, ...]:
     n, wrong = cell.draws, []
     accepted = expected.tolerance or 0.0
     false = cell.alarms if expected.worthless else 0
-    if expected.looks_for_a_fault and not expected.worthless and cell.truth <= accepted + NOTHING:
+    if expected.is_defect_metric and not expected.worthless and cell.truth <= accepted + NOTHING:
         false = cell.answers["no"]
     if false > (most := most_often(FALSE_ALARMS, n)):
         wrong.append(f"false alarms: {false} of {n}, at most {most}")
-    at_fault = expected.looks_for_a_fault and not expected.worthless
+    at_fault = expected.is_defect_metric and not expected.worthless
     clean = cell.answers["yes"] if at_fault and cell.truth >= accepted - NOTHING else 0
     if clean > (most := most_often(FALSE_CLEAN, n)):
         wrong.append(f"falsely called free: {clean} of {n}, at most {most}")
@@ -160,6 +160,6 @@ def _bias(cell: Characteristics, off: float, expected: Expected, slack: float) -
     by = f"by {abs(off):.3f} from {cell.truth:.3f}, with a spread of {cell.spread:.3f}"
     if off > room:
         return (f"too high: {by}",)
-    if off < -room and not expected.looks_for_a_fault:
+    if off < -room and not expected.is_defect_metric:
         return (f"too low: {by}",)
     return ()

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._planted.certification.generators.base import Planted
 from theodolite._planted.certification.grid import identity, own_seed
 from theodolite._planted.certification.lines import EXACT, Line
 from theodolite._planted.certification.subjects import (
@@ -15,6 +14,7 @@ from theodolite._planted.certification.subjects import (
     CertifiedSubject,
     usual_resampling,
 )
+from theodolite._planted.generators import Planted
 from theodolite.evidence.axes import NamedAxis
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence

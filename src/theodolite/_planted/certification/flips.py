@@ -7,18 +7,18 @@ from functools import partial
 import numpy as np
 
 from theodolite._planted.certification.characteristics import ANSWERS, most_often
-from theodolite._planted.certification.conditions import CODES, Condition
-from theodolite._planted.certification.generators.base import Planted
 from theodolite._planted.certification.grid import DRAWS_OF_A_PIECE, identity, own_seed
 from theodolite._planted.certification.lines import Line
 from theodolite._planted.certification.subjects import CertifiedSubject, usual_resampling
+from theodolite._planted.conditions import CODES, Condition
+from theodolite._planted.generators import Planted
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import of_kind
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.workers import Arrays, SerialWorkers, Work, Workers
 
 FLIPS = 0.05
-"""The share of answers that may change to or from "cannot tell" or "partly"."""
+"""The share of answers that may change to or from "inconclusive" or "partly"."""
 DIALS = (0.0, 0.05, 0.1, 0.2)
 YES, NO = ANSWERS.index("yes"), ANSWERS.index("no")
 

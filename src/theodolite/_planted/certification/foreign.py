@@ -12,14 +12,16 @@ from jaxtyping import Float
 from scipy.special import stdtrit
 
 from theodolite._planted.certification.characteristics import ANSWERS
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.generators.base import Generator, How, Planted
-from theodolite._planted.certification.generators.registry import GENERATORS, generator_named
-from theodolite._planted.certification.layout import layout_of
 from theodolite._planted.certification.subjects import Outcome
+from theodolite._planted.conditions import Condition
+from theodolite._planted.draws import start_draw
+from theodolite._planted.generators import Generator, How, Planted, independent_rows
+from theodolite._planted.registry import GENERATORS, generator_named
 from theodolite._scoring.evaluate import Resampling
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
+from theodolite.metrics.base import Metric
+from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
 from theodolite.results import Better
 
@@ -51,7 +53,7 @@ class Foreign:
     bounds: tuple[float, float] = (-np.inf, np.inf)
     nulls: tuple[Null, ...] = ()
     """(evidence, seed) -> evidence in which there is nothing to find, or no fault."""
-    looks_for_a_fault: bool = False
+    is_defect_metric: bool = False
     tolerance: float | None = None
     planted: Generator | None = None
     """What is planted; else what is usual for the question."""
@@ -63,6 +65,8 @@ class Foreign:
     """What it should give; else what it gives for large samples."""
     bootstraps: int = BOOTSTRAPS
     large: int = LARGE
+    version: int = 0
+    """Version of the metric, where the function is declared as one."""
 
     @property
     def generator(self) -> Generator:
@@ -77,7 +81,8 @@ class Foreign:
     def identity(self) -> dict[str, Any]:
         """Name and declaration."""
         return {
-            "metric": self.name, "version": 0, "question": self.question, "better": self.better,
+            "metric": self.name, "version": self.version,
+            "question": self.question, "better": self.better,
             "bounds": [str(bound) for bound in self.bounds], "arrays": list(self.arrays),
             "nulls": len(self.nulls), "bootstraps": self.bootstraps,
         }  # fmt: skip
@@ -85,15 +90,11 @@ class Foreign:
     def draw(self, condition: Condition, seed: int) -> Planted:
         """Evidence, and the truth that was declared or that large samples have."""
         kind = self.evidence_of or self.generator.serves[0]
-        bundle = self.generator.make(
-            kind, condition, np.random.default_rng((seed, 1)), layout_of(condition, (seed, 2))
-        )
+        bundle = self.generator.evidence(start_draw(kind, condition, (seed, 1), (seed, 2)))
         if self.truth is not None:
             truth = self.truth(condition)
         else:
-            plain = replace(
-                condition, clusters=self.large, rows=1, within=0.0, unequal=False, unknown=0.0
-            )
+            plain = independent_rows(condition, self.large)
             truth = _large(self, kind, plain, seed if self.generator.per_model else 0)
         return Planted((bundle,), truth, truth)
 
@@ -149,7 +150,7 @@ class Foreign:
         quantile: float,
     ) -> str:
         """Better than every null, or a fault beyond the clean one; else it cannot be told."""
-        sign = 1.0 if self.looks_for_a_fault or self.better == "higher" else -1.0
+        sign = 1.0 if self.is_defect_metric or self.better == "higher" else -1.0
         lows, highs = [], []
         for null in self.nulls:
             # each draw of the null shares the bootstraps with the others: its spread is in theirs
@@ -163,23 +164,19 @@ class Foreign:
             lows.append(sign * middle - half)
             highs.append(sign * middle + half)
         if not lows:
-            return "cannot tell"
-        if self.looks_for_a_fault:
+            return "inconclusive"
+        if self.is_defect_metric:
             accepted = self.tolerance or 0.0
             if max(highs) <= accepted:
                 return "yes"
-            return "no" if min(lows) > accepted else "partly" if min(lows) > 0 else "cannot tell"
-        return "partly" if min(lows) > 0 else "no" if min(highs) < 0 else "cannot tell"
+            return "no" if min(lows) > accepted else "partly" if min(lows) > 0 else "inconclusive"
+        return "partly" if min(lows) > 0 else "no" if min(highs) < 0 else "inconclusive"
 
 
 @lru_cache(maxsize=1024)
 def _large(foreign: Foreign, kind: str, condition: Condition, seed: int) -> float:
-    values = []
-    for number in range(TIMES):
-        models = np.random.default_rng((seed, 1))
-        layout = layout_of(condition, (number, 3))
-        values.append(foreign.value(foreign.generator.make(kind, condition, models, layout)))
-    return float(np.mean(values))
+    samples = foreign.generator.draw_several(kind, condition, seed, TIMES)
+    return float(np.mean([foreign.value(sample) for sample in samples]))
 
 
 def _member(evidence: Evidence, name: str) -> np.ndarray:
@@ -232,13 +229,25 @@ def foreign_named(name: str, **declared: Any) -> Foreign:
         ) from error
     if isinstance(thing, Foreign):
         return thing
+    planted = declared.pop("planted", None)
+    generator = generator_named(planted) if planted else None
+    metric = next((m for m in catalogue().values() if m.cite == f"{module}.{attribute}"), None)
+    if metric is not None:
+        return _from_metric(metric, thing, generator)
     lacks = [option for option in ("question", "better") if not declared.get(option)]
     if lacks or not callable(thing):
         needs = ", ".join(f"--{option}" for option in lacks) or "a function"
         raise EvidenceError("certify", name, needs, "Say what it claims to measure.")
-    planted = declared.pop("planted", None)
-    generator = generator_named(planted) if planted else None
     return Foreign(name, thing, planted=generator, **declared)
+
+
+def _from_metric(metric: Metric, function: Any, generator: Generator | None) -> Foreign:
+    """Return the declaration of a function that is a metric already (``theodolite.ext.metric``)."""
+    return Foreign(
+        metric.name, function, metric.uses, metric.question, metric.better, metric.bounds,
+        tuple(null.made for null in metric.nulls), metric.is_defect_metric, metric.tolerance,
+        generator, version=metric.version,
+    )  # fmt: skip
 
 
 def generators_text() -> str:

@@ -14,13 +14,13 @@ from theodolite._planted.certification.characteristics import (
     Expected,
     characteristics,
 )
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.subjects import (
     NULL_DRAWS,
     RESAMPLES,
     CertifiedSubject,
     usual_resampling,
 )
+from theodolite._planted.conditions import Condition
 from theodolite.evidence.workers import Arrays, SerialWorkers, Work, Workers
 
 DRAWS_OF_A_PIECE = 20
@@ -72,7 +72,7 @@ def _summed_up(
 ) -> Characteristics:
     draws = Draws(*(np.concatenate([part[name] for part in parts]) for name in FIELDS))
     expected = Expected(
-        subject.looks_for_a_fault,
+        subject.is_defect_metric,
         subject.tolerance,
         worthless=cell.dial == 0,
         unsure=cell.clusters / subject.generator.truth_rows(subject.name),

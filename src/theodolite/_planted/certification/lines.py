@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from theodolite._planted.certification.characteristics import Characteristics
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.subjects import CertifiedSubject
+from theodolite._planted.conditions import Condition
 
 EXACT = 1e-9
 LARGE = 1e9
@@ -22,7 +22,7 @@ class Line:
 
     name: str
     holds: bool
-    because: str
+    summary: str
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def lines_over_cells(subject: CertifiedSubject, cells: Sequence[Characteristics]
 
 def _order(subject: CertifiedSubject, row: Sequence[Characteristics]) -> Line:
     means = [cell.mean for cell in row]
-    rising = subject.looks_for_a_fault or subject.better == "higher"
+    rising = subject.is_defect_metric or subject.better == "higher"
     steps = np.diff(means) if rising else -np.diff(means)
     text = " < ".join(f"{mean:.3f}" for mean in (means if rising else means[::-1]))
     return Line("order", bool((steps > 0).all()), f"means over the dial: {text}")
@@ -71,7 +71,7 @@ def _order(subject: CertifiedSubject, row: Sequence[Characteristics]) -> Line:
 def _ends(subject: CertifiedSubject, row: Sequence[Characteristics]) -> list[Line]:
     """Perfect is the best there can be; a fault that is all there is is at least half seen."""
     end = row[-1]
-    if subject.looks_for_a_fault:
+    if subject.is_defect_metric:
         holds = end.mean >= HALF_OF_BEST * end.truth
         return [Line("ends", holds, f"{end.mean:.3f} where all of {end.truth:.3f} is a fault")]
     reaches = end.condition["dial"] == 1 and subject.name not in subject.generator.no_ends

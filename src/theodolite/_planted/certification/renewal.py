@@ -20,8 +20,8 @@ from theodolite._planted.certification.certificate import (
 )
 from theodolite._planted.certification.certify import certify
 from theodolite._planted.certification.code_digest import code_digest
-from theodolite._planted.certification.conditions import Condition
 from theodolite._planted.certification.subjects import CatalogueSubject
+from theodolite._planted.conditions import Condition
 from theodolite.evidence.workers import Workers
 from theodolite.metrics.catalogue import catalogue
 

@@ -8,15 +8,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from theodolite._planted.certification.characteristics import ANSWERS
-from theodolite._planted.certification.conditions import Condition
-from theodolite._planted.certification.generators.base import (
+from theodolite._planted.conditions import Condition
+from theodolite._planted.generators import (
     Generator,
     How,
     Planted,
     quoted_options,
     value_of,
 )
-from theodolite._planted.certification.generators.registry import generator_for
+from theodolite._planted.registry import generator_for
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite._verdicts.repeats import find_repeats, with_doubt
 from theodolite._verdicts.rules import verdict
@@ -65,7 +65,7 @@ class CertifiedSubject(Protocol):
         """Which values are better."""
 
     @property
-    def looks_for_a_fault(self) -> bool:
+    def is_defect_metric(self) -> bool:
         """Whether it must stay at its clean null instead of beating another."""
 
     @property
@@ -110,9 +110,9 @@ class CatalogueSubject:
         return self.metric.better
 
     @property
-    def looks_for_a_fault(self) -> bool:
+    def is_defect_metric(self) -> bool:
         """Whether it must stay at its clean null."""
-        return self.metric.looks_for_a_fault
+        return self.metric.is_defect_metric
 
     @property
     def tolerance(self) -> float | None:
@@ -144,7 +144,7 @@ class CatalogueSubject:
         repeats = find_repeats([{kind: InMemoryShards(bundle)} for bundle in planted.evidence])
         run = MetricRun(request, [kinds[kind] for kinds in repeats.seeds])
         scores = evaluate_all([run], resampling)[0]
-        return with_doubt(scores[:1], repeats.doubt)[0]
+        return with_doubt(scores[:1], repeats.caveat)[0]
 
     def outcome(self, planted: Planted, resampling: Resampling) -> Outcome:
         """As an audit computes and reads it."""
@@ -156,7 +156,7 @@ class CatalogueSubject:
         low = high = np.nan
         if interval is not None:
             low, high = interval.low, interval.high
-            if interval.of == "population" or interval.over in ITEMS:
+            if interval.scope == "population" or interval.over in ITEMS:
                 truth = planted.population
         return Outcome(score.value, low, high, truth, answer, score.best, seconds)
 

@@ -66,7 +66,7 @@ def audit(  # noqa: PLR0913  each is a way in
         layer: The name of its layer; the last one with places if not given.
         data: The folder of a concept data set.
         dataset: How that is laid out: ``folder`` (docs/data-format.md), ``cub``, ``monumai``, …
-        preprocessing: How the network wants its pictures, ``{"size": (32, 32), "mean": (0.5, 0.5,
+        preprocessing: How the network wants its images, ``{"size": (32, 32), "mean": (0.5, 0.5,
             0.5), "std": (0.5, 0.5, 0.5)}``; guessed if not given and timm did not make it.
         subject: Which explanation this is, of which network, and whose outputs it is held against
             (``theodolite.Subject``). Of arrays without one, "the outputs you gave".
@@ -82,7 +82,7 @@ def audit(  # noqa: PLR0913  each is a way in
         >>> import theodolite
         >>> from theodolite._planted.concepts import planted_concepts
         >>> result = theodolite.audit(planted_concepts())
-        >>> [(v.question, v.answer) for v in result.verdicts if v.answer != "not asked"]
+        >>> [(v.question, v.answer) for v in result.verdicts if v.answer != "not_evaluated"]
         [('exists', 'yes'), ('leak_free', 'yes')]
         >>> [missing.question for missing in result.missing]
         ['located', 'faithful', 'detects', 'accepted']
@@ -121,12 +121,15 @@ def _with_subject(source: EvidenceSource, subject: object) -> EvidenceSource:
     if not isinstance(subject, Subject):
         raise EvidenceError(
             "subject", type(subject).__name__, "a theodolite.Subject",
-            'e.g. Subject("concept bottleneck", "resnet18", outputs="network").',
+            'e.g. Subject("concept bottleneck", "resnet18", outputs="model").',
         )  # fmt: skip
     known = source.subject
     if known is not None and known.outputs not in ("given", "unknown"):
         raise EvidenceError(
-            "subject", "one for evidence that has its own", "none", f"It is of: {known.of}."
+            "subject",
+            "one for evidence that has its own",
+            "none",
+            f"It is of: {known.description}.",
         )
     return replace(source, subject=subject)
 
@@ -197,7 +200,7 @@ def _network(
 
     for name, value in (("model", model), ("data", data)):
         if value is None:
-            raise EvidenceError(name, "none", "a network and pictures with concepts",
+            raise EvidenceError(name, "none", "a network and images with concepts",
                                 "Give both `model` and `data`.")  # fmt: skip
     return network_evidence(model, layer, data, dataset, progress, preprocessing)
 
@@ -214,16 +217,16 @@ def _pieces(
     from theodolite.evidence.workers import SerialWorkers  # noqa: PLC0415
 
     spec = spec_of(source, resampling)
-    unanswered: Sequence[MissingScore] | None = None
+    not_computed: Sequence[MissingScore] | None = None
     if selection is not None:
         kinds = {kind: shards.first() for kind, shards in by_kind(spec, source.stored).items()}
-        requests, unanswered = selection.requests(kinds)
+        requests, not_computed = selection.requests(kinds)
         spec = spec_of(source, resampling, requests)
     answers = answer_stored(spec, source.stored, SerialWorkers(), progress, on_error=on_error)
-    if unanswered is None:
-        unanswered = answers.unanswered
+    if not_computed is None:
+        not_computed = answers.not_computed
     return AuditResult(
-        answers.scores, tuple(unanswered), answers.requests, answers.notes, answers.failed_pieces,
-        answers.seconds, answers.failed, answers.subject, source=source, resampling=resampling,
+        answers.scores, tuple(not_computed), answers.requests, answers.notes, answers.failed_tasks,
+        answers.seconds, answers.errors, answers.subject, source=source, resampling=resampling,
         selected=selection is not None,
     )  # fmt: skip

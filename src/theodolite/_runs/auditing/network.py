@@ -1,4 +1,4 @@
-"""A network at hand, a layer and pictures with concepts: made into evidence for every question."""
+"""A network at hand, a layer and images with concepts: made into evidence for every question."""
 
 import tempfile
 from dataclasses import replace
@@ -38,7 +38,7 @@ def network_evidence(
     """
     from theodolite.models.backbones import live_backbone, load_backbone, timm_knows  # noqa: PLC0415
 
-    pictures = concept_data(data, dataset)
+    images = concept_data(data, dataset)
     _check_torch()
     custom_preprocessing = _preprocessing(preprocessing)
     if isinstance(model, str):
@@ -54,9 +54,9 @@ def network_evidence(
     pipeline = posthoc.PosthocPipeline(backbone=backbone.name, layer=layer, units=True)
     with tempfile.TemporaryDirectory() as cache:
         context = WorkContext(SEEDS, Path(cache), progress)
-        produced = pipeline.make_with(backbone, pictures, context)
+        produced = pipeline.make_with(backbone, images, context)
     return EvidenceSource(
-        f"a concept bottleneck of {backbone.name}, {layer or backbone.layer}, on {pictures.name}",
+        f"a concept bottleneck of {backbone.name}, {layer or backbone.layer}, on {images.name}",
         produced.evidence,
         inputs=produced.inputs,
         notes=(
@@ -65,14 +65,14 @@ def network_evidence(
         ),
         facts=tuple(produced.facts),
         tables=produced.tables,
-        picture=produced.picture,
+        image=produced.image,
         subject=produced.subject,
         claim=produced.claim,
     )
 
 
 def _preprocessing(preprocessing: Any) -> "Preprocessing | None":
-    """How the network wants its pictures, as the caller says it."""
+    """How the network wants its images, as the caller says it."""
     from theodolite.models.features import Preprocessing  # noqa: PLC0415
 
     if preprocessing is None or isinstance(preprocessing, Preprocessing):
@@ -106,20 +106,20 @@ def _seen(backbone: "Backbone", *, guessed: bool) -> str:
     size = " × ".join(map(str, backbone.preprocessing.size))
     if guessed:
         return (
-            f"GUESSED, as for ImageNet: pictures were stretched to {size} and normalised with "
+            f"GUESSED, as for ImageNet: images were stretched to {size} and normalized with "
             f"ImageNet's mean and spread, for {backbone.name} does not say what it was trained on. "
-            "If it was trained otherwise, every answer here is about the wrong pictures: pass "
+            "If it was trained otherwise, every answer here is about the wrong images: pass "
             "`preprocessing`."
         )
     mean, spread = (
         ", ".join(f"{number:g}" for number in numbers)
         for numbers in (backbone.preprocessing.mean, backbone.preprocessing.spread)
     )
-    return f"Pictures were stretched to {size}; mean {mean} and spread {spread} were taken out."
+    return f"Images were stretched to {size}; mean {mean} and spread {spread} were taken out."
 
 
 def concept_data(data: Any, dataset: str) -> "ConceptData":
-    """The pictures with concepts: given, or read from where they are."""
+    """The images with concepts: given, or read from where they are."""
     from theodolite.datasets.concept_data import ConceptData  # noqa: PLC0415
 
     if isinstance(data, str | Path):

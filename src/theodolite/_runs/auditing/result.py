@@ -15,7 +15,7 @@ from theodolite._verdicts.lookup import Key, detail_records, find_score, score_r
 from theodolite._verdicts.notes import fallbacks
 from theodolite._verdicts.selection import MetricSelection
 from theodolite._verdicts.words import interval_text, percent
-from theodolite.errors import EvidenceError, NoSuchResult, printable
+from theodolite.errors import EvidenceError, ResultNotFoundError, printable
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Progress, silent
 from theodolite.results import Score
@@ -52,22 +52,22 @@ class AuditResult(AuditAnswers):
         lines = [f"AuditResult: {len(self.scores)} scores{samples}"]
         verdicts = self.verdicts
         for verdict in verdicts:
-            if verdict.answer != "not asked":
+            if verdict.answer != "not_evaluated":
                 lines.append(f"{verdict.question:<9}  {verdict.answer}{_number(verdict.score)}")
-        silent = ", ".join(v.question for v in verdicts if v.answer == "not asked")
-        lines += [f"not asked  {silent}"] if silent else []
+        silent = ", ".join(v.question for v in verdicts if v.answer == "not_evaluated")
+        lines += [f"not evaluated  {silent}"] if silent else []
         return "\n".join(printable(line, LONGEST_LINE) for line in lines)
 
     def __getitem__(self, key: Key) -> Score:
         quoted = [v.score for v in self.verdicts if v.score is not None]
-        return find_score(self.scores, self.unanswered, key, quoted)
+        return find_score(self.scores, self.not_computed, key, quoted)
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, str | tuple):
             return False
         try:
             self[key]
-        except NoSuchResult:
+        except ResultNotFoundError:
             return False
         return True
 
@@ -96,9 +96,9 @@ class AuditResult(AuditAnswers):
         return import_late("report.figures.score_plot").plot_scores(self.scores, by)
 
     def _repr_html_(self) -> str:
-        notes = (*(f"failed: {failure}" for failure in self.failed), *self.notes)
+        notes = (*(f"failed: {failure}" for failure in self.errors), *self.notes)
         html: str = import_late("report.notebook").audit_html(
-            self.verdicts, self.scores, self.subject, notes, self.failed_pieces
+            self.verdicts, self.scores, self.subject, notes, self.failed_tasks
         )
         return html
 
@@ -134,9 +134,11 @@ def check_any(source: EvidenceSource) -> None:
 
 def nothing_scored(name: str, kinds: Mapping[type[Evidence], Evidence]) -> None:
     """Refuse bundles, by kind, that allow no score."""
-    requests, unanswered = requests_for(kinds)
+    requests, not_computed = requests_for(kinds)
     if not requests:
-        needs = "; ".join(f"{missing.metric}: {', '.join(missing.needs)}" for missing in unanswered)
+        needs = "; ".join(
+            f"{missing.metric}: {', '.join(missing.needs)}" for missing in not_computed
+        )
         raise EvidenceError(f"{name!r}", "nothing that can be scored", needs)
 
 
@@ -151,15 +153,15 @@ def answer_source(
     if selection is None:
         answers = answer(source.evidence, None, resampling, progress, on_error=on_error)
     else:
-        requests, unanswered = selection.requests(by_kind(source.first))
+        requests, not_computed = selection.requests(by_kind(source.first))
         answers = answer(source.evidence, requests, resampling, progress, on_error=on_error)
         notes = (*fallbacks(selection.without_options(requests)), *answers.notes)
-        answers = replace(answers, unanswered=tuple(unanswered), notes=notes)
+        answers = replace(answers, not_computed=tuple(not_computed), notes=notes)
     notes = (
         *source.notes, *conversions(source.first), *one_class(source.first), *answers.notes
     )  # fmt: skip
     return AuditResult(
-        answers.scores, answers.unanswered, answers.requests, notes, seconds=answers.seconds,
-        failed=answers.failed, source=source, resampling=resampling,
+        answers.scores, answers.not_computed, answers.requests, notes, seconds=answers.seconds,
+        errors=answers.errors, source=source, resampling=resampling,
         subject=source.stated_subject, selected=selection is not None,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from theodolite._runs.folder.seal import verify
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.paths import confined
 from theodolite._storage.records import read_record, write_record
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load_all, needs_of
 from theodolite.evidence.subject import Claim
@@ -32,10 +32,10 @@ class SourceRun:
         seeds = [self.folder / "evidence" / f"seed-{seed}" for seed in self.spec.seeds]
         stored = [path for path in seeds if path.is_dir()]
         if not stored:
-            raise RefusedInput(f"run {self.folder.name!r}", "no evidence of its seeds", "some")
+            raise UnsafeInputError(f"run {self.folder.name!r}", "no evidence of its seeds", "some")
         seeds_of_bundles, needs = zip(*map(load_all, stored), strict=True)
         if not seeds_of_bundles[0]:
-            raise RefusedInput(f"run {self.folder.name!r}", "; ".join(needs[0]), "its package")
+            raise UnsafeInputError(f"run {self.folder.name!r}", "; ".join(needs[0]), "its package")
         return list(seeds_of_bundles)
 
     def addresses(self) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class SourceRun:
         return [seed for seed in self.spec.seeds if (root / f"seed-{seed}").is_dir()]
 
     def carry_over(self, out: Path) -> None:
-        """Pictures, cards and tables of the run, into the folder of its audit."""
+        """Images, cards and tables of the run, into the folder of its audit."""
         target = read_produced(out)
         source = self.made_record
         files = [e.file for e in (*source.examples, *source.conflict_examples)]
@@ -83,14 +83,14 @@ class SourceRun:
         files += [file for card in source.concept_cards for file in card.files]
         for file in dict.fromkeys(files):
             if file.partition("/")[0] not in SHOWN:
-                raise RefusedInput("picture", repr(file), f"a file in one of {', '.join(SHOWN)}")
+                raise UnsafeInputError("image", repr(file), f"a file in one of {', '.join(SHOWN)}")
             _copy(confined(self.folder, file), confined(out, file))
         for table in sorted((self.folder / "tables").glob("*.parquet")):
             _copy(confined(self.folder, f"tables/{table.name}"), out / "tables" / table.name)
         write_record(out / PRODUCED, self.with_cards(target))
 
     def with_cards(self, record: MadeRecord) -> MadeRecord:
-        """The record of an audit, with the pictures and cards of the run."""
+        """The record of an audit, with the images and cards of the run."""
         names = ("examples", "conflict_examples", "cards", "concept_cards")
         return record.model_copy(update={n: getattr(self.made_record, n) for n in names})
 

@@ -12,8 +12,7 @@ from theodolite._runs.comparison.runs import read_runs
 from theodolite._runs.finished import Run, read_finished
 from theodolite._runs.folder.format import is_run
 from theodolite._verdicts.gates.file import Thresholds, read_thresholds, thresholds_from
-from theodolite._verdicts.gates.judge import fails, judged
-from theodolite._verdicts.gates.outcome import GateResult
+from theodolite._verdicts.gates.outcome import GateResult, check_gate
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Progress, silent
@@ -81,15 +80,11 @@ def gate(
         >>> bool(theodolite.gate(result, {"questions": {"exists": "yes"}}))
         True
         >>> print(theodolite.gate(result, {"questions": {"located": "yes"}}).failures[0].sentence)
-        located: not asked; asked for 'yes'.
+        located: not evaluated; asked for 'yes'.
     """
     criteria = _criteria(thresholds)
     answers = read_finished(Path(run)) if isinstance(run, str | Path) else run
-    checks = judged(
-        criteria, answers.scores, answers.verdicts, failed_pieces=answers.failed_pieces,
-        failed=answers.failed, drift=gate_drift(run, criteria, against, floor),
-    )  # fmt: skip
-    return GateResult(tuple(checks), tuple(check for check in checks if fails(check, criteria)))
+    return check_gate(criteria, answers, gate_drift(run, criteria, against, floor))
 
 
 def _criteria(thresholds: Path | str | Mapping[str, object]) -> Thresholds:

@@ -65,13 +65,13 @@ def _audit_content(result: AuditResult, spec: RunSpec) -> RunContent:
     source = result.source
     produced = Produced(
         source.evidence, notes=source.notes, facts=source.facts, inputs=source.inputs,
-        tables=source.tables, picture=source.picture, subject=source.stated_subject,
+        tables=source.tables, image=source.image, subject=source.stated_subject,
         claim=source.claim,
     )  # fmt: skip
     own_notes = result.notes[len(source.notes) :]
     scored = AuditAnswers(
-        result.scores, result.unanswered, result.requests, own_notes, seconds=result.seconds,
-        failed=result.failed,
+        result.scores, result.not_computed, result.requests, own_notes, seconds=result.seconds,
+        errors=result.errors,
     )  # fmt: skip
     return score_produced(spec, produced, scored=scored)
 
@@ -81,8 +81,8 @@ def _check_folder(out: Path, *, overwrite: bool) -> None:
     try:
         check_folder(out, overwrite=overwrite)
     except EvidenceError as error:
-        do = error.do.replace("--overwrite", "overwrite=True")
-        raise type(error)(error.what, error.came, error.needed, do) from error
+        do = error.hint.replace("--overwrite", "overwrite=True")
+        raise type(error)(error.what, error.got, error.expected, do) from error
 
 
 def begin_folder(

@@ -62,7 +62,7 @@ def score(  # noqa: PLR0913  as audit has them
         chosen = {"over": entry.default("over"), **chosen}
     selection = MetricSelection({entry.name: [chosen]}, NOT_AMONG_METRICS)
     source = together(evidence_parts(evidence, arrays, "score"))
-    scores = audit_source(source, resampling, progress, selection).scores
+    scores = audit_source(source, resampling, progress, selection, "raise").scores
     first = max(scores, key=lambda s: sum(s.options.get(k) == v for k, v in entry.headline.items()))
     return replace(first, sweep=tuple(s for s in scores if s is not first))
 

@@ -38,8 +38,8 @@ class EvidenceSource:
     notes: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     tables: Mapping[str, Mapping[str, Sequence[object]]] = field(default_factory=dict)
-    picture: Callable[[str], bytes] | None = None
-    """A sample's picture as JPEG, by its id, where pictures are at hand."""
+    image: Callable[[str], bytes] | None = None
+    """A sample's image as JPEG, by its id, where images are at hand."""
     run: "SourceRun | None" = None
     """The run that it was made by."""
     subject: Subject | None = None
@@ -116,7 +116,7 @@ def _joint_subject(parts: Sequence[EvidenceSource]) -> Subject | None:
 
 
 def _only_run(parts: Sequence[EvidenceSource]) -> "SourceRun | None":
-    """The run whose pictures the report can show: its rows must be those of the evidence."""
+    """The run whose images the report can show: its rows must be those of the evidence."""
     others = [part for part in parts if part.run is None]
     runs = [part.run for part in parts if part.run is not None]
     others_have_concepts = any(
@@ -173,7 +173,7 @@ def conversions(bundles: Sequence[Evidence]) -> list[str]:
 
 
 def one_class(bundles: Sequence[Evidence]) -> list[str]:
-    """Labels that are all the same: nothing can be learnt about classes from them."""
+    """Labels that are all the same: nothing can be learned about classes from them."""
     for bundle in by_kind(bundles).values():
         labels = getattr(bundle, "labels", None)
         if labels is not None and len(labels) > 1 and len(set(labels.tolist())) == 1:

@@ -8,7 +8,7 @@ import numpy as np
 
 from theodolite._storage.tables import column_names, read_columns
 from theodolite.errors import EvidenceError
-from theodolite.evidence.foreign_arrays import NUMBERS, LabelledArray, labelled
+from theodolite.evidence.foreign_arrays import NUMBERS, LabeledArray, labeled
 from theodolite.evidence.sources.columns import matching_columns
 
 TABLES = (".csv", ".parquet")
@@ -56,8 +56,8 @@ def _single(name: str, chosen: Mapping[str, Any]) -> Any:
     return column
 
 
-def _several(name: str, chosen: Mapping[str, Any]) -> LabelledArray:
-    parts = {label: labelled(column, f"{name} of {label!r}") for label, column in chosen.items()}
+def _several(name: str, chosen: Mapping[str, Any]) -> LabeledArray:
+    parts = {label: labeled(column, f"{name} of {label!r}") for label, column in chosen.items()}
     for label, part in parts.items():
         if part.values.dtype.kind not in NUMBERS:
             raise EvidenceError(
@@ -65,7 +65,7 @@ def _several(name: str, chosen: Mapping[str, Any]) -> LabelledArray:
             )
     conversions = dict.fromkeys(text for part in parts.values() for text in part.conversions)
     values = np.column_stack([part.values for part in parts.values()])
-    return LabelledArray(values, None, tuple(parts), tuple(conversions))
+    return LabeledArray(values, None, tuple(parts), tuple(conversions))
 
 
 def _pairing(matches: Mapping[str, Mapping[str, str]], texts: Mapping[str, str]) -> str:

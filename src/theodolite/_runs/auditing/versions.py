@@ -7,7 +7,7 @@ from theodolite._runs.auditing.result import AuditResult
 from theodolite._runs.comparison.drift import AttributionDrift, Over, version_drift
 from theodolite._runs.comparison.rows import same_data
 from theodolite._runs.comparison.runs import Kinds, RunRead, read_run
-from theodolite._runs.comparison.samples import NotComparable
+from theodolite._runs.comparison.samples import NotComparableError
 from theodolite._runs.finished import Run
 from theodolite._scoring.request import Resampling
 from theodolite._verdicts.answers import by_kind
@@ -65,7 +65,7 @@ def attribution_drift(
             [_trainings(version) for version in versions],
             at_most=at_most, over=over, resampling=resampling, same_data=_same_data(versions),
         )  # fmt: skip
-    except NotComparable as reason:
+    except NotComparableError as reason:
         raise EvidenceError("versions", str(reason), "attributions of the same samples") from reason
 
 
@@ -89,7 +89,7 @@ def gate_drift(
             over=criterion.over,
         )  # fmt: skip
     except EvidenceError as reason:
-        if isinstance(reason.__cause__, NotComparable):
+        if isinstance(reason.__cause__, NotComparableError):
             return str(reason.__cause__)
         raise
 

@@ -24,7 +24,7 @@ class VerdictPair:
     """A question, what both runs answered, and the score behind it: a headline."""
 
     question: Question
-    asks: str
+    question_text: str
     before: str
     after: str
     line: ComparisonRow
@@ -174,7 +174,9 @@ def _questions(
         if heads == [None, None]:
             continue
         verdicts = [run.verdicts.get(question) for run in runs]
-        before, after = ("not asked" if verdict is None else verdict.answer for verdict in verdicts)
+        before, after = (
+            "not_evaluated" if verdict is None else verdict.answer for verdict in verdicts
+        )
         yield VerdictPair(question, asks, before, after, _head_line(heads[0], heads[1], by_key))
 
 

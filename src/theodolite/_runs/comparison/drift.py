@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from theodolite._runs.comparison.runs import Kinds
-from theodolite._runs.comparison.samples import NotComparable, aligned
+from theodolite._runs.comparison.samples import NotComparableError, aligned
 from theodolite._runs.comparison.shares import (
     Magnitudes,
     ShareDrift,
@@ -95,13 +95,13 @@ class AttributionDrift:
         """Whether the new version uses its features as the old one did."""
         interval, line = self.drift.interval, self.line
         if interval is None or line is None:
-            return "cannot tell"
+            return "inconclusive"
         if interval.high <= line:
             return "yes"
         return "no" if interval.low > line else "partly"
 
     @property
-    def because(self) -> str:
+    def summary(self) -> str:
         """The answer's reason, in a sentence without its stop."""
         text = f"{_percent(self.value)} of the attribution moved to other {self.drift.over}"
         if self.drift.interval is None:
@@ -117,14 +117,14 @@ class AttributionDrift:
         """All of it as plain data; undefined numbers are null."""
         floor = self.floor and {"trainings": self.floor.trainings, "pairs": list(self.floor.pairs)}
         return {
-            "answer": self.answer, "because": self.because, "over": self.over, "n": self.n,
+            "answer": self.answer, "summary": self.summary, "over": self.over, "n": self.n,
             "at_most": self.at_most, "floor": floor, "line": self.line,
             "features": _json_of(self.features),
             "groups": self.groups and _json_of(self.groups),
         }  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"AttributionDrift({printable(f'{self.answer}: {self.because}', 280)})"
+        return f"AttributionDrift({printable(f'{self.answer}: {self.summary}', 280)})"
 
     def _limit(self) -> str:
         floor = self.floor
@@ -168,7 +168,7 @@ def version_drift(
         raise EvidenceError("at_most", f"{at_most:g}", "a share from 0 to 1", "It is not percent.")
     placed = aligned(_of_one_kind(versions), same_data=same_data)
     if any(placed.dropped):
-        raise NotComparable(f"other samples: only {placed.n:,} are in all of them")
+        raise NotComparableError(f"other samples: only {placed.n:,} are in all of them")
     bundles: Any = placed.bundles
     samples, draws = bundles[0][0].samples, resampling or Resampling()
     by_feature = [[_by_feature(bundle) for bundle in version] for version in bundles]
@@ -179,7 +179,7 @@ def version_drift(
     if by_group is not None:
         groups = share_drift(by_group[0], by_group[1], samples, draws, "groups")
     elif over == "groups":
-        raise NotComparable("features without groups")
+        raise NotComparableError("features without groups")
     old, _, *retrained = by_group if by_group is not None and over == "groups" else by_feature
     trainings = [*old, *(training for version in retrained for training in version)]
     return AttributionDrift(features, groups, over, placed.n, _floor(trainings), at_most)
@@ -192,7 +192,7 @@ def _of_one_kind(versions: Sequence[Sequence[Kinds]]) -> list[list[Evidence]]:
         if all(bundles):
             _check_scales(bundle for version in bundles for bundle in version)
             return bundles
-    raise NotComparable("no attributions, and no concepts, that all versions have")
+    raise NotComparableError("no attributions, and no concepts, that all versions have")
 
 
 def _check_scales(bundles: Iterable[Evidence]) -> None:
@@ -200,7 +200,7 @@ def _check_scales(bundles: Iterable[Evidence]) -> None:
     scales = {bundle.scale.names for bundle in bundles if isinstance(bundle, AttributionEvidence)}
     if len(scales - {()}) > 1:
         names = " and ".join(sorted(name for scale in scales for name in scale))
-        raise NotComparable(f"attributions of outputs on different scales: {names}")
+        raise NotComparableError(f"attributions of outputs on different scales: {names}")
 
 
 def _by_feature(bundle: Any) -> Magnitudes:
@@ -208,7 +208,7 @@ def _by_feature(bundle: Any) -> Magnitudes:
     if isinstance(bundle, AttributionEvidence):
         return Magnitudes(bundle.features.names, np.abs(np.asarray(bundle.values, float)))
     if bundle.weights is None or bundle.predicted is None:
-        raise NotComparable("concepts without `weights` and `predicted`")
+        raise NotComparableError("concepts without `weights` and `predicted`")
     contributions = bundle.values * np.asarray(bundle.weights)[:, bundle.predicted].T
     return Magnitudes(bundle.concepts.names, np.abs(contributions))
 
@@ -232,7 +232,7 @@ def _floor(trainings: Sequence[Magnitudes]) -> RetrainingFloor | None:
     parts = [shares(training.on(names).sum(axis=0)) for training in trainings]
     pairs = [float(total_variation(a, b)) for a, b in itertools.combinations(parts, 2)]
     if np.isnan(pairs).any():
-        raise NotComparable("a retraining without any attribution")
+        raise NotComparableError("a retraining without any attribution")
     return RetrainingFloor(len(trainings), tuple(pairs))
 
 

@@ -102,7 +102,7 @@ def _board(group: Sequence[RunRead], by: Question | None, progress: Progress) ->
     columns = {q: key for q in QUESTIONS for key in [_most_common(group, q)] if key is not None}
     chosen = by if by is not None else _first_shared(group, columns)
     if chosen not in columns:
-        note = "the question was not asked" if by else "no question that others have"
+        note = "the question was not evaluated" if by else "no question that others have"
         return Board(_shared(group), None, columns, tuple(
             LeaderboardRow(run, None, None, note) for run in group
         ), 0)  # fmt: skip
@@ -178,8 +178,8 @@ def _undefined(run: RunRead, key: Key) -> bool:
 def _unranked(run: RunRead, question: Question, key: Key) -> str:
     own = _head_key(run, question)
     if own is None:
-        apart = question == "faithful" and run.subject.outputs == "stand-in"
-        return f"the question was not asked{' of your network' * apart}"
+        apart = question == "faithful" and run.subject.outputs == "probe_only"
+        return f"the question was not evaluated{' for your model' * apart}"
     if own == key:
         return "the score is undefined" if _undefined(run, key) else "nothing to rank it against"
     if own[0] != key[0]:

@@ -229,12 +229,12 @@ def _population(
         return None
     if np.ptp(moved[0]) > 1e-14 and not _samples_matter(sides, block):
         variance = float(moved[0].var(ddof=1)) / k
-        alone = Estimate(value, variance, k - 1, detail.over, k, of="population")
+        alone = Estimate(value, variance, k - 1, detail.over, k, scope="population")
         return student_test(alone, source, ITEMS_ALONE)
     parts = components(heads[block], moved[block], moved[0], source.n) if k > 2 else None
     if parts is None or not parts.variance > 0:  # two items do not tell of others
         return None
-    estimate = Estimate(value, parts.variance, parts.df, detail.over, k, of="population")
+    estimate = Estimate(value, parts.variance, parts.df, detail.over, k, scope="population")
     return student_test(estimate, source, OVER_ITEMS)
 
 

@@ -25,7 +25,7 @@ UNRELATED = math.sqrt(2)
 class Pilot:
     """Standard deviations that a plan is made from, in units of the score."""
 
-    asks: str = ""
+    question_text: str = ""
     """The question, if it is about one."""
     sd: float | None = None
     """Of the difference of one sample or cluster."""
@@ -75,7 +75,7 @@ def sizes(pilot: Pilot, effect: float, power: float) -> Iterator[SizeNeeded]:
 
 def pilot_of_pair(pair: VerdictPair) -> Pilot:
     """From two runs: their paired difference."""
-    delta, asks = pair.line.difference, pair.asks
+    delta, asks = pair.line.difference, pair.question_text
     if delta is None or delta.interval is None or not delta.interval.error:
         why = pair.line.why or "the runs do not differ, or have too few samples"
         return Pilot(asks, why=why)
@@ -130,4 +130,4 @@ def _independent(score: Score, interval: Interval) -> int | None:
         return round(interval.df + 1)
     if interval.over == "clusters":
         return score.n_clusters
-    return score.n if score.n_of == "samples" else None
+    return score.n if score.n_unit == "samples" else None

@@ -124,6 +124,6 @@ def recipe_test(
     if not variances.variance > 1e-28:
         return nothing_varied(value, source)
     estimate = Estimate(
-        value, variances.variance, variances.df, "seeds", sum(variances.seeds), of="population"
+        value, variances.variance, variances.df, "seeds", sum(variances.seeds), scope="population"
     )
     return student_test(estimate, source, OVER_SEEDS)

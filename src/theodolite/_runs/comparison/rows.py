@@ -11,7 +11,7 @@ from theodolite._runs.comparison.pairing import Difference, Side, difference, ro
 from theodolite._runs.comparison.runs import Key, RunRead, key_of
 from theodolite._runs.comparison.samples import (
     AlignedSamples,
-    NotComparable,
+    NotComparableError,
     aligned,
     aligned_pieces,
 )
@@ -19,7 +19,7 @@ from theodolite._runs.comparison.table import table_difference
 from theodolite._scoring.request import MetricRequest, Resampling
 from theodolite._stats.multiple import holm
 from theodolite._verdicts.lookup import paper_name
-from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.errors import EvidenceError, UnsafeInputError, printable
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Progress
 from theodolite.metrics.catalogue import catalogue
@@ -79,10 +79,10 @@ class ComparisonRow:
         return None if self.difference is None else self.difference.interval
 
     @property
-    def better(self) -> Literal["before", "after", "cannot tell"]:
+    def better(self) -> Literal["before", "after", "inconclusive"]:
         """The run that is better (its interval excludes 0, Holm), as a claim about these models."""
         names: dict[Outcome, Literal["before", "after"]] = {"better": "after", "worse": "before"}
-        return names.get(self.outcome, "cannot tell")
+        return names.get(self.outcome, "inconclusive")
 
     def to_record(self) -> dict[str, Any]:
         """A row of a table."""
@@ -195,14 +195,16 @@ class BothSamples:
     def _in_memory(self, kind: type[Evidence]) -> AlignedSamples:
         bundles = [[kinds[kind] for kinds in run.evidence if kind in kinds] for run in self.runs]
         if not all(bundles):
-            raise NotComparable(f"no {kind.kind} evidence in one of the runs")
+            raise NotComparableError(f"no {kind.kind} evidence in one of the runs")
         return aligned(bundles, same_data=same_data(*self.runs))
 
     def _in_pieces(self, kind: type[Evidence]) -> AlignedSamples:
         if not all(run.made_record.stored for run in self.runs):
-            raise NotComparable("evidence in pieces, too large for memory, in one of the runs only")
+            raise NotComparableError(
+                "evidence in pieces, too large for memory, in one of the runs only"
+            )
         if not all(kind in run.pieces for run in self.runs):
-            raise NotComparable(f"no {kind.kind} evidence in one of the runs")
+            raise NotComparableError(f"no {kind.kind} evidence in one of the runs")
         first, second = (run.pieces[kind] for run in self.runs)
         return aligned_pieces(first, second, same_data=same_data(*self.runs))
 
@@ -260,12 +262,12 @@ def _lines(
     samples, resampling = how
     try:
         if isinstance(request, str):
-            raise NotComparable(request)
+            raise NotComparableError(request)
         both = samples.of(request.metric.needs)
         rows = [rows_of(request, bundles, resampling) for bundles in both.bundles]
-    except NotComparable as reason:
+    except NotComparableError as reason:
         return {key: ComparisonRow(*pair, None, str(reason)) for key, pair in scores.items()}
-    except RefusedInput:  # the evidence lies elsewhere
+    except UnsafeInputError:  # the evidence lies elsewhere
         return {key: _from_tables(runs, pair, resampling) for key, pair in scores.items()}
     except EvidenceError as error:
         return {key: ComparisonRow(*pair, None, str(error)) for key, pair in scores.items()}
@@ -289,7 +291,7 @@ def _from_tables(
 ) -> ComparisonRow:
     try:
         delta = table_difference(runs, scores, resampling)
-    except NotComparable as reason:
+    except NotComparableError as reason:
         return ComparisonRow(*scores, None, str(reason))
     seed = " with the first seed" if any(len(score.per_seed) > 1 for score in scores) else ""
     return ComparisonRow(*scores, delta, f"from what each sample gave{seed}, not from the evidence")

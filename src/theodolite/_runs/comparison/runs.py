@@ -14,7 +14,7 @@ from theodolite._runs.stored import digests_of
 from theodolite._storage.records import read_record
 from theodolite._verdicts.answers import by_kind
 from theodolite._verdicts.scores_file import ScoresFile, VerdictRecord, score_of
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load_all
 from theodolite.evidence.shards import Shards, some_samples
@@ -73,7 +73,9 @@ class RunRead:
         seeds = [root / f"seed-{seed}" for seed in self.record.spec.seeds]
         there = [path for path in seeds if path.is_dir()]
         if not there:
-            raise RefusedInput(f"run {self.name!r}", "no evidence in its folder", "evidence/seed-…")
+            raise UnsafeInputError(
+                f"run {self.name!r}", "no evidence in its folder", "evidence/seed-…"
+            )
         return [by_kind(load_all(seed)[0]) for seed in there]
 
     def forget(self) -> None:
@@ -85,15 +87,17 @@ class RunRead:
         """Evidence in pieces by kind, if it is on this machine and unchanged."""
         what, addresses = f"run {self.name!r}", self.made_record.stored
         if any(address.startswith(BUCKETS) for address in addresses):
-            raise RefusedInput(what, "evidence in a bucket", "evidence on this machine")
+            raise UnsafeInputError(what, "evidence in a bucket", "evidence on this machine")
         try:
             digests = digests_of(addresses)
         except EvidenceError as error:
-            raise RefusedInput(what, "no evidence where it was", "evidence as it was") from error
+            raise UnsafeInputError(
+                what, "no evidence where it was", "evidence as it was"
+            ) from error
         if any(
             self.made_record.inputs.get(address) != digest for address, digest in digests.items()
         ):
-            raise RefusedInput(what, "evidence that was changed since", "evidence as it was")
+            raise UnsafeInputError(what, "evidence that was changed since", "evidence as it was")
         return stored_by_kind(self.record.spec, addresses)
 
     @property
@@ -105,7 +109,7 @@ class RunRead:
 def read_run(folder: Path, *, must_be_sealed: bool = True) -> RunRead:
     """Read a finished run; one whose bytes were changed since is refused."""
     if not (folder / "run.json").is_file():
-        raise RefusedInput(f"run {folder.name!r}", "no run.json", "a run folder")
+        raise UnsafeInputError(f"run {folder.name!r}", "no run.json", "a run folder")
     no_links(folder)
     sealed = (folder / MANIFEST).is_file()
     if sealed or must_be_sealed:

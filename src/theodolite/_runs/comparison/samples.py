@@ -17,7 +17,7 @@ OTHER_ROWS = (
 )
 
 
-class NotComparable(Exception):
+class NotComparableError(Exception):
     """Why a score of one run cannot be held against that of another."""
 
 
@@ -44,16 +44,18 @@ def aligned(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> AlignedSa
     keys = [[_keys(bundle.samples, by_ids=by_ids) for bundle in seeds] for seeds in runs]
     common = _common([key for seeds in keys for key in seeds])
     if len(common) < FEWEST:
-        raise NotComparable("other samples")
+        raise NotComparableError("other samples")
     if not by_ids and any(len(own[0]) != len(common) for own in keys):
-        raise NotComparable("samples have numbers only, and there are not as many in each run")
+        raise NotComparableError("samples have numbers only, and there are not as many in each run")
     cut = [
         [bundle[_rows(key, common)] for bundle, key in zip(seeds, own, strict=True)]
         for seeds, own in zip(runs, keys, strict=True)
     ]
     proofs = [_agree(cut[0][0], seeds[0], by_ids=by_ids) for seeds in cut[1:]]
     if not by_ids and not same_data and not all(proofs):
-        raise NotComparable("samples have numbers only, and no labels that show they are the same")
+        raise NotComparableError(
+            "samples have numbers only, and no labels that show they are the same"
+        )
     samples = Samples(
         index=np.asarray(cut[0][0].samples.index),
         ids=cut[0][0].samples.ids if by_ids else None,
@@ -72,21 +74,25 @@ def aligned_pieces(first: Shards, second: Shards, *, same_data: bool) -> Aligned
     Ids must be the same, or else numbers and labels, or ``same_data``; clusters too.
     """
     if len(first) != len(second):
-        raise NotComparable(f"{len(first):,} samples and {len(second):,}, too many to pair by id")
+        raise NotComparableError(
+            f"{len(first):,} samples and {len(second):,}, too many to pair by id"
+        )
     proof = True
     both = zip(first.samples(), second.samples(), strict=False)  # other cuts have other samples
     for (mine, labels), (yours, others) in both:
         if not _same(mine.ids, yours.ids) or not _same(mine.index, yours.index):
-            raise NotComparable("other samples, or another order of too many to pair by id")
+            raise NotComparableError("other samples, or another order of too many to pair by id")
         if not _same(mine.clusters, yours.clusters):
-            raise NotComparable("other clusters of the same samples")
+            raise NotComparableError("other clusters of the same samples")
         if labels is not None and others is not None and not _same(labels, others):
-            raise NotComparable(
+            raise NotComparableError(
                 OTHER_ROWS % "labels" if mine.ids is None else "other labels of the same samples"
             )
         proof = proof and (mine.ids is not None or (labels is not None and others is not None))
     if not proof and not same_data:
-        raise NotComparable("samples have numbers only, and no labels that show they are the same")
+        raise NotComparableError(
+            "samples have numbers only, and no labels that show they are the same"
+        )
     identical = list(first.digests()) == list(second.digests())
     return AlignedSamples(((first,), (second,)), len(first), (0, 0), identical)
 
@@ -129,7 +135,7 @@ def _agree(evidence: Any, other: Any, *, by_ids: bool) -> bool:
         if mine.shape != yours.shape or not mine.size:
             continue
         if not np.array_equal(mine, yours, equal_nan=mine.dtype.kind == "f"):
-            raise NotComparable(
+            raise NotComparableError(
                 f"other {name} of the same samples" if by_ids else OTHER_ROWS % name
             )
         proof = True

@@ -7,7 +7,7 @@ import numpy as np
 from theodolite._runs.comparison.intervals import ResamplingSource, paired_interval
 from theodolite._runs.comparison.pairing import Difference
 from theodolite._runs.comparison.runs import RunRead
-from theodolite._runs.comparison.samples import FEWEST, NotComparable
+from theodolite._runs.comparison.samples import FEWEST, NotComparableError
 from theodolite._scoring.request import Resampling
 from theodolite._stats.resampling import poisson_weights
 from theodolite._storage.tables import read_parquet
@@ -25,14 +25,14 @@ def table_difference(
     mine, yours = (_of_samples(run, score) for run, score in zip(runs, scores, strict=True))
     names = [name for name in mine if name in yours]
     if len(names) < FEWEST:
-        raise NotComparable("other samples")
+        raise NotComparableError("other samples")
     if all(name.isdecimal() for name in names):
-        raise NotComparable("the evidence is not at hand, and samples have numbers only")
+        raise NotComparableError("the evidence is not at hand, and samples have numbers only")
     values = np.array([[side[name] for side in (mine, yours)] for name in names])
     moved = values[:, 1] - values[:, 0]
     both = ~np.isnan(moved)
     if int(both.sum()) < FEWEST:
-        raise NotComparable("no samples that count in both")
+        raise NotComparableError("no samples that count in both")
     moved, values = moved[both], values[both]
     weights = poisson_weights(np.arange(len(moved)), resampling.resamples, resampling.seed)
     whole = weights.sum(axis=1)
@@ -47,9 +47,11 @@ def table_difference(
 def _of_samples(run: RunRead, score: Score) -> dict[str, float]:
     path = run.folder / TABLE
     if not path.is_file() or score.detail is not None:
-        raise NotComparable(NO_EVIDENCE)
+        raise NotComparableError(NO_EVIDENCE)
     if any(interval.over == "clusters" for interval in score.intervals):
-        raise NotComparable("the evidence is not at hand, and which samples belong together is not")
+        raise NotComparableError(
+            "the evidence is not at hand, and which samples belong together is not"
+        )
     table = read_parquet(path)
     rows = zip(
         table["sample"], table["metric"], table["options"], table["value"], strict=True
@@ -59,12 +61,12 @@ def _of_samples(run: RunRead, score: Score) -> dict[str, float]:
         if metric == score.metric and _fits(label, score):
             by_label.setdefault(label, {})[sample] = math.nan if value is None else value
     if not by_label:
-        raise NotComparable(NO_EVIDENCE)
+        raise NotComparableError(NO_EVIDENCE)
     by_sample = by_label[max(by_label, key=len)]
     mean = np.nanmean([*by_sample.values(), *([np.nan] * (not by_sample))])
     expected = score.per_seed[0] if score.per_seed else score.value
     if not abs(mean - expected) <= 1e-9:
-        raise NotComparable("what each sample gave does not add up to the score")
+        raise NotComparableError("what each sample gave does not add up to the score")
     return by_sample
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from theodolite._runs.engine.estimate import in_bytes
-from theodolite._runs.engine.identity import StrangersRefused, check_unchanged, identity
+from theodolite._runs.engine.identity import NodeMismatchError, check_unchanged, identity
 from theodolite._runs.engine.ledger import Ledger
 from theodolite._runs.engine.metrics_port import metrics_served
 from theodolite._runs.engine.pieces import Pool
@@ -37,7 +37,7 @@ class Engine:
     """How many processes; as many as there are cores if not given."""
     ray_address: str | None = None
     """A Ray cluster that runs already. Without it nothing is ever attached to."""
-    pieces: str | None = None
+    checkpoint_dir: str | None = None
     """Where finished pieces are kept, if not in the run folder: machines of a cluster must all
     reach it."""
     inference: Inference = "auto"
@@ -74,7 +74,11 @@ def worker_pool(
 
     On this machine they are not more than memory allows, if it is known how large a piece is.
     """
-    store = Store.at(engine.pieces) if engine.pieces else Store.at(out.resolve() / PIECES)
+    store = (
+        Store.at(engine.checkpoint_dir)
+        if engine.checkpoint_dir
+        else Store.at(out.resolve() / PIECES)
+    )
     seal_key()  # one that cannot be used is said before anything is started
     fitting, note = fitting_workers(engine, piece_bytes, available_memory())
     pool, instead = _pool(replace(engine, workers=fitting), out.name)
@@ -135,7 +139,7 @@ def _pool(engine: Engine, run: str) -> tuple[Pool, str]:
     if name == "ray":
         try:
             return _ray_pool(engine, run), ""
-        except StrangersRefused:
+        except NodeMismatchError:
             raise
         except EvidenceError as error:
             if engine.name != "auto":

@@ -19,7 +19,7 @@ import numpy as np
 from theodolite._runs.engine.seal import key_id
 from theodolite._stats.native.library import kernels_version
 from theodolite._stats.threads import one_thread
-from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.errors import EvidenceError, VerificationError
 from theodolite.evidence.plugins import OURS, registered
 
 ROOT = Path(__file__).parents[2]
@@ -57,13 +57,13 @@ class Stranger:
         return f"node {self.node}: {', '.join(map(str, self.differences))}"
 
 
-class StrangersRefused(EvidenceError):
+class NodeMismatchError(EvidenceError):
     """Nodes that would not compute the same."""
 
 
-def strangers_refused(strangers: Sequence[Stranger]) -> StrangersRefused:
+def strangers_refused(strangers: Sequence[Stranger]) -> NodeMismatchError:
     """Which nodes differ, in what, theirs and ours."""
-    return StrangersRefused(
+    return NodeMismatchError(
         "engine", "; ".join(map(str, strangers)), "nodes that compute the same",
         "Install the same there; --mixed-cpus allows other arithmetic.",
     )  # fmt: skip
@@ -78,7 +78,7 @@ class Identity:
     packages: Pairs
     arithmetic: str
     """A digest of the bits of a few computations; empty: any will do."""
-    seal: str = ""
+    checksum: str = ""
     """The id of the key that entries are sealed with."""
 
     def unlike(self, other: "Identity") -> tuple[UnlikePart, ...]:
@@ -90,8 +90,8 @@ class Identity:
         if self.arithmetic and other.arithmetic != self.arithmetic:
             ours = self.arithmetic[:16]
             differences.append(UnlikePart("arithmetic", other.arithmetic[:16], ours))
-        if other.seal != self.seal:
-            theirs, ours = other.seal or ABSENT, self.seal or ABSENT
+        if other.checksum != self.checksum:
+            theirs, ours = other.checksum or ABSENT, self.checksum or ABSENT
             differences.append(UnlikePart("seal key", theirs, ours))
         return tuple(differences)
 
@@ -156,7 +156,7 @@ def check_unchanged() -> None:
     changed = sorted(n for n in start.keys() | now.keys() if start.get(n) != now.get(n))
     if changed:
         more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-        raise VerificationFailed(
+        raise VerificationError(
             "code of theodolite", f"changes while it ran: {', '.join(changed[:3])}{more}",
             "the same code from start to end", "Run it again.",
         )  # fmt: skip
@@ -197,8 +197,8 @@ def arithmetic(network: bool = False) -> str:  # noqa: FBT001, FBT002  a key of 
 def _convolution(matrix: np.ndarray) -> bytes:
     import torch  # noqa: PLC0415  only where the work is a network
 
-    picture, kernel = torch.tensor(matrix)[None, None], torch.tensor(matrix[:7, :7])[None, None]
-    return bytes(torch.nn.functional.conv2d(picture, kernel).numpy().tobytes())
+    image, kernel = torch.tensor(matrix)[None, None], torch.tensor(matrix[:7, :7])[None, None]
+    return bytes(torch.nn.functional.conv2d(image, kernel).numpy().tobytes())
 
 
 def modules_code(modules: Iterable[str]) -> Pairs:

@@ -17,7 +17,7 @@ from typing import Any
 from theodolite._runs.engine.seal import FORMAT, seal_key, seal_of
 from theodolite._storage.packed import Arrays, digest_of, packed_with, unpacked_with
 from theodolite._storage.stores import Store
-from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 
 MOST_BYTES = 1 << 31
 HALF_WRITTEN = re.compile(r"\.[0-9a-f]{64}\.safetensors\.\d+\.partial")
@@ -110,22 +110,22 @@ def opened(file: bytes, key: str, secret: bytes | None) -> tuple[dict[str, Any],
     what = f"piece {key[:16]}…"
     try:
         arrays, metadata = unpacked_with(file, f"{key}.safetensors")
-    except RefusedInput as error:
-        raise VerificationFailed(what, error.came, error.needed) from error
+    except UnsafeInputError as error:
+        raise VerificationError(what, error.got, error.expected) from error
     if set(metadata) != FIELDS or not all(isinstance(text, str) for text in metadata.values()):
-        raise VerificationFailed(what, "no seal, or another format", FORMAT)
+        raise VerificationError(what, "no seal, or another format", FORMAT)
     if metadata["key"] != key:
-        raise VerificationFailed(f"{what} holds the piece {metadata['key'][:16]}…, not {key[:16]}…")
+        raise VerificationError(f"{what} holds the piece {metadata['key'][:16]}…, not {key[:16]}…")
     name = PieceName.of_texts(metadata["about"], metadata["data"], metadata["code"])
     if name.key != key:
-        raise VerificationFailed(what, "another description", "the one that its key was made from")
+        raise VerificationError(what, "another description", "the one that its key was made from")
     if digest_of(arrays) != metadata["content"]:
-        raise VerificationFailed(what, "other content than its digest says", "what was written")
+        raise VerificationError(what, "other content than its digest says", "what was written")
     seal = seal_of(key, metadata["content"], metadata["made_on"], secret)
     if not hmac.compare_digest(seal, metadata["seal"]) or metadata["format"] != FORMAT:
-        raise VerificationFailed(what, "another seal", "that of its key and content")
+        raise VerificationError(what, "another seal", "that of its key and content")
     if name.made_by() != metadata["made_by"]:
-        raise VerificationFailed(what, "another version", "the one that its key was made from")
+        raise VerificationError(what, "another version", "the one that its key was made from")
     return arrays, SealedEntry(key, metadata["content"], len(file), metadata["made_on"])
 
 
@@ -146,7 +146,7 @@ class Ledger:
         """What a piece gave; nothing if it is not there, or damaged: then it is done again."""
         try:
             return self.check(key)
-        except (RefusedInput, VerificationFailed):
+        except (UnsafeInputError, VerificationError):
             return None
 
     def check(self, key: str) -> tuple[dict[str, Any], SealedEntry] | None:
@@ -154,7 +154,7 @@ class Ledger:
         name = f"{key}.safetensors"
         try:
             file = self.store.read(name, MOST_BYTES)
-        except RefusedInput:
+        except UnsafeInputError:
             if self.store.size(name) is None:  # asked last: entries are nearly always there
                 return None
             raise
@@ -172,9 +172,9 @@ class Ledger:
         for entry in entries:
             here = self.check(entry.key)
             if here is None:
-                raise VerificationFailed(f"piece {entry.key[:16]}…", "nothing there", "its entry")
+                raise VerificationError(f"piece {entry.key[:16]}…", "nothing there", "its entry")
             if here[1].content != entry.content:
-                raise VerificationFailed(
+                raise VerificationError(
                     f"piece {entry.key[:16]}…", "other content", "that which the run used"
                 )
             count += 1

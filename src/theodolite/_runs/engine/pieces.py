@@ -18,7 +18,7 @@ from theodolite._runs.engine.ledger import Ledger, PieceName, SealedEntry
 from theodolite._stats.threads import one_thread
 from theodolite._storage.packed import digest_of
 from theodolite._storage.traffic import Traffic, traffic_so_far
-from theodolite.errors import EvidenceError, VerificationFailed, printable
+from theodolite.errors import EvidenceError, VerificationError, printable
 from theodolite.evidence.read_ahead import read_ahead
 from theodolite.evidence.workers import Arrays, Merge, Tree
 
@@ -218,7 +218,7 @@ def _check(
 ) -> None:
     if known is None:
         if key not in task.given_up:
-            raise VerificationFailed(name, "no such piece in the ledger", "all that the run did")
+            raise VerificationError(name, "no such piece in the ledger", "all that the run did")
     elif key in (task.recheck or ()):
         done.nearly += check_again(known, task.do(item, *_tool(task)), name, network=task.network)
 
@@ -232,7 +232,7 @@ def check_again(
     if digest_of(again) == entry.content:
         return False
     if entry.made_on in ("", arithmetic(network)) or not same_but_last_digits(arrays, again):
-        raise VerificationFailed(name, "other numbers when computed again", "those in the ledger")
+        raise VerificationError(name, "other numbers when computed again", "those in the ledger")
     return True
 
 

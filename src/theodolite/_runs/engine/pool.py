@@ -29,7 +29,7 @@ from theodolite._runs.engine.ledger import (
 )
 from theodolite._runs.engine.pieces import TRIES, Done, FailedPiece, Pool, Task, check_again
 from theodolite._runs.engine.watch import Watch
-from theodolite.errors import VerificationFailed
+from theodolite.errors import VerificationError
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.workers import Arrays, Entry, Merge, Tree, Work
 
@@ -148,7 +148,7 @@ class WorkerPool:
         self.keys.add(name.key)
         known = self.ledger.read(name.key)
         if known is None and self.check is not None:
-            raise VerificationFailed("piece", "no such piece in the ledger", "all that the run did")
+            raise VerificationError("piece", "no such piece in the ledger", "all that the run did")
         if known is None:
             arrays = do()
             self.computed += 1

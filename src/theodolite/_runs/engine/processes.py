@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from theodolite._runs.engine.identity import Stranger, check_unchanged
 from theodolite._runs.engine.pieces import Done, Task, perform
-from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.errors import EvidenceError, VerificationError
 
 READY = "ready"
 
@@ -151,7 +151,7 @@ class Processes:
 def _changed(stranger: Stranger) -> NoReturn:
     """On one machine a process differs only if something was edited since the start."""
     check_unchanged()
-    raise VerificationFailed(
+    raise VerificationError(
         "a process of this machine", str(stranger), "the same from start to end", "Run it again."
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from theodolite._runs.engine.ledger import PieceName, SealedEntry
 from theodolite._runs.engine.pieces import Done, FailedPiece, Task, perform
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 
 class Holds:
@@ -85,5 +85,5 @@ def by_ray_data(
 
 
 def _refusal(parts: list[str]) -> EvidenceError:
-    kind = {"RefusedInput": RefusedInput}.get(parts[0], EvidenceError)
+    kind = {"UnsafeInputError": UnsafeInputError}.get(parts[0], EvidenceError)
     return kind(*parts[1:])

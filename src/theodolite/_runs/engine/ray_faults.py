@@ -25,8 +25,8 @@ CAUSES = (
 
 def offering_local(error: EvidenceError) -> EvidenceError:
     """The same, with the way that needs no Ray."""
-    do = error.do if LOCALLY in error.do else f"{error.do} {LOCALLY}".strip()
-    return type(error)(error.what, error.came, error.needed, do)
+    do = error.hint if LOCALLY in error.hint else f"{error.hint} {LOCALLY}".strip()
+    return type(error)(error.what, error.got, error.expected, do)
 
 
 def not_started(error: BaseException, address: str | None) -> EvidenceError:

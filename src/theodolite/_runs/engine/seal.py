@@ -64,7 +64,7 @@ def _read(path: str) -> bytes:
         handle = os.open(path, os.O_RDONLY)
     except OSError as error:
         needed = f"a file, as {KEY_FILE} says"
-        do = "Make one with `theodolite seal new`."
+        do = "Make one with `theodolite keys new`."
         raise EvidenceError(what, error.strerror or "no file", needed, do) from error
     with os.fdopen(handle, "rb") as stream:
         mode = os.fstat(stream.fileno()).st_mode

@@ -9,17 +9,17 @@ from theodolite.evidence.subject import Claim, Subject
 
 CLAIMS = {
     "concept": Claim("These concepts, with these values"),
-    "location": Claim("These concepts, at these places", samples="pictures"),
+    "location": Claim("These concepts, at these places", samples="images"),
     "embedding": Claim("These concepts, with these vectors"),
     "intervention": Claim("These concepts, and the answer follows when they are corrected"),
     "surrogate": Claim("These concepts, with these importances, make up the output"),
-    "saliency": Claim("These pixels made the answer", samples="pictures"),
-    "unit": Claim("These units detect these concepts", samples="pictures"),
+    "saliency": Claim("These pixels made the answer", samples="images"),
+    "unit": Claim("These units detect these concepts", samples="images"),
     "attribution": Claim("These features, with these attributions", "features", samples="rows"),
     "rating": Claim("People accept these explanations", samples="explanations"),
     "edit": Claim("These concepts follow what is edited"),
     "token": Claim("These latents, on these tokens", samples="sequences"),
-    "judgement": Claim("These latents mean what these sentences say"),
+    "judgment": Claim("These latents mean what these sentences say"),
 }
 """What an explanation of a kind says, where nobody put it better."""
 OTHER = Claim("This explanation")
@@ -42,7 +42,7 @@ def explained_record(
     return ExplainedRecord(
         claim=spec.claim or claim.text,
         method=subject.explanation,
-        model=subject.network or "",
+        model=subject.model or "",
         data=subject.data,
         n=n,
         counts=_counts(claim, bundles, n, len(spec.seeds)),

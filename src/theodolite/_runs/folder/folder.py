@@ -92,7 +92,7 @@ def no_linked_pieces(out: Path) -> None:
     if (out / PIECES).is_symlink():
         raise EvidenceError(
             f"{PIECES!r} in {_folder_text(out)}", "a link", "a folder of the run's own",
-            "Remove the link and use --pieces to keep pieces elsewhere.",
+            "Remove the link and use --checkpoint-dir to keep pieces elsewhere.",
         )  # fmt: skip
 
 
@@ -169,7 +169,7 @@ def _is_ours(path: Path) -> bool:
 
 def _is_partial(out: Path) -> bool:
     try:
-        return read_produced(out).failed_pieces > 0
+        return read_produced(out).failed_tasks > 0
     except ValueError:
         return False
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 RUN, PRODUCED, FINDINGS = "run.json", "produced.json", "findings.json"
-SHOWN = ("pictures", "concepts")
+SHOWN = ("images", "concepts")
 """Folders of images for the report."""
 
 

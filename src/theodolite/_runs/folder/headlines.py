@@ -31,9 +31,9 @@ def resampling_of(spec: RunSpec) -> Resampling:
 
 def scores_file_of(spec: RunSpec, answers: AuditAnswers) -> ScoresFile:
     """Scores, verdicts and what could not be asked."""
-    answered = verdicts_of(spec, answers.scores, answers.subject, failed=answers.failed)
+    answered = verdicts_of(spec, answers.scores, answers.subject, failed=answers.errors)
     return scores_file(
-        answers.scores, answered, answers.unanswered, answers.failed, answers.subject
+        answers.scores, answered, answers.not_computed, answers.errors, answers.subject
     )
 
 
@@ -41,11 +41,11 @@ def verdicts_of(
     spec: RunSpec,
     scores: Sequence[Score],
     subject: Subject,
-    unanswered: Sequence[MissingScoreLike] = (),
+    not_computed: Sequence[MissingScoreLike] = (),
     failed: Sequence[Failed] = (),
 ) -> tuple[Verdict, ...]:
     """The verdicts of a run, read from the scores that its spec wants them read from."""
-    return verdicts(scores, headline_scores(spec, scores), unanswered, failed, subject)
+    return verdicts(scores, headline_scores(spec, scores), not_computed, failed, subject)
 
 
 def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:

@@ -10,7 +10,7 @@ from theodolite._runs.folder.run_file import RunRecord, read_produced
 from theodolite._storage.records import read_record
 from theodolite._storage.stores import Store
 from theodolite._storage.tables import read_parquet, write_parquet
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 FILE = "pieces.parquet"
 COLUMNS = ("key", "content", "size", "made_on")
@@ -30,16 +30,16 @@ def read_entries(folder: Path) -> list[SealedEntry]:
         return []
     columns = read_parquet(folder / FILE)
     if not set(COLUMNS) <= columns.keys():
-        raise RefusedInput(f"table {FILE!r}", f"columns {sorted(columns)}", f"{COLUMNS}")
+        raise UnsafeInputError(f"table {FILE!r}", f"columns {sorted(columns)}", f"{COLUMNS}")
     return [SealedEntry(*row) for row in zip(*(columns[n] for n in COLUMNS), strict=True)]
 
 
 def ledger_of(folder: Path) -> Ledger:
     """The ledger that a run used, as it was sealed then."""
     record = read_record(folder / "run.json", RunRecord)
-    place = read_produced(folder).pieces
+    place = read_produced(folder).checkpoints
     store = Store.at(place or folder.resolve() / PIECES)
-    seal = record.identity.seal
+    seal = record.identity.checksum
     if seal and seal != key_id():
         raise EvidenceError(
             f"run {folder.name!r}", f"pieces sealed with the key {seal}", "that key",
@@ -54,7 +54,7 @@ def check_pieces(folder: Path, *, buckets: bool = False) -> tuple[int, str]:
     entries = read_entries(folder)
     if not entries:
         return 0, ""
-    place = read_produced(folder).pieces
+    place = read_produced(folder).checkpoints
     local = Store.at(place).local if place else folder
     if not buckets if local is None else not local.is_dir():
         return 0, place

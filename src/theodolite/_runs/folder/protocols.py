@@ -11,7 +11,7 @@ from typing import Any
 
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.text import read_yaml
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.plugins import entry_points, leave_out
 
 GROUP = "protocols"
@@ -67,7 +67,7 @@ def protocol_file(name: Path | str) -> Path:
     if stem in known:
         return known[stem]
     hint = "" if known else "Install them: pip install theodolite-reproductions."
-    raise RefusedInput(
+    raise UnsafeInputError(
         "protocol", repr(str(name)), "a file, or a name that `theodolite protocols` lists", hint
     )
 

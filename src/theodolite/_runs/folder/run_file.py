@@ -18,7 +18,7 @@ from theodolite._stats.native.library import kernels_version
 from theodolite._stats.threads import cores
 from theodolite._storage.records import Record, read_record, write_record
 from theodolite._verdicts.scores_file import ScoresFile
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.subject import Subject
 
 PACKAGES = (
@@ -32,7 +32,7 @@ class IdentityRecord(Record):
 
     packages: dict[str, str]
     arithmetic: str
-    seal: str = ""
+    checksum: str = ""
     """The id of the key that pieces were sealed with."""
 
 
@@ -40,7 +40,7 @@ class RunRecord(Record):
     """The file ``run.json``: what is known before the start."""
 
     format: Literal["theodolite-run"] = "theodolite-run"
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     spec: RunSpec
     command: str
     started: str
@@ -60,7 +60,7 @@ class RunRecord(Record):
 
 
 class ExampleRecord(Record):
-    """A picture that was kept for the report."""
+    """An image that was kept for the report."""
 
     row: Annotated[int, Field(ge=0)]
     sample: str
@@ -68,7 +68,7 @@ class ExampleRecord(Record):
 
 
 class UnitCardRecord(Record):
-    """A unit that the report shows with pictures."""
+    """A unit that the report shows with images."""
 
     unit: str
     why: str
@@ -80,7 +80,7 @@ class UnitCardRecord(Record):
 
 
 class ConceptCardRecord(Record):
-    """A concept that the report shows with patches of pictures."""
+    """A concept that the report shows with patches of images."""
 
     of: str
     concept: str
@@ -109,22 +109,22 @@ class MadeRecord(Record):
     """The file ``produced.json``: what became known on the way."""
 
     format: Literal["theodolite-produced"] = "theodolite-produced"
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     explained: ExplainedRecord = ExplainedRecord()
     notes: list[str] = []
     facts: list[tuple[str, int | float | str]] = []
     inputs: dict[str, str] = {}
     examples: list[ExampleRecord] = []
     conflict_examples: list[ExampleRecord] = []
-    """Pictures on which the questions disagree."""
+    """Images on which the questions disagree."""
     cards: list[UnitCardRecord] = []
     concept_cards: list[ConceptCardRecord] = []
     seconds_scoring: float
     stored: list[str] = []
     """Where the evidence lies, if it was not copied into the run folder."""
-    pieces: str = ""
+    checkpoints: str = ""
     """Where finished pieces of work are, if not in the run folder."""
-    failed_pieces: int = 0
+    failed_tasks: int = 0
     """Pieces of work that were given up: the run is partial."""
 
 
@@ -164,7 +164,7 @@ def run_record(
         packages=_packages(),
         code=code_version(),
         identity=IdentityRecord(
-            packages=dict(packages_in_use()), arithmetic=arithmetic(), seal=key_id()
+            packages=dict(packages_in_use()), arithmetic=arithmetic(), checksum=key_id()
         ),
         cores=cores(),
         kernels=kernels_version(),
@@ -177,7 +177,7 @@ def begin(path: Path, record: RunRecord) -> None:
     """Write ``run.json`` before anything else. A run that goes on after a break keeps its own."""
     try:
         earlier = read_record(path, RunRecord)
-    except RefusedInput:
+    except UnsafeInputError:
         earlier = None
     changing = {"started": "", "command": "", "engine": ""}
     if earlier is None or earlier.model_copy(update=changing) != record.model_copy(update=changing):

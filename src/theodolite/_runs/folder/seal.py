@@ -8,7 +8,7 @@ from theodolite._runs.folder.run_file import ManifestRecord
 from theodolite._storage.paths import all_or_nothing, sha256_below, sha256_of
 from theodolite._storage.records import read_record, write_record
 from theodolite._storage.text import read_text
-from theodolite.errors import RefusedInput, VerificationFailed
+from theodolite.errors import UnsafeInputError, VerificationError
 
 MANIFEST, SEAL = "manifest.json", "manifest.json.sha256"
 
@@ -23,7 +23,7 @@ def no_links(folder: Path) -> None:
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 got = "a link" if stat.S_ISLNK(mode) else "a device or a pipe"
                 where = path.relative_to(folder).as_posix()
-                raise RefusedInput(
+                raise UnsafeInputError(
                     f"run {folder.name!r}", f"{where}, {got}", "files and folders of its own",
                     "Copy the file into the folder.",
                 )  # fmt: skip
@@ -45,18 +45,18 @@ def verify(folder: Path, *, but: str = "") -> int:
     what = f"run {folder.name!r}"
     no_links(folder)
     if not (folder / MANIFEST).is_file():
-        raise RefusedInput(what, f"no {MANIFEST}", "a finished run folder")
+        raise UnsafeInputError(what, f"no {MANIFEST}", "a finished run folder")
     if read_text(folder / SEAL, "seal") != _seal_line(folder):
-        raise VerificationFailed(what, "a manifest that was changed", "the one that was sealed")
+        raise VerificationError(what, "a manifest that was changed", "the one that was sealed")
     listed = dict(read_record(folder / MANIFEST, ManifestRecord).files)
     listed.pop(but, None)
     names = [name for name in sealed_files(folder) if name != but]
     for name in sorted(set(listed) ^ set(names)):
         got = f"no {name}" if name in listed else f"{name}, which the run did not write"
-        raise VerificationFailed(what, got, "just the files of the manifest")
+        raise VerificationError(what, got, "just the files of the manifest")
     for name, digest in listed.items():
         if sha256_below(folder, name) != digest:
-            raise VerificationFailed(what, f"{name} changed since the run", "its bytes of then")
+            raise VerificationError(what, f"{name} changed since the run", "its bytes of then")
     return len(listed)
 
 

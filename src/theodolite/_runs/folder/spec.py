@@ -157,7 +157,7 @@ class RunSpec(Strict):
     """Folders of stored evidence, instead of a data set and a pipeline."""
     seeds: Annotated[list[int], Field(min_length=1, max_length=100)] = [0]
     paired_seeds: bool = False
-    """Whether seeds with one number share initialisation and order in all runs that say so: runs
+    """Whether seeds with one number share initialization and order in all runs that say so: runs
     that are compared are then paired seed by seed."""
     metrics: list[MetricSpec] = []
     """All that the evidence allows, if empty."""

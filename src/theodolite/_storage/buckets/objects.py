@@ -20,7 +20,7 @@ PAST_THE_END = ("code: 416", "416 Range", "InvalidRange", "InvalidGetRange", "Re
 """How errors say it. They also name the object and a time, in which 416 may be by chance."""
 
 
-class PastTheEnd(OSError):
+class TruncatedObjectError(OSError):
     """An object is shorter than it should be."""
 
 
@@ -135,7 +135,7 @@ def tried(action: Callable[[], Answer]) -> Answer:
             answer = action()
         except (GenericError, JoinError) as error:
             if any(mark in str(error) for mark in PAST_THE_END):
-                raise PastTheEnd(str(error)) from error
+                raise TruncatedObjectError(str(error)) from error
             most = PATIENT_TRIES if getpid() in _answered else TRIES
             if attempt + 1 >= most or "404 Not Found" in str(error):
                 raise

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from theodolite._storage.memory import check_memory
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 MARK = b"ARROW1"
 TYPE_KEY, HIDDEN_KEY = b"ARROW:extension:name", b"ARROW:extensiom:name"
@@ -22,7 +22,7 @@ MOST_ABOUT = 1 << 24
 GOES_ON = b"\xff\xff\xff\xff"
 _SCHEMA, _DICTIONARY, _BATCH = 1, 2, 3
 _FAULTS = (struct.error, IndexError, ValueError)
-SMALLER = "Write it with smaller record batches, or set --most-memory."
+SMALLER = "Write it with smaller record batches, or set --max-memory."
 
 
 def plain_schema(message: bytes, what: str) -> Any:
@@ -33,7 +33,7 @@ def plain_schema(message: bytes, what: str) -> Any:
     try:
         return ipc.read_schema(pa.py_buffer(message.replace(TYPE_KEY, HIDDEN_KEY)))
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise RefusedInput(what, "no readable list of its types", "a plain table") from error
+        raise UnsafeInputError(what, "no readable list of its types", "a plain table") from error
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def arrow_rows(stream: io.BufferedIOBase, what: str) -> Iterator[tuple[Any, Iter
     except (pa.ArrowException, OSError, OverflowError) as error:
         if messages.refusal is not None:
             raise messages.refusal from error
-        raise RefusedInput(what, "no readable Arrow", "an Arrow file or stream") from error
+        raise UnsafeInputError(what, "no readable Arrow", "an Arrow file or stream") from error
 
 
 def _checked(reader: Any) -> Iterator[Any]:
@@ -75,7 +75,7 @@ class ArrowMessages(io.RawIOBase):
         self._head = b""
         self._body = 0
         self._ended = False
-        self.refusal: RefusedInput | None = None
+        self.refusal: UnsafeInputError | None = None
         """Why reading ended; pyarrow has only words for it."""
 
     def readable(self) -> bool:
@@ -102,11 +102,11 @@ class ArrowMessages(io.RawIOBase):
         """At the next message."""
         try:
             self._next()
-        except RefusedInput as refusal:
+        except UnsafeInputError as refusal:
             self.refusal = refusal
             raise
         except _FAULTS as error:
-            self.refusal = RefusedInput(self._what, "a broken message", "Arrow messages")
+            self.refusal = UnsafeInputError(self._what, "a broken message", "Arrow messages")
             raise self.refusal from error
 
     def _next(self) -> None:
@@ -118,16 +118,20 @@ class ArrowMessages(io.RawIOBase):
             self._ended = True
             return
         if length > MOST_ABOUT:
-            raise RefusedInput(self._what, f"a message head of {length:,} bytes", "at most 16 MiB")
+            raise UnsafeInputError(
+                self._what, f"a message head of {length:,} bytes", "at most 16 MiB"
+            )
         head = self._stream.read(length)
         kind, body, buffers = _message(head)
         start = self._stream.tell()
         if len(head) < length or not 0 <= body <= self._size - start:
-            raise RefusedInput(self._what, f"a message of {body:,} bytes", "all of it; cut off")
+            raise UnsafeInputError(self._what, f"a message of {body:,} bytes", "all of it; cut off")
         unpacked = body
         for place, size in buffers:
             if not 0 <= place <= place + size <= body:
-                raise RefusedInput(self._what, "a buffer outside of its message", "Arrow messages")
+                raise UnsafeInputError(
+                    self._what, "a buffer outside of its message", "Arrow messages"
+                )
             if size >= 8:
                 self._stream.seek(start + place)
                 (claim,) = struct.unpack("<q", self._stream.read(8))

@@ -14,7 +14,7 @@ from jaxtyping import Int, Shaped
 from theodolite._storage.arrays import BLOCK_BYTES, NpzMember, npy_header, npz_members
 from theodolite._storage.memory import check_memory
 from theodolite._storage.paths import existing
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 
 def read_npz_rows(
@@ -27,14 +27,14 @@ def read_npz_rows(
         npz_members(file, path.name, [name]) as arrays,
     ):
         if name not in arrays:
-            raise RefusedInput(what, "other arrays", f"one array {name!r}")
+            raise UnsafeInputError(what, "other arrays", f"one array {name!r}")
         member = arrays[name]
         with member_rows(member, what) as stream:
             if rows is None:
                 rows = np.arange(member.shape[0])
             n, row_bytes = member.shape[0], _row_bytes(member)
             if len(rows) and (rows[0] < 0 or rows[-1] >= n or (np.diff(rows) <= 0).any()):
-                raise RefusedInput(what, f"{n:,} rows", "the rows asked for, ascending")
+                raise UnsafeInputError(what, f"{n:,} rows", "the rows asked for, ascending")
             check_memory(len(rows) * row_bytes, what)
             array = np.empty((len(rows), *member.shape[1:]), member.dtype)
             step = max(BLOCK_BYTES // max(row_bytes, 1), 1)
@@ -50,7 +50,7 @@ def read_npz_rows(
 def member_rows(member: NpzMember, what: str) -> Iterator[io.BufferedIOBase]:
     """The array's bytes as a stream, past its header."""
     if member.by_columns or not member.shape:
-        raise RefusedInput(what, "no rows one after another", "C order, an axis")
+        raise UnsafeInputError(what, "no rows one after another", "C order, an axis")
     with member.opened() as stream:
         npy_header(stream, member.packed.filename)
         yield stream
@@ -61,7 +61,7 @@ def next_rows(stream: io.BufferedIOBase, member: NpzMember, count: int, what: st
     size = count * _row_bytes(member)
     content = stream.read(size)
     if len(content) != size:
-        raise RefusedInput(what, "fewer bytes than its header says", "all of it")
+        raise UnsafeInputError(what, "fewer bytes than its header says", "all of it")
     return np.asarray(np.frombuffer(content, member.dtype).reshape(count, *member.shape[1:]))
 
 

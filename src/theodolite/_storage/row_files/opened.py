@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from theodolite._storage.stores import Store
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 PART = 1 << 22
 
@@ -45,15 +45,15 @@ def opened(store: Store, name: str) -> Iterator[io.BufferedIOBase]:
     if local is None:
         size = store.size(name)
         if size is None:
-            raise RefusedInput(f"file {name!r} of {str(store)!r}", "nothing there", "a file")
+            raise UnsafeInputError(f"file {name!r} of {str(store)!r}", "nothing there", "a file")
         with io.BufferedReader(BucketFile(store, name, size), PART) as stream:
             yield stream
         return
     path = local / name
     if any(place.is_symlink() for place in (path, *path.parents) if local in place.parents):
-        raise RefusedInput(f"file {name!r}", "a link", "a file in the folder", "Copy the file.")
+        raise UnsafeInputError(f"file {name!r}", "a link", "a file in the folder", "Copy the file.")
     if not path.is_file():
-        raise RefusedInput(f"file {name!r}", "nothing there", f"a file in {str(local)!r}")
+        raise UnsafeInputError(f"file {name!r}", "nothing there", f"a file in {str(local)!r}")
     with path.open("rb") as file:
         yield file
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from theodolite._storage.memory import check_memory
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 HEADER = 1 << 16
 MOST_PAGES = 1_000_000
@@ -18,7 +18,7 @@ DELTA_BYTE_ARRAY = 7
 _STRUCT, _STOP = 12, 0
 _NUMBERS = (4, 5, 6)
 _DEEPEST = 8
-SMALLER_GROUPS = "Write it with smaller row groups, or set --most-memory."
+SMALLER_GROUPS = "Write it with smaller row groups, or set --max-memory."
 
 
 class ThriftReader:
@@ -106,10 +106,10 @@ def page_sizes(stream: io.BufferedIOBase, chunk: Any, what: str) -> PageSizes:
             count = header.get(5, header.get(8, {1: 0}))[1]
             encoding = header[8][4] if 8 in header else header.get(5, {2: 0})[2]
         except (ValueError, KeyError, IndexError, TypeError) as error:
-            raise RefusedInput(what, "a page without a readable header", "Parquet") from error
+            raise UnsafeInputError(what, "a page without a readable header", "Parquet") from error
         pages += 1
         if min(size, packed, count) < 0 or pages > MOST_PAGES:
-            raise RefusedInput(what, f"a page of {size:,} bytes, {count:,} values", "Parquet")
+            raise UnsafeInputError(what, f"a page of {size:,} bytes, {count:,} values", "Parquet")
         goes_on = goes_on or encoding == DELTA_BYTE_ARRAY
         values, unpacked, largest = values + count, unpacked + size, max(largest, size)
         check_memory(largest, f"a page of {what}", SMALLER_GROUPS)

@@ -18,7 +18,7 @@ from theodolite._storage.memory import check_memory
 from theodolite._storage.row_files.arrow_rows import plain_schema
 from theodolite._storage.row_files.opened import Overlaid
 from theodolite._storage.row_files.parquet_pages import SMALLER_GROUPS, page_sizes
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 LIST_OF_TYPES, HIDDEN = b"ARROW:schema", b"ARROW:hidden"
 BLOCK_BYTES = 1 << 24
@@ -58,11 +58,11 @@ class ParquetRows:
             what = f"column {chunk.path_in_schema!r} of {self.what}"
             sizes = page_sizes(self.stream, chunk, what)
             if sizes.goes_on:
-                raise RefusedInput(
+                raise UnsafeInputError(
                     what, "words that go on from the word before", "plain or dictionary text"
                 )
             if sizes.values != chunk.num_values:
-                raise RefusedInput(what, f"{sizes.values:,} values in pages",
+                raise UnsafeInputError(what, f"{sizes.values:,} values in pages",
                                    f"{chunk.num_values:,}, as the footer says")  # fmt: skip
             leaf = self.file.schema.column(number)
             width = WIDTHS.get(leaf.physical_type, max(leaf.length, 0) + 4)
@@ -97,11 +97,11 @@ def parquet_rows(stream: io.BufferedIOBase, what: str) -> ParquetRows:
         if described is not None:
             schema = plain_schema(base64.b64decode(described), what)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        if isinstance(error, RefusedInput):
+        if isinstance(error, UnsafeInputError):
             raise
-        raise RefusedInput(what, "no readable Parquet", "Parquet") from error
+        raise UnsafeInputError(what, "no readable Parquet", "Parquet") from error
     if len(set(names)) < len(names) or len(names) > MAX_COLUMNS:
-        raise RefusedInput(what, f"{len(names):,} columns", f"{MAX_COLUMNS:,} distinct names")
+        raise UnsafeInputError(what, f"{len(names):,} columns", f"{MAX_COLUMNS:,} distinct names")
     return ParquetRows(stream, what, file, schema)
 
 
@@ -111,6 +111,8 @@ def _footer(stream: io.BufferedIOBase, what: str) -> tuple[int, bytes]:
     end = stream.read(_END)
     length = struct.unpack("<I", end[:4])[0] if len(end) == _END and end[4:] == b"PAR1" else 0
     if not 0 < length <= min(size - 12, MAX_FOOTER):
-        raise RefusedInput(what, "no readable Parquet", f"a footer of at most {MAX_FOOTER:,} bytes")
+        raise UnsafeInputError(
+            what, "no readable Parquet", f"a footer of at most {MAX_FOOTER:,} bytes"
+        )
     stream.seek(size - _END - length)
     return size - _END - length, stream.read(length)

@@ -16,7 +16,7 @@ from theodolite._storage.arrays import npy_from, npz_from
 from theodolite._storage.memory import check_memory
 from theodolite._storage.paths import _suspicious
 from theodolite._storage.text import json_from
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 BLOCK = 512
 MOST_HEAD = 1 << 20
@@ -49,7 +49,9 @@ def tar_samples(
         key = its_key
         for column, value in _columns(suffixes, content, f"{name!r} of {what}", columns):
             if column in sample:
-                raise RefusedInput(f"{name!r} of {what}", f"a second {column!r}", "distinct names")
+                raise UnsafeInputError(
+                    f"{name!r} of {what}", f"a second {column!r}", "distinct names"
+                )
             sample[column] = value
         if suffixes.rpartition(".")[2] in READ:
             sample[KEY] = key
@@ -74,7 +76,7 @@ def _columns(
             yield name, np.int64(int(text)) if suffix == "cls" else text
         except (UnicodeDecodeError, ValueError, OverflowError) as error:
             needed = "a whole number" if suffix == "cls" else "text in UTF-8"
-            raise RefusedInput(what, "something else", needed) from error
+            raise UnsafeInputError(what, "something else", needed) from error
     elif suffix == "json":
         value = json_from(content.read(what, MOST_TEXT), what)
         yield from value.items() if isinstance(value, dict) else [(name, value)]
@@ -89,10 +91,12 @@ class TarContent:
     def read(self, what: str, limit: int | None = None) -> bytes:
         check_memory(self._size, what)
         if limit is not None and self._size > limit:
-            raise RefusedInput(what, f"{self._size:,} bytes", f"at most {limit:,} of text")
+            raise UnsafeInputError(what, f"{self._size:,} bytes", f"at most {limit:,} of text")
         content = self._stream.read(self._size)
         if len(content) != self._size:
-            raise RefusedInput(what, f"{len(content):,} bytes", f"{self._size:,}; it is cut off")
+            raise UnsafeInputError(
+                what, f"{len(content):,} bytes", f"{self._size:,}; it is cut off"
+            )
         return content
 
 
@@ -109,11 +113,13 @@ def _files(stream: io.BufferedIOBase, what: str) -> Iterator[tuple[str, TarConte
         size = int(named.get("size", header.size)) if header.type in _FILES else header.size
         start = place + BLOCK
         if size < 0 or start + size > end:
-            raise RefusedInput(what, f"a file of {size:,} bytes", "all of it; it is cut off")
+            raise UnsafeInputError(what, f"a file of {size:,} bytes", "all of it; it is cut off")
         place = start + -(-size // BLOCK) * BLOCK
         if header.type in _HEADS:
             if size > MOST_HEAD:
-                raise RefusedInput(what, f"a header of {size:,} bytes", f"at most {MOST_HEAD:,}")
+                raise UnsafeInputError(
+                    what, f"a header of {size:,} bytes", f"at most {MOST_HEAD:,}"
+                )
             if header.type != b"g":
                 named |= _records(stream.read(size), header.type, what)
             continue
@@ -127,9 +133,9 @@ def _files(stream: io.BufferedIOBase, what: str) -> Iterator[tuple[str, TarConte
 def _check_file(name: str, kind: bytes, what: str) -> None:
     if kind not in (*_FILES, b"5"):
         got = _KINDS.get(kind, f"a file of type {kind!r}")
-        raise RefusedInput(f"{name!r} of {what}", got, "plain files")
+        raise UnsafeInputError(f"{name!r} of {what}", got, "plain files")
     if reason := _suspicious(name.removeprefix("./").rstrip("/") or "."):
-        raise RefusedInput(f"{name!r} of {what}", reason, "relative paths")
+        raise UnsafeInputError(f"{name!r} of {what}", reason, "relative paths")
 
 
 def _header(block: bytes, what: str) -> tarfile.TarInfo:
@@ -137,7 +143,7 @@ def _header(block: bytes, what: str) -> tarfile.TarInfo:
         return tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
     except (tarfile.HeaderError, ValueError, OverflowError) as error:
         do = "Unpack .gz and the like first." if block[:2] == b"\x1f\x8b" else ""
-        raise RefusedInput(what, "no readable tar header", "an uncompressed tar", do) from error
+        raise UnsafeInputError(what, "no readable tar header", "an uncompressed tar", do) from error
 
 
 def _records(content: bytes, kind: bytes, what: str) -> dict[str, str]:
@@ -148,14 +154,14 @@ def _records(content: bytes, kind: bytes, what: str) -> dict[str, str]:
     while content.strip(b"\0"):
         length = content.partition(b" ")[0]
         if not length.isdigit() or len(length) > 7 or not 4 < int(length) <= len(content):
-            raise RefusedInput(what, "a broken extended header", "a tar")
+            raise UnsafeInputError(what, "a broken extended header", "a tar")
         key, _, value = content[len(length) + 1 : int(length) - 1].partition(b"=")
         name = key.decode("utf-8", "replace")
         if name.startswith("GNU.sparse"):
-            raise RefusedInput(what, "a sparse file", "plain files")
+            raise UnsafeInputError(what, "a sparse file", "plain files")
         if name in ("path", "size"):
             records[name] = value.decode("utf-8", "surrogateescape")
         content = content[int(length) :]
     if not records.get("size", "0").isdecimal() or len(records.get("size", "")) > 15:
-        raise RefusedInput(what, "a broken size", "a tar")
+        raise UnsafeInputError(what, "a broken size", "a tar")
     return records

@@ -14,7 +14,7 @@ from theodolite._storage.stores import Store
 from theodolite._storage.zarr.chunks import read_file
 from theodolite._storage.zarr.header import MAX_HEADER, ChunkLayout, ZarrAbout, layout_of
 from theodolite._storage.zarr.writer import PackedFile, ZarrWriter
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 __all__ = ["PackedFile", "ZarrAbout", "ZarrWriter", "read_zarr_rows", "zarr_about"]
 
@@ -34,10 +34,12 @@ def read_zarr_rows(store: Store, name: str, first: int, last: int) -> Shaped[np.
     """
     layout, what = _layout(store, name), f"array {name!r} of {str(store)!r}"
     if not 0 <= first <= last <= layout.shape[0]:
-        raise RefusedInput(what, f"{layout.shape[0]:,} rows", f"rows {first:,} to {last:,}")
+        raise UnsafeInputError(what, f"{layout.shape[0]:,} rows", f"rows {first:,} to {last:,}")
     shape = (last - first, *layout.shape[1:])
     if math.prod(shape) * layout.dtype.itemsize > MAX_VALUES_BYTES:
-        raise RefusedInput(what, f"{shape} values at once", f"at most {MAX_VALUES_BYTES:,} bytes")
+        raise UnsafeInputError(
+            what, f"{shape} values at once", f"at most {MAX_VALUES_BYTES:,} bytes"
+        )
     height = layout.files[0]
     across = [range(-(-n // m)) for n, m in zip(layout.shape[1:], layout.files[1:], strict=True)]
     down = range(first // height, -(-last // height)) if last > first else range(0)
@@ -48,7 +50,7 @@ def read_zarr_rows(store: Store, name: str, first: int, last: int) -> Shaped[np.
     missing = next((file for file in files.values() if store.size(file) is None), None)
     if missing is not None or len(files) > MAX_FILES:  # before any memory is taken
         got = f"no {missing!r}" if missing else f"more than {MAX_FILES:,} files"
-        raise RefusedInput(what, got, "all its files, in fewer; it is cut off")
+        raise UnsafeInputError(what, got, "all its files, in fewer; it is cut off")
     array = np.empty(shape, layout.dtype)
     for place, file in files.items():
         top = place[0] * height
@@ -76,5 +78,7 @@ def _layout(store: Store, name: str) -> ChunkLayout:
     what = f"array {name!r} of {str(store)!r}"
     if store.size(f"{name}/zarr.json") is None and store.size(f"{name}/.zarray") is not None:
         do = "Save it again as version 3: zarr.create_array(..., zarr_format=3)."
-        raise RefusedInput(what, "Zarr version 2, which can hold pickled objects", "version 3", do)
+        raise UnsafeInputError(
+            what, "Zarr version 2, which can hold pickled objects", "version 3", do
+        )
     return layout_of(store.read(f"{name}/zarr.json", MAX_HEADER), what)

@@ -14,7 +14,7 @@ import numpy as np
 from theodolite._storage._store_errors import plainly
 from theodolite._storage.stores import Store
 from theodolite._storage.zarr.header import PACKERS, ChunkLayout
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 LEFT_OUT = (1 << 64) - 1
 CHECKSUM = 4
@@ -29,7 +29,7 @@ def read_file(
     """
     what, size = f"file {name!r} of {str(store)!r}", store.size(name)
     if size is None:
-        raise RefusedInput(what, "nothing there", "all files of the array; it is cut off")
+        raise UnsafeInputError(what, "nothing there", "all files of the array; it is cut off")
     if not layout.sharded:
         check_packed(size, layout.chunk_bytes, what)
         return {(0,) * len(layout.shape): unpacked(store.read(name, size), layout, what)}
@@ -42,13 +42,13 @@ def read_file(
     index: np.ndarray = shard_index(store, name, size, layout, what)[used]
     if (index == LEFT_OUT).any():
         do = "If it was empty: save it again with write_empty_chunks=True."
-        raise RefusedInput(what, "pieces that were left out", "all of it; it is cut off", do)
+        raise UnsafeInputError(what, "pieces that were left out", "all of it; it is cut off", do)
     extents = {}
     for at in np.ndindex(index.shape[:-1]):
         start, length = (int(n) for n in index[at])
         check_packed(length, layout.chunk_bytes, what)
         if start + length > size:
-            raise RefusedInput(what, "a piece past its end", "all of it; it is cut off")
+            raise UnsafeInputError(what, "a piece past its end", "all of it; it is cut off")
         inner = (first + at[0], *at[1:])
         extents[inner] = (start, length)
     packed = _pieces(store, name, extents)
@@ -60,7 +60,7 @@ def shard_index(store: Store, name: str, size: int, layout: ChunkLayout, what: s
     counts = [n // m for n, m in zip(layout.files, layout.chunk, strict=True)]
     length = math.prod(counts) * 16 + CHECKSUM
     if size < length:
-        raise RefusedInput(what, f"{size:,} bytes", "all of it; it is cut off")
+        raise UnsafeInputError(what, f"{size:,} bytes", "all of it; it is cut off")
     content = store.read_part(name, size - length if layout.index_last else 0, length)
     return np.frombuffer(_checked(content, what), "<u8").reshape(*counts, 2)
 
@@ -83,7 +83,7 @@ def _pieces(
 def check_packed(size: int, unpacked_size: int, what: str) -> None:
     """Packing never makes much larger: more is not a piece, whatever it is."""
     if size > 2 * unpacked_size + 4096:
-        raise RefusedInput(what, f"{size:,} bytes packed", f"{unpacked_size:,} unpacked")
+        raise UnsafeInputError(what, f"{size:,} bytes packed", f"{unpacked_size:,} unpacked")
 
 
 def unpacked(content: bytes | memoryview, layout: ChunkLayout, what: str) -> np.ndarray:
@@ -97,9 +97,9 @@ def unpacked(content: bytes | memoryview, layout: ChunkLayout, what: str) -> np.
         )
     if len(content) != layout.chunk_bytes:
         got = f"a piece of {len(content):,} bytes"
-        raise RefusedInput(what, got, f"{layout.chunk_bytes:,}, as its header says")
+        raise UnsafeInputError(what, got, f"{layout.chunk_bytes:,}, as its header says")
     if layout.dtype == np.bool_ and np.frombuffer(content, np.uint8).max(initial=0) > 1:
-        raise RefusedInput(what, "flags that are neither 0 nor 1", "flags")
+        raise UnsafeInputError(what, "flags that are neither 0 nor 1", "flags")
     shape = [layout.chunk[axis] for axis in layout.order]
     stored: np.ndarray = np.frombuffer(content, layout.stored).reshape(shape)
     return np.transpose(stored, np.argsort(layout.order).tolist())
@@ -110,7 +110,7 @@ def _unpack(packer: str, content: bytes | memoryview, size: int, what: str) -> b
         return {"zstd": _zstd, "gzip": _gzip, "blosc": _blosc}[packer](content, size)
     except (OSError, ValueError, RuntimeError, zlib.error, struct.error) as error:
         needed = f"a piece that unpacks to {size:,} bytes"
-        raise RefusedInput(what, f"broken {packer} data", needed) from error
+        raise UnsafeInputError(what, f"broken {packer} data", needed) from error
 
 
 def _zstd(content: bytes | memoryview, size: int) -> bytes:
@@ -142,5 +142,5 @@ def _checked(content: bytes | memoryview, what: str) -> bytes | memoryview:
         import google_crc32c  # noqa: PLC0415  optional; comes with zarr
     body, last = content[:-CHECKSUM], content[-CHECKSUM:]
     if len(last) != CHECKSUM or struct.unpack("<I", last)[0] != google_crc32c.value(bytes(body)):
-        raise RefusedInput(what, "another checksum than it was written with", "unchanged bytes")
+        raise UnsafeInputError(what, "another checksum than it was written with", "unchanged bytes")
     return body

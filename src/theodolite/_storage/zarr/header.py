@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 MAX_HEADER = 1 << 20
 MAX_AXES = 8
@@ -69,29 +69,31 @@ def layout_of(content: bytes, what: str) -> ChunkLayout:
     try:
         header = json.loads(content)
         if not isinstance(header, dict) or header.get("zarr_format") != 3:
-            raise RefusedInput(what, "another format", "Zarr version 3", "Save it again so.")
+            raise UnsafeInputError(what, "another format", "Zarr version 3", "Save it again so.")
         return _layout(header, what)
-    except RefusedInput:
+    except UnsafeInputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = " ".join(f"{type(error).__name__} {error}".split())[:100]
-        raise RefusedInput(what, f"a broken header ({reason})", "Zarr version 3") from error
+        raise UnsafeInputError(what, f"a broken header ({reason})", "Zarr version 3") from error
 
 
 def _layout(header: dict[str, Any], what: str) -> ChunkLayout:
     name = header["data_type"]
     if header["node_type"] != "array" or not isinstance(name, str) or name not in NUMBERS:
         got = f"{header['node_type']} of {name}"
-        raise RefusedInput(what, got, "an array of numbers", "Save it as numbers.")
+        raise UnsafeInputError(what, got, "an array of numbers", "Save it as numbers.")
     extra = sorted(set(header) - KEYS)
     if extra or header.get("storage_transformers"):
         got = f"{extra or 'storage transformers'}"
-        raise RefusedInput(what, got, "a plain array", "Save it again without.")
+        raise UnsafeInputError(what, got, "a plain array", "Save it again without.")
     shape, dtype = _sizes(header["shape"], 0), np.dtype(name)
     grid, keys = header["chunk_grid"], header["chunk_key_encoding"]
     separator = keys.get("configuration", {}).get("separator", "/")
     if grid["name"] != "regular" or keys["name"] != "default" or separator not in ("/", "."):
-        raise RefusedInput(what, f"{grid['name']} pieces, {keys['name']} names", "regular, default")
+        raise UnsafeInputError(
+            what, f"{grid['name']} pieces, {keys['name']} names", "regular, default"
+        )
     files = chunk = _sizes(grid["configuration"]["chunk_shape"], 1)
     codecs = _codecs(header["codecs"], what)
     sharded, index_last = codecs[0][0] == "sharding_indexed", True
@@ -100,7 +102,7 @@ def _layout(header: dict[str, Any], what: str) -> ChunkLayout:
         index_last = configuration.get("index_location", "end") == "end"
         chunk = _sizes(configuration["chunk_shape"], 1)
         if len(codecs) > 1 or _codecs(configuration["index_codecs"], what) != INDEX:
-            raise RefusedInput(what, "shards packed in a rare way", "an index with a checksum")
+            raise UnsafeInputError(what, "shards packed in a rare way", "an index with a checksum")
         codecs = _codecs(configuration["codecs"], what)
     order, stored, packing = _chain(codecs, len(shape), dtype, what)
     layout = ChunkLayout(
@@ -123,7 +125,9 @@ def _codecs(codecs: list[Any], what: str) -> list[Codec]:
         configuration = {} if isinstance(codec, str) else codec.get("configuration") or {}
         if name not in ("sharding_indexed", "transpose", "bytes", "crc32c", *PACKERS):
             known = f"bytes, transpose, crc32c, {', '.join(PACKERS)}"
-            raise RefusedInput(what, f"decoder {name!r}", known, "Save it again with one of them.")
+            raise UnsafeInputError(
+                what, f"decoder {name!r}", known, "Save it again with one of them."
+            )
         pairs.append((name, dict(configuration)))
     return pairs
 
@@ -141,7 +145,7 @@ def _chain(
     packers = [name for name in packing if name in PACKERS]
     plain = names[:1] == ["bytes"] and set(packing) <= {"crc32c", *PACKERS} and len(packers) <= 1
     if not plain or sorted(order) != list(range(axes)):
-        raise RefusedInput(what, f"decoders {names}", "bytes, then at most one that packs")
+        raise UnsafeInputError(what, f"decoders {names}", "bytes, then at most one that packs")
     endian = codecs[0][1].get("endian", "little" if dtype.itemsize == 1 else None)
     if endian not in ("little", "big"):
         raise ValueError("no byte order")
@@ -167,6 +171,6 @@ def _check_sizes(layout: ChunkLayout, what: str) -> None:
     if layout.chunk_bytes > MAX_CHUNK_BYTES or shard > MAX_SHARD_BYTES or chunks > MAX_CHUNKS:
         got = f"pieces of {layout.chunk_bytes:,} bytes in files of {shard:,}"
         needed = f"at most {MAX_CHUNK_BYTES:,} bytes, in files of at most {MAX_SHARD_BYTES:,}"
-        raise RefusedInput(what, got, needed, "Save it again in smaller pieces.")
+        raise UnsafeInputError(what, got, needed, "Save it again in smaller pieces.")
     if whole > MAX_ARRAY_BYTES:
-        raise RefusedInput(what, f"shape {layout.shape}", "a size that fits a machine")
+        raise UnsafeInputError(what, f"shape {layout.shape}", "a size that fits a machine")

@@ -16,7 +16,7 @@ from theodolite._storage.zarr.header import (
     ChunkLayout,
     packing_of,
 )
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 MAX_PIECE_BYTES = 1 << 31
 
@@ -57,10 +57,12 @@ def layout_from(entry: Any, what: str) -> PieceLayout:
     try:
         return _layout_from(entry, what)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, RefusedInput):
+        if isinstance(error, UnsafeInputError):
             raise
         reason = " ".join(f"{type(error).__name__} {error}".split())[:100]
-        raise RefusedInput(what, f"a broken layout ({reason})", "dtype, shape, codecs") from error
+        raise UnsafeInputError(
+            what, f"a broken layout ({reason})", "dtype, shape, codecs"
+        ) from error
 
 
 def _layout_from(entry: Mapping[str, Any], what: str) -> PieceLayout:
@@ -69,13 +71,13 @@ def _layout_from(entry: Mapping[str, Any], what: str) -> PieceLayout:
     sizes = [*shape, *(chunk or ())]
     plain = all(type(n) is int and 0 <= n < 1 << 40 for n in sizes) and len(shape) < MAX_AXES
     if dtype.name not in NUMBERS or dtype.str != entry["dtype"] or not plain:
-        raise RefusedInput(what, f"{entry['dtype']} {shape}"[:100], "plain numbers")
+        raise UnsafeInputError(what, f"{entry['dtype']} {shape}"[:100], "plain numbers")
     if chunk is not None and (len(chunk) != len(shape) + 1 or 0 in chunk):
-        raise RefusedInput(what, f"chunks {chunk}"[:100], "as many axes as the array")
+        raise UnsafeInputError(what, f"chunks {chunk}"[:100], "as many axes as the array")
     order, stored, packing = packing_of(codecs, len(shape) + 1, dtype, what)
     fill = entry.get("fill_value", 0)
     if type(fill) not in (int, float, bool):
-        raise RefusedInput(what, "a fill value that is no number", "a number")
+        raise UnsafeInputError(what, "a fill value that is no number", "a number")
     fixed = None if chunk is None else tuple(chunk)
     return PieceLayout(dtype, tuple(shape), fixed, tuple(codecs), fill, order, stored, packing)
 
@@ -90,7 +92,7 @@ def piece_from(chunks: Sequence[Chunk], size: int, layout: PieceLayout, what: st
     unpacked_size = math.prod(chunk) * layout.dtype.itemsize
     if layout.bytes_of(size) > MAX_PIECE_BYTES or unpacked_size > MAX_CHUNK_BYTES:
         got = f"{layout.bytes_of(size):,} bytes in chunks of {unpacked_size:,}"
-        raise RefusedInput(what, got, f"at most {MAX_PIECE_BYTES:,}, {MAX_CHUNK_BYTES:,}")
+        raise UnsafeInputError(what, got, f"at most {MAX_PIECE_BYTES:,}, {MAX_CHUNK_BYTES:,}")
     rule = ChunkLayout(
         shape, layout.dtype, layout.stored, chunk, chunk, layout.order, layout.packing,
         sharded=False, index_last=True, separator="/",
@@ -114,7 +116,7 @@ def _corner(
         -n < at < room for at, n, room in zip(begin, chunk, shape, strict=False)
     )
     if not touches:
-        raise RefusedInput(what, f"a chunk at {begin}"[:100], f"within {shape}")
+        raise UnsafeInputError(what, f"a chunk at {begin}"[:100], f"within {shape}")
     return begin
 
 

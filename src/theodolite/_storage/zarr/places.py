@@ -10,7 +10,7 @@ import numpy as np
 from theodolite._storage.stores import Store
 from theodolite._storage.zarr.chunks import LEFT_OUT, shard_index
 from theodolite._storage.zarr.header import MAX_HEADER, ChunkLayout, layout_of
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 MAX_FILES = 10_000_000
 
@@ -46,7 +46,9 @@ class ForeignArray:
             codecs = codecs[0]["configuration"]["codecs"]
         fill = header.get("fill_value", 0)
         if type(fill) not in (int, float, bool):
-            raise RefusedInput(what, f"fill value {fill!r}"[:80], "a number", "Save it again so.")
+            raise UnsafeInputError(
+                what, f"fill value {fill!r}"[:80], "a number", "Save it again so."
+            )
         self.entry = {
             "dtype": self.layout.dtype.newbyteorder("<").str, "shape": [*self.layout.shape[1:]],
             "chunk": [*self.layout.chunk], "codecs": codecs, "fill_value": fill,

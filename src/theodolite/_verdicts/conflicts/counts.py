@@ -48,7 +48,7 @@ def counted(
     resampling: Resampling,
     over: Source = "samples",
 ) -> ConflictCount:
-    """Conflicts between two judgements of the same items, with intervals.
+    """Conflicts between two judgments of the same items, with intervals.
 
     >>> good = np.array([True, True, False, False])
     >>> count = counted(good, ~good, None, Resampling())

@@ -1,4 +1,4 @@
-"""How much more often two judgements disagree than unrelated ones would, and how surely."""
+"""How much more often two judgments disagree than unrelated ones would, and how surely."""
 
 import math
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ ALL_ORDERS_UP_TO = 5040
 FEWEST_ORDERS = 720
 """Six clusters have so many; with fewer, no conflict is stated."""
 FARTHEST = 0.25
-"""No two judgements can be farther from unrelated."""
+"""No two judgments can be farther from unrelated."""
 NEAR = 1e-12
 CELLS_AT_ONCE = 1 << 20
 
@@ -49,7 +49,7 @@ def excess_interval(
 
     Degrees of freedom are those of as many clusters of equal size (Kish), less 1: with clusters of
     very unequal size, all clusters less 1 would be too many. None with fewer than four clusters, or
-    where none differs from another: judgements that are always opposite show no spread.
+    where none differs from another: judgments that are always opposite show no spread.
     """
     keys = np.arange(len(good)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
     sizes = np.bincount(keys)
@@ -72,10 +72,10 @@ def excess_interval(
 
 @dataclass(frozen=True)
 class ShuffleTest:
-    """Whether two judgements have anything to do with each other."""
+    """Whether two judgments have anything to do with each other."""
 
     p: float
-    """How often the excess is as far from 0 when one judgement is dealt out anew."""
+    """How often the excess is as far from 0 when one judgment is dealt out anew."""
     n_clusters: int
     n_orders: int
     """In how many orders clusters of like size can be dealt out, or more."""
@@ -89,7 +89,7 @@ class ShuffleTest:
 def shuffle_test(good: Judged, bad: Judged, clusters: Clusters | None, seed: int) -> ShuffleTest:
     """Whole clusters of ``bad`` dealt out among those of like size; without clusters, single items.
 
-    Every order where there are few; else 9,999 draws, and the judgements as they are count as
+    Every order where there are few; else 9,999 draws, and the judgments as they are count as
     another. Single items need no draws. NaN without items.
 
     >>> good = np.array([1, 1, 1, 1, 0, 0, 0, 0, 1, 0], bool)

@@ -21,7 +21,7 @@ class JudgedItems:
     """What a question's score says of each explanation, or of each concept."""
 
     score: Score
-    of: Level
+    level: Level
     names: tuple[str, ...]
     values: Float[np.ndarray, " items"]
     """NaN where undefined."""
@@ -52,7 +52,7 @@ def line_of(score: Score) -> tuple[float, str]:
     """From where on a single value is good, and what that line is."""
     null = float("nan") if score.null is None else score.null.value
     metric = find_metric(score.metric)
-    if metric.looks_for_a_fault:
+    if metric.is_defect_metric:
         return null + (metric.tolerance or 0.0), "accepted"
     enough = enough_line(score)
     return (null, "null") if enough is None else (enough, "enough")

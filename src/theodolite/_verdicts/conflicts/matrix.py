@@ -64,12 +64,12 @@ def conflicts_between(
     resampling: Resampling,
 ) -> ConflictsFile:
     """The same from verdicts, scores, a table per sample, and which cluster samples belong to."""
-    asked_verdicts = [v for v in verdicts if v.answer != "not asked" and v.score is not None]
+    asked_verdicts = [v for v in verdicts if v.answer != "not_evaluated" and v.score is not None]
     judged = [*explanations(asked_verdicts, columns), *concepts(asked_verdicts, scores)]
     pairs = [
         (first, second)
         for first, second in itertools.permutations(judged, 2)
-        if first.of == second.of and first.question != second.question
+        if first.level == second.level and first.question != second.question
     ]
     records = _records(pairs, clusters, resampling)
     paired = {id(items) for pair in pairs for items in pair}
@@ -99,7 +99,7 @@ def _records(
 
 def _corrected(records: Sequence[ConflictRecord]) -> list[ConflictRecord]:
     """With p-values for all pairs of the report at once, of those that can tell anything."""
-    keys = [(record.of, frozenset((record.good, record.bad))) for record in records]
+    keys = [(record.level, frozenset((record.good, record.bad))) for record in records]
     tests = {
         key: record.null.p
         for key, record in zip(keys, records, strict=True)
@@ -143,13 +143,13 @@ def _record(items: JudgedItems) -> JudgedRecord:
     return JudgedRecord.model_validate(
         {
             "question": items.question,
-            "of": items.of,
+            "level": items.level,
             "metric": items.score.metric,
             "options": {k: list(v) if isinstance(v, tuple) else v
                         for k, v in items.score.options.items()},
             "better": items.score.better,
-            "line": line,
-            "line_is": is_,
+            "threshold": line,
+            "threshold_kind": is_,
             "n": int((~undefined).sum()),
             "n_undefined": int(undefined.sum()),
             "n_good": int((items.good & ~undefined).sum()),
@@ -179,7 +179,7 @@ class BothJudged:
         judged_names = [name for name, judged in zip(names, both, strict=True) if judged]
         groups = None
         if (
-            first.of == "explanations"
+            first.level == "explanations"
             and judged_names
             and all(name in clusters for name in judged_names)
         ):
@@ -206,7 +206,7 @@ class BothJudged:
         both = (self.first, self.second)
         kinds = {find_metric(items.score.metric).needs for items in both}
         numbered = all(items.numbered for items in both)
-        return self.first.of == "explanations" and len(kinds) > 1 and numbered
+        return self.first.level == "explanations" and len(kinds) > 1 and numbered
 
     def examples(self) -> list[ConflictExampleRecord]:
         """The most extreme conflicts."""
@@ -227,7 +227,7 @@ class BothJudged:
 
 
 def _pair_record(both: BothJudged, test: ShuffleTest, resampling: Resampling) -> ConflictRecord:
-    over: Source = "samples" if both.first.of == "explanations" else "concepts"
+    over: Source = "samples" if both.first.level == "explanations" else "concepts"
     count = counted(both.good, both.second_good, both.clusters, resampling, over)
     null = NullRecord(
         name=UNRELATED,
@@ -238,7 +238,7 @@ def _pair_record(both: BothJudged, test: ShuffleTest, resampling: Resampling) ->
     return ConflictRecord(
         good=both.first.question,
         bad=both.second.question,
-        of=both.first.of,
+        level=both.first.level,
         n=count.n,
         n_conflicts=count.n_conflicts,
         n_undefined=both.n_undefined,

@@ -19,13 +19,13 @@ class JudgedRecord(Record):
     """A question, the score that judges explanations or concepts by it, and its line."""
 
     question: Question
-    of: Level
+    level: Level
     metric: str
     options: dict[str, object]
     better: Literal["higher", "lower"]
-    line: float
+    threshold: float
     """An item is good if its value reaches it."""
-    line_is: Literal["enough", "null", "accepted"]
+    threshold_kind: Literal["enough", "null", "accepted"]
     """``enough``: the card's convention; ``null``: the null's value, where the card has none;
     ``accepted``: a clean null and what we accept above it."""
     n: int
@@ -46,7 +46,7 @@ class ConflictRecord(Record):
 
     good: Question
     bad: Question
-    of: Level
+    level: Level
     n: int
     """Judged by both."""
     n_conflicts: int
@@ -59,7 +59,7 @@ class ConflictRecord(Record):
     n_clusters: int
     """Clusters that were permuted as a whole, or items where there are no clusters."""
     null: NullRecord
-    """The share if the two questions had nothing to do with each other; how often judgements dealt
+    """The share if the two questions had nothing to do with each other; how often judgments dealt
     out anew lie as far from it."""
     p: float | None = None
     """The same, corrected (Holm) for all pairs of questions of the report; null where there are too
@@ -89,7 +89,7 @@ class ConflictRecord(Record):
         """What there is too little of to tell; empty where there is enough."""
         if self.stands_out != "few":
             return ""
-        items = "clusters" if self.n_clusters < self.n else self.of
+        items = "clusters" if self.n_clusters < self.n else self.level
         like = " of like size" if self.n_clusters >= FEWEST_TO_TELL else ""
         return f"too few {items}{like} to tell"
 
@@ -103,16 +103,16 @@ class ConflictRecord(Record):
 
     def claim(self, subject: Subject) -> str:
         """What they are and are not, to follow "the explanations that"."""
-        return claim_text(self.of, self.good, self.bad, subject)
+        return claim_text(self.level, self.good, self.bad, subject)
 
     def statement(self, subject: Subject) -> str:
         """The finding in one sentence."""
         if self.share is None or self.null.value is None:
-            return f"None of the {self.of} could be judged by both."
+            return f"None of the {self.level} could be judged by both."
         interval = self.interval
         ends = "" if interval is None else f" [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
         return (
-            f"{100 * self.share:.1f} % of the {self.of}{ends} {self.claim(subject)}; "
+            f"{100 * self.share:.1f} % of the {self.level}{ends} {self.claim(subject)}; "
             f"{100 * self.null.value:.1f} % if the two had nothing to do with each other"
             f"{self.too_few and f' ({self.too_few})'}."
         )
@@ -135,7 +135,7 @@ class ConflictsFile(Record):
     """The file ``conflicts.json``."""
 
     format: Literal["theodolite-conflicts"] = "theodolite-conflicts"
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     verdicts: list[VerdictConflictRecord]
     judged: list[JudgedRecord]
     conflicts: list[ConflictRecord]

@@ -38,7 +38,7 @@ SHORT: dict[Question, tuple[str, str]] = {
 """The same for the heads of a table."""
 
 MEANS: dict[tuple[Question, Question], str] = {
-    ("exists", "located"): "The concepts are in the picture, but the explanation looks elsewhere: "
+    ("exists", "located"): "The concepts are in the image, but the explanation looks elsewhere: "
     "they may have been guessed from the surroundings.",
     ("located", "exists"): "The explanation looks at the right place and names concepts that "
     "are not there: the place is right, the name is not.",
@@ -62,7 +62,7 @@ MEANS: dict[tuple[Question, Question], str] = {
     "than they say: looking at the right place does not keep them clean.",
     ("leak_free", "located"): "The concepts carry nothing else, but the explanation looks "
     "elsewhere for them: clean words with the wrong place.",
-    ("located", "faithful"): "The right place is marked, but it did not decide: a good picture of "
+    ("located", "faithful"): "The right place is marked, but it did not decide: a good image of "
     "the object, not of {reasons}.",
     ("faithful", "located"): "The marked places did decide, and they are not where they should be: "
     "the decision goes by something else, and the explanation says so.",

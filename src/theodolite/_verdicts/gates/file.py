@@ -46,12 +46,12 @@ class ScoreThreshold(Strict):
     at_least: Number | None = None
     at_most: Number | None = None
     beats_null: StrictBool = False
-    by: Literal["surely", "value"] = "surely"
+    by: Literal["confidence_bound", "value"] = "confidence_bound"
     """``surely``: the end of the interval that is nearer to the line; ``value``: the score."""
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> "ScoreThreshold":
-        if self.line is None and not self.beats_null:
+        if self.threshold is None and not self.beats_null:
             message = "give at_least, at_most or beats_null: true"
             raise ValueError(message)
         if self.at_least is not None and self.at_most is not None:
@@ -60,16 +60,16 @@ class ScoreThreshold(Strict):
         return self
 
     @property
-    def line(self) -> float | None:
+    def threshold(self) -> float | None:
         """The number to reach."""
         return self.at_most if self.at_least is None else self.at_least
 
     @property
-    def asks(self) -> str:
+    def requirement(self) -> str:
         """What is asked, in words."""
         sides = (("at least", self.at_least), ("at most", self.at_most))
         words = [f"{side} {value:g}" for side, value in sides if value is not None]
-        if words and self.by == "surely":
+        if words and self.by == "confidence_bound":
             words[0] = f"surely {words[0]}"
         return " and ".join(words + ["better than every null"] * self.beats_null)
 
@@ -86,7 +86,7 @@ class DriftThreshold(Strict):
     """``partly`` stops what drifted for sure, ``yes`` also what may have."""
 
     @property
-    def asks(self) -> str:
+    def requirement(self) -> str:
         """What is asked, in words."""
         line = "" if self.at_most is None else f" or {100 * self.at_most:g} %"
         surely = "surely " if self.least == "yes" else ""
@@ -181,14 +181,14 @@ def _check(threshold: ScoreThreshold) -> None:
     if getattr(threshold, sides[1]) is not None:
         raise EvidenceError(what, sides[1], f"{sides[0]}, because {metric.better} is better")
     low, high = metric.bounds
-    if threshold.line is not None and not low <= threshold.line <= high:
+    if threshold.threshold is not None and not low <= threshold.threshold <= high:
         raise EvidenceError(
             what,
-            f"{threshold.line:g}",
+            f"{threshold.threshold:g}",
             f"a number from {low:g} to {high:g}",
             "Shares are not percent.",
         )
-    if threshold.beats_null and metric.looks_for_a_fault:
+    if threshold.beats_null and metric.is_defect_metric:
         raise EvidenceError(
             what, "beats_null", "at_most",
             f"Its null is free of the fault; or ask for the question {metric.question!r}.",

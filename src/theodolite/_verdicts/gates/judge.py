@@ -17,7 +17,6 @@ from theodolite._verdicts.rules import verdict
 from theodolite._verdicts.words import interval_text, percent
 from theodolite.evidence.plugins import is_ours
 from theodolite.metrics.catalogue import catalogue, find_metric
-from theodolite.null_words import after_than
 from theodolite.questions import Question
 from theodolite.results import Answer, Failed, Score, Verdict
 
@@ -27,12 +26,12 @@ __all__ = [
 ]  # fmt: skip
 NOT_MET = 6
 """Exit code where a threshold is not met."""
-Outcome = Literal["met", "not met", "cannot tell"]
-NOT_OF_YOURS = "not asked of your network"
+Outcome = Literal["met", "not met", "inconclusive"]
+NOT_OF_YOURS = "not evaluated for your model"
 ENOUGH = {"yes": ("yes",), "partly": ("yes", "partly")}
 AGAINST_NULLS: dict[Answer, Outcome] = {
-    "yes": "met", "partly": "met", "no": "not met", "cannot tell": "cannot tell",
-    "not asked": "cannot tell",
+    "yes": "met", "partly": "met", "no": "not met", "inconclusive": "inconclusive",
+    "not_evaluated": "inconclusive",
 }  # fmt: skip
 
 
@@ -45,7 +44,7 @@ class DriftAnswer(Protocol):
         """Whether it is within what is accepted."""
 
     @property
-    def because(self) -> str:
+    def summary(self) -> str:
         """Why, in a sentence without its stop."""
 
 
@@ -72,13 +71,13 @@ def broken(
     scores: Sequence[Score],
     verdicts: Sequence[Verdict],
     *,
-    failed_pieces: int = 0,
+    failed_tasks: int = 0,
     failed: Sequence[Failed] = (),
     drift: DriftAnswer | str | None = None,
 ) -> list[str]:
     """One sentence for each threshold that is not met."""
     checks = judged(
-        thresholds, scores, verdicts, failed_pieces=failed_pieces, failed=failed, drift=drift
+        thresholds, scores, verdicts, failed_tasks=failed_tasks, failed=failed, drift=drift
     )
     return [check.sentence for check in checks if fails(check, thresholds)]
 
@@ -86,7 +85,7 @@ def broken(
 def fails(check: GateCheck, thresholds: Thresholds) -> bool:
     """Whether it stops a gate: not met; or not to be told, unless that is said to pass."""
     return check.outcome == "not met" or (
-        check.outcome == "cannot tell" and (thresholds.undefined == "fail" or not check.may_pass)
+        check.outcome == "inconclusive" and (thresholds.undefined == "fail" or not check.may_pass)
     )
 
 
@@ -95,7 +94,7 @@ def judged(
     scores: Sequence[Score],
     verdicts: Sequence[Verdict],
     *,
-    failed_pieces: int = 0,
+    failed_tasks: int = 0,
     failed: Sequence[Failed] = (),
     drift: DriftAnswer | str | None = None,
 ) -> list[GateCheck]:
@@ -106,7 +105,7 @@ def judged(
     Where a metric failed, what is asked of it, or of the question that it answers, cannot be told.
     """
     answers = {v.question: v for v in verdicts}
-    apart = {v.question for v in verdicts if v.reason == "stand-in"}
+    apart = {v.question for v in verdicts if v.reason == "probe_only"}
     checks = [
         _without_failed(_answer(question, least, answers.get(question)), answers[question], failed)
         if question in answers
@@ -128,19 +127,19 @@ def judged(
                 checks.append(_missing(threshold, options, scores))
     if thresholds.drift is not None:
         checks.append(_drift(thresholds.drift, drift))
-    if failed_pieces and thresholds.partial == "fail":
-        return [_of_a_part(check, failed_pieces) for check in checks]
+    if failed_tasks and thresholds.partial == "fail":
+        return [_of_a_part(check, failed_tasks) for check in checks]
     return checks
 
 
 def _drift(threshold: DriftThreshold, drift: DriftAnswer | str | None) -> GateCheck:
     if drift is None or isinstance(drift, str):
         text = drift or "no version to hold it against"
-        return GateCheck("drift", threshold.asks, text, "cannot tell", may_pass=False)
+        return GateCheck("drift", threshold.requirement, text, "inconclusive", may_pass=False)
     outcome: Outcome = "met" if drift.answer in ENOUGH[threshold.least] else "not met"
-    if drift.answer == "cannot tell":
-        outcome = "cannot tell"
-    return GateCheck("drift", threshold.asks, f"{drift.answer!r} ({drift.because})", outcome)
+    if drift.answer == "inconclusive":
+        outcome = "inconclusive"
+    return GateCheck("drift", threshold.requirement, f"{drift.answer!r} ({drift.summary})", outcome)
 
 
 def _without_failed(check: GateCheck, answer: Verdict, failed: Sequence[Failed]) -> GateCheck:
@@ -154,8 +153,8 @@ def _without_failed(check: GateCheck, answer: Verdict, failed: Sequence[Failed])
             continue
         if check.outcome == "met" and (is_ours(metric.state) or not ours):
             text = f"{check.found}, but {failure}"
-            return replace(check, found=text, outcome="cannot tell", may_pass=False)
-        if answer.reason == "failed":
+            return replace(check, found=text, outcome="inconclusive", may_pass=False)
+        if answer.reason == "metric_error":
             return replace(check, may_pass=False)
     return check
 
@@ -163,7 +162,7 @@ def _without_failed(check: GateCheck, answer: Verdict, failed: Sequence[Failed])
 def _failed(threshold: ScoreThreshold, failure: Failed, options: dict[str, Any]) -> GateCheck:
     text = f"failed at {failure.stage}: {failure.error}"
     label = _label(threshold.metric, options or failure.options)
-    return GateCheck(label, threshold.asks, text, "cannot tell", may_pass=False)
+    return GateCheck(label, threshold.requirement, text, "inconclusive", may_pass=False)
 
 
 def _may_be(failure: Failed, options: dict[str, Any]) -> bool:
@@ -176,25 +175,29 @@ def _may_be(failure: Failed, options: dict[str, Any]) -> bool:
 
 
 def _of_a_part(check: GateCheck, failed: int) -> GateCheck:
-    outcome: Outcome = "cannot tell" if check.outcome == "met" else check.outcome
+    outcome: Outcome = "inconclusive" if check.outcome == "met" else check.outcome
     text = f"partial, {failed} pieces failed: {check.found}"
     return replace(check, found=text, outcome=outcome, may_pass=False)
 
 
 def _answer(question: Question, least: Least, answer: Verdict | None) -> GateCheck:
     requirement = f"at least {least!r}" if least == "partly" else f"{least!r}"
-    if answer is None or answer.answer == "not asked":
-        of = NOT_OF_YOURS if answer is not None and answer.reason == "stand-in" else "not asked"
-        return GateCheck(question, requirement, of, "cannot tell")
+    if answer is None or answer.answer == "not_evaluated":
+        of = (
+            NOT_OF_YOURS
+            if answer is not None and answer.reason == "probe_only"
+            else "not evaluated"
+        )
+        return GateCheck(question, requirement, of, "inconclusive")
     if answer.score is not None and (other := _other_version(answer.score)):
         return GateCheck(
-            question, requirement, f"{answer.answer!r} by {other}", "cannot tell", may_pass=False
+            question, requirement, f"{answer.answer!r} by {other}", "inconclusive", may_pass=False
         )
     outcome: Outcome = "met" if answer.answer in ENOUGH[least] else "not met"
-    if answer.answer == "cannot tell":
-        outcome = "cannot tell"
+    if answer.answer == "inconclusive":
+        outcome = "inconclusive"
     return GateCheck(
-        question, requirement, f"{answer.answer!r} ({answer.because.rstrip('.')})", outcome
+        question, requirement, f"{answer.answer!r} ({answer.summary.rstrip('.')})", outcome
     )
 
 
@@ -202,29 +205,35 @@ def _score(threshold: ScoreThreshold, score: Score, options: dict[str, Any]) -> 
     telling = {name: v for name, v in score.options.items() if name in options} or score.options
     label = _label(threshold.metric, telling)
     if other := _other_version(score):
-        return GateCheck(label, threshold.asks, other, "cannot tell", may_pass=False)
-    outcomes = [_reached(threshold, score)] if threshold.line is not None else []
+        return GateCheck(label, threshold.requirement, other, "inconclusive", may_pass=False)
+    outcomes = [_reached(threshold, score)] if threshold.threshold is not None else []
     text = f"{percent(score.value, score)}{interval_text(score)}"
-    if score.interval is None and threshold.line is not None and threshold.by == "surely":
+    if (
+        score.interval is None
+        and threshold.threshold is not None
+        and threshold.by == "confidence_bound"
+    ):
         text += " without an interval"
     if threshold.beats_null:
         against = verdict(score)
-        text = against.because.rstrip(".")
+        text = against.summary.rstrip(".")
         beaten = AGAINST_NULLS[against.answer]
-        unsure = [n.shown for n in score.nulls if n.difference is None or math.isnan(n.value)]
-        if beaten == "met" and unsure and threshold.by == "surely":
-            beaten = "cannot tell"
-            text += f", but whether better than {after_than(unsure[0])} cannot be told"
+        unsure = [n.label for n in score.nulls if n.difference is None or math.isnan(n.value)]
+        if beaten == "met" and unsure and threshold.by == "confidence_bound":
+            beaten = "inconclusive"
+            text += f", but whether better than {unsure[0]} cannot be told"
         outcomes.append(beaten)
     # the worst counts: what is missed for sure before what cannot be told
-    outcome = min(outcomes, key=("not met", "cannot tell", "met").index)
-    return GateCheck(label, threshold.asks, text, outcome)
+    outcome = min(outcomes, key=("not met", "inconclusive", "met").index)
+    return GateCheck(label, threshold.requirement, text, outcome)
 
 
 def _of_a_stand_in(threshold: ScoreThreshold, score: Score, options: dict[str, Any]) -> GateCheck:
     """A score against something that answered in the network's place says nothing of that."""
     telling = {name: v for name, v in score.options.items() if name in options} or score.options
-    return GateCheck(_label(threshold.metric, telling), threshold.asks, NOT_OF_YOURS, "cannot tell")
+    return GateCheck(
+        _label(threshold.metric, telling), threshold.requirement, NOT_OF_YOURS, "inconclusive"
+    )
 
 
 def _other_version(score: Score) -> str:
@@ -237,11 +246,11 @@ def _other_version(score: Score) -> str:
 
 def _reached(threshold: ScoreThreshold, score: Score) -> Outcome:
     nearest = score.value
-    if threshold.by == "surely" and not math.isnan(nearest):
+    if threshold.by == "confidence_bound" and not math.isnan(nearest):
         end = "low" if threshold.at_least is not None else "high"
         nearest = math.nan if score.interval is None else getattr(score.interval, end)
     if math.isnan(nearest):
-        return "cannot tell"
+        return "inconclusive"
     short = threshold.at_least is not None and nearest < threshold.at_least
     beyond = threshold.at_most is not None and nearest > threshold.at_most
     return "not met" if short or beyond else "met"
@@ -250,12 +259,16 @@ def _reached(threshold: ScoreThreshold, score: Score) -> Outcome:
 def _missing(
     threshold: ScoreThreshold, options: dict[str, Any], scores: Sequence[Score]
 ) -> GateCheck:
-    text = "not asked"
+    text = "not evaluated"
     if others := [s for s in scores if s.metric == threshold.metric]:
         known = [f"{name}={s.options.get(name)}" for s in others for name in options]
-        text = f"not asked so, but with {', '.join(dict.fromkeys(known))}"
+        text = f"not evaluated so, but with {', '.join(dict.fromkeys(known))}"
     return GateCheck(
-        _label(threshold.metric, options), threshold.asks, text, "cannot tell", may_pass=False
+        _label(threshold.metric, options),
+        threshold.requirement,
+        text,
+        "inconclusive",
+        may_pass=False,
     )
 
 

@@ -1,8 +1,9 @@
 """What a gate decides: whether all thresholds are met, and which are not."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from theodolite._verdicts.gates.judge import GateCheck
+from theodolite._verdicts.gates.judge import DriftAnswer, GateCheck, Thresholds, fails, judged
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,24 @@ class GateResult:
     def __bool__(self) -> bool:
         return self.passed
 
-    def __str__(self) -> str:
-        """A line for each threshold."""
+    def lines(self) -> list[str]:
+        """Return a line for each threshold."""
         lines = []
         for check in self.checks:
-            let = check.outcome == "cannot tell" and check not in self.failures
+            let = check.outcome == "inconclusive" and check not in self.failures
             lines.append(f"{check.outcome}{' (let pass)' if let else ''}: {check.sentence}")
-        return "\n".join(lines)
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def check_gate(
+    criteria: Thresholds, run: Any, drift: DriftAnswer | str | None = None
+) -> GateResult:
+    """Check every threshold against the scores and verdicts of an audit or a run."""
+    checks = judged(
+        criteria, run.scores, run.verdicts, failed_tasks=run.failed_tasks, failed=run.errors,
+        drift=drift,
+    )  # fmt: skip
+    return GateResult(tuple(checks), tuple(check for check in checks if fails(check, criteria)))

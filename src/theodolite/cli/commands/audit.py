@@ -1,190 +1,160 @@
 """The command that scores whatever it is given."""
 
-from contextlib import ExitStack
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
+from theodolite._runs.auditing.audit_spec import spec_of
+from theodolite._runs.auditing.model_answers import with_model_answers
+from theodolite._runs.auditing.reading import read_sources
+from theodolite._runs.auditing.result import answer_source, check_any, nothing_scored
+from theodolite._runs.auditing.saving import begin_folder, write_audited
+from theodolite._runs.auditing.sources import EvidenceSource, together, with_claim
+from theodolite._runs.engine.base import Engine
+from theodolite._runs.engine.estimate import RunPrice
+from theodolite._runs.folder.folder import apart_from, check_folder, claimed
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.inputs import Places
+from theodolite._runs.run import rehearse, run
+from theodolite._runs.stored import by_kind
+from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.atomic import default_cache
+from theodolite._storage.stores import Store
+from theodolite._verdicts.answers import AuditAnswers, stand_in_line
+from theodolite._verdicts.gates.judge import NOT_MET, Thresholds, read_thresholds
+from theodolite._verdicts.gates.outcome import check_gate
+from theodolite._verdicts.scores_file import scores_file
+from theodolite.cli import options as opt
+from theodolite.cli.interrupts import PARTIAL, goes_on
 from theodolite.cli.options import (
-    Cache,
-    DryRun,
-    EngineOption,
-    Json,
-    MetricsPort,
-    MixedCpus,
-    MostMemory,
-    Overwrite,
-    Pieces,
-    Quiet,
-    RayAddress,
-    WorkersOption,
-    chosen_engine,
+    argument,
+    below_one_folder,
     command_line,
+    engine_options,
+    option,
 )
-
-if TYPE_CHECKING:
-    from theodolite._runs.auditing.sources import EvidenceSource
-    from theodolite._runs.engine.base import Engine
-    from theodolite._verdicts.answers import AuditAnswers
-    from theodolite._verdicts.gates.judge import Thresholds
-    from theodolite.cli.audits import AuditArguments, NetworkArguments
+from theodolite.cli.progress import print_price, print_rehearsal, show_progress
+from theodolite.cli.tables import print_scores, print_verdicts
+from theodolite.errors import EvidenceError, printable
+from theodolite.evidence.produced import Progress
 
 
-ColumnsOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMNS",
-        help="A column's name, several with commas, or a pattern: of 'pred_*' and 'true_*', "
-        "pred_horn and true_horn are of the concept horn.",
-        rich_help_panel="Columns of a .csv or .parquet file",
-        show_default=False,
-    ),
-]
+def _column(text: str) -> Any:
+    return option(text, metavar="COLUMNS")
 
 
+@dataclass(frozen=True)
+class _Settings:
+    """How to audit, and where to."""
+
+    resampling: Resampling
+    out: Path | None
+    overwrite: bool
+    claim: str
+    engine: Engine
+    quiet: bool
+
+
+@dataclass(frozen=True)
+class _AuditRun:
+    """A run of sharded evidence or of a model: both are done in tasks, and can be resumed."""
+
+    spec: RunSpec
+    root: Path
+    cache: Path | None = None
+
+
+@engine_options("checkpoint_dir", "mixed_cpus", "metrics_port")
 def audit(
     evidence: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="EVIDENCE...",
-            help="One or several of: a .npz or .safetensors file of arrays, named as in "
-            "`theodolite evidence`; a .csv or .parquet file, with the options for columns; a "
-            "folder of stored evidence; a folder or address (s3://…) of evidence in pieces; a run "
-            "folder; the folder of an exported study.",
-            show_default=False,
-        ),
+        argument("Files, folders or addresses (s3://...)", metavar="EVIDENCE"),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Also write a run folder with a report.")] = None,
-    overwrite: Overwrite = False,
-    model: Annotated[
-        str | None, typer.Option(help="Instead of evidence: a network of timm, such as resnet18.")
-    ] = None,
-    weights: Annotated[
-        Path | None, typer.Option(help="Its weights (.safetensors); else timm fetches them.")
-    ] = None,
-    layer: Annotated[
-        str | None,
-        typer.Option(help="Its layer to look at; default: the last layer with a spatial grid."),
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="The folder of a data set of pictures with concepts.")
-    ] = None,
-    dataset: Annotated[
-        str, typer.Option(help="How that folder is laid out: folder, cub, monumai, …")
-    ] = "folder",
-    claim: Annotated[
-        str, typer.Option(help="What the explanation says, in quotes: the title of the report.")
-    ] = "",
-    values: ColumnsOption = None,
-    truth: ColumnsOption = None,
-    known: ColumnsOption = None,
-    labels: ColumnsOption = None,
-    predicted: ColumnsOption = None,
-    ids: ColumnsOption = None,
-    clusters: ColumnsOption = None,
-    model_answers: Annotated[
-        Path | None,
-        typer.Option(help="What a model answers to the rows of a plan of attributions (.npz)."),
-    ] = None,
-    cache: Cache = None,
-    thresholds: Annotated[
-        Path | None,
-        typer.Option(help="The least that is good enough (YAML); if it is not met, exit code 6."),
-    ] = None,
-    as_json: Json = False,
-    seed: Annotated[int, typer.Option(help="Seed of intervals and nulls.", min=0)] = 0,
-    resamples: Annotated[
-        int, typer.Option(help="Resamples for intervals.", min=0, max=100_000)
-    ] = 1000,
-    engine: EngineOption = "auto",
-    workers: WorkersOption = None,
-    ray_address: RayAddress = None,
-    pieces: Pieces = None,
-    mixed_cpus: MixedCpus = False,
-    dry_run: DryRun = False,
-    metrics_port: MetricsPort = None,
-    most_memory: MostMemory = None,
-    quiet: Quiet = False,
+    out: Annotated[Path | None, option("Run folder to write, with a report")] = None,
+    overwrite: opt.Overwrite = False,
+    model: Annotated[str | None, option("Model of timm to audit, such as resnet18")] = None,
+    weights: opt.Weights = None,
+    layer: opt.Layer = None,
+    data: Annotated[Path | None, option("Folder of images with concepts")] = None,
+    dataset: Annotated[str, option("Layout of DATA: folder, cub, monumai")] = "folder",
+    claim: Annotated[str, option("Claim of the explanation, the report's title")] = "",
+    values: Annotated[str | None, _column("Concept scores: names or pattern ('pred_*')")] = None,
+    truth: Annotated[str | None, _column("True concepts: names or pattern ('true_*')")] = None,
+    known: Annotated[str | None, _column("Flags: is the true concept known")] = None,
+    labels: Annotated[str | None, _column("True class of each row")] = None,
+    predicted: Annotated[str | None, _column("Predicted class of each row")] = None,
+    ids: Annotated[str | None, _column("Identifier of each row")] = None,
+    clusters: Annotated[str | None, _column("Group of dependent rows, such as a patient")] = None,
+    model_answers: Annotated[Path | None, option("Model outputs for a plan (.npz)")] = None,
+    cache: opt.Cache = None,
+    thresholds: Annotated[Path | None, option("Thresholds (YAML); exit code 6 if not met")] = None,
+    as_json: opt.Json = False,
+    seed: opt.Seed = 0,
+    resamples: opt.Resamples = 1000,
+    dry_run: opt.DryRun = False,
+    max_memory: opt.MaxMemory = None,
+    quiet: opt.Quiet = False,
+    *,
+    engine: Engine,
 ) -> None:
-    """Ask everything that the evidence allows, and say what would be needed for the rest."""
-    from theodolite._runs.auditing.model_answers import with_model_answers
-    from theodolite._runs.folder.folder import claimed
-    from theodolite._scoring.evaluate import Resampling
-    from theodolite._verdicts.gates.judge import read_thresholds
-    from theodolite.cli.audits import AuditArguments, read_all, rehearse_pieces
-    from theodolite.cli.interrupts import goes_on
-    from theodolite.cli.progress import print_price, print_rehearsal
-    from theodolite.errors import printable
+    """Audit an explanation.
 
-    del most_memory  # set as it was read
-    chosen = chosen_engine(
-        engine, workers, ray_address, pieces, "auto", metrics_port, mixed_cpus=mixed_cpus
-    )
+    EVIDENCE is one or several of: a .npz or .safetensors file of arrays, named as in `theodolite
+    evidence`; a .csv or .parquet file, with the options for columns; a folder of stored evidence;
+    a folder or address of sharded evidence; a run folder; the folder of an exported study.
+
+    Columns: a name, several names with commas, or a pattern. With 'pred_*' and 'true_*', pred_horn
+    and true_horn belong to the concept horn.
+    """
+    del max_memory  # set as it was read
     criteria = None if thresholds is None else read_thresholds(thresholds)
-    arguments = AuditArguments(
-        Resampling(resamples, seed=seed), out, overwrite, command_line(), claim,
-        announce=None if quiet else print_price,
-    )  # fmt: skip
-    network = _network(evidence, (model, weights, layer), (data, dataset, cache))
-    options = {
+    settings = _Settings(Resampling(resamples, seed=seed), out, overwrite, claim, engine, quiet)
+    job = _model_job(evidence, (model, weights, layer), (data, dataset, cache), settings)
+    columns = {
         "values": values, "truth": truth, "known": known, "labels": labels,
         "predicted": predicted, "ids": ids, "clusters": clusters,
     }  # fmt: skip
-    columns = _columns(options, network)
+    patterns = _patterns(columns, job)
     with ExitStack() as stack:
         if out is not None:
             stack.enter_context(claimed(out))
-        source = None if network else read_all(evidence or [], arguments, columns)
+        source = None if job else _read(evidence or [], settings, patterns)
         if model_answers is not None:
             source = with_model_answers(source, model_answers)
-        if source and columns:  # before the first score: which columns are a pair
+        if source and patterns:  # before the first score: which columns are a pair
             typer.echo("\n".join(printable(note, 2000) for note in source.notes), err=as_json)
-        if (network or (source and source.stored)) and (out is not None or pieces is not None):
+        job = _sharded_job(source, settings) if source and source.stored else job
+        if job and (out or engine.checkpoint_dir):
             stack.enter_context(goes_on())
         if dry_run:
-            print_rehearsal(rehearse_pieces(source, arguments, chosen))
+            print_rehearsal(_rehearse(job, settings) if source and job else None)
             return
-        answers = _answers(source, network, arguments, chosen, quiet=quiet)
+        with show_progress(quiet=quiet) as progress:
+            if job:
+                answers = _run(job, settings, progress)
+            else:
+                answers = _audit_in_memory(source, settings, progress)
         _print(answers, as_json=as_json)
         _end(answers, out, criteria, quiet=as_json)
 
 
-def _answers(
-    source: "EvidenceSource | None",
-    network: "NetworkArguments | None",
-    arguments: "AuditArguments",
-    engine: "Engine",
-    *,
-    quiet: bool,
-) -> "AuditAnswers":
-    from theodolite.cli.audits import audit_files, audit_network, audit_pieces
-    from theodolite.cli.progress import show_progress
-
-    with show_progress(quiet=quiet) as progress:
-        if network:
-            return audit_network(network, arguments, engine, progress)
-        assert source is not None  # noqa: S101  else there is a network
-        if source.stored:
-            return audit_pieces(source, arguments, engine, progress)
-        return audit_files(source, arguments, progress)
-
-
-def _network(
+def _model_job(
     evidence: list[str] | None,
-    network: tuple[str | None, Path | None, str | None],
-    pictures: tuple[Path | None, str, Path | None],
-) -> "NetworkArguments | None":
-    """The network to look at, if one was named."""
-    from theodolite.cli.audits import NetworkArguments
-    from theodolite.errors import EvidenceError
-
-    (model, weights, layer), (data, dataset, cache) = network, pictures
-    if model is None:
-        for option, value in (("--weights", weights), ("--layer", layer), ("--data", data)):
+    model: tuple[str | None, Path | None, str | None],
+    images: tuple[Path | None, str, Path | None],
+    settings: _Settings,
+) -> _AuditRun | None:
+    """Return the run of a concept bottleneck, if a model was named."""
+    (name, weights, layer), (data, dataset, cache) = model, images
+    if name is None:
+        for flag, value in (("--weights", weights), ("--layer", layer), ("--data", data)):
             if value is not None:
-                raise EvidenceError(option, f"{str(value)!r} without a network", "--model as well")
+                raise EvidenceError(flag, f"{str(value)!r} without a network", "--model as well")
         if not evidence:
             raise EvidenceError("audit", "nothing", "evidence, or --model and --data",
                                 "`theodolite audit --help` says what can be given.")  # fmt: skip
@@ -193,74 +163,137 @@ def _network(
         raise EvidenceError("audit", f"{evidence[0]!r} and --model", "evidence or a network")
     if data is None:
         raise EvidenceError("--data", "none", "the folder of a data set with concepts")
-    return NetworkArguments(model, weights, layer, data, dataset, cache or default_cache())
+    from theodolite._runs.auditing.network import SEEDS, concept_data
+
+    concept_data(data, dataset)  # a wrong folder must not cost a model first
+    root, places = below_one_folder(data, weights)
+    pipeline = {"name": "posthoc_cbm", "backbone": name, "layer": layer, "units": True}
+    spec = RunSpec.model_validate(
+        {
+            "name": "audit",
+            "title": f"Audit of a concept bottleneck of {name} on {data.resolve().name}",
+            "claim": settings.claim,
+            "dataset": {"name": dataset, "root": places[0]},
+            "pipeline": pipeline | ({"weights": places[1]} if weights else {}),
+            "seeds": list(SEEDS),
+            "resampling": {
+                "resamples": settings.resampling.resamples, "seed": settings.resampling.seed
+            },
+        }
+    )  # fmt: skip
+    return _AuditRun(spec, root, cache or default_cache())
 
 
-def _columns(options: dict[str, str | None], network: "NetworkArguments | None") -> dict[str, str]:
-    """The columns that were named; a network has none."""
-    from theodolite.errors import EvidenceError
+def _patterns(columns: dict[str, str | None], job: _AuditRun | None) -> dict[str, str]:
+    """Return the columns that were named; a model has none."""
+    chosen = {name: pattern for name, pattern in columns.items() if pattern is not None}
+    if chosen and job is not None:
+        raise EvidenceError(f"--{next(iter(chosen))}", "--model as well", "a .csv or .parquet file")
+    return chosen
 
-    columns = {name: pattern for name, pattern in options.items() if pattern is not None}
-    if columns and network is not None:
-        raise EvidenceError(
-            f"--{next(iter(columns))}", "--model as well", "a .csv or .parquet file"
+
+def _read(evidence: list[str], settings: _Settings, patterns: dict[str, str]) -> EvidenceSource:
+    """Read what is to be audited; not before it is known that the result can be written."""
+    if settings.out is not None:
+        check_folder(settings.out, overwrite=settings.overwrite)
+        for place in evidence:
+            local = Store.at(place).local
+            if local is not None:
+                apart_from(settings.out, "evidence", local)
+    return with_claim(together(read_sources(evidence, patterns)), settings.claim)
+
+
+def _sharded_job(source: EvidenceSource, settings: _Settings) -> _AuditRun:
+    spec = spec_of(source, settings.resampling)
+    kinds = by_kind(spec, source.stored)
+    nothing_scored(source.name, {kind: shards.first() for kind, shards in kinds.items()})
+    return _AuditRun(spec, source.root)
+
+
+def _audit_in_memory(
+    source: EvidenceSource | None, settings: _Settings, progress: Progress
+) -> AuditAnswers:
+    assert source is not None  # noqa: S101  else there is a job
+    check_any(source)
+    if settings.out is None:
+        return answer_source(source, settings.resampling, progress)
+    spec = spec_of(source, settings.resampling)
+    begin_folder(source, spec, settings.out, command_line(), overwrite=settings.overwrite)
+    answers = answer_source(source, settings.resampling, progress)
+    write_audited(answers, spec, settings.out)
+    return answers
+
+
+def _run(job: _AuditRun, settings: _Settings, progress: Progress) -> AuditAnswers:
+    announce = None if settings.quiet else print_price
+    with _places(job, settings.out) as at:
+        overwrite = None if settings.out is None else settings.overwrite
+        return run(
+            job.spec, at, progress, command_line(), settings.engine, overwrite=overwrite,
+            announce=announce,
+        )  # fmt: skip
+
+
+def _rehearse(job: _AuditRun, settings: _Settings) -> RunPrice | None:
+    with _places(job, settings.out) as at:
+        overwrite = None if settings.out is None else settings.overwrite
+        return rehearse(
+            job.spec, at, command=command_line(), engine=settings.engine, overwrite=overwrite
         )
-    return columns
 
 
-def _print(answers: "AuditAnswers", *, as_json: bool) -> None:
-    from theodolite._verdicts.answers import stand_in_line
-    from theodolite._verdicts.scores_file import scores_file
-    from theodolite.cli.tables import print_scores, print_verdicts
-    from theodolite.errors import printable
+@contextmanager
+def _places(job: _AuditRun, out: Path | None) -> Iterator[Places]:
+    """Say where a run reads and writes; without a run folder, only the scores are kept."""
+    if out is not None:
+        yield Places(job.root, out, job.cache or out)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Places(job.root, Path(folder), job.cache or Path(folder))
 
+
+def _print(answers: AuditAnswers, *, as_json: bool) -> None:
     if as_json:
         content = scores_file(
-            answers.scores, answers.verdicts, answers.unanswered, answers.failed, answers.subject
+            answers.scores, answers.verdicts, answers.not_computed, answers.errors, answers.subject
         )
         typer.echo(content.model_dump_json(indent=1))
         return
-    print_scores(answers.scores, of_stand_in=answers.subject.outputs == "stand-in")
+    print_scores(answers.scores, of_probe=answers.subject.outputs == "probe_only")
     typer.echo("")
     print_verdicts(answers.verdicts)
     for missing_evidence in answers.missing:
         typer.echo(str(missing_evidence))
-    if answers.stand_in is not None:
-        typer.echo(stand_in_line(answers.subject, answers.stand_in))
+    if answers.linear_probe is not None:
+        typer.echo(stand_in_line(answers.subject, answers.linear_probe))
     needing: dict[str, list[str]] = {}
-    for lacking in answers.unanswered:
+    for lacking in answers.not_computed:
         if not lacking.needs[0].endswith(" evidence"):  # of a kind that came
             needing.setdefault(", ".join(lacking.needs), []).append(lacking.metric)
     for needs, metrics in needing.items():
         typer.echo(f"not scored, for lack of {needs}: {', '.join(metrics)}")
-    for failure in answers.failed:
+    for failure in answers.errors:
         typer.echo(printable(f"failed: {failure}", 1000))
     for note in answers.notes:
         typer.echo(f"note: {note}")
 
 
 def _end(
-    answers: "AuditAnswers", out: Path | None, criteria: "Thresholds | None", *, quiet: bool
+    answers: AuditAnswers, out: Path | None, criteria: Thresholds | None, *, quiet: bool
 ) -> None:
     """Report and seal; then say which thresholds are not met."""
-    from theodolite._verdicts.gates.judge import NOT_MET, fails, judged
-    from theodolite.cli.finish import PARTIAL, finish
-    from theodolite.errors import printable
-
-    code = PARTIAL if answers.failed_pieces or answers.failed else 0
+    code = PARTIAL if answers.failed_tasks or answers.errors else 0
     if out is not None:
+        from theodolite.cli.finish import finish
+
         try:
             finish(out, verdicts_too=False, quiet=quiet)
         except typer.Exit as partial:  # thresholds are looked at all the same
             code = partial.exit_code
     if criteria is not None:
-        checks = judged(
-            criteria, answers.scores, answers.verdicts, failed_pieces=answers.failed_pieces,
-            failed=answers.failed,
-        )  # fmt: skip
-        failing = [check for check in checks if fails(check, criteria)]
-        for check in failing:
+        gate = check_gate(criteria, answers)
+        for check in gate.failures:
             typer.echo(printable(f"{check.outcome}: {check.sentence}", 1000), err=True)
-        code = NOT_MET if failing else code
+        code = code if gate.passed else NOT_MET
     if code:
         raise typer.Exit(code)

@@ -1,61 +1,62 @@
-"""Commands that hold runs against each other."""
+"""Commands that compare runs."""
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from theodolite.cli.options import Json, Quiet
-
-if TYPE_CHECKING:
-    from theodolite._runs.comparison.compare_runs import Comparison
-    from theodolite._runs.comparison.leaderboard import Board
-    from theodolite._runs.comparison.rows import ComparisonRow
-    from theodolite.results import Interval
+from theodolite._runs.comparison.compare_runs import Comparison
+from theodolite._runs.comparison.compare_runs import compare as compare_all
+from theodolite._runs.comparison.differences import differs
+from theodolite._runs.comparison.leaderboard import Board, LeaderboardRow
+from theodolite._runs.comparison.leaderboard import leaderboard as rank_runs
+from theodolite._runs.comparison.rows import ComparisonRow
+from theodolite._runs.comparison.runs import key_of, read_runs
+from theodolite._verdicts.scores_file import score_record, written
+from theodolite._verdicts.words import better_text, interval_text, percent
+from theodolite.cli import options as opt
+from theodolite.cli.options import argument, option
+from theodolite.cli.progress import show_progress
+from theodolite.cli.tables import print_json, print_table
+from theodolite.errors import EvidenceError, printable
+from theodolite.metrics.catalogue import catalogue
+from theodolite.questions import QUESTIONS
+from theodolite.report.pages.compare_runs import write_comparison
+from theodolite.report.pages.compare_runs_words import (
+    difference_text,
+    outcome_text,
+    sentence,
+    shortage_text,
+)
+from theodolite.report.pages.leaderboard import sentences, write_leaderboard
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders; the first is the reference.")],
-    out: Annotated[Path | None, typer.Option(help="The page to write.")] = None,
+    runs: Annotated[list[Path], argument("Run folders; the first is the reference")],
+    out: opt.Page = None,
     resamples: Annotated[
-        int | None, typer.Option(help="Resamples; else as many as the reference had.", min=20)
+        int | None, option("Resamples for intervals. Default: as the reference", min=20)
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
 ) -> None:
-    """Is one run better than another? Differences on the same samples, with paired intervals.
+    """Test whether one run is better than another, on the same samples with paired intervals.
 
-    One headline a question is tested, as a claim about these models and about the recipe.
+    One headline score per question is tested, as a claim about these models and about the training
+    procedure.
     """
-    from theodolite._runs.comparison.compare_runs import compare as compared
-    from theodolite._runs.comparison.runs import read_runs
-    from theodolite.cli.progress import show_progress
-
     with show_progress(quiet=quiet) as progress:
-        pairs = compared(read_runs(runs), resamples, progress)
+        pairs = compare_all(read_runs(runs), resamples, progress)
     if as_json:
-        typer.echo(json.dumps([_pair_json(pair) for pair in pairs], indent=1))
+        print_json([_pair_json(pair) for pair in pairs])
     else:
         for pair in pairs:
             _print_pair(pair)
     if out is not None:
-        from theodolite.report.pages.compare_runs import write_comparison
-
         typer.echo(f"page: {write_comparison(out, pairs)}", err=as_json)
 
 
-def _print_pair(pair: "Comparison") -> None:
-    from theodolite._verdicts.words import better_text, percent
-    from theodolite.cli.tables import print_table
-    from theodolite.errors import printable
-    from theodolite.report.pages.compare_runs_words import (
-        difference_text,
-        outcome_text,
-        sentence,
-        shortage_text,
-    )
-
+def _print_pair(pair: Comparison) -> None:
     typer.echo(printable(sentence(pair), 1000))
     rows = []
     for verdict_pair in pair.questions:
@@ -65,45 +66,33 @@ def _print_pair(pair: "Comparison") -> None:
             for score in (line.first, line.second)
         ]
         difference = "" if line.difference is None else difference_text(line.difference, line.score)
-        answer = (
-            verdict_pair.after
-            if verdict_pair.before == verdict_pair.after
-            else f"{verdict_pair.before} → {verdict_pair.after}"
-        )
+        before, after = verdict_pair.before, verdict_pair.after
+        answer = after if before == after else f"{before} → {after}"
         words = (outcome_text(line), line.why, shortage_text(line))
         outcome = ". ".join(part[0].upper() + part[1:] for part in words if part)
         better = better_text(line.score.better)
-        rows.append((verdict_pair.asks, answer, *values, better, difference, outcome))
+        rows.append((verdict_pair.question_text, answer, *values, better, difference, outcome))
     heads = ("question", "answer", pair.first.name, pair.second.name, "better", "difference", "")
     print_table(heads, rows, right=(2, 3))
 
 
-def _pair_json(pair: "Comparison") -> dict[str, Any]:
-    from theodolite._runs.comparison.differences import differs
-
+def _pair_json(pair: Comparison) -> dict[str, Any]:
     return {
         "reference": pair.first.name,
         "run": pair.second.name,
         "samples": pair.n,
         "left_out": list(pair.dropped),
         "questions": [
-            {
-                "question": verdict_pair.question,
-                "before": verdict_pair.before,
-                "after": verdict_pair.after,
-            }
-            | _line_json(verdict_pair.line)
-            for verdict_pair in pair.questions
+            {"question": both.question, "before": both.before, "after": both.after}
+            | _line_json(both.line)
+            for both in pair.questions
         ],
         "scores": [_line_json(line) for line in pair.lines],
         "differs": [vars(difference) for difference in differs(pair.first, pair.second)],
     }
 
 
-def _line_json(line: "ComparisonRow") -> dict[str, Any]:
-    from theodolite._verdicts.scores_file import written
-    from theodolite.report.pages.compare_runs_words import shortage_text
-
+def _line_json(line: ComparisonRow) -> dict[str, Any]:
     difference, score = line.difference, line.score
     content: dict[str, Any] = {
         "metric": score.metric,
@@ -119,7 +108,7 @@ def _line_json(line: "ComparisonRow") -> dict[str, Any]:
             "first": written(difference.first),
             "second": written(difference.second),
             "difference": written(difference.value),
-            "intervals": [_interval_json(interval) for interval in difference.intervals],
+            "intervals": [vars(interval) for interval in difference.intervals],
             "p": written(difference.p),
             "p_corrected": written(line.these.p),
             "p_recipe": None if difference.recipe is None else written(difference.recipe.p),
@@ -132,60 +121,31 @@ def _line_json(line: "ComparisonRow") -> dict[str, Any]:
     return content
 
 
-def _interval_json(interval: "Interval") -> dict[str, Any]:
-    return dict(vars(interval))
-
-
 def leaderboard(
-    folder: Annotated[Path, typer.Argument(help="A folder of run folders.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="The page to write.")] = None,
-    by: Annotated[
-        str | None, typer.Option(help="The question to rank by, such as located.")
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    folder: Annotated[Path, argument("Folder of run folders")],
+    out: opt.Page = None,
+    by: Annotated[str | None, option("Question to rank by, such as located")] = None,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
 ) -> None:
-    """Runs about the same samples in one table; where a difference may be 0, places are shared."""
-    from theodolite._runs.comparison.leaderboard import leaderboard as standings
-    from theodolite.cli.progress import show_progress
-    from theodolite.errors import EvidenceError
-    from theodolite.questions import QUESTIONS
-
+    """Rank runs on the same samples; runs share a place where their difference may be 0."""
     if by is not None and by not in QUESTIONS:
         raise EvidenceError("--by", repr(by), f"one of {', '.join(QUESTIONS)}")
     with show_progress(quiet=quiet) as progress:
-        boards, left = standings(folder, by, progress)
+        boards, left = rank_runs(folder, by, progress)
     if as_json:
-        content = {
-            "tables": [_board_json(board) for board in boards],
-            "left_out": [vars(excluded_model) for excluded_model in left],
-        }
-        typer.echo(json.dumps(content, indent=1))
+        tables = [_board_json(board) for board in boards]
+        print_json({"tables": tables, "left_out": [vars(run) for run in left]})
     else:
         for board in boards:
             _print_board(board)
-        for excluded_model in left:
-            _print_left_out(excluded_model.name, excluded_model.why)
+        for run in left:
+            typer.echo(f"left out: {printable(run.name, 100)}: {printable(run.why, 400)}")
     if out is not None:
-        from theodolite.report.pages.leaderboard import write_leaderboard
-
         typer.echo(f"page: {write_leaderboard(out, boards, left)}", err=as_json)
 
 
-def _print_left_out(name: str, why: str) -> None:
-    from theodolite.errors import printable
-
-    typer.echo(f"left out: {printable(name, 100)}: {printable(why, 400)}")
-
-
-def _print_board(board: "Board") -> None:
-    from theodolite._runs.comparison.runs import key_of
-    from theodolite._verdicts.words import better_text, interval_text, percent
-    from theodolite.cli.tables import print_table
-    from theodolite.errors import printable
-    from theodolite.metrics.catalogue import catalogue
-    from theodolite.report.pages.leaderboard import sentences
-
+def _print_board(board: Board) -> None:
     for text in sentences(board):
         typer.echo(printable(text, 1000))
     rows = []
@@ -210,33 +170,31 @@ def _print_board(board: "Board") -> None:
     print_table(("place", "run", *heads, ""), rows)
 
 
-def _board_json(board: "Board") -> dict[str, Any]:
-    from theodolite._verdicts.scores_file import score_record
-    from theodolite.report.pages.leaderboard import sentences
-
+def _board_json(board: Board) -> dict[str, Any]:
     return {
         "samples": board.why,
         "ranked_by": board.by,
         "says": sentences(board),
         "pairs_compared": board.pairs,
-        "runs": [
-            {
-                "run": standing.run.name,
-                "title": standing.run.title,
-                "place": [standing.best_rank, standing.worst_rank],
-                "note": standing.note,
-                "noes": standing.noes,
-                "same_evidence_as": standing.same_as,
-                "sealed": standing.run.sealed,
-                "started": standing.run.record.started,
-                "answers": {q: verdict.answer for q, verdict in standing.run.verdicts.items()},
-                "scores": {
-                    question: score_record(score).model_dump(mode="json", exclude={"detail"})
-                    for question in board.columns
-                    for score in [standing.run.headline(question)]
-                    if score is not None
-                },
-            }
-            for standing in board.standings
-        ],
+        "runs": [_row_json(row, board) for row in board.standings],
+    }
+
+
+def _row_json(row: LeaderboardRow, board: Board) -> dict[str, Any]:
+    headlines = {question: row.run.headline(question) for question in board.columns}
+    return {
+        "run": row.run.name,
+        "title": row.run.title,
+        "place": [row.best_rank, row.worst_rank],
+        "note": row.note,
+        "noes": row.noes,
+        "same_evidence_as": row.same_as,
+        "sealed": row.run.sealed,
+        "started": row.run.record.started,
+        "answers": {question: verdict.answer for question, verdict in row.run.verdicts.items()},
+        "scores": {
+            question: score_record(score).model_dump(mode="json", exclude={"detail"})
+            for question, score in headlines.items()
+            if score is not None
+        },
     }

@@ -4,16 +4,27 @@ import inspect
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from theodolite.cli.options import MostMemory, check_there
+from theodolite._runs.folder.folder import new_folder
+from theodolite._runs.folder.registry import build, registered
+from theodolite._runs.folder.spec import Named
+from theodolite._storage.stores import Store
+from theodolite.cli import options as opt
+from theodolite.cli.options import argument, option
+from theodolite.cli.tables import print_table
+from theodolite.errors import EvidenceError
+from theodolite.evidence.manifests.adopt import adopt
+from theodolite.evidence.manifests.clean import seconds_of, unused_files
+from theodolite.evidence.manifests.commit import commit
+from theodolite.evidence.sources.store import store
+
+Address = Annotated[str, argument("Folder or address, such as s3://bucket/evidence")]
 
 
 def data_list() -> None:
-    """Data sets that specs can name."""
-    from theodolite._runs.folder.registry import registered
-    from theodolite.cli.tables import print_table
-
+    """List the data sets that specs can name."""
     rows = []
     for name, point in sorted(registered("datasets").items()):
         lines = (inspect.getdoc(inspect.getmodule(point.load())) or "").splitlines()
@@ -22,19 +33,11 @@ def data_list() -> None:
 
 
 def data_check(
-    name: Annotated[
-        str, typer.Argument(help="A data set, as 'data list' has it.", show_default=False)
-    ],
-    folder: Annotated[Path, typer.Argument(help="Its folder.", show_default=False)],
+    name: Annotated[str, argument("Name of a data set, as in `data list`")],
+    folder: Annotated[Path, argument("Its folder")],
 ) -> None:
-    """Read a data set and say what is in it."""
-    import numpy as np
-
-    from theodolite._runs.folder.registry import build
-    from theodolite._runs.folder.spec import Named
-    from theodolite.cli.tables import print_table
-
-    check_there(folder)
+    """Read a data set and show what it holds."""
+    opt.check_there(folder)
     resolved = folder.resolve()
     dataset: Any = build("datasets", Named(name=name, root=resolved.name), resolved.parent)
     notes = [("note", note) for note in dataset.notes]
@@ -42,17 +45,19 @@ def data_check(
         print_table(("", dataset.name), [*dataset.summary(), *notes])
         return
     at_hand = dataset.at_hand(np.arange(len(dataset)))
-    facts = [("pictures", f"{len(dataset):,} listed, {len(at_hand):,} at hand"), *dataset.summary()]
+    facts = [("images", f"{len(dataset):,} listed, {len(at_hand):,} at hand"), *dataset.summary()]
     print_table(("", dataset.name), [*facts, *notes])
-    dataset.check_pictures(at_hand)
+    dataset.check_images(at_hand)
 
 
 def data_example(
-    folder: Annotated[Path, typer.Argument(help="A new folder.", show_default=False)],
-    n: Annotated[int, typer.Option(help="How many pictures.", min=6, max=10_000)] = 60,
+    folder: Annotated[Path, argument("New folder")],
+    n: Annotated[int, option("Number of images", min=6, max=10_000)] = 60,
 ) -> None:
-    """Write a small data set of drawn shapes: the format of your own, by example."""
-    from theodolite._runs.folder.folder import new_folder
+    """Write a small data set of drawn shapes.
+
+    It shows the format for a data set of your own.
+    """
     from theodolite.datasets.shapes import write_shapes
 
     new_folder(folder)
@@ -61,38 +66,24 @@ def data_example(
 
 
 def data_store(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="A .npz, .safetensors, .parquet, .arrow, .feather or .tar file, a folder of such, "
-            "a saved Hugging Face data set, or stored evidence.",
-            show_default=False,
-        ),
-    ],
-    address: Annotated[
-        str, typer.Argument(help="A new folder, or an address such as s3://bucket/evidence.")
-    ],
+    source: Annotated[str, argument("File, folder or saved data set with evidence")],
+    address: Address,
     fields: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ARRAY=COLUMN",
-            help="Which columns hold what: values=logits, values='logit_*', ids=path. Several with "
-            "commas, or the option again.",
-            show_default=False,
-        ),
+        option("Columns of each array: values=logits,ids=path", metavar="ARRAY=COLUMN"),
     ] = None,
-    kind: Annotated[
-        str | None, typer.Option(help="The kind of evidence, if names do not say it.")
-    ] = None,
-    concepts: Annotated[str | None, typer.Option(help="Their names, or how many.")] = None,
-    classes: Annotated[str | None, typer.Option(help="Their names, or how many.")] = None,
-    rows: Annotated[int | None, typer.Option(help="Samples of a piece.", min=16)] = None,
-    most_memory: MostMemory = None,
+    kind: Annotated[str | None, option("Kind of evidence. Default: by array names")] = None,
+    concepts: Annotated[str | None, option("Names of concepts, or their number")] = None,
+    classes: Annotated[str | None, option("Names of classes, or their number")] = None,
+    rows: Annotated[int | None, option("Samples per shard", min=16)] = None,
+    max_memory: opt.MaxMemory = None,
 ) -> None:
-    """Write evidence in pieces, to be audited by many processes in constant memory."""
-    from theodolite.evidence.sources.store import store
+    """Store evidence in shards, to be audited by many processes in constant memory.
 
-    del most_memory  # set as it was read
+    SOURCE is a .npz, .safetensors, .parquet, .arrow, .feather or .tar file, a folder of such files,
+    a saved Hugging Face data set, or stored evidence.
+    """
+    del max_memory  # set as it was read
     axes = {"concepts": concepts, "classes": classes}
     named = {name: _names(text) for name, text in axes.items() if text is not None}
     bundle = store(source, address, kind=kind, fields=_fields(fields), rows=rows, **named)
@@ -105,8 +96,6 @@ def _names(text: str) -> object:
 
 def _fields(options: list[str] | None) -> dict[str, str] | None:
     """Arrays and their columns; what has no '=' is one more column of the array before."""
-    from theodolite.errors import EvidenceError
-
     if not options:
         return None
     fields: dict[str, str] = {}
@@ -124,17 +113,13 @@ def _fields(options: list[str] | None) -> dict[str, str] | None:
 
 
 def data_commit(
-    address: Annotated[str, typer.Argument(help="Where parts were written.", show_default=False)],
-    expects: Annotated[
-        str | None, typer.Option(help="Add parts to the bundle with this manifest (its digest).")
-    ] = None,
+    address: Address,
+    expects: Annotated[str | None, option("Digest of the manifest to add parts to")] = None,
     single_committer: Annotated[
-        bool, typer.Option(help="Nobody else commits: for servers that ignore conditions.")
+        bool, option("Nobody else commits: for servers that ignore conditions")
     ] = False,
 ) -> None:
-    """Make one bundle of all finished parts: all of it is there, or nothing."""
-    from theodolite.evidence.manifests.commit import commit
-
+    """Commit all finished parts as one bundle: all of it, or nothing."""
     result = commit(address, expects, single_committer=single_committer)
     how = "committed" if result.created else "was committed already:"
     size = f"{result.samples:,} samples, {result.parts} parts"
@@ -142,14 +127,11 @@ def data_commit(
 
 
 def data_clean(
-    address: Annotated[str, typer.Argument(help="A committed bundle.", show_default=False)],
-    older_than: Annotated[str, typer.Option(help="Age: 12h, 1d.")] = "1d",
-    yes: Annotated[bool, typer.Option(help="Remove what is listed.")] = False,
+    address: Address,
+    older_than: Annotated[str, option("Minimum age, such as 12h or 1d")] = "1d",
+    yes: Annotated[bool, option("Remove the listed files")] = False,
 ) -> None:
-    """List what no manifest names, such as parts of writers that died; --yes removes it."""
-    from theodolite._storage.stores import Store
-    from theodolite.evidence.manifests.clean import seconds_of, unused_files
-
+    """List files that no manifest names, such as parts of writers that died; --yes removes them."""
     names = unused_files(address, seconds_of(older_than))
     for name in names:
         typer.echo(name)
@@ -159,14 +141,10 @@ def data_clean(
 
 
 def data_adopt(
-    address: Annotated[
-        str, typer.Argument(help="A folder of Zarr arrays named like fields.", show_default=False)
-    ],
-    kind: Annotated[str, typer.Option("--as", help="The kind of evidence.", show_default=False)],
+    address: Annotated[str, argument("Folder of Zarr arrays named like fields")],
+    kind: Annotated[str, option("Kind of evidence", "--as")],
 ) -> None:
-    """Take Zarr arrays of others as evidence where they lie: a manifest is written, no array."""
-    from theodolite.evidence.manifests.adopt import adopt
-
+    """Use existing Zarr arrays as evidence in place: a manifest is written, no array."""
     result = adopt(address, kind)
     typer.echo(f"adopted {result.samples:,} samples, manifest {result.sha256}: {address}")
     for note in result.notes:

@@ -3,21 +3,19 @@
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
-from theodolite.cli.options import Overwrite
+from theodolite.cli.commands.audit import audit
+from theodolite.cli.options import Overwrite, option
+from theodolite.datasets.digit_strokes import digit_strokes
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("theodolite-demo"),
+    out: Annotated[Path, option("Folder to write")] = Path("theodolite-demo"),
     overwrite: Overwrite = False,
 ) -> None:
-    """Audit a small model of handwritten digits, and write its report."""
-    import numpy as np
-
-    from theodolite.cli.commands.audit import audit
-    from theodolite.datasets.digit_strokes import digit_strokes
-
+    """Audit a small digit classifier and write its report."""
     typer.echo("A concept bottleneck reads digits by ten strokes: a nine, because of the loop.\n")
     out.mkdir(parents=True, exist_ok=True)
     arrays = out / "strokes.npz"

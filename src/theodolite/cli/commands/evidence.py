@@ -4,18 +4,17 @@ from typing import Annotated
 
 import typer
 
+from theodolite.cli.options import argument
+from theodolite.cli.tables import print_table
+from theodolite.evidence.describe import described, summary
+from theodolite.evidence.plugins import left_out
+from theodolite.evidence.registry import GROUP, find_kind, kinds
+
 
 def evidence(
-    kind: Annotated[
-        str | None, typer.Argument(help="Such as concept or location.", show_default=False)
-    ] = None,
+    kind: Annotated[str | None, argument("Kind, such as concept or location")] = None,
 ) -> None:
     """List the kinds of evidence, or the arrays of one."""
-    from theodolite.cli.tables import print_table
-    from theodolite.evidence.describe import described, summary
-    from theodolite.evidence.plugins import left_out
-    from theodolite.evidence.registry import GROUP, find_kind, kinds
-
     if kind is None:
         print_table(("kind", "holds"), [(name, summary(known)) for name, known in kinds().items()])
         for entry in left_out(GROUP):

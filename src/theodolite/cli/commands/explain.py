@@ -1,121 +1,86 @@
-"""The command that explains pictures, and lists the ways to."""
+"""The command that explains images, and lists the methods."""
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import numpy as np
+from PIL import Image
 
-from theodolite.cli.options import Json
+from theodolite._storage.arrays import write_npy
+from theodolite._storage.images import read_image
+from theodolite._storage.paths import all_or_nothing
+from theodolite._storage.text import read_json
+from theodolite.cli import options as opt
+from theodolite.cli.options import argument, option
+from theodolite.cli.tables import print_json, print_table
+from theodolite.errors import EvidenceError
+from theodolite.explainers.concepts.methods import TECHNIQUES as ON_CONCEPTS
+from theodolite.explainers.saliency.methods import TECHNIQUES, explainer
+from theodolite.report.overlays import relevance_overlay
 
 if TYPE_CHECKING:
-    import numpy as np
-    from PIL import Image
-
-    from theodolite.explainers.saliency.technique import Technique
     from theodolite.models.classifier import Classifier
 
 
 def explain(
-    pictures: Annotated[
-        list[Path] | None, typer.Argument(help="Pictures to explain.", show_default=False)
-    ] = None,
-    backbone: Annotated[
-        str | None,
-        typer.Option(
-            help="The network: resnet18 (timm), torchvision:resnet18, transformers:FOLDER, "
-            "open_clip:MODEL@TAG."
-        ),
-    ] = None,
-    weights: Annotated[
-        Path | None, typer.Option(help="Its weights (.safetensors); else its library fetches them.")
-    ] = None,
-    class_names: Annotated[
-        Path | None, typer.Option(help="A JSON list of its classes; CLIP needs it.")
-    ] = None,
-    method: Annotated[
-        list[str] | None, typer.Option(help="How to explain; give it again for more methods.")
-    ] = None,
-    layer: Annotated[
-        str | None, typer.Option(help="The layer that a CAM is made of; else it is found.")
-    ] = None,
+    images: Annotated[list[Path] | None, argument("Images to explain")] = None,
+    backbone: Annotated[str | None, option("Model, such as resnet18 or torchvision:NAME")] = None,
+    weights: opt.Weights = None,
+    class_names: Annotated[Path | None, option("JSON list of class names; CLIP needs it")] = None,
+    method: Annotated[list[str] | None, option("Method of --list; repeatable")] = None,
+    layer: Annotated[str | None, option("Layer of a CAM. Default: found")] = None,
     target: Annotated[
-        int | None, typer.Option(help="The class to explain; else the predicted one.", min=0)
+        int | None, option("Class to explain. Default: the predicted class", min=0)
     ] = None,
-    seed: Annotated[int, typer.Option(help="For methods that draw.", min=0)] = 0,
-    out: Annotated[Path | None, typer.Option(help="The folder to write maps into.")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the methods, and stop.")] = False,
-    as_json: Json = False,
+    seed: opt.Seed = 0,
+    out: Annotated[Path | None, option("Folder to write maps into")] = None,
+    listed: Annotated[bool, option("List the methods and stop", "--list")] = False,
+    as_json: opt.Json = False,
 ) -> None:
-    """Explain pictures: one map (.npy) and one overlay (.png) per picture and method."""
+    """Write saliency maps of images: a map (.npy) and an overlay (.png) per image and method.
+
+    Models: resnet18 (timm), torchvision:resnet18, transformers:FOLDER, open_clip:MODEL@TAG.
+    """
     if listed:
         _list(as_json=as_json)
         return
-    from theodolite.errors import EvidenceError
-
-    if not (pictures and backbone and method and out):
-        options = {"PICTURE": pictures, "--backbone": backbone, "--method": method, "--out": out}
+    if not (images and backbone and method and out):
+        options = {"IMAGES": images, "--backbone": backbone, "--method": method, "--out": out}
         lacking = ", ".join(name for name, value in options.items() if not value)
         raise EvidenceError("explain", f"no {lacking}", "all of these", "Or ask for --list.")
     _check_methods(method)
-    places = _places(pictures, method, out)
-    rows = _explained(
-        pictures, (backbone, weights, class_names), method, (layer, target, seed), places
-    )
+    places = _places(images, method, out)
+    rows = _explain(images, (backbone, weights, class_names), method, (layer, target, seed), places)
     if as_json:
-        typer.echo(json.dumps(rows, indent=1))
+        print_json(rows)
         return
-    from theodolite.cli.tables import print_table
-
-    heads = ("picture", "method", "target class", "probability")
     cells = [
-        (
-            r["picture"],
-            r["method"],
-            f"{r['target']} {r['class']}".strip(),
-            f"{r['probability']:.4f}",
-        )
+        (r["image"], r["method"], f"{r['target']} {r['class']}".strip(),
+         f"{r['probability']:.4f}")
         for r in rows
-    ]
-    print_table(heads, cells, right=(3,))
-
-
-def techniques() -> "list[Technique]":
-    """All ways of explaining: on pictures, then on concepts."""
-    from theodolite.explainers.concepts.methods import TECHNIQUES as ON_CONCEPTS
-    from theodolite.explainers.saliency.methods import TECHNIQUES
-
-    return [*TECHNIQUES.values(), *ON_CONCEPTS.values()]
+    ]  # fmt: skip
+    print_table(("image", "method", "target class", "probability"), cells, right=(3,))
 
 
 def _list(*, as_json: bool) -> None:
-    from theodolite.cli.tables import print_table
-
-    rows = techniques()
+    techniques = [*TECHNIQUES.values(), *ON_CONCEPTS.values()]
     if as_json:
-        typer.echo(json.dumps([dataclasses.asdict(row) for row in rows], indent=1))
+        print_json([dataclasses.asdict(technique) for technique in techniques])
         return
-    heads = ("name", "functioning", "attribution on", "stage", "applies to", "library")
-    print_table(
-        heads,
-        [
-            (r.name, r.functioning, r.attribution_on, r.stage, ", ".join(r.applies_to), r.library)
-            for r in rows
-        ],
-    )
+    rows = [
+        (t.name, t.functioning, t.attribution_on, t.stage, ", ".join(t.applies_to), t.library)
+        for t in techniques
+    ]
+    print_table(("name", "functioning", "attribution on", "stage", "applies to", "library"), rows)
 
 
 def _check_methods(methods: Sequence[str]) -> None:
-    from theodolite.errors import EvidenceError
-    from theodolite.explainers.concepts.methods import TECHNIQUES as ON_CONCEPTS
-    from theodolite.explainers.saliency.methods import TECHNIQUES
-
     for name in methods:
         if name in ON_CONCEPTS:
             raise EvidenceError(
-                "--method", f"{name!r}, which explains by concepts", "one for pictures",
+                "--method", f"{name!r}, which explains by concepts", "one for images",
                 "From Python: theodolite.explainers.concepts.methods.concept_explainer.",
             )  # fmt: skip
         if name not in TECHNIQUES:
@@ -123,18 +88,16 @@ def _check_methods(methods: Sequence[str]) -> None:
 
 
 def _places(
-    pictures: Sequence[Path], methods: Sequence[str], out: Path
+    images: Sequence[Path], methods: Sequence[str], out: Path
 ) -> dict[tuple[Path, str], Path]:
     """Where each map goes, without its ending; refused if anything is there."""
-    from theodolite.errors import EvidenceError
-
     places: dict[tuple[Path, str], Path] = {}
-    for picture in pictures:
+    for image in images:
         for method in methods:
-            place = out / f"{picture.stem}_{method}"
+            place = out / f"{image.stem}_{method}"
             if place in places.values():
                 raise EvidenceError(
-                    "explain", f"{picture.stem!r} and {method!r} twice", "pictures of other names"
+                    "explain", f"{image.stem!r} and {method!r} twice", "images of other names"
                 )
             for ending in (".npy", ".png"):
                 if place.with_name(place.name + ending).exists():
@@ -142,48 +105,42 @@ def _places(
                         "--out", f"a folder with {place.name + ending!r} in it", "none of the maps",
                         "Choose another folder.",
                     )  # fmt: skip
-            places[picture, method] = place
+            places[image, method] = place
     return places
 
 
-def _explained(
-    pictures: Sequence[Path],
+def _explain(
+    images: Sequence[Path],
     network: tuple[str, Path | None, Path | None],
     methods: Sequence[str],
     how: tuple[str | None, int | None, int],
     places: dict[tuple[Path, str], Path],
 ) -> list[dict[str, Any]]:
-    """Write all maps; what was explained, for the table."""
-    from theodolite._storage.arrays import write_npy
-    from theodolite._storage.pictures import read_picture
-    from theodolite.explainers.saliency.methods import explainer
+    """Write all maps, and return what was explained."""
     from theodolite.models.classifiers import load_classifier
 
     layer, target, seed = how
-    opened = [read_picture(path) for path in pictures]
+    opened = [read_image(path) for path in images]
     name, weights, class_names = network
     classifier = load_classifier(name, weights, classes=_names(class_names))
     numbers, targets, chances = _predict_targets(classifier, opened, target)
     rows = []
     for method in methods:
         run = explainer(method, classifier.network, layer=layer, grid=classifier.grid, seed=seed)
-        for i, path in enumerate(pictures):
+        for i, path in enumerate(images):
             relevance = run(numbers[i : i + 1], targets[i : i + 1])[0]
             place = places[path, method]
             write_npy(place.with_name(place.name + ".npy"), relevance)
             _draw(place.with_name(place.name + ".png"), opened[i], relevance)
             rows.append(
-                {"picture": str(path), "method": method, "target": int(targets[i]),
+                {"image": str(path), "method": method, "target": int(targets[i]),
                  "class": classifier.classes[targets[i]] if classifier.classes else "",
                  "probability": float(chances[i])}
             )  # fmt: skip
-    return sorted(rows, key=lambda row: [str(path) for path in pictures].index(row["picture"]))
+    return sorted(rows, key=lambda row: [str(path) for path in images].index(row["image"]))
 
 
 def _names(path: Path | None) -> tuple[str, ...]:
-    from theodolite._storage.text import read_json
-    from theodolite.errors import EvidenceError
-
     names = [] if path is None else read_json(path, "class names")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise EvidenceError("--class-names", type(names).__name__, "a JSON list of names")
@@ -191,14 +148,10 @@ def _names(path: Path | None) -> tuple[str, ...]:
 
 
 def _predict_targets(
-    classifier: "Classifier", opened: "Sequence[Image.Image]", target: int | None
-) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
-    """The pictures as the network wants them, the class of each, and its probability."""
-    import numpy as np
-
-    from theodolite.errors import EvidenceError
-
-    numbers = np.stack([classifier.preprocessing(picture) for picture in opened])
+    classifier: "Classifier", opened: Sequence[Image.Image], target: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The images as the network wants them, the class of each, and its probability."""
+    numbers = np.stack([classifier.preprocessing(image) for image in opened])
     chances = classifier.probabilities(numbers)
     if target is not None and target >= chances.shape[1]:
         raise EvidenceError("--target", f"{target}", f"0 to {chances.shape[1] - 1}")
@@ -206,11 +159,8 @@ def _predict_targets(
     return numbers, targets, chances[np.arange(len(numbers)), targets]
 
 
-def _draw(path: Path, picture: "Image.Image", relevance: "np.ndarray") -> None:
-    """The map over the pale picture: orange for the class, blue against it."""
-    from theodolite._storage.paths import all_or_nothing
-    from theodolite.report.overlays import relevance_overlay
-
+def _draw(path: Path, image: Image.Image, relevance: np.ndarray) -> None:
+    """The map over the pale image: orange for the class, blue against it."""
     with all_or_nothing(path) as stream:
-        width = min(picture.width, 640)
-        relevance_overlay(picture, relevance, width=width).save(stream, "PNG")
+        width = min(image.width, 640)
+        relevance_overlay(image, relevance, width=width).save(stream, "PNG")

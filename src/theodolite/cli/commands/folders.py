@@ -5,24 +5,30 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.options import Quiet
+from theodolite._runs.folder import seal
+from theodolite._runs.folder.piece_list import check_pieces
+from theodolite._runs.recompute import other_arithmetic, share_of
+from theodolite._runs.recompute import recompute as compute_again
+from theodolite.cli import options as opt
+from theodolite.cli.options import argument, option
+from theodolite.cli.progress import show_progress
 from theodolite.errors import EvidenceError, printable
+from theodolite.report.dossier.envelopes import sign_envelope
+from theodolite.report.dossier.signatures import sign_with_ssh
+from theodolite.report.dossier.statement import STATEMENT, is_dossier
+from theodolite.report.dossier.verification import DossierSigners, verify_dossier
+from theodolite.report.html import write_report
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
-    figures: Annotated[
-        Path | None, typer.Option(help="Also write the figures for a paper (PDF) into this folder.")
-    ] = None,
+    folder: opt.Run,
+    figures: Annotated[Path | None, option("Folder for figures for a paper (PDF)")] = None,
 ) -> None:
     """Build the report of a run again."""
-    from theodolite._runs.folder.seal import seal, verify
-    from theodolite.report.html import write_report
-
     # a report of changed numbers would be sealed as if they were the run's
-    verify(folder, but="report.html")
+    seal.verify(folder, but="report.html")
     path = write_report(folder)
-    seal(folder)
+    seal.seal(folder)
     typer.echo(f"report: {path}")
     if figures is not None:
         from theodolite.report.figures.paper import write_figures
@@ -32,40 +38,25 @@ def report(
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(help="A run folder or dossier.", show_default=False)],
+    folder: Annotated[Path, argument("Run folder or dossier")],
     recompute: Annotated[
-        str | None,
-        typer.Option(help="Also compute again: a share of the work, such as 1%, or all."),
+        str | None, option("Fraction to compute again, such as 1%, or all")
     ] = None,
-    buckets: Annotated[
-        bool,
-        typer.Option("--buckets", help="Read from the buckets that the folder names, to do so."),
-    ] = False,
-    signers: Annotated[
-        Path | None, typer.Option(help="Who may sign a dossier: allowed_signers of OpenSSH.")
-    ] = None,
-    signer: Annotated[
-        str, typer.Option(metavar="NAME", help="Who of them must have signed; else anybody.")
-    ] = "",
-    public_key: Annotated[
-        Path | None, typer.Option(help="The Ed25519 key that must have signed the DSSE envelope.")
-    ] = None,
-    run: Annotated[
-        Path | None, typer.Option(help="The run folder of a dossier that does not hold it.")
-    ] = None,
-    quiet: Quiet = False,
+    buckets: Annotated[bool, option("Read the buckets that FOLDER names", "--buckets")] = False,
+    signers: Annotated[Path | None, option("OpenSSH allowed_signers of a dossier")] = None,
+    signer: Annotated[str, option("Required signer. Default: any of them", metavar="NAME")] = "",
+    public_key: Annotated[Path | None, option("Ed25519 key of the DSSE envelope")] = None,
+    run: Annotated[Path | None, option("Run folder, if the dossier does not hold it")] = None,
+    quiet: opt.Quiet = False,
 ) -> None:
-    """Check that a run folder or dossier is what it was; exit code 5 if a byte was changed."""
-    from theodolite._runs.recompute import share_of
-    from theodolite.report.dossier.statement import is_dossier
+    """Check that a run folder or dossier is unchanged.
 
+    Exit code 5: a byte was changed, or the dossier was not signed by --signers or --public-key.
+    """
     share = None if recompute is None else share_of(recompute)
     if not is_dossier(folder) and not (signers or signer or public_key):
         _verify_run(folder, share, buckets=buckets, quiet=quiet)
         return
-    from theodolite.cli.progress import show_progress
-    from theodolite.report.dossier.verification import DossierSigners, verify_dossier
-
     by = DossierSigners(signers, signer, public_key)
     if signer and signers is None:
         raise EvidenceError("--signer", repr(signer), "--signers too, a list with that name")
@@ -75,21 +66,15 @@ def verify(
 
 
 def _verify_run(folder: Path, share: float | None, *, buckets: bool, quiet: bool) -> None:
-    from theodolite._runs.folder.piece_list import check_pieces
-    from theodolite._runs.folder.seal import verify as check
-    from theodolite._runs.recompute import other_arithmetic
-    from theodolite._runs.recompute import recompute as again
-    from theodolite.cli.progress import show_progress
-
     if share is not None:
         with show_progress(quiet=quiet) as progress:
-            n = again(folder, progress, share, buckets=buckets)
+            n = compute_again(folder, progress, share, buckets=buckets)
         much = "all" if share == 1 else f"{100 * share:g} % of the"
         digits = " but for last digits: another kind of machine" if other_arithmetic(folder) else ""
         same = f"{much} scores or pieces the same when computed again{digits}"
         typer.echo(f"ok: {n} files unchanged, {same}")
         return
-    n = check(folder)
+    n = seal.verify(folder)
     pieces, elsewhere = check_pieces(folder, buckets=buckets)
     compared = f", {pieces} pieces as they were" if pieces else ""
     left = f", pieces at {printable(elsewhere)} not compared (--buckets reads buckets)"
@@ -97,21 +82,12 @@ def _verify_run(folder: Path, share: float | None, *, buckets: bool, quiet: bool
 
 
 def sign(
-    folder: Annotated[Path, typer.Argument(help="A dossier.", show_default=False)],
-    key: Annotated[Path, typer.Option(help="A private key of OpenSSH, or its .pub in an agent.")],
-    name: Annotated[
-        str, typer.Option(help="For a signature beside others: statement.json.NAME.sig.")
-    ] = "",
-    dsse: Annotated[
-        bool, typer.Option("--dsse", help="Write a DSSE envelope instead (Ed25519, extra sign).")
-    ] = False,
+    folder: Annotated[Path, argument("Dossier")],
+    key: Annotated[Path, option("OpenSSH private key, or its .pub in an agent")],
+    name: Annotated[str, option("Name of an extra signature: statement.json.NAME.sig")] = "",
+    dsse: Annotated[bool, option("Write a DSSE envelope (Ed25519, extra sign)", "--dsse")] = False,
 ) -> None:
-    """Sign a dossier with your SSH key: you vouch for it, offline."""
-    from theodolite.report.dossier.envelopes import sign_envelope
-    from theodolite.report.dossier.signatures import sign_with_ssh
-    from theodolite.report.dossier.statement import STATEMENT
-    from theodolite.report.dossier.verification import DossierSigners, verify_dossier
-
+    """Sign a dossier with your SSH key, offline."""
     verify_dossier(folder, DossierSigners())  # nobody is to vouch for a changed file
     content = (folder / STATEMENT).read_bytes()
     if dsse:

@@ -1,26 +1,24 @@
-"""Commands about the scores that there are."""
+"""The command that lists metrics and shows their cards."""
 
-import json
 from typing import Annotated
 
 import typer
 
-from theodolite.cli.options import Json
+from theodolite.cli.options import Json, argument
+from theodolite.cli.tables import print_json, print_table
+from theodolite.evidence.plugins import left_out
+from theodolite.metrics.cards import card
+from theodolite.metrics.catalogue import GROUP, catalogue, find_metric
 
 
-def metrics(
-    name: Annotated[str | None, typer.Argument(help="Show this metric's card.")] = None,
+def metrics_show(
+    name: Annotated[str | None, argument("Metric whose card to show")] = None,
     as_json: Json = False,
 ) -> None:
-    """List the scores, or show the card of one."""
-    from theodolite.cli.tables import print_table
-    from theodolite.evidence.plugins import left_out
-    from theodolite.metrics.cards import card
-    from theodolite.metrics.catalogue import GROUP, catalogue, find_metric
-
+    """List the metrics, or show the card of one."""
     chosen = [find_metric(name)] if name else list(catalogue().values())
     if as_json:
-        typer.echo(json.dumps([card(metric) for metric in chosen], indent=1, default=str))
+        print_json([card(metric) for metric in chosen], default=str)
         return
     if name:
         rows = [
@@ -31,9 +29,9 @@ def metrics(
         print_table(("", ""), rows)
         return
     listed = [
-        (e.question, e.name, e.better, f"{e.bounds[0]:g} to {e.bounds[1]:g}", e.card.asks)
+        (e.question, e.name, e.better, f"{e.bounds[0]:g} to {e.bounds[1]:g}", e.card.question)
         for e in chosen
     ]
-    print_table(("question", "score", "better", "range", "asks"), listed)
+    print_table(("question", "score", "better", "range", "question in words"), listed)
     for entry in left_out(GROUP):
         typer.echo(f"note: {entry}")

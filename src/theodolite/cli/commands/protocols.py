@@ -1,38 +1,30 @@
-"""Commands about the protocols that come with the package."""
+"""The command that lists protocols and prints one."""
 
 from typing import Annotated
 
 import typer
 
-from theodolite.cli.options import Json
+from theodolite._runs.folder.protocols import protocol_file
+from theodolite._runs.folder.protocols import protocols as all_protocols
+from theodolite.cli.options import Json, argument
+from theodolite.cli.tables import print_json, print_table
 
 
-def protocols_list(context: typer.Context, as_json: Json = False) -> None:
-    """List the protocols that `run` and `sweep` take by name, and what data they read."""
-    if context.invoked_subcommand is not None:
-        return
-    import json
-
-    from theodolite._runs.folder.protocols import protocols
-    from theodolite.cli.tables import print_table
-
-    if as_json:
-        rows = [
-            {"name": p.name, "title": p.title, "data": p.data, "sweep": p.sweep}
-            for p in protocols()
-        ]
-        typer.echo(json.dumps(rows, indent=1))
-        return
-    print_table(
-        ("name", "what it asks", "reads in --data"),
-        [(p.name, p.title, ", ".join(p.data) or "nothing") for p in protocols()],
-    )
-
-
-def protocols_show(
-    name: Annotated[str, typer.Argument(help="A name of the list.", show_default=False)],
+def protocols(
+    name: Annotated[str | None, argument("Protocol to print")] = None, as_json: Json = False
 ) -> None:
-    """Print a protocol: what it needs, and every choice that it makes."""
-    from theodolite._runs.folder.protocols import protocol_file
-
-    typer.echo(protocol_file(name).read_text(encoding="utf-8"), nl=False)
+    """List the protocols that `run` and `sweep` take by name, or print one with its choices."""
+    if name is not None:
+        typer.echo(protocol_file(name).read_text(encoding="utf-8"), nl=False)
+    elif as_json:
+        print_json(
+            [
+                {"name": p.name, "title": p.title, "data": p.data, "sweep": p.sweep}
+                for p in all_protocols()
+            ]
+        )
+    else:
+        print_table(
+            ("name", "what it asks", "reads in --data"),
+            [(p.name, p.title, ", ".join(p.data) or "nothing") for p in all_protocols()],
+        )

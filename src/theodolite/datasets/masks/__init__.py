@@ -1,1 +1,1 @@
-"""Pictures with a mask for each concept."""
+"""Images with a mask for each concept."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from theodolite._storage.images import read_image, sample_grid
 from theodolite._storage.paths import confined
-from theodolite._storage.pictures import read_picture, sample_grid
 from theodolite._storage.text import read_json
 from theodolite.datasets.masks.mask_data import (
     Grid,
@@ -18,13 +18,13 @@ from theodolite.datasets.masks.mask_data import (
     as_layer,
     distinct,
 )
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 SCENE = " (scene)"
 
 
 def ade20k(root: Path) -> MaskData:
-    """Read the pictures below a folder: each a ``.jpg`` with ``.json``, ``_seg.png`` and perhaps
+    """Read the images below a folder: each a ``.jpg`` with ``.json``, ``_seg.png`` and perhaps
     ``_parts_1.png``, ``_parts_2.png`` ..., as in the release of 2021.
 
     A concept has the first of its names there. One that is an object anywhere is an object, else a
@@ -33,7 +33,7 @@ def ade20k(root: Path) -> MaskData:
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*_seg.png"))
     stems = tuple(name.removesuffix("_seg.png") for name in files)
     if not stems:
-        raise RefusedInput(f"ADE20K {root.name!r}", "no *_seg.png", "pictures with annotation")
+        raise UnsafeInputError(f"ADE20K {root.name!r}", "no *_seg.png", "images with annotation")
     tables = tuple(confined(root, f"{stem}.json") for stem in stems)
     names: dict[int, str] = {}
     objects: set[int] = set()
@@ -56,7 +56,7 @@ def ade20k(root: Path) -> MaskData:
     return MaskData(
         name="ADE20K",
         folder=root,
-        pictures=tuple(f"{stem}.jpg" for stem in stems),
+        images=tuple(f"{stem}.jpg" for stem in stems),
         concepts=concepts,
         categories=(*categories, *("scene" for _ in kinds)),
         scenes=scenes,
@@ -79,7 +79,7 @@ def _read(path: Path) -> tuple[str, list[tuple[int, str, int]]]:
             for thing in annotation["object"]
         ]
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"annotation {path.name!r}",
             f"{str(content)[:80]!r}",
             "annotation with scene, and object with name, name_ndx and parts",
@@ -94,7 +94,7 @@ def _layers(
     layers: list[Layer] = []
     name = f"{stems[row]}_seg.png"
     while not layers or confined(root, name).is_file():
-        pixels = np.asarray(read_picture(confined(root, name)))
+        pixels = np.asarray(read_image(confined(root, name)))
         red, green = np.moveaxis(sample_grid(pixels, grid)[..., :2].astype(np.int64), -1, 0)
         layers.append(as_layer(red // 10 * 256 + green, entry, f"label map {name!r}"))
         name = f"{stems[row]}_parts_{len(layers)}.png"

@@ -34,7 +34,7 @@ def joined_masks(root: Path, *, parts: Sequence[tuple[Reader, str]]) -> MaskData
         root: The folder that they are in.
         parts: For each its reader and its own folder, such as ``[camvid, camvid]``.
 
-    The pictures of a data set without classes are one class, under the data set's name.
+    The images of a data set without classes are one class, under the data set's name.
     """
     read = [READERS[reader](confined(root, folder)) for reader, folder in parts]
     number: dict[str, int] = {}
@@ -55,7 +55,7 @@ def joined_masks(root: Path, *, parts: Sequence[tuple[Reader, str]]) -> MaskData
     return MaskData(
         name=", ".join(data.name for data in read),
         folder=root,
-        pictures=tuple(
+        images=tuple(
             data.path(row).relative_to(root.resolve()).as_posix()
             for data in read
             for row in range(len(data))

@@ -1,4 +1,4 @@
-"""Pictures with concepts as masks: what every reader of such a data set returns, and its parts."""
+"""Images with concepts as masks: what every reader of such a data set returns, and its parts."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Bool, Int, UInt16
 from PIL import Image
 
+from theodolite._storage.images import read_image, sample_grid
 from theodolite._storage.paths import confined, sha256_of
-from theodolite._storage.pictures import read_picture, sample_grid
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 Grid = tuple[int, int]
 Layer = UInt16[np.ndarray, "rows columns"]
@@ -21,26 +21,26 @@ MOST_CONCEPTS = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MaskData:
-    """A data set of masks: pictures, concepts, and for each picture where they are.
+    """A data set of masks: images, concepts, and for each image where they are.
 
-    A mask lies on a grid that is stretched over its picture. Concepts of the whole picture (a
+    A mask lies on a grid that is stretched over its image. Concepts of the whole image (a
     scene, a texture) are in ``scenes``. A concept may be both: then it is where either says.
     """
 
     name: str
     folder: Path
-    """Where the pictures are; names in ``pictures`` are relative to it."""
-    pictures: tuple[str, ...]
+    """Where the images are; names in ``images`` are relative to it."""
+    images: tuple[str, ...]
     concepts: tuple[str, ...]
     categories: tuple[str, ...]
     """Of each concept: object, part, scene, texture, color, material ..."""
     scenes: tuple[tuple[int, ...], ...]
-    """Of each picture: the concepts that cover all of it."""
+    """Of each image: the concepts that cover all of it."""
     read_layers: Callable[[int, Grid], Layers]
     void: bool = False
     """Whether one number more than there are concepts marks pixels that count neither for nor
     against."""
-    labels: Int[np.ndarray, " pictures"] | None = None
+    labels: Int[np.ndarray, " images"] | None = None
     classes: tuple[str, ...] = ()
     tables: tuple[Path, ...] = ()
     """The annotation files that this was read from."""
@@ -48,7 +48,7 @@ class MaskData:
     """What a reader of the scores must know about these masks."""
 
     def __post_init__(self) -> None:
-        n, k = len(self.pictures), len(self.concepts)
+        n, k = len(self.images), len(self.concepts)
         twice = [name for name, count in Counter(self.concepts).items() if count > 1]
         if twice:
             raise EvidenceError(f"concepts of {self.name}", f"{twice} twice", "distinct names")
@@ -58,42 +58,42 @@ class MaskData:
             got = f"{len(self.categories)} categories"
             raise EvidenceError(f"concepts of {self.name}", got, f"one for each of {k}")
         if len(self.scenes) != n or not {c for row in self.scenes for c in row} <= set(range(k)):
-            needed = f"numbers below {k} for each of {n} pictures"
+            needed = f"numbers below {k} for each of {n} images"
             raise EvidenceError(f"scenes of {self.name}", f"{len(self.scenes)} rows", needed)
         if self.labels is not None and not (
             len(self.labels) == n and set(self.labels.tolist()) <= set(range(len(self.classes)))
         ):
-            needed = f"a class below {len(self.classes)} for each of {n} pictures"
+            needed = f"a class below {len(self.classes)} for each of {n} images"
             raise EvidenceError(f"labels of {self.name}", f"{len(self.labels)} labels", needed)
 
     def __len__(self) -> int:
-        return len(self.pictures)
+        return len(self.images)
 
     def path(self, row: int) -> Path:
-        """The file of a picture."""
-        return confined(self.folder, self.pictures[row])
+        """The file of an image."""
+        return confined(self.folder, self.images[row])
 
     def at_hand(self, rows: Int[np.ndarray, " n"] | None = None) -> Int[np.ndarray, " m"]:
-        """Those rows (of all) whose picture is in the folder; copies are often partial."""
+        """Those rows (of all) whose image is in the folder; copies are often partial."""
         rows = np.arange(len(self)) if rows is None else rows
         there = [self.path(int(row)).is_file() for row in rows]
         return np.asarray(rows[np.asarray(there, bool)])
 
-    def picture(self, row: int) -> Image.Image:
-        """A picture, decoded."""
-        return read_picture(self.path(row))
+    def image(self, row: int) -> Image.Image:
+        """An image, decoded."""
+        return read_image(self.path(row))
 
     def layers(self, row: int, grid: Grid = (112, 112)) -> Layers:
-        """What is where in a picture: 0 for no label, c + 1 for concept c.
+        """What is where in an image: 0 for no label, c + 1 for concept c.
 
         Where masks overlap there are several layers, and always at least one. The concepts that
-        cover the whole picture are in ``scenes`` and not here.
+        cover the whole image are in ``scenes`` and not here.
         """
         layers = self.read_layers(row, grid)
         highest = len(self.concepts) + self.void
         if layers.shape[1:] != grid or not len(layers) or layers.max() > highest:
             raise EvidenceError(
-                f"masks of {self.pictures[row]!r}",
+                f"masks of {self.images[row]!r}",
                 f"shape {layers.shape}, numbers up to {layers.max(initial=0)}",
                 f"layers of {grid}, numbers up to {highest}",
             )
@@ -107,10 +107,10 @@ class MaskData:
             ("concepts", ", ".join(f"{n} of {kind}" for kind, n in sorted(kinds.items()))),
         ]
 
-    def check_pictures(self, rows: Int[np.ndarray, " n"]) -> None:
-        """Decode every picture and its masks."""
+    def check_images(self, rows: Int[np.ndarray, " n"]) -> None:
+        """Decode every image and its masks."""
         for row in rows:
-            self.picture(int(row))
+            self.image(int(row))
             self.layers(int(row))
 
     def digests(self) -> dict[str, str]:
@@ -121,7 +121,7 @@ class MaskData:
 def box_mask(
     box: tuple[float, float, float, float], grid: Grid, what: str = "box"
 ) -> Bool[np.ndarray, "rows columns"]:
-    """The cells whose middle is in a box (top, left, bottom, right, as shares of the picture).
+    """The cells whose middle is in a box (top, left, bottom, right, as shares of the image).
 
     >>> box_mask((0.0, 0.5, 1.0, 1.0), (1, 4))
     array([[False, False,  True,  True]])
@@ -162,19 +162,19 @@ def as_layer(
     unique_numbers, where = np.unique(numbers, return_inverse=True)
     unknown = [int(number) for number in unique_numbers if int(number) not in entry]
     if unknown:
-        raise RefusedInput(what, f"the numbers {unknown[:5]}", "those that the data set lists")
+        raise UnsafeInputError(what, f"the numbers {unknown[:5]}", "those that the data set lists")
     entries = np.array([entry[int(number)] for number in unique_numbers], np.uint16)
     return np.asarray(entries[where.reshape(numbers.shape)])
 
 
-def grey_numbers(path: Path, grid: Grid) -> Int[np.ndarray, "rows columns"]:
-    """The numbers of a grey label map, on the grid."""
-    pixels = np.asarray(read_picture(path, "RGB"))
+def gray_numbers(path: Path, grid: Grid) -> Int[np.ndarray, "rows columns"]:
+    """The numbers of a gray label map, on the grid."""
+    pixels = np.asarray(read_image(path, "RGB"))
     if (pixels != pixels[..., :1]).any():
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"label map {path.name!r}",
-            "colours",
-            "grey values that are the numbers",
+            "colors",
+            "gray values that are the numbers",
             "Save it with one channel and no palette.",
         )
     return sample_grid(pixels[..., 0], grid).astype(np.int64)
@@ -193,8 +193,8 @@ def distinct(names: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
 
 def as_classes(
     scenes: Sequence[tuple[int, ...]], concepts: Sequence[str]
-) -> tuple[Int[np.ndarray, " pictures"] | None, tuple[str, ...]]:
-    """Scenes as classes and their names, if every picture has exactly one."""
+) -> tuple[Int[np.ndarray, " images"] | None, tuple[str, ...]]:
+    """Scenes as classes and their names, if every image has exactly one."""
     if any(len(row) != 1 for row in scenes):
         return None, ()
     used, labels = np.unique([row[0] for row in scenes], return_inverse=True)

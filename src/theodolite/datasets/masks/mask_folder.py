@@ -1,13 +1,13 @@
-"""Your own data set of masks: tables, pictures, and masks or label maps.
+"""Your own data set of masks: tables, images, and masks or label maps.
 
-``samples.csv`` has a row per picture: ``picture`` (a path below the folder), perhaps ``class``, and
-a column per concept that holds for the whole picture, with 1 or 0 (``split`` and ``group`` are
+``samples.csv`` has a row per image: ``image`` (a path below the folder), perhaps ``class``, and
+a column per concept that holds for the whole image, with 1 or 0 (``split`` and ``group`` are
 left out). Then one or both of:
 
-- ``masks.csv`` (picture, concept, file, and perhaps category): a mask each, there where it is not
+- ``masks.csv`` (image, concept, file, and perhaps category): a mask each, there where it is not
   black; masks may overlap.
-- ``labels.csv`` (picture, file) with ``concepts.csv`` (number, name, category): label maps whose
-  grey values, 1 to 254, are the numbers; 0 is no label. A picture may have several.
+- ``labels.csv`` (image, file) with ``concepts.csv`` (number, name, category): label maps whose
+  gray values, 1 to 254, are the numbers; 0 is no label. An image may have several.
 
 A category is ``object`` if nothing is said, and ``scene`` for a column of ``samples.csv``. What
 ``concepts.csv`` says goes first; there, a concept without label maps has an empty number.
@@ -20,20 +20,20 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
+from theodolite._storage.images import read_image, sample_grid
 from theodolite._storage.paths import confined
-from theodolite._storage.pictures import read_picture, sample_grid
 from theodolite._storage.text import read_csv
 from theodolite.datasets.masks.mask_data import (
     Grid,
     Layers,
     MaskData,
     as_layer,
-    grey_numbers,
+    gray_numbers,
     layers_of_masks,
 )
 from theodolite.errors import EvidenceError
 
-OWN_COLUMNS = ("picture", "class", "split", "group")
+OWN_COLUMNS = ("image", "class", "split", "group")
 Rows = list[dict[str, str]]
 
 
@@ -42,26 +42,26 @@ def mask_folder(root: Path, *, void: tuple[int, ...] = ()) -> MaskData:
 
     Args:
         root: The folder.
-        void: Grey values of label maps, such as 255, of pixels that nobody annotated: they count
+        void: Gray values of label maps, such as 255, of pixels that nobody annotated: they count
             neither for nor against.
     """
-    samples = _rows(root, "samples", ("picture",))
-    masks = _rows(root, "masks", ("picture", "concept", "file"))
-    maps = _rows(root, "labels", ("picture", "file"))
+    samples = _rows(root, "samples", ("image",))
+    masks = _rows(root, "masks", ("image", "concept", "file"))
+    maps = _rows(root, "labels", ("image", "file"))
     listed = _rows(root, "concepts", ("number", "name", "category"))
-    pictures = [row["picture"] for row in samples]
-    if not pictures or len(set(pictures)) < len(pictures):
-        raise EvidenceError("samples.csv", "none or a picture twice", "one row per picture")
+    images = [row["image"] for row in samples]
+    if not images or len(set(images)) < len(images):
+        raise EvidenceError("samples.csv", "none or an image twice", "one row per image")
     if not masks and not maps:
         raise EvidenceError(f"folder {root.name!r}", "no masks", "masks.csv or labels.csv")
     columns = [name for name in samples[0] if name not in OWN_COLUMNS]
     categories = _categories(listed, columns, masks)
     concepts = list(categories)
-    mask_files: list[list[tuple[str, int]]] = [[] for _ in pictures]
-    for at, row in _placed(masks, pictures, "masks.csv"):
+    mask_files: list[list[tuple[str, int]]] = [[] for _ in images]
+    for at, row in _placed(masks, images, "masks.csv"):
         mask_files[at].append((row["file"], concepts.index(row["concept"])))
-    map_files: list[list[str]] = [[] for _ in pictures]
-    for at, row in _placed(maps, pictures, "labels.csv"):
+    map_files: list[list[str]] = [[] for _ in images]
+    for at, row in _placed(maps, images, "labels.csv"):
         map_files[at].append(row["file"])
     entry = _entries(listed, concepts)
     entry |= _void_entries(void, entry, len(concepts), has_maps=bool(maps))
@@ -69,7 +69,7 @@ def mask_folder(root: Path, *, void: tuple[int, ...] = ()) -> MaskData:
     return MaskData(
         name=root.name,
         folder=root,
-        pictures=tuple(pictures),
+        images=tuple(images),
         concepts=tuple(concepts),
         categories=tuple(categories.values()),
         scenes=tuple(
@@ -91,13 +91,13 @@ def _rows(root: Path, name: str, columns: tuple[str, ...]) -> Rows:
     return rows
 
 
-def _placed(rows: Rows, pictures: list[str], table: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows, each with the number of its picture."""
-    of = {picture: i for i, picture in enumerate(pictures)}
+def _placed(rows: Rows, images: list[str], table: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows, each with the number of its image."""
+    of = {image: i for i, image in enumerate(images)}
     for row in rows:
-        if row["picture"] not in of:
-            raise EvidenceError(table, f"picture {row['picture']!r}", "one of samples.csv")
-        yield of[row["picture"]], row
+        if row["image"] not in of:
+            raise EvidenceError(table, f"image {row['image']!r}", "one of samples.csv")
+        yield of[row["image"]], row
 
 
 def _categories(listed: Rows, columns: list[str], masks: Rows) -> dict[str, str]:
@@ -151,9 +151,7 @@ def _void_entries(
 
 def _marked(row: dict[str, str], name: str) -> bool:
     if row[name].strip() not in ("0", "1"):
-        raise EvidenceError(
-            f"samples.csv, {name!r} of {row['picture']!r}", repr(row[name]), "1 or 0"
-        )
+        raise EvidenceError(f"samples.csv, {name!r} of {row['image']!r}", repr(row[name]), "1 or 0")
     return row[name].strip() == "1"
 
 
@@ -173,13 +171,13 @@ def _layers(
     grid: Grid,
 ) -> Layers:
     layers = [
-        as_layer(grey_numbers(confined(root, file), grid), entry, f"label map {file!r}")[None]
+        as_layer(gray_numbers(confined(root, file), grid), entry, f"label map {file!r}")[None]
         for file in maps[row]
     ]
     concept_masks = []
     for file, concept in masks[row]:
-        grey = np.asarray(read_picture(confined(root, file))).max(axis=-1)
-        concept_masks.append((concept, sample_grid(grey, grid) > 0))
+        gray = np.asarray(read_image(confined(root, file))).max(axis=-1)
+        concept_masks.append((concept, sample_grid(gray, grid) > 0))
     if concept_masks or not layers:
         layers.append(layers_of_masks(concept_masks, grid))
     return np.concatenate(layers)

@@ -20,7 +20,7 @@ def monumai_masks(root: Path) -> MaskData:
     return MaskData(
         name="MonuMAI",
         folder=root / "images",
-        pictures=tuple(record["file"] for record in records),
+        images=tuple(record["file"] for record in records),
         concepts=(*(ENGLISH.get(element, element) for element in elements), *styles),
         categories=(*("part" for _ in elements), *("scene" for _ in styles)),
         scenes=tuple((len(elements) + int(label),) for label in labels),
@@ -30,7 +30,7 @@ def monumai_masks(root: Path) -> MaskData:
         tables=(path,),
         notes=(
             "A mask is all of a box, with what is behind the element.",
-            "A style covers the whole picture.",
+            "A style covers the whole image.",
         ),
     )
 

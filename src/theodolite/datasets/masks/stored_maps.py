@@ -2,8 +2,8 @@
 
 A folder (or an address such as ``s3://bucket/maps``) with two Zarr arrays and ``header.json``:
 
-- ``activations``: pictures x units x height x width, in half or single precision.
-- ``labels``: pictures x layers x rows x columns, 16-bit: 0 for nothing, c + 1 for concept c.
+- ``activations``: images x units x height x width, in half or single precision.
+- ``labels``: images x layers x rows x columns, 16-bit: 0 for nothing, c + 1 for concept c.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ from jaxtyping import Float32, UInt16
 from theodolite._storage.stores import Store
 from theodolite._storage.zarr.arrays import read_zarr_rows, zarr_about
 from theodolite.datasets.masks.mask_data import MOST_CONCEPTS
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import Concepts
 
 FORMAT, FORMAT_VERSION = "theodolite-maps", 1
 Stored = tuple[
-    Float32[np.ndarray, "pictures units height width"],
-    UInt16[np.ndarray, "pictures layers rows columns"],
+    Float32[np.ndarray, "images units height width"],
+    UInt16[np.ndarray, "images layers rows columns"],
 ]
 
 
@@ -37,7 +37,7 @@ class StoredMaps:
     concepts: tuple[str, ...]
     categories: tuple[str, ...]
     shape: tuple[int, int, int, int]
-    """Pictures, units, height and width of the activations."""
+    """Images, units, height and width of the activations."""
     layers: int
     grid: tuple[int, int]
     """Rows and columns of the label maps."""
@@ -71,7 +71,7 @@ class StoredMaps:
             read_zarr_rows(self.store, name, first, last) for name in ("activations", "labels")
         )
         if digest_of_shard(maps, labels) != self.digest(number):
-            raise RefusedInput(
+            raise UnsafeInputError(
                 f"shard {number} of {self.name!r}",
                 "other content",
                 "what the header has a digest of",
@@ -84,7 +84,7 @@ class StoredMaps:
         n, units, height, width = self.shape
         kinds = Counter(self.categories)
         return [
-            ("pictures", f"{n:,} in {self.n_shards:,} shards"),
+            ("images", f"{n:,} in {self.n_shards:,} shards"),
             ("units", f"{units:,}, maps of {height} x {width}"),
             ("label maps", f"{self.layers} of {self.grid[0]} x {self.grid[1]}"),
             ("concepts", ", ".join(f"{k} of {kind}" for kind, k in sorted(kinds.items()))),
@@ -114,17 +114,17 @@ def open_maps(address: str | Path) -> StoredMaps:
     fits = len(maps.shape) == len(labels.shape) == 4 and maps.shape[0] == labels.shape[0]
     right = maps.dtype in (np.float16, np.float32) and labels.dtype == np.uint16
     if not fits or not right or min(*maps.shape, *labels.shape) < 1:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"maps {store.address!r}",
             f"activations {maps.dtype} {maps.shape}, labels {labels.dtype} {labels.shape}",
-            "float16 or float32 (pictures, units, height, width) and uint16 (pictures, layers, "
-            "rows, columns) of as many pictures",
+            "float16 or float32 (images, units, height, width) and uint16 (images, layers, "
+            "rows, columns) of as many images",
         )  # fmt: skip
     rows, digests = header["shard_rows"], header["digests"]
     n, units, height, width = maps.shape
     if len(digests) != -(-n // rows):
-        needed = f"{-(-n // rows)} for {n:,} pictures"
-        raise RefusedInput(f"maps {store.address!r}", f"{len(digests)} digests", needed)
+        needed = f"{-(-n // rows)} for {n:,} images"
+        raise UnsafeInputError(f"maps {store.address!r}", f"{len(digests)} digests", needed)
     return StoredMaps(
         store=store,
         concepts=tuple(header["concepts"]),
@@ -145,19 +145,19 @@ def _header(store: Store) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         if isinstance(error, EvidenceError):
             raise
-        raise RefusedInput(what, "broken JSON", "JSON, as `write_maps` writes it") from error
+        raise UnsafeInputError(what, "broken JSON", "JSON, as `write_maps` writes it") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise RefusedInput(what, "another format", f"format {FORMAT!r}")
+        raise UnsafeInputError(what, "another format", f"format {FORMAT!r}")
     if header.get("version") != FORMAT_VERSION:
-        raise RefusedInput(what, f"version {header.get('version')}", f"{FORMAT_VERSION}")
+        raise UnsafeInputError(what, f"version {header.get('version')}", f"{FORMAT_VERSION}")
     names, kinds, digests = (header.get(key) for key in ("concepts", "categories", "digests"))
     for key, words in (("concepts", names), ("categories", kinds), ("digests", digests)):
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise RefusedInput(what, f"{key} that are not a list of words", "one")
+            raise UnsafeInputError(what, f"{key} that are not a list of words", "one")
     checked_names(names, kinds)
     rows = header.get("shard_rows")
     if type(rows) is not int or rows < 1:
-        raise RefusedInput(what, f"shard_rows {rows!r}", "a whole number of at least 1")
+        raise UnsafeInputError(what, f"shard_rows {rows!r}", "a whole number of at least 1")
     return header
 
 

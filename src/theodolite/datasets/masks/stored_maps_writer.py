@@ -30,17 +30,17 @@ def write_maps(
     *,
     shard_rows: int = 512,
 ) -> StoredMaps:
-    """Write maps, a batch at a time; batches may have any number of pictures.
+    """Write maps, a batch at a time; batches may have any number of images.
 
     The header comes last, so maps that were not written to the end are not read by mistake.
 
     Args:
         address: A folder, or an address such as ``s3://bucket/maps``.
-        batches: (activations, label maps): pictures x units x height x width in half or single
-            precision; pictures x layers x rows x columns, 0 for nothing and c + 1 for concept c.
+        batches: (activations, label maps): images x units x height x width in half or single
+            precision; images x layers x rows x columns, 0 for nothing and c + 1 for concept c.
         concepts: Their names.
         categories: What kind of concept each is.
-        shard_rows: Pictures of a shard: what one worker reads at a time.
+        shard_rows: Images of a shard: what one worker reads at a time.
     """
     names, kinds = checked_names(concepts, categories)
     if shard_rows < 1:
@@ -62,7 +62,7 @@ def write_maps(
         looks_like_masks &= labels.shape[1] == len(names) and labels.max() <= 1
         beyond_first |= bool(labels[:, 1:].any())
     if not writers:
-        raise EvidenceError("batches", "none", "at least one, of at least one picture")
+        raise EvidenceError("batches", "none", "at least one, of at least one image")
     if looks_like_masks and beyond_first:
         raise EvidenceError(
             "label maps", f"only 0 and 1, in {len(names)} layers each",
@@ -94,12 +94,12 @@ def _checked(batches: Iterable[tuple[Any, Any]], n_concepts: int) -> Iterator[Ba
         if maps.ndim != 4 or maps.dtype not in (np.float16, np.float32):
             raise EvidenceError(
                 f"activations of {where}", f"{maps.dtype} of shape {maps.shape}",
-                "float16 or float32, (pictures, units, height, width)",
+                "float16 or float32, (images, units, height, width)",
             )  # fmt: skip
         if labels.ndim != 4 or len(labels) != len(maps) or labels.dtype.kind not in "iu":
             raise EvidenceError(
                 f"label maps of {where}", f"{labels.dtype} of shape {labels.shape}",
-                f"whole numbers, (pictures, layers, rows, columns), of {len(maps)} pictures",
+                f"whole numbers, (images, layers, rows, columns), of {len(maps)} images",
             )  # fmt: skip
         if not np.isfinite(maps).all():
             raise EvidenceError(
@@ -119,7 +119,7 @@ def _checked(batches: Iterable[tuple[Any, Any]], n_concepts: int) -> Iterator[Ba
 
 
 def _shards(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
-    """The same pictures in batches of this many; the last may have fewer."""
+    """The same images in batches of this many; the last may have fewer."""
     waiting: list[Batch] = []
     count = 0
     for maps, labels in batches:

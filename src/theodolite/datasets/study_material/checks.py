@@ -9,13 +9,13 @@ import numpy as np
 from jaxtyping import Bool
 from scipy import ndimage
 
-from theodolite.datasets.study_material.explained_pictures import Item
+from theodolite.datasets.study_material.explained_images import Item
 from theodolite.datasets.study_material.material import Box, Check, Kind
 
 PRACTICE = 3
 """One of each kind."""
 SMALLEST, LARGEST = 0.04, 0.45
-"""Of the picture. Around a larger object a frame of the whole picture would be right as well."""
+"""Of the image. Around a larger object a frame of the whole image would be right as well."""
 ONE_PIECE = 0.95
 RATINGS = (1, 2, 4, 5)
 """Asked for; the middle is where a careless hand rests."""
@@ -34,7 +34,7 @@ class Frame:
 
 
 def frame_of(mask: Bool[np.ndarray, "rows columns"], name: str) -> Frame | None:
-    """The frame of an object; None if it is in pieces, too small, or most of the picture.
+    """The frame of an object; None if it is in pieces, too small, or most of the image.
 
     >>> mask = np.zeros((10, 10), bool)
     >>> mask[2:6, 3:8] = True
@@ -55,17 +55,17 @@ def frame_of(mask: Bool[np.ndarray, "rows columns"], name: str) -> Frame | None:
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """Which of the spare pictures is used, and what is made of its explanation."""
+    """Which of the spare images is used, and what is made of its explanation."""
 
     spare: int
     make: Callable[[Item], Item]
 
 
 def planned_checks(frames: Sequence[Frame | None], *, hidden: int, seed: int) -> list[Checked]:
-    """Three practice items, then so many hidden checks, one spare picture for each.
+    """Three practice items, then so many hidden checks, one spare image for each.
 
     Args:
-        frames: Of each spare picture, the object that can be framed in it, if any.
+        frames: Of each spare image, the object that can be framed in it, if any.
         hidden: How many hidden checks there are.
         seed: Of the ratings that are asked for.
     """
@@ -116,12 +116,12 @@ def instructed_item(item: Item, *, question: str, rating: int, kind: Kind) -> It
 
 
 def identical_item(item: Item, *, kind: Kind) -> Item:
-    """An item whose changed picture is not changed at all."""
+    """An item whose changed image is not changed at all."""
     practice = "Look closely at the two explanations of question 5."
     check = Check(
         ratings={"q5": 1},
         instruction=practice if kind == "training" else "",
-        feedback="Both pictures and both explanations are the same. Nothing has changed, so the "
+        feedback="Both images and both explanations are the same. Nothing has changed, so the "
         "answer to question 5 is 1.",
     )
     return replace(item, same=item.shown, kind=kind, check=check)

@@ -1,7 +1,7 @@
 """What people are shown of an explanation of a latent: texts with marked words, and a label.
 
-The server of studies shows pictures; these records are for platforms that show texts, and their
-votes come home as ratings of items by key. Marks are never told by colour alone: each text can be
+The server of studies shows images; these records are for platforms that show texts, and their
+votes come home as ratings of items by key. Marks are never told by color alone: each text can be
 had as plain text and as HTML, both with the strength of every mark in words.
 """
 
@@ -102,7 +102,7 @@ def plain_words(text: MarkedText) -> str:
 
 
 def marked_html(texts: Sequence[MarkedText]) -> Markup:
-    """A list of texts; every mark has its strength as text, for those who see neither its colour
+    """A list of texts; every mark has its strength as text, for those who see neither its color
     nor its line. Classes are ``strength-1`` to ``strength-5`` and ``strength-words``.
 
     >>> marked_html([MarkedText(text="<b>", marks=[Mark(start=0, end=1, strength=2)])])[:45]

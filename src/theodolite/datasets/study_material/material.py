@@ -1,4 +1,4 @@
-"""What people are shown in a study: pictures with explanations, in a folder."""
+"""What people are shown in a study: images with explanations, in a folder."""
 
 import hashlib
 import unicodedata
@@ -13,7 +13,7 @@ from theodolite._storage.text import read_json, write_json
 from theodolite.errors import EvidenceError
 
 INSTANCES = "instances.json"
-PICTURES = "pictures"
+IMAGES = "images"
 Checked = TypeVar("Checked", bound=BaseModel)
 
 
@@ -25,8 +25,8 @@ def _one_line(name: str) -> str:
 
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
 """Shown on pages, in tables, on terminals."""
-PictureFile: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}\.(png|jpg|webp)$")]
-"""A picture of the folder, named by the SHA-256 of its bytes."""
+ImageFile: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}\.(png|jpg|webp)$")]
+"""An image of the folder, named by the SHA-256 of its bytes."""
 Kind: TypeAlias = Literal["real", "training", "gold"]
 
 
@@ -37,7 +37,7 @@ class StrictRecord(BaseModel):
 
 
 class Box(StrictRecord):
-    """A rectangle in pixels of the picture, from the upper left corner."""
+    """A rectangle in pixels of the image, from the upper left corner."""
 
     x: Annotated[float, Field(ge=0)]
     y: Annotated[float, Field(ge=0)]
@@ -52,14 +52,14 @@ Weight: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 class Explained(StrictRecord):
     """What was classified, the class predicted for it, and the explanation.
 
-    A picture is explained by a map of colours or by concepts; a text by weights of its tokens; a
+    An image is explained by a map of colors or by concepts; a text by weights of its tokens; a
     row of a table by weights of its features. Text and row are shown without weights before.
     """
 
-    picture: PictureFile | None = None
+    image: ImageFile | None = None
     predicted: Name
-    map: PictureFile | None = None
-    """Colours of the picture's size, to be laid over it."""
+    map: ImageFile | None = None
+    """Colors of the image's size, to be laid over it."""
     concepts: Annotated[dict[Name, float] | None, Field(min_length=1, max_length=100)] = None
     tokens: Annotated[list[tuple[Piece, Weight]] | None, Field(min_length=1, max_length=2000)] = (
         None
@@ -72,12 +72,12 @@ class Explained(StrictRecord):
 
     @model_validator(mode="after")
     def _one_explanation(self) -> "Explained":
-        of_picture = [self.map, self.concepts]
-        ways = [part is not None for part in (*of_picture, self.tokens, self.table)]
+        of_image = [self.map, self.concepts]
+        ways = [part is not None for part in (*of_image, self.tokens, self.table)]
         if sum(ways) != 1:
             raise ValueError("needs one of: a map, concepts, tokens, a table")
-        if any(part is not None for part in of_picture) and self.picture is None:
-            raise ValueError("a map or concepts need the picture")
+        if any(part is not None for part in of_image) and self.image is None:
+            raise ValueError("a map or concepts need the image")
         return self
 
 
@@ -103,14 +103,14 @@ class Instance(StrictRecord):
     """One explanation that people are asked about."""
 
     key: Name
-    picture_key: Name
-    """Which picture it is: the same for all explanations of one picture."""
+    image_key: Name
+    """Which image it is: the same for all explanations of one image."""
     technique: Name
     shown: Explained
     same: Explained | None = None
-    """The picture changed a little, the prediction is the same: question 5."""
+    """The image changed a little, the prediction is the same: question 5."""
     different: Explained | None = None
-    """The picture changed so that the prediction is another one: question 6."""
+    """The image changed so that the prediction is another one: question 6."""
     kind: Kind = "real"
     check: Check | None = None
 
@@ -120,10 +120,10 @@ class Instance(StrictRecord):
             raise ValueError("practice items and hidden checks need `check`, real ones have none")
         return self
 
-    def pictures(self) -> list[str]:
+    def images(self) -> list[str]:
         """All files that it shows."""
         parts = [self.shown, self.same, self.different]
-        return [f for p in parts if p for f in (p.picture, p.map) if f]
+        return [f for p in parts if p for f in (p.image, p.map) if f]
 
 
 class Material(StrictRecord):
@@ -133,7 +133,7 @@ class Material(StrictRecord):
     origin: dict[str, str] = {}
     """What it was made from: run, code, network, seeds."""
     legend: Literal["signed", "unsigned"] = "signed"
-    """Whether the colours of maps have two ends (against, for) or one (nothing to most)."""
+    """Whether the colors of maps have two ends (against, for) or one (nothing to most)."""
     instances: Annotated[list[Instance], Field(min_length=1, max_length=200_000)]
 
     @model_validator(mode="after")
@@ -168,19 +168,19 @@ def read_checked(folder: Path, name: str, kind: type[Checked], what: str) -> Che
 
 
 def write_material(folder: Path, material: Material) -> None:
-    """Write the records; the pictures are there already."""
+    """Write the records; the images are there already."""
     write_json(folder / INSTANCES, material.model_dump(mode="json", exclude_none=True))
 
 
-def picture_path(folder: Path, name: str) -> Path:
-    """Where a picture of the study folder lies."""
-    return confined(folder / PICTURES, name)
+def image_path(folder: Path, name: str) -> Path:
+    """Where an image of the study folder lies."""
+    return confined(folder / IMAGES, name)
 
 
-def keep_picture(folder: Path, content: bytes, suffix: str) -> str:
-    """Put a picture into the study folder; the name by which records know it."""
+def keep_image(folder: Path, content: bytes, suffix: str) -> str:
+    """Put an image into the study folder; the name by which records know it."""
     name = f"{hashlib.sha256(content).hexdigest()}.{suffix}"
-    path = picture_path(folder, name)
+    path = image_path(folder, name)
     if not path.is_file():
         with all_or_nothing(path) as stream:
             stream.write(content)

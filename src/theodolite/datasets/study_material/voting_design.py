@@ -1,4 +1,4 @@
-"""Whether enough votes can be had, and who saw which picture before."""
+"""Whether enough votes can be had, and who saw which image before."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -63,20 +63,20 @@ def votes_needed(instances: int, votes: int, annotators: int, quota: int) -> Vot
 
 
 def image_exposure_index(
-    raters: Sequence[Hashable], pictures: Sequence[Hashable]
+    raters: Sequence[Hashable], images: Sequence[Hashable]
 ) -> Int[np.ndarray, " votes"]:
-    """For each vote, in the order they were given: the how many-th time the rater saw the picture.
+    """For each vote, in the order they were given: the how many-th time the rater saw the image.
 
     From 2 on, what a rater says before the explanation is shown is no longer said blindly.
 
     >>> image_exposure_index(["ann", "ann", "bob", "ann"], ["dog", "cat", "dog", "dog"]).tolist()
     [1, 1, 1, 2]
     """
-    if len(raters) != len(pictures):
-        raise EvidenceError("pictures", f"{len(pictures)}", f"{len(raters)}, one for each vote")
+    if len(raters) != len(images):
+        raise EvidenceError("images", f"{len(images)}", f"{len(raters)}, one for each vote")
     seen: Counter[tuple[Hashable, Hashable]] = Counter()
     index = np.empty(len(raters), dtype=np.int64)
-    for vote, pair in enumerate(zip(raters, pictures, strict=True)):
+    for vote, pair in enumerate(zip(raters, images, strict=True)):
         seen[pair] += 1
         index[vote] = seen[pair]
     return index

@@ -9,7 +9,7 @@ from theodolite._storage.paths import existing
 from theodolite._storage.text import read_json
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_name, plain_text
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 KINDS = ("rating", "number", "choices")
 
@@ -20,9 +20,9 @@ def label_studio_votes(
     """Read a JSON export: tasks, each with the annotations of several people.
 
     Answers given by ``Rating``, ``Number`` and ``Choices`` are votes; the control's name is the
-    question, ``completed_by`` the rater, the task the explanation. Cancelled annotations, answers
+    question, ``completed_by`` the rater, the task the explanation. Canceled annotations, answers
     about regions, and what no number can be made of are left out and counted in the notes. Of the
-    task's data ``technique``, ``picture`` (or ``image``), ``context``, ``text`` and ``label`` are
+    task's data ``technique``, ``image_key`` (or ``image``), ``context``, ``text`` and ``label`` are
     taken where they are there. No address in it is ever opened.
 
     Args:
@@ -48,7 +48,7 @@ def label_studio_votes(
                     continue
                 votes.append(_vote(item, rater, result, rating, data))
     if not votes:
-        raise RefusedInput(f"export {path.name!r}", "no answers", f"some of type {list(KINDS)}")
+        raise UnsafeInputError(f"export {path.name!r}", "no answers", f"some of type {list(KINDS)}")
     data_set = explanations_from(
         votes,
         name=path.name,
@@ -70,7 +70,7 @@ def _vote(item: str, rater: str, result: Any, rating: float, data: Mapping[str, 
         plain_name(result.get("from_name", "rating"), "from_name"),
         rating,
         technique=str(data.get("technique", "")).strip(),
-        picture=str(data.get("picture", data.get("image", ""))).strip(),
+        image=str(data.get("image_key", data.get("image", ""))).strip(),
     )
 
 
@@ -78,7 +78,7 @@ def label_studio_tasks(path: Path) -> list[dict[str, Any]]:
     """The tasks of an export."""
     tasks = read_json(path, "export of Label Studio")
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
-        raise RefusedInput(f"export {path.name!r}", "no list of tasks", "the JSON export")
+        raise UnsafeInputError(f"export {path.name!r}", "no list of tasks", "the JSON export")
     return tasks
 
 
@@ -91,10 +91,10 @@ def label_studio_data(task: Mapping[str, Any]) -> Mapping[str, Any]:
 def label_studio_annotations(
     task: Mapping[str, Any], path: Path
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Who annotated a task, and how; what was cancelled is left out."""
+    """Who annotated a task, and how; what was canceled is left out."""
     annotations = task.get("annotations", task.get("completions", []))
     if not isinstance(annotations, list):
-        raise RefusedInput(f"export {path.name!r}", "annotations that are no list", "a list")
+        raise UnsafeInputError(f"export {path.name!r}", "annotations that are no list", "a list")
     for annotation in annotations:
         if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
             continue

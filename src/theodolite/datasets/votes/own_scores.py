@@ -8,7 +8,7 @@ import numpy as np
 from theodolite._storage.paths import confined
 from theodolite._storage.text import read_csv
 from theodolite.datasets.votes.rows import rating_from
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 FILE = "scores.csv"
 
@@ -24,7 +24,7 @@ def own_scores(root: Path, ids: Sequence[str]) -> dict[str, np.ndarray]:
         return {}
     rows = list(read_csv(path, "table of scores"))
     if not rows or "explanation" not in rows[0]:
-        raise RefusedInput(f"table {FILE!r}", "no column 'explanation'", "one, and one a score")
+        raise UnsafeInputError(f"table {FILE!r}", "no column 'explanation'", "one, and one a score")
     place = {name: at for at, name in enumerate(ids)}
     values = {name: np.full(len(ids), np.nan) for name in rows[0] if name != "explanation"}
     for number, row in enumerate(rows, start=2):

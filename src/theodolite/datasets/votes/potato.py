@@ -10,7 +10,7 @@ from theodolite._storage.text import json_from, read_json, read_text
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_name, plain_text
 from theodolite.datasets.votes.table import rows_of
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 LINES, POTATO_STATE = "annotated_instances.jsonl", "user_state.json"
 NO = (False, None, "", "false", "False", "0")
@@ -50,7 +50,9 @@ def potato_votes(
                 else:
                     votes.append(Vote(item, rater, plain_name(question, "question"), rating))
     if not votes:
-        raise RefusedInput(f"annotations {path.name!r}", "no numbers", "Likert items or sliders")
+        raise UnsafeInputError(
+            f"annotations {path.name!r}", "no numbers", "Likert items or sliders"
+        )
     data_set = explanations_from(
         votes, name=path.name, explanations=explanations, scale=scale, repeated="last", tables=files
     )
@@ -70,7 +72,7 @@ def potato_files(path: Path) -> tuple[Path, ...]:
         if folder.is_dir() and any((folder / name).is_file() for name in (LINES, POTATO_STATE))
     ]
     if not files:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"folder {path.name!r}", f"no {LINES} or {POTATO_STATE}", "one per rater"
         )
     return tuple(files)
@@ -105,7 +107,7 @@ def _names(rater: Any, item: Any) -> tuple[str, str]:
 
 def _object(content: Any, file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
-        raise RefusedInput(f"annotations {file.name!r}", type(content).__name__, "an object")
+        raise UnsafeInputError(f"annotations {file.name!r}", type(content).__name__, "an object")
     return content
 
 

@@ -32,7 +32,7 @@ class Vote:
     rating: float
     """NaN where they did not answer."""
     technique: str = ""
-    picture: str = ""
+    image: str = ""
     group: str = ""
 
 
@@ -170,12 +170,12 @@ def _levels(
 def _samples(
     votes: Sequence[Vote], items: Sequence[str], explanation_of: Mapping[str, ShownExplanation]
 ) -> tuple[Samples, list[str]]:
-    """Explanations of one picture are one cluster, and so are those of one context without one."""
+    """Explanations of one image are one cluster, and so are those of one context without one."""
     ids = np.array([plain_name(item, "item") for item in items])
-    picture = _one_each(((v.item, v.picture) for v in votes), "picture")
+    image = _one_each(((v.item, v.image) for v in votes), "image")
     of_item = [
-        ("picture", picture[item])
-        if picture[item]
+        ("image", image[item])
+        if image[item]
         else ("context", explanation_of[item].context)
         if explanation_of[item].context
         else ("item", item)
@@ -186,7 +186,7 @@ def _samples(
     if alone:
         of = "all" if alone == len(items) else f"{alone:,} of {len(items):,}"
         notes = [
-            f"Neither picture nor context is known of {of} explanations: which of them are of the "
+            f"Neither image nor context is known of {of} explanations: which of them are of the "
             "same is not known, and each is taken by itself."
         ]
     if alone == len(items):

@@ -11,10 +11,10 @@ from theodolite._storage.text import read_json
 from theodolite.datasets.votes.own_scores import own_scores
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_text
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.technique_columns import BOXES, PEOPLE, RANKINGS, WORDS, Tables
 from theodolite.evidence.vote_columns import (
-    PICTURES,
+    IMAGES,
     QUESTIONS,
     SCALE,
     TABLES,
@@ -30,17 +30,17 @@ MOST_POINTS = 100
 
 
 def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
-    """Read ``votes.parquet``, ``instances.parquet`` and the rest of an export, and its pictures.
+    """Read ``votes.parquet``, ``instances.parquet`` and the rest of an export, and its images.
 
     Only counted votes enter. Questions are ``q1`` to ``q6``, or those on a scale that the manifest
-    names; raters are pseudonyms, explanations of one picture belong together. A map's colours lie
-    over its picture, as they were shown. Pictures that are not in the folder are None: agreement
+    names; raters are pseudonyms, explanations of one image belong together. A map's colors lie
+    over its image, as they were shown. Images that are not in the folder are None: agreement
     can be had without. Of a ``scores.csv`` that was put into it (explanation, a column a score)
     come numbers that need no people.
 
     Args:
         root: The folder of the export.
-        seen: ``first``: only votes of people who had not met the picture before, whose own answer
+        seen: ``first``: only votes of people who had not met the image before, whose own answer
             was therefore given blindly.
     """
     root = Path(root)
@@ -52,7 +52,7 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
     counted = [row for row in rows if row["counted"]]
     used = [row for row in counted if seen == "all" or row["image_exposure_index"] == 1]
     if not used:
-        raise RefusedInput(f"export {root.name!r}", "no counted vote", "at least one")
+        raise UnsafeInputError(f"export {root.name!r}", "no counted vote", "at least one")
     explained = {row["instance"]: row for row in _rows(tables["instances"])}
     order = {key: i for i, key in enumerate(explained)}
     used.sort(key=lambda row: (order[row["instance"]], row["at_order"]))
@@ -60,10 +60,10 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
     without = len(explained) - len(data_set)
     remarks = [
         (len(rows) - len(counted), "votes were given beyond those that count."),
-        (len(counted) - len(used), "votes of people who had met the picture before are left out."),
+        (len(counted) - len(used), "votes of people who had met the image before are left out."),
         (without, "explanations have no vote that counts and are left out."),
     ]
-    remarks.append((_without_picture(data_set), "explanations have no picture in the folder."))
+    remarks.append((_without_image(data_set), "explanations have no image in the folder."))
     notes = [f"{number:,} {text}" for number, text in remarks if number]
     rated = list(dict.fromkeys(row["instance"] for row in used))
     return replace(
@@ -71,7 +71,7 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
         notes=(*data_set.notes, *notes),
         numbers=own_scores(root, rated),
         kinds={
-            "picture": [explained[key]["picture_key"] for key in rated],
+            "image": [explained[key]["image_key"] for key in rated],
             "modality": [explained[key]["modality"] for key in rated],
         },
         more=_more(root, tables, {(row["instance"], row["participant"]) for row in used}),
@@ -100,9 +100,9 @@ def _voted(
     return replace(parts[0], questions={name: every[name] for name in questions if name in every})
 
 
-def _without_picture(data_set: VotedExplanations) -> int:
+def _without_image(data_set: VotedExplanations) -> int:
     return sum(
-        explanation.picture is None or (explanation.overlay and explanation.map is None)
+        explanation.image is None or (explanation.overlay and explanation.map is None)
         for explanation in data_set.explanations
     )
 
@@ -128,7 +128,7 @@ def _more(root: Path, tables: Mapping[TableName, Table], counted: set[tuple[str,
             table = read_parquet(path, f"table {file}")
             own = {"person": "participant", **columns}
             if missing := [column for column in own.values() if column not in table]:
-                raise RefusedInput(
+                raise UnsafeInputError(
                     f"table {file}", f"no column {missing[0]!r}", "that of an export"
                 )
             more[name] = {column: table[key] for column, key in own.items()}
@@ -153,7 +153,7 @@ def _scales(root: Path) -> dict[str, int]:
     if not isinstance(scales, dict) or not all(
         isinstance(points, int) and 2 <= points <= MOST_POINTS for points in scales.values()
     ):
-        raise RefusedInput("manifest", "questions of another form", "question: points")
+        raise UnsafeInputError("manifest", "questions of another form", "question: points")
     return scales
 
 
@@ -175,18 +175,18 @@ def _votes(row: Mapping[str, Any], questions: Mapping[str, int], points: int) ->
             question,
             rating,
             technique=row["technique"],
-            picture=row["picture_key"],
+            image=row["image_key"],
         )
 
 
 def _explanation(row: Mapping[str, Any], root: Path) -> ShownExplanation:
     def file(name: str | None) -> Path | None:
-        path = None if name is None else confined(root / PICTURES, name)
+        path = None if name is None else confined(root / IMAGES, name)
         return path if path is not None and path.is_file() else None
 
     concepts = row["concepts"]
     return ShownExplanation(
-        picture=file(row["picture"]),
+        image=file(row["image"]),
         map=file(row["map"]),
         overlay=row["map"] is not None,
         concepts=None if concepts is None else concepts_from(concepts, "concepts"),

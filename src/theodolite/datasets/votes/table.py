@@ -18,10 +18,10 @@ from theodolite.datasets.votes.rows import (
     rating_from,
 )
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 NEEDED = ("item", "rater", "rating")
-ALSO = ("question", "technique", "picture", "group", "context", "text", "label")
+ALSO = ("question", "technique", "image", "group", "context", "text", "label")
 
 
 def vote_table(
@@ -29,10 +29,10 @@ def vote_table(
 ) -> VotedExplanations:
     """Read a long table (.csv, .csv.gz, .parquet): one row for each answer.
 
-    Columns ``item``, ``rater`` and ``rating`` are needed; ``question``, ``technique``, ``picture``,
+    Columns ``item``, ``rater`` and ``rating`` are needed; ``question``, ``technique``, ``image``,
     ``group`` (of the rater), ``context``, ``text`` and ``label`` are taken where they are there. An
     empty rating is no answer; no rater may answer a question about an explanation twice.
-    Explanations of one picture, or else of one context, belong together. All other columns that
+    Explanations of one image, or else of one context, belong together. All other columns that
     have one number for each explanation are ``numbers``: scores, lengths.
 
     Args:
@@ -84,7 +84,7 @@ def _numbers(rows: Sequence[Mapping[str, Any]], item: str, name: str) -> np.ndar
 
 
 def _vote(item: str, values: Mapping[str, Any], number: int) -> Vote:
-    rest = {name: _text(values.get(name)).strip() for name in ("technique", "picture", "group")}
+    rest = {name: _text(values.get(name)).strip() for name in ("technique", "image", "group")}
     return Vote(
         item,
         plain_name(_text(values["rater"]), f"rater in row {number}"),
@@ -101,7 +101,9 @@ def rows_of(path: Path) -> Sequence[Mapping[str, Any]]:
         return list(read_csv(path, "table of votes"))
     if ending == ".parquet":
         return list(_across(read_parquet(path, "table of votes")))
-    raise RefusedInput(f"table {path.name!r}", f"ending {ending!r}", ".csv, .csv.gz or .parquet")
+    raise UnsafeInputError(
+        f"table {path.name!r}", f"ending {ending!r}", ".csv, .csv.gz or .parquet"
+    )
 
 
 def _across(columns: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
@@ -115,14 +117,14 @@ def _columns(
     """Which column of the table is which of ours."""
     unknown = [name for name in renamed if name not in NEEDED + ALSO]
     if unknown:
-        raise RefusedInput("columns", f"{unknown}", f"some of {[*NEEDED, *ALSO]}")
+        raise UnsafeInputError("columns", f"{unknown}", f"some of {[*NEEDED, *ALSO]}")
     there = list(rows[0]) if rows else []
     named = {name: renamed.get(name, name) for name in NEEDED + ALSO}
     missing = [named[name] for name in NEEDED if named[name] not in there]
     missing += [theirs for theirs in renamed.values() if theirs not in [*there, *missing]]
     if missing:
         got = f"no {missing} among {there[:20]}" if rows else "no rows"
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"table {path.name!r}", got, f"columns {[*NEEDED]}", "Say what they are: `columns`."
         )
     return {ours: theirs for ours, theirs in named.items() if theirs in there}

@@ -22,11 +22,11 @@ class ShownExplanation:
     """What was to be explained: a question and its answer, a sentence, a predicted class."""
     text: str = ""
     """An explanation in words."""
-    picture: Path | None = None
+    image: Path | None = None
     map: Path | None = None
-    """A map of relevance over the picture: .npy, or .png as it was rendered."""
+    """A map of relevance over the image: .npy, or .png as it was rendered."""
     overlay: bool = False
-    """The map is rendered without its picture: its colours lie over it, half transparent."""
+    """The map is rendered without its image: its colors lie over it, half transparent."""
     concepts: Mapping[str, float] | None = None
     """An explanation by concepts: how much each of them matters."""
     label: str = ""
@@ -51,7 +51,7 @@ class VotedExplanations:
 
     source: Source = "people"
     kinds: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Further things that are known of each explanation: ``picture``, ``data_set``, ``method``,
+    """Further things that are known of each explanation: ``image``, ``data_set``, ``method``,
     ``network``, ``modality``, ``label``."""
     more: Tables = field(default_factory=dict)
     """Further tables: people's own ``words`` and ``boxes``, their ``rankings``, who they are."""

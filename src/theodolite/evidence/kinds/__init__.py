@@ -4,7 +4,7 @@ import importlib
 
 LISTED = (
     "concept", "location", "unit", "embedding", "intervention", "surrogate", "saliency", "rating",
-    "edit", "token", "judgement", "attribution",
+    "edit", "token", "judgment", "attribution",
 )  # fmt: skip
 
 for _kind in LISTED:

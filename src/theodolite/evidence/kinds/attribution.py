@@ -24,7 +24,7 @@ SCALES = ("probability", "log-odds", "raw")
 REMOVALS = ("background", "conditional")
 """Where the values of removed features are taken from."""
 ONE_ORDER, ANOTHER, RANDOM = (
-    "one order for all", "another sample's attribution", "random features",
+    "global_ranking", "another_sample", "random_features",
 )  # fmt: skip
 REPEATS = 3
 """Draws of the orders that are drawn."""
@@ -97,10 +97,10 @@ class AttributionEvidence(Evidence):
         "samples", "removals", "steps", optional=True
     )
     """As ``removed``, with the features that change the output most, as far as a search found."""
-    randomised_values: Float[np.ndarray, "samples features"] | None = array(
+    randomized_values: Float[np.ndarray, "samples features"] | None = array(
         "samples", "features", optional=True
     )
-    """Attributions of a model that was trained on shuffled labels."""
+    """Attributions of a model that was trained on permuted labels."""
     repeat_values: Float[np.ndarray, "samples features"] | None = array(
         "samples", "features", optional=True
     )

@@ -23,7 +23,7 @@ class EditEvidence(Evidence):
 
     A row is a pair of inputs: an original and its counterfactual edit. Edits of one original are
     not independent: give the originals as ``Samples(clusters=...)``. A concept that may be
-    praised, criticised or not mentioned enters as one value, p(praised) - p(criticised).
+    praised, criticized or not mentioned enters as one value, p(praised) - p(criticized).
     """
 
     kind = "edit"

@@ -1,4 +1,4 @@
-"""Where a concept model looked in each picture, and where the concepts are."""
+"""Where a concept model looked in each image, and where the concepts are."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ LONGEST_SIDE = 50_000
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LocationEvidence(Evidence):
-    """Where a concept model looked in each picture, and where the concepts are.
+    """Where a concept model looked in each image, and where the concepts are.
 
-    A concept is tied to a part (or to none); a part can be in a picture at several places, such
+    A concept is tied to a part (or to none); a part can be in an image at several places, such
     as a left and a right wing. Places are given as points, boxes or masks, in pixels of the
-    picture, row first; NaN pads what is not there or not visible.
+    image, row first; NaN pads what is not there or not visible.
     """
 
     kind = "location"
@@ -32,13 +32,13 @@ class LocationEvidence(Evidence):
     }
 
     explained: ConceptEvidence = inner(ConceptEvidence)
-    """The same pictures and concepts as concept evidence: it ranks the concepts."""
+    """The same images and concepts as concept evidence: it ranks the concepts."""
     maps: Float[np.ndarray, "samples concepts height width"] = array(
         "samples", "concepts", "height", "width"
     )
     """Where each concept is active, at any resolution; never upsampled here."""
     sizes: Int[np.ndarray, "samples 2"] = array("samples", "2", content="index")
-    """Rows and columns of each picture."""
+    """Rows and columns of each image."""
     part_of: Int[np.ndarray, " concepts"] = array(
         "concepts", content="index", points_to="parts", none_is=-1
     )
@@ -54,7 +54,7 @@ class LocationEvidence(Evidence):
     masks: Bool[np.ndarray, "samples parts mask_rows mask_columns"] | None = array(
         "samples", "parts", "mask_rows", "mask_columns", content="flag", optional=True
     )
-    """One grid for all pictures, stretched over each."""
+    """One grid for all images, stretched over each."""
     concepts: Concepts = Concepts()
     parts: Parts = Parts()
 
@@ -67,7 +67,7 @@ class LocationEvidence(Evidence):
         if self.sizes.min() < 1 or self.sizes.max() > LONGEST_SIDE:
             side = self.sizes.min() if self.sizes.min() < 1 else self.sizes.max()
             raise EvidenceError(
-                "sizes", f"{side}", f"rows and columns of pictures, 1 to {LONGEST_SIDE}"
+                "sizes", f"{side}", f"rows and columns of images, 1 to {LONGEST_SIDE}"
             )
         for name, places in (("points", self.points), ("boxes", self.boxes)):
             if places is None:
@@ -76,7 +76,7 @@ class LocationEvidence(Evidence):
             coordinates = corners[~np.isnan(corners)]
             if len(coordinates) and coordinates.max() <= 1 and self.sizes.min() >= 8:
                 raise EvidenceError(
-                    name, "shares of the picture (0 to 1)", "pixels", "Multiply by `sizes`."
+                    name, "shares of the image (0 to 1)", "pixels", "Multiply by `sizes`."
                 )
             inside = (corners >= 0) & (corners <= self.sizes[:, None, :])
             wrong = ~(inside | np.isnan(corners)).all(axis=(1, 2))
@@ -84,9 +84,9 @@ class LocationEvidence(Evidence):
                 sample = self.samples.name(int(wrong.argmax()))
                 raise EvidenceError(
                     name,
-                    f"a place outside the picture in sample {sample}",
+                    f"a place outside the image in sample {sample}",
                     "rows and columns within `sizes`",
-                    "Scale the places to the pictures; row first, then column.",
+                    "Scale the places to the images; row first, then column.",
                 )
         boxes = self.boxes
         if boxes is not None and (boxes[..., 2:] < boxes[..., :2]).any():

@@ -17,7 +17,7 @@ from theodolite.questions import Question
 class RatingEvidence(Evidence):
     """Answers to one question: a row for each explanation, a column for each rater.
 
-    ``Samples.clusters`` says which explanations are of the same picture: they are resampled
+    ``Samples.clusters`` says which explanations are of the same image: they are resampled
     together.
     """
 
@@ -37,7 +37,7 @@ class RatingEvidence(Evidence):
     predicted: Float[np.ndarray, " samples"] | None = array(
         "samples", optional=True, may_be_nan=True
     )
-    """What a learned score expects, on the same scale; NaN where it learnt from the very item."""
+    """What a learned score expects, on the same scale; NaN where it learned from the very item."""
     measured: Float[np.ndarray, "samples measures"] | None = array(
         "samples", "measures", optional=True, may_be_nan=True
     )

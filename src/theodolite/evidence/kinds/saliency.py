@@ -1,4 +1,4 @@
-"""What a method marks in pictures, and what became of it when pictures and network were changed."""
+"""What a method marks in images, and what became of it when images and network were changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ CURVES = ("most_first", "least_first", "chance_most_first", "chance_least_first"
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SaliencyEvidence(Evidence):
-    """One map of relevance for each picture, by one method.
+    """One map of relevance for each image, by one method.
 
     Only ``maps`` is needed; each score says which of the others it uses. What is called chance is
     the same made with a map that knows nothing, drawn beside it.
@@ -39,7 +39,7 @@ class SaliencyEvidence(Evidence):
     )
     """The pixels of the object: what the class is about."""
     clean: Float[np.ndarray, " samples"] | None = array("samples", optional=True)
-    """Probability of the explained class for the picture as it is."""
+    """Probability of the explained class for the image as it is."""
     most_first: Float[np.ndarray, "samples removals steps"] | None = array(
         "samples", "removals", "steps", optional=True, may_be_nan=True
     )
@@ -66,18 +66,18 @@ class SaliencyEvidence(Evidence):
     changes: Float[np.ndarray, "samples noises draws"] | None = array(
         "samples", "noises", "draws", optional=True, may_be_nan=True
     )
-    """Distance between the map and that of the picture with noise, for each draw of the noise; NaN
+    """Distance between the map and that of the image with noise, for each draw of the noise; NaN
     where it was not tried."""
     chance_changes: Float[np.ndarray, " samples"] | None = array(
         "samples", optional=True, may_be_nan=True
     )
-    """Distance between the map and that of another picture."""
-    randomised_similarity: Float[np.ndarray, " samples"] | None = array(
+    """Distance between the map and that of another image."""
+    randomized_similarity: Float[np.ndarray, " samples"] | None = array(
         "samples", optional=True, may_be_nan=True
     )
     """Rank correlation of the map with that of the same network with random weights; NaN where one
     of them is the same everywhere, or where it was not tried."""
-    randomised: Bool[np.ndarray, " samples"] | None = array(
+    randomized: Bool[np.ndarray, " samples"] | None = array(
         "samples", content="flag", optional=True
     )
     """Where that was tried; everywhere if not given."""
@@ -96,10 +96,10 @@ class SaliencyEvidence(Evidence):
             values = getattr(self, name)
             if values is not None and (values < 0).any():
                 raise EvidenceError(name, f"{np.nanmin(values):g}", "lengths, from 0 on")
-        alike = self.randomised_similarity
+        alike = self.randomized_similarity
         if alike is not None and (np.abs(alike) > 1 + 1e-6).any():
             raise EvidenceError(
-                "randomised_similarity", "values beyond 1", "correlations, from -1 to 1"
+                "randomized_similarity", "values beyond 1", "correlations, from -1 to 1"
             )
 
     def _check_removal(self) -> None:

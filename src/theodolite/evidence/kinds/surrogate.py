@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite.evidence.base import Evidence, array
-from theodolite.evidence.foreign_arrays import LabelledArray, labelled
+from theodolite.evidence.foreign_arrays import LabeledArray, labeled
 from theodolite.questions import Question
 
 
@@ -68,7 +68,7 @@ class SurrogateEvidence(Evidence):
         "samples", "classes", optional=True
     )
     """What a surrogate with parameters of its own puts out, fitted to the network."""
-    linearised: Float[np.ndarray, "samples classes"] | None = array(
+    linearized: Float[np.ndarray, "samples classes"] | None = array(
         "samples", "classes", optional=True
     )
     """As ``rebuilt``, by the slope of the network at each sample instead of the network itself."""
@@ -105,7 +105,7 @@ class SurrogateEvidence(Evidence):
         <SurrogateEvidence: 3 samples, 2 concepts, 2 classes; importances, outputs, projections>
         """
         try:
-            weighted = labelled(importances, "importances")
+            weighted = labeled(importances, "importances")
             weights = np.asarray(weighted.values, float)
         except ValueError as error:
             raise EvidenceError(
@@ -118,12 +118,12 @@ class SurrogateEvidence(Evidence):
         table = np.full((n_classes * k, n_classes), np.nan)
         table[np.arange(n_classes * k), np.arange(n_classes).repeat(k)] = weights.ravel()
         flat: dict[str, Any] = {
-            "importances": LabelledArray(table, conversions=weighted.conversions)
+            "importances": LabeledArray(table, conversions=weighted.conversions)
         }
         for name, values, at in (("vectors", vectors, 0), ("projections", projections, 1)):
             if values is None:
                 continue
-            passed = labelled(values, name)
+            passed = labeled(values, name)
             values = passed.values
             if values.ndim != 3 or values.shape[at : at + 2] != (n_classes, k):
                 axes = "(classes, k, dimensions)" if at == 0 else "(samples, classes, k)"
@@ -131,7 +131,7 @@ class SurrogateEvidence(Evidence):
                 raise EvidenceError(name, f"shape {values.shape}", needed)
             shape = list(values.shape)
             shape[at : at + 2] = [n_classes * k]
-            flat[name] = LabelledArray(values.reshape(shape), conversions=passed.conversions)
+            flat[name] = LabeledArray(values.reshape(shape), conversions=passed.conversions)
         return cls(**flat, **arrays)
 
     def check(self) -> None:

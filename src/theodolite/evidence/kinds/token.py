@@ -179,7 +179,7 @@ class TokenEvidence(Evidence):
     chance_simulated: Ragged | None = ragged(
         "samples", "tokens", "explanations", optional=True, may_be_nan=True
     )
-    """The same from the token alone, by its mean in other sequences: no explanation is known."""
+    """The same from token identity only: the token's mean in other sequences."""
     picked: Int[np.ndarray, "samples explanations"] | None = array(
         "samples", "explanations", content="index", optional=True
     )

@@ -1,4 +1,4 @@
-"""What units mark in each picture, and where what they are named after is."""
+"""What units mark in each image, and where what they are named after is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from theodolite.questions import Question
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class UnitEvidence(Evidence):
-    """What units mark in each picture, and where what they are named after is.
+    """What units mark in each image, and where what they are named after is.
 
     A unit's formula is a concept or a combination of concepts (``horn OR tusk``); masks are
     counted in places: pixels of one grid, or tokens of a sequence.
@@ -38,7 +38,7 @@ class UnitEvidence(Evidence):
     chance_unit_pixels: Int[np.ndarray, "samples units"] | None = array(
         "samples", "units", content="index", optional=True
     )
-    """Pixels that the unit's masks mark when dealt out over other pictures: with the two below,
+    """Pixels that the unit's masks mark when dealt out over other images: with the two below,
     what a search finds where there is nothing to find."""
     chance_formula_pixels: Int[np.ndarray, "samples units"] | None = array(
         "samples", "units", content="index", optional=True
@@ -55,13 +55,13 @@ class UnitEvidence(Evidence):
     annotated: Bool[np.ndarray, "samples units"] | None = array(
         "samples", "units", content="flag", optional=True
     )
-    """Whether the picture is annotated with the formula's category."""
+    """Whether the image is annotated with the formula's category."""
     chance_annotated: Bool[np.ndarray, "samples units"] | None = array(
         "samples", "units", content="flag", optional=True
     )
     """The same for the formula of the masks that were dealt out."""
     right: Bool[np.ndarray, " samples"] | None = array("samples", content="flag", optional=True)
-    """Whether the model classifies the picture rightly."""
+    """Whether the model classifies the image rightly."""
     units: Units = Units()
 
     def check(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from theodolite._storage.stores import Store
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.manifests.manifest import (
     HEADER,
     MOST_HEADER,
@@ -110,7 +110,7 @@ def _placed(store: Store, new: bytes, known: bytes | None, sha256: str) -> bool:
             return True
         try:
             there = store.read(HEADER, MOST_HEADER)
-        except RefusedInput:  # two at the same instant, and neither was first
+        except UnsafeInputError:  # two at the same instant, and neither was first
             continue
         if there == new:  # perhaps our own, the answer to which was lost
             return True
@@ -139,10 +139,10 @@ def _finished(store: Store) -> list[Part]:
         header = checked_header(store.read(name, MOST_HEADER), what)
         number = header.get("part")
         if type(number) is not int:
-            raise RefusedInput(what, "no number", "a whole number")
+            raise UnsafeInputError(what, "no number", "a whole number")
         content = store.read(f"{folder}/{manifest_name(header['sha256'])}", MOST_MANIFEST)
         if hashlib.sha256(content).hexdigest() != header["sha256"]:
-            raise RefusedInput(what, "another manifest", "the one that it names")
+            raise UnsafeInputError(what, "another manifest", "the one that it names")
         parts.append(Part(number, folder, manifest_from(content, what), tuple(header["needs"])))
     return parts
 

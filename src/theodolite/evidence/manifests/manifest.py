@@ -14,7 +14,7 @@ from theodolite._storage.stores import Store
 from theodolite._storage.tables import parquet_bytes, read_arrow_from
 from theodolite._storage.text import json_from
 from theodolite._storage.zarr.packed_pieces import PieceLayout, layout_from
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.manifests.recipe import (
     OF_SAMPLES,
     axes_digest,
@@ -181,7 +181,7 @@ def checked_header(content: bytes, what: str) -> dict[str, Any]:
     """A header of this format, of any minor version."""
     header = json_from(content, HEADER)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise RefusedInput(what, "another format", f"format {FORMAT!r}")
+        raise UnsafeInputError(what, "another format", f"format {FORMAT!r}")
     version, needs = header.get("format_version"), header.get("needs")
     known = isinstance(needs, list) and KNOWN_NEEDS.issuperset(map(str, needs))
     if not isinstance(version, list) or version[:1] != [MAJOR] or not known:
@@ -190,14 +190,14 @@ def checked_header(content: bytes, what: str) -> dict[str, Any]:
         got = f"format version {version}{writer}"[:200]
         if version and isinstance(version, list) and version[0] == MAJOR:
             got = f"a bundle that needs {needs}{writer}"[:200]
-        raise RefusedInput(what, got, f"up to {MAJOR}", "Update theodolite.")
+        raise UnsafeInputError(what, got, f"up to {MAJOR}", "Update theodolite.")
     sha256 = header.get("sha256")
     if (
         not isinstance(sha256, str)
         or len(sha256) != 64
         or not set(sha256) <= set("0123456789abcdef")
     ):
-        raise RefusedInput(what, "no digest of a manifest", "sha256")
+        raise UnsafeInputError(what, "no digest of a manifest", "sha256")
     return header
 
 
@@ -207,7 +207,9 @@ def manifest_at(store: Store, sha256: str) -> Manifest:
     name = manifest_name(sha256)
     content = store.read(name, MOST_MANIFEST)
     if hashlib.sha256(content).hexdigest() != sha256:
-        raise RefusedInput(f"file {name!r} of {str(store)!r}", "other content", "as in the header")
+        raise UnsafeInputError(
+            f"file {name!r} of {str(store)!r}", "other content", "as in the header"
+        )
     return manifest_from(content, f"{name} of {str(store)!r}")
 
 
@@ -222,12 +224,14 @@ def manifest_from(content: bytes, what: str) -> Manifest:
     if not all(isinstance(value, dict) for value in (*metadata, parts)) or not all(
         isinstance(text, str) for text in parts.values()
     ):
-        raise RefusedInput(what, "no bundle and layouts", "both, in the metadata of the table")
+        raise UnsafeInputError(what, "no bundle and layouts", "both, in the metadata of the table")
     types = _types()
     try:
         table = pa.table({n: table[n].cast(kind) for n, kind in types.items()})
     except (KeyError, pa.ArrowException) as error:
-        raise RefusedInput(what, f"columns {table.column_names}"[:200], f"{[*types]}") from error
+        raise UnsafeInputError(
+            what, f"columns {table.column_names}"[:200], f"{[*types]}"
+        ) from error
     layouts = {name: layout_from(entry, what) for name, entry in metadata[1].items()}
     starts = _checked_starts(table, layouts, what)
     return Manifest(metadata[0], layouts, parts, table, starts)
@@ -237,21 +241,21 @@ def _checked_starts(table: Any, layouts: Mapping[str, PieceLayout], what: str) -
     """Where pieces begin; they come in order, without a gap, and each has its rows."""
     empty = [n for n in _types() if n not in ("corner", "index_first", "index_step")]
     if any(table[name].null_count for name in empty):
-        raise RefusedInput(what, "cells without values", "all of them")
+        raise UnsafeInputError(what, "cells without values", "all of them")
     column = {
         name: np.asarray(table[name])
         for name in ("piece", "rows", "first", "size", "offset", "length")
     }
     unknown = set(table["array"].unique().to_pylist()) - set(layouts)
     if unknown or any((column[name] < 0).any() for name in ("size", "offset", "length")):
-        raise RefusedInput(what, "arrays without layouts, or sizes below 0", "all of them")
+        raise UnsafeInputError(what, "arrays without layouts, or sizes below 0", "all of them")
     piece = column["piece"]
     starts = np.flatnonzero(np.diff(piece, prepend=SHARED) > 0)
     numbers, rows, first = piece[starts], column["rows"][starts], column["first"][starts]
     if not len(starts) or (np.diff(piece) < 0).any() or (numbers != np.arange(len(numbers))).any():
-        raise RefusedInput(what, "pieces out of order", "pieces 0, 1, 2, …")
+        raise UnsafeInputError(what, "pieces out of order", "pieces 0, 1, 2, …")
     same = (column["rows"] == np.append(0, rows)[piece + 1]) | (piece == SHARED)
     expected = np.append(0, np.cumsum(rows, dtype=np.int64))[:-1]
     if not same.all() or (rows < 1).any() or (rows > MOST_ROWS).any() or (first != expected).any():
-        raise RefusedInput(what, "rows that do not follow each other", "the rows of each piece")
+        raise UnsafeInputError(what, "rows that do not follow each other", "the rows of each piece")
     return np.append(starts, len(piece))

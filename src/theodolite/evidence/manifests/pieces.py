@@ -9,7 +9,7 @@ import numpy as np
 
 from theodolite._storage.stores import Store
 from theodolite._storage.zarr.packed_pieces import piece_from
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import axes_from
@@ -61,9 +61,9 @@ class StoredPiece:
         try:
             return _built(self.store, self.version, self.inner, shared | arrays)
         except (TypeError, KeyError, ValueError) as error:
-            if isinstance(error, RefusedInput):
+            if isinstance(error, UnsafeInputError):
                 raise
-            raise RefusedInput(
+            raise UnsafeInputError(
                 f"store {str(self.store)!r}", str(error), "all its arrays"
             ) from error
 
@@ -153,13 +153,13 @@ def checked_bundle(bundle: Any, inner: str, what: str) -> dict[str, Any]:
         check_installed(bundle)
     kind = kinds().get(str(bundle.get("kind"))) if isinstance(bundle, dict) else None
     if bundle is None or kind is None or bundle.get("kind_version") != kind.version:
-        raise RefusedInput(what, "an unknown kind of evidence", f"one of {sorted(kinds())}")
+        raise UnsafeInputError(what, "an unknown kind of evidence", f"one of {sorted(kinds())}")
     for key in ("arrays", "axes", "inner"):
         if not isinstance(bundle.get(key), dict):
-            raise RefusedInput(what, f"no {key!r}", "an object")
+            raise UnsafeInputError(what, f"no {key!r}", "an object")
     unknown = sorted(set(bundle["arrays"]) - {name for name, _ in kind.layouts()})
     if unknown:
-        raise RefusedInput(what, f"array {unknown[0]!r}", "arrays of its kind")
+        raise UnsafeInputError(what, f"array {unknown[0]!r}", "arrays of its kind")
     bundle_header: dict[str, Any] = bundle
     return bundle_header
 
@@ -209,7 +209,9 @@ def _arrays(
             array = piece_from(chunks[name], head.size, manifest.layouts[name], what)
         if content_digest(array) != head.content:
             do = "Copy it again, or write the evidence anew."
-            raise RefusedInput(what, "other content than was written", "what its digest says", do)
+            raise UnsafeInputError(
+                what, "other content than was written", "what its digest says", do
+            )
         array.flags.writeable = False
         arrays[name] = array
     return arrays
@@ -244,5 +246,7 @@ def _samples(arrays: Mapping[str, np.ndarray], where: str) -> Samples:
         try:
             ids = unpacked_ids(arrays[IDS], arrays[ENDS])
         except (ValueError, KeyError) as error:
-            raise RefusedInput(f"ids of {where!r}", str(error)[:100], "UTF-8 and ends") from error
+            raise UnsafeInputError(
+                f"ids of {where!r}", str(error)[:100], "UTF-8 and ends"
+            ) from error
     return Samples(arrays[INDEX], ids, arrays.get(CLUSTERS))

@@ -17,7 +17,7 @@ from theodolite._storage.row_files.parquet_rows import parquet_rows
 from theodolite._storage.row_files.tar_rows import tar_samples
 from theodolite._storage.stores import Store
 from theodolite._storage.text import json_from
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.sources.array_columns import array_block, sample_blocks
 from theodolite.evidence.sources.arrow_columns import BLOCK_BYTES, ROWS, arrow_blocks
 from theodolite.evidence.sources.columns import Block, RowSource
@@ -91,14 +91,14 @@ def _saved_data_set(store: Store) -> list[str]:
     state = json_from(store.read("state.json", MOST_STATE), "state.json")
     files = state.get("_data_files") if isinstance(state, dict) else None
     if not isinstance(files, list) or not files or len(files) > 1_000_000:
-        raise RefusedInput(what, "no list of files", "what save_to_disk writes")
+        raise UnsafeInputError(what, "no list of files", "what save_to_disk writes")
     if state.get("_indices_data_files") or state.get("_indices_files"):
-        raise RefusedInput(what, "rows in another order than the files", "plain rows",
+        raise UnsafeInputError(what, "rows in another order than the files", "plain rows",
                            "Save it again after flatten_indices().")  # fmt: skip
     names = [file.get("filename") if isinstance(file, dict) else None for file in files]
     for name in names:
         if not isinstance(name, str) or not name.endswith(".arrow") or "/" in name:
-            raise RefusedInput(what, f"the file {name!r}", "names of .arrow files beside it")
+            raise UnsafeInputError(what, f"the file {name!r}", "names of .arrow files beside it")
     return [str(name) for name in names]
 
 
@@ -138,7 +138,7 @@ def _npz_array(file: RowFile, name: str) -> np.ndarray:
         what = f"array {name!r} of {file[1]!r}"
         check_memory(member.size, what)
         if not member.shape or member.by_columns:
-            raise RefusedInput(what, "no rows one after another", "C order, an axis")
+            raise UnsafeInputError(what, "no rows one after another", "C order, an axis")
         with member_rows(member, what) as part:
             return next_rows(part, member, member.shape[0], what)
 
@@ -151,7 +151,9 @@ def _npz_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]
         chosen = {n: m for n, m in members.items() if columns is None or n in columns}
         lengths = {name: m.shape[0] if m.shape else 0 for name, m in chosen.items()}
         if len(set(lengths.values())) > 1:
-            raise RefusedInput(f"arrays {file[1]!r}", f"lengths {lengths}", "as many rows in each")
+            raise UnsafeInputError(
+                f"arrays {file[1]!r}", f"lengths {lengths}", "as many rows in each"
+            )
         streams = {
             name: stack.enter_context(member_rows(member, _member_name(name, file)))
             for name, member in chosen.items()

@@ -58,7 +58,7 @@ class Assembly:
             except EvidenceError as error:
                 what = f"rows {self.row:,} to {self.row + rows - 1:,} of {self.source.name}"
                 raise type(error)(
-                    f"{what}: {error.what}", error.came, error.needed, error.do
+                    f"{what}: {error.what}", error.got, error.expected, error.hint
                 ) from error
             self.row += rows
 

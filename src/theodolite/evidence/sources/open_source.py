@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.foreign_arrays import NUMBERS, labelled
+from theodolite.evidence.foreign_arrays import NUMBERS, labeled
 from theodolite.evidence.sources.addresses import open_addresses
 from theodolite.evidence.sources.array_columns import array_block, array_blocks
 from theodolite.evidence.sources.arrow_columns import ROWS, arrow_blocks
@@ -101,7 +101,7 @@ def _on_cpu(value: Any, name: str) -> np.ndarray:
     device = getattr(value, "__dlpack_device__", None)
     if device is not None and not hasattr(value, "detach") and int(device()[0]) != _CPU:
         raise EvidenceError(name, "an array on a device", "one on the CPU", "Call .cpu() first.")
-    array = labelled(value, name).values
+    array = labeled(value, name).values
     if array.dtype.kind not in f"{NUMBERS}UO":
         raise EvidenceError(name, f"{array.dtype} values", "numbers, or words")
     return array

@@ -107,21 +107,21 @@ def fit_linear(
 ) -> LinearHead:
     """Fit a logistic regression with scikit-learn; ``regulariser`` is its C.
 
-    The values are standardised for the optimiser, and the scale is folded back into the weights.
+    The values are standardized for the optimizer, and the scale is folded back into the weights.
     """
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
 
     _counts(labels)
     numbers = np.asarray(values, np.float64)
-    centre, spread = numbers.mean(axis=0), numbers.std(axis=0)
+    center, spread = numbers.mean(axis=0), numbers.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     model = LogisticRegression(C=regulariser, max_iter=5000)
-    model.fit((numbers - centre) / spread, labels)
+    model.fit((numbers - center) / spread, labels)
     columns, offsets = model.coef_, model.intercept_
     if len(columns) == 1:  # scikit-learn keeps one logit for two classes
         columns, offsets = np.vstack([0 * columns, columns]), np.append(0.0, offsets)
     weights = (columns / spread).T
-    return LinearHead(np.ascontiguousarray(weights), offsets - centre @ weights)
+    return LinearHead(np.ascontiguousarray(weights), offsets - center @ weights)
 
 
 def _counts(labels: Int[np.ndarray, " samples"]) -> Int[np.ndarray, " classes"]:

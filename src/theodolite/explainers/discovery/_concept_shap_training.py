@@ -78,32 +78,32 @@ def train_directions(
     directions = torch.randn(n_concepts, wide, generator=random) / wide**0.5
     first = torch.randn(n_concepts, deep, generator=random) * (2 / n_concepts) ** 0.5
     second = torch.randn(deep, wide, generator=random) * (1 / deep) ** 0.5
-    learnt = [directions, first, torch.zeros(deep), second, rows.mean(dim=0)]
-    for weights in learnt:
+    learned = [directions, first, torch.zeros(deep), second, rows.mean(dim=0)]
+    for weights in learned:
         weights.requires_grad_()
-    optimiser = torch.optim.Adam(learnt, lr=training.learning_rate)
+    optimizer = torch.optim.Adam(learned, lr=training.learning_rate)
     others = 1 - torch.eye(n_concepts)
     for _ in range(training.epochs):
         for part in torch.split(torch.randperm(len(rows), generator=random), training.batch):
-            vectors = torch.nn.functional.normalize(learnt[0], dim=1)
+            vectors = torch.nn.functional.normalize(learned[0], dim=1)
             codes = rows[part] @ vectors.T
             cosines = codes / lengths[part]
             if training.beta > 0:
                 codes = codes * (cosines > training.beta)
-            active = torch.relu(codes @ learnt[1] + learnt[2])
-            logits = (active @ learnt[3] + learnt[4]) @ head.T + bias
+            active = torch.relu(codes @ learned[1] + learned[2])
+            logits = (active @ learned[3] + learned[4]) @ head.T + bias
             close = cosines.topk(min(NEAREST, len(part)), dim=0).values.mean()
             alike = (vectors @ vectors.T * others).sum() / others.sum().clamp_min(1)
             loss = torch.nn.functional.cross_entropy(logits, labels[part])
             loss = loss - NEAR * close + APART * alike
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
-    arrays = [weights.detach().numpy().astype(np.float64) for weights in learnt]
+            optimizer.step()
+    arrays = [weights.detach().numpy().astype(np.float64) for weights in learned]
     return arrays[0], Decoder(arrays[1] / unit, arrays[2], arrays[3] * unit, arrays[4] * unit)
 
 
-def relearnt_decoder(
+def relearned_decoder(
     decoder: Decoder,
     codes: Float[np.ndarray, "n concepts"],
     task: LastLayer,
@@ -120,24 +120,24 @@ def relearnt_decoder(
     unit = float(np.sqrt((decoder.second_bias**2).mean())) or 1.0
     rows, labels = tensor(codes / unit), torch.tensor(task.labels, dtype=torch.int64)
     head, bias = tensor(task.head * unit), tensor(task.bias)
-    learnt = [
+    learned = [
         tensor(values)
         for values in (
             decoder.first * unit, decoder.first_bias, decoder.second / unit,
             decoder.second_bias / unit,
         )
     ]  # fmt: skip
-    for weights in learnt:
+    for weights in learned:
         weights.requires_grad_()
-    optimiser = torch.optim.Adam(learnt, lr=RATE)
+    optimizer = torch.optim.Adam(learned, lr=RATE)
     random = torch.Generator().manual_seed(seed)
     for _ in range(epochs):
         for part in torch.split(torch.randperm(len(rows), generator=random), BATCH):
-            active = torch.relu(rows[part] @ learnt[0] + learnt[1])
-            logits = (active @ learnt[2] + learnt[3]) @ head.T + bias
+            active = torch.relu(rows[part] @ learned[0] + learned[1])
+            logits = (active @ learned[2] + learned[3]) @ head.T + bias
             loss = torch.nn.functional.cross_entropy(logits, labels[part])
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
-    arrays = [weights.detach().numpy().astype(np.float64) for weights in learnt]
+            optimizer.step()
+    arrays = [weights.detach().numpy().astype(np.float64) for weights in learned]
     return Decoder(arrays[0] / unit, arrays[1], arrays[2] * unit, arrays[3] * unit)

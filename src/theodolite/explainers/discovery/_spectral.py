@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 def spectral_groups(
     affinity: Float[np.ndarray, "n n"], n_groups: int, seed: int
 ) -> Int[np.ndarray, " n"]:
-    """k-means on the leading eigenvectors of the normalised affinity (Ng, Jordan and Weiss 2001).
+    """k-means on the leading eigenvectors of the normalized affinity (Ng, Jordan and Weiss 2001).
 
     Groups that share nothing are what subspaces ideally give, and then the leading eigenvalues are
     equal. scikit-learn's spectral clustering may miss some of their eigenvectors; here all are

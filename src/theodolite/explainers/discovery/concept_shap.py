@@ -6,28 +6,29 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._checks import to_encode, to_fit, unit_rows
 from theodolite.explainers.discovery._concept_shap_training import (
     ConceptShapSettings,
     Decoder,
     LastLayer,
-    relearnt_decoder,
+    relearned_decoder,
     train_directions,
 )
+from theodolite.explainers.discovery.directions import DirectionConcepts
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 
 @dataclass(frozen=True, eq=False)
-class ConceptShap:
-    r"""Directions for all classes together, learnt so that their codes still tell the labels.
+class ConceptShap(DirectionConcepts):
+    r"""Directions for all classes together, learned so that their codes still tell the labels.
 
-    With the directions a small network is learnt that makes embeddings of codes again. The loss is
+    With the directions a small network is learned that makes embeddings of codes again. The loss is
     the cross entropy of the network's last layer on these embeddings, minus 0.1 times the mean
     cosine of each direction with the embeddings nearest to it (in the batch), plus 0.1 times the
     mean cosine between directions. Yeh et al. 2020.
 
     Codes are the projections :math:`h \cdot v_k`; with ``beta`` above 0 those with a cosine of at
-    most ``beta`` are 0, as in the paper. Here `decode` is the learnt network: it is not linear,
+    most ``beta`` are 0, as in the paper. Here `decode` is the learned network: it is not linear,
     and the dictionary alone does not tell what it does. The directions are enough for the labels;
     that they are the ones the network uses is not promised: others with the same span do as well.
 
@@ -77,15 +78,15 @@ class ConceptShap:
         )
         return replace(self, vectors=unit_rows(directions)[0], decoder=decoder)
 
-    def relearnt(self, codes: Codes, *, epochs: int, seed: int) -> "ConceptShap":
+    def relearned(self, codes: Codes, *, epochs: int, seed: int) -> "ConceptShap":
         """The same directions with a decoder that was trained further on these codes alone.
 
         A row of codes for each label; those of concepts that are left out are 0.
         """
         self.dictionary()
-        assert self.decoder is not None  # noqa: S101  learnt together with the directions
+        assert self.decoder is not None  # noqa: S101  learned together with the directions
         task = LastLayer(self.head, self.bias, self.labels)
-        return replace(self, decoder=relearnt_decoder(self.decoder, codes, task, epochs, seed))
+        return replace(self, decoder=relearned_decoder(self.decoder, codes, task, epochs, seed))
 
     def encode(self, embeddings: Embeddings) -> Codes:
         """Projections on the directions; 0 where they are at or below the threshold, if any."""
@@ -96,11 +97,7 @@ class ConceptShap:
         return codes
 
     def decode(self, codes: Codes) -> Embeddings:
-        """What the learnt network makes of the codes: not a sum of the directions."""
+        """What the learned network makes of the codes: not a sum of the directions."""
         self.dictionary()
-        assert self.decoder is not None  # noqa: S101  learnt together with the directions
+        assert self.decoder is not None  # noqa: S101  learned together with the directions
         return self.decoder(np.asarray(codes, np.float64))
-
-    def dictionary(self) -> Directions:
-        """The directions, of length 1."""
-        return require_fitted(self.vectors, self)

@@ -1,4 +1,4 @@
-"""Centres of clusters of embeddings."""
+"""Centers of clusters of embeddings."""
 
 import warnings
 from dataclasses import dataclass, field, replace
@@ -7,17 +7,18 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
-from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
+from theodolite.explainers.discovery._checks import to_fit, unit_rows
+from theodolite.explainers.discovery.directions import SpanConcepts
+from theodolite.explainers.discovery.protocol import Directions, Embeddings
 
 
 @dataclass(frozen=True, eq=False)
-class KMeansConcepts:
-    """The directions of the centres that scikit-learn's k-means finds.
+class KMeansConcepts(SpanConcepts):
+    """The directions of the centers that scikit-learn's k-means finds.
 
-    Centres are far from orthogonal, so that projections on each alone could not be added up
-    again. Codes are therefore the coordinates by least squares, all centres together, and
-    ``decode(encode(h))`` is the closest point to ``h`` in the span of the centres.
+    Centers are far from orthogonal, so that projections on each alone could not be added up
+    again. Codes are therefore the coordinates by least squares, all centers together, and
+    ``decode(encode(h))`` is the closest point to ``h`` in the span of the centers.
 
     Example:
         >>> embeddings = np.array([[4.0, 0.0], [4.0, 0.0], [3.0, 3.0], [3.0, 3.0]])
@@ -48,16 +49,3 @@ class KMeansConcepts:
                 "Ask for fewer concepts: the other samples repeat these.",
             )  # fmt: skip
         return replace(self, vectors=unit_rows(clusters.cluster_centers_)[0])
-
-    def encode(self, embeddings: Embeddings) -> Codes:
-        """Coordinates in the span of the centres, by least squares."""
-        values = to_encode(embeddings, self.dictionary())
-        return np.asarray(values @ np.linalg.pinv(self.dictionary()))
-
-    def decode(self, codes: Codes) -> Embeddings:
-        """Sums of the centres' directions."""
-        return np.asarray(codes @ self.dictionary())
-
-    def dictionary(self) -> Directions:
-        """The centres, of length 1."""
-        return require_fitted(self.vectors, self)

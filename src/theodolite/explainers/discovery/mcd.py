@@ -7,20 +7,21 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._checks import to_fit, unit_rows
 from theodolite.explainers.discovery._self_representation import (
     lasso_representation,
     self_representation,
 )
 from theodolite.explainers.discovery._spectral import spectral_groups
-from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
+from theodolite.explainers.discovery.directions import SpanConcepts
+from theodolite.explainers.discovery.protocol import Directions, Embeddings
 
 DEPENDENT = 1e-6
 """A direction of length 1 with less than this beside the earlier ones adds nothing."""
 
 
 @dataclass(frozen=True, eq=False)
-class SubspaceConcepts:
+class SubspaceConcepts(SpanConcepts):
     r"""Each concept is a subspace; the dictionary is the union of their bases.
 
     Sparse subspace clustering: every embedding is written as a sum of few others
@@ -33,9 +34,9 @@ class SubspaceConcepts:
     published code has a lasso (``solver="lasso"``); no outliers are removed; the dimension of a
     subspace is ``dimensions``, or as many as hold the share ``explained`` of its variance, at most
     ``most``.
-    The published principal components are of centred embeddings, so that a group's mean direction
-    need not be in its subspace; ``centred=False`` keeps it. Subspaces come in the order of their
-    size. A group that spans nothing (one sample, centred) adds none, and directions that depend
+    The published principal components are of centered embeddings, so that a group's mean direction
+    need not be in its subspace; ``centered=False`` keeps it. Subspaces come in the order of their
+    size. A group that spans nothing (one sample, centered) adds none, and directions that depend
     on earlier ones are left out, so the dictionary may have any number of rows.
 
     Example:
@@ -50,15 +51,15 @@ class SubspaceConcepts:
     dimensions: int | None = None
     explained: float = 0.9
     most: int = 10
-    neighbours: int = 10
+    neighbors: int = 10
     """Other samples that a sample may be a sum of."""
     noise: float = 0.3
     """The rest of a sample counts as noise when it is a smaller share of its length than this."""
     max_samples: int = 2000
     """Draw this many samples if there are more; the paper draws 10,000."""
-    centred: bool = True
+    centered: bool = True
     solver: Literal["omp", "lasso"] = "omp"
-    """How samples are written as sums of others: ``neighbours`` and ``noise`` are for ``omp``."""
+    """How samples are written as sums of others: ``neighbors`` and ``noise`` are for ``omp``."""
     vectors: Directions | None = field(default=None, repr=False)
     subspace: Int[np.ndarray, " concepts"] | None = field(default=None, repr=False)
     """The subspace that each row of the dictionary belongs to."""
@@ -80,7 +81,7 @@ class SubspaceConcepts:
         if not len(rows):
             raise EvidenceError(
                 "embeddings", "groups that do not vary", "samples that span subspaces",
-                "Give more varied samples, or pass centred=False.",
+                "Give more varied samples, or pass centered=False.",
             )  # fmt: skip
         return replace(self, vectors=unit_rows(union[rows])[0], subspace=owner[rows])
 
@@ -97,7 +98,7 @@ class SubspaceConcepts:
         if self.solver == "lasso":
             weights = np.abs(lasso_representation(rows))
         else:
-            weights = np.abs(self_representation(rows, self.neighbours, self.noise))
+            weights = np.abs(self_representation(rows, self.neighbors, self.noise))
         groups = spectral_groups(weights + weights.T, self.n_concepts, seed)
         size = np.bincount(groups, minlength=self.n_concepts)
         rank = np.empty(self.n_concepts, np.int64)
@@ -107,7 +108,7 @@ class SubspaceConcepts:
     def _basis(self, members: Embeddings) -> Directions:
         if not len(members):
             return members
-        deviations = members - members.mean(axis=0) if self.centred else members
+        deviations = members - members.mean(axis=0) if self.centered else members
         _, strengths, directions = np.linalg.svd(deviations, full_matrices=False)
         size = max(deviations.shape) * np.finfo(np.float64).eps
         there = int((strengths > np.linalg.norm(members) * size).sum())
@@ -116,19 +117,6 @@ class SubspaceConcepts:
             share = np.cumsum(strengths[:there] ** 2) / max((strengths**2).sum(), 1e-300)
             n_directions = min(int((share < self.explained).sum()) + 1, self.most)
         return np.asarray(directions[: min(n_directions, there)])
-
-    def encode(self, embeddings: Embeddings) -> Codes:
-        """Coordinates on the union of the bases, by least squares."""
-        values = to_encode(embeddings, self.dictionary())
-        return np.asarray(values @ np.linalg.pinv(self.dictionary()))
-
-    def decode(self, codes: Codes) -> Embeddings:
-        """Sums of the directions: the embedding without its part in the complement."""
-        return np.asarray(codes @ self.dictionary())
-
-    def dictionary(self) -> Directions:
-        """The bases of all subspaces; `subspace` tells which is whose."""
-        return require_fitted(self.vectors, self)
 
 
 def _independent(rows: Float[np.ndarray, "rows dimensions"]) -> Int[np.ndarray, " kept"]:

@@ -16,7 +16,7 @@ METHODS: dict[str, Callable[..., Discovery]] = {
     "svd": SvdConcepts,
     "pca": PcaConcepts,
     "nmf": NmfConcepts,
-    "craft": NmfConcepts,  # fitted on embeddings of patches instead of whole pictures
+    "craft": NmfConcepts,  # fitted on embeddings of patches instead of whole images
     "kmeans": KMeansConcepts,
     "random": RandomConcepts,
     "mcd": SubspaceConcepts,

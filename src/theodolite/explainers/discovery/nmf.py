@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._checks import to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery.directions import DirectionConcepts
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 
 @dataclass(frozen=True, eq=False)
-class NmfConcepts:
+class NmfConcepts(DirectionConcepts):
     r"""Parts :math:`v_k \ge 0` with embeddings that are sums :math:`h \approx \sum_k p_k v_k`.
 
     scikit-learn's NMF, started from singular vectors. Codes :math:`p \ge 0` are those with the
@@ -42,14 +43,6 @@ class NmfConcepts:
     def encode(self, embeddings: Embeddings) -> Codes:
         """Non-negative least squares on the parts."""
         return non_negative_codes(embeddings, self.dictionary())
-
-    def decode(self, codes: Codes) -> Embeddings:
-        """Sums of the parts."""
-        return np.asarray(codes @ self.dictionary())
-
-    def dictionary(self) -> Directions:
-        """The parts, of length 1."""
-        return require_fitted(self.vectors, self)
 
 
 def non_negative_parts(

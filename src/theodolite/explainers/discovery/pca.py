@@ -8,16 +8,16 @@ from jaxtyping import Float
 from theodolite.explainers.discovery._checks import (
     independent,
     require_fitted,
-    to_encode,
     to_fit,
     towards_the_mean,
     unit_rows,
 )
+from theodolite.explainers.discovery.directions import DirectionConcepts
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 
 @dataclass(frozen=True, eq=False)
-class PcaConcepts:
+class PcaConcepts(DirectionConcepts):
     r"""The orthogonal directions along which embeddings vary most about their mean :math:`\mu`.
 
     A code is the projection :math:`h \cdot v_k` of the embedding as it is, without subtracting the
@@ -52,14 +52,6 @@ class PcaConcepts:
         mean = values.mean(axis=0)
         return replace(self, vectors=vectors, beside=mean - (vectors @ mean) @ vectors)
 
-    def encode(self, embeddings: Embeddings) -> Codes:
-        """Projections on the directions, without centring."""
-        return np.asarray(to_encode(embeddings, self.dictionary()) @ self.dictionary().T)
-
     def decode(self, codes: Codes) -> Embeddings:
         """Sums of the directions, and the part of the mean beside them."""
         return np.asarray(codes @ self.dictionary() + require_fitted(self.beside, self))
-
-    def dictionary(self) -> Directions:
-        """Principal components, the strongest first."""
-        return require_fitted(self.vectors, self)

@@ -4,12 +4,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
-from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
+from theodolite.explainers.discovery._checks import to_fit, unit_rows
+from theodolite.explainers.discovery.directions import DirectionConcepts
+from theodolite.explainers.discovery.protocol import Directions, Embeddings
 
 
 @dataclass(frozen=True, eq=False)
-class RandomConcepts:
+class RandomConcepts(DirectionConcepts):
     """Directions drawn uniformly; of the embeddings only the number of dimensions is used.
 
     Codes are projections. `decode` adds the directions up, which is no inverse: in many
@@ -30,15 +31,3 @@ class RandomConcepts:
         values = to_fit(embeddings, self.n_concepts, fewest=1)
         directions = np.random.default_rng(seed).normal(size=(self.n_concepts, values.shape[1]))
         return replace(self, vectors=unit_rows(directions)[0])
-
-    def encode(self, embeddings: Embeddings) -> Codes:
-        """Projections on the directions."""
-        return np.asarray(to_encode(embeddings, self.dictionary()) @ self.dictionary().T)
-
-    def decode(self, codes: Codes) -> Embeddings:
-        """Sums of the directions."""
-        return np.asarray(codes @ self.dictionary())
-
-    def dictionary(self) -> Directions:
-        """The directions, of length 1."""
-        return require_fitted(self.vectors, self)

@@ -8,11 +8,12 @@ from jaxtyping import Float
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
 from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery.directions import DirectionConcepts
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 
 @dataclass(frozen=True, eq=False)
-class SparseAutoencoder:
+class SparseAutoencoder(DirectionConcepts):
     r"""The Top-K sparse autoencoder of the package ``overcomplete``.
 
     Codes are the ``active`` largest of :math:`\max(0, W h + b)`, all others are 0; embeddings are
@@ -80,12 +81,12 @@ class SparseAutoencoder:
             shuffle=True,
             generator=torch.Generator().manual_seed(seed),
         )
-        optimiser = torch.optim.Adam(model.parameters(), lr=self.learning_rate)
+        optimizer = torch.optim.Adam(model.parameters(), lr=self.learning_rate)
         loss = sae.losses.top_k_auxiliary_loss
-        sae.train_sae(model, batches, loss, optimiser, nb_epochs=self.epochs, monitoring=0)
+        sae.train_sae(model, batches, loss, optimizer, nb_epochs=self.epochs, monitoring=0)
         model.eval()
-        learnt = (linear.weight, linear.bias, model.get_dictionary())
-        return tuple(values.detach().numpy().astype(np.float64) for values in learnt)
+        learned = (linear.weight, linear.bias, model.get_dictionary())
+        return tuple(values.detach().numpy().astype(np.float64) for values in learned)
 
     def encode(self, embeddings: Embeddings) -> Codes:
         """The largest codes of each embedding."""
@@ -96,11 +97,3 @@ class SparseAutoencoder:
             small = np.argpartition(-codes, self.active - 1, axis=1)[:, self.active :]
             np.put_along_axis(codes, small, 0.0, axis=1)
         return np.asarray(codes)
-
-    def decode(self, codes: Codes) -> Embeddings:
-        """Sums of the directions."""
-        return np.asarray(codes @ self.dictionary())
-
-    def dictionary(self) -> Directions:
-        """The directions, of length 1."""
-        return require_fitted(self.vectors, self)

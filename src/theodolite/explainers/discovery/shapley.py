@@ -72,12 +72,12 @@ def concept_completeness_value(
     decode: Callable[[np.ndarray], np.ndarray],
     outputs: Callable[[np.ndarray], np.ndarray],
 ) -> Value:
-    """The worth of a set of concepts: how often each class is still recognised with these alone.
+    """The worth of a set of concepts: how often each class is still recognized with these alone.
 
     For each class the share of its samples whose largest output is their label, after the codes
     of all other concepts were set to 0 and embeddings were made of the rest by ``decode``. NaN
     for a class without samples. Passed to `shapley_importance` it gives ConceptSHAP's importances
-    per class; as there, the decoder is not learnt anew for each set. Yeh et al. 2020.
+    per class; as there, the decoder is not learned anew for each set. Yeh et al. 2020.
 
     Example:
         >>> codes, labels = np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([0, 1])

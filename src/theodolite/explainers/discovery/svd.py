@@ -6,21 +6,20 @@ import numpy as np
 
 from theodolite.explainers.discovery._checks import (
     independent,
-    require_fitted,
-    to_encode,
     to_fit,
     towards_the_mean,
     unit_rows,
 )
-from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
+from theodolite.explainers.discovery.directions import DirectionConcepts
+from theodolite.explainers.discovery.protocol import Directions, Embeddings
 
 
 @dataclass(frozen=True, eq=False)
-class SvdConcepts:
+class SvdConcepts(DirectionConcepts):
     r"""The orthogonal directions that hold most of the embeddings' squared length.
 
     They are the leading right singular vectors :math:`v_k` of the matrix of embeddings, which is
-    not centred: the first is close to the mean. A code is the projection :math:`h \cdot v_k`.
+    not centered: the first is close to the mean. A code is the projection :math:`h \cdot v_k`.
     A singular vector has no sign of its own; ours is the one with a mean code of at least 0.
     Nothing is random, so the seed does not matter. Graziani et al. 2023.
 
@@ -41,15 +40,3 @@ class SvdConcepts:
         independent(strengths, self.n_concepts, max(values.shape))
         leading = towards_the_mean(directions[: self.n_concepts], values)
         return replace(self, vectors=unit_rows(leading)[0])
-
-    def encode(self, embeddings: Embeddings) -> Codes:
-        """Projections on the directions."""
-        return np.asarray(to_encode(embeddings, self.dictionary()) @ self.dictionary().T)
-
-    def decode(self, codes: Codes) -> Embeddings:
-        """Sums of the directions."""
-        return np.asarray(codes @ self.dictionary())
-
-    def dictionary(self) -> Directions:
-        """Singular vectors, the strongest first."""
-        return require_fitted(self.vectors, self)

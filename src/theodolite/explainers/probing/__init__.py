@@ -1,1 +1,1 @@
-"""What happens when a picture, or the network, is changed? Numbers for scores without people."""
+"""What happens when an image, or the network, is changed? Numbers for scores without people."""

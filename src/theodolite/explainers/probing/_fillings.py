@@ -6,50 +6,50 @@ from functools import partial
 import numpy as np
 from jaxtyping import Bool, Float
 
-Picture = Float[np.ndarray, "3 rows columns"]
+Image = Float[np.ndarray, "3 rows columns"]
 Removed = Bool[np.ndarray, "rows columns"]
 Impute = Callable[[np.ndarray, np.ndarray], np.ndarray]
-Filling = Callable[[Removed], Picture]
+Filling = Callable[[Removed], Image]
 
 ROAD_NOISE = 0.01
-"""Standard deviation, in the units of the prepared picture, as in ROAD's own code."""
+"""Standard deviation, in the units of the prepared image, as in ROAD's own code."""
 
 
 def filling(
     way: str,
-    picture: Picture,
+    image: Image,
     *,
     black: Float[np.ndarray, "3"],
     seed: tuple[int, int],
     impute: Impute,
 ) -> Filling:
-    """From the pixels to remove to the picture without them.
+    """From the pixels to remove to the image without them.
 
-    One field of noise is drawn for the picture: steps that remove more and more pixels differ in
+    One field of noise is drawn for the image: steps that remove more and more pixels differ in
     nothing but which pixels they are.
     """
-    low = picture.min(axis=(1, 2), keepdims=True)
-    high = picture.max(axis=(1, 2), keepdims=True)
+    low = image.min(axis=(1, 2), keepdims=True)
+    high = image.max(axis=(1, 2), keepdims=True)
     if way == "black":
-        return _replaced(picture, np.broadcast_to(black[:, None, None], picture.shape))
+        return _replaced(image, np.broadcast_to(black[:, None, None], image.shape))
     if way == "uniform":
         random = np.random.default_rng([*seed, 1])
-        return _replaced(picture, low + (high - low) * random.random(picture.shape))
+        return _replaced(image, low + (high - low) * random.random(image.shape))
     if way == "gaussian":
         random = np.random.default_rng([*seed, 2])
-        mean, spread = (f(picture, axis=(1, 2), keepdims=True) for f in (np.mean, np.std))
-        return _replaced(picture, mean + spread * random.standard_normal(picture.shape))
-    noise = ROAD_NOISE * np.random.default_rng([*seed, 3]).standard_normal(picture.shape)
-    return partial(_imputed, picture, noise.astype(picture.dtype), impute)
+        mean, spread = (f(image, axis=(1, 2), keepdims=True) for f in (np.mean, np.std))
+        return _replaced(image, mean + spread * random.standard_normal(image.shape))
+    noise = ROAD_NOISE * np.random.default_rng([*seed, 3]).standard_normal(image.shape)
+    return partial(_imputed, image, noise.astype(image.dtype), impute)
 
 
-def _replaced(picture: Picture, field: Picture) -> Filling:
-    return partial(_put, picture, field.astype(picture.dtype))
+def _replaced(image: Image, field: Image) -> Filling:
+    return partial(_put, image, field.astype(image.dtype))
 
 
-def _put(picture: Picture, field: Picture, removed: Removed) -> Picture:
-    return np.where(removed, field, picture)
+def _put(image: Image, field: Image, removed: Removed) -> Image:
+    return np.where(removed, field, image)
 
 
-def _imputed(picture: Picture, noise: Picture, impute: Impute, removed: Removed) -> Picture:
-    return np.where(removed, impute(picture, removed) + noise, picture).astype(picture.dtype)
+def _imputed(image: Image, noise: Image, impute: Impute, removed: Removed) -> Image:
+    return np.where(removed, impute(image, removed) + noise, image).astype(image.dtype)

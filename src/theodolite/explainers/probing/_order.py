@@ -13,7 +13,7 @@ def ranks(
 ) -> Int[np.ndarray, "rows columns"]:
     """Each pixel's place in ascending order of relevance.
 
-    Equal pixels come in a random order. By position, a constant map would remove the picture from
+    Equal pixels come in a random order. By position, a constant map would remove the image from
     its top, and be scored for where the object is.
     """
     flat = relevance.ravel()

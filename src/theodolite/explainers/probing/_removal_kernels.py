@@ -1,6 +1,6 @@
-"""Missing pixels from their neighbours: conjugate gradients, preconditioned by a multigrid cycle.
+"""Missing pixels from their neighbors: conjugate gradients, preconditioned by a multigrid cycle.
 
-Each missing pixel is the mean of its up to eight neighbours, direct ones weighted twice. That is a
+Each missing pixel is the mean of its up to eight neighbors, direct ones weighted twice. That is a
 discrete Laplace equation on the missing pixels with the others as its border, so errors that are
 smooth over large holes are removed on coarser grids. All arrays have a frame of one pixel of zeros.
 """
@@ -61,7 +61,7 @@ def _levels(missing, weights):
 
 @numba.njit(cache=True, nogil=True)
 def _weight(r, c, height, width, weights):
-    """Sum of the weights of the neighbours inside the picture."""
+    """Sum of the weights of the neighbors inside the image."""
     across = (c > 0) + (c < width - 1)
     down = (r > 0) + (r < height - 1)
     return weights[0] * (across + down) + weights[1] * across * down
@@ -225,7 +225,7 @@ def fill_planes(planes, missing, weights, tolerance, most):
 
 @numba.njit(cache=True, nogil=True)
 def _around(at, mask, weights, out):
-    """Weighted sum of the neighbours, on missing pixels."""
+    """Weighted sum of the neighbors, on missing pixels."""
     rows, columns = at.shape
     for r in range(1, rows - 1):
         for c in range(1, columns - 1):

@@ -1,4 +1,4 @@
-"""Removed pixels filled in from their neighbours, as in ROAD: nothing is left to see of a hole."""
+"""Removed pixels filled in from their neighbors, as in ROAD: nothing is left to see of a hole."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -12,34 +12,34 @@ WEIGHTS = {
     for c in (-1, 0, 1)
     if (r, c) != (0, 0)
 }
-"""Of the pixel so many rows and columns away. Outside the picture there is none."""
+"""Of the pixel so many rows and columns away. Outside the image there is none."""
 TOLERANCE = 1e-4
-"""Of the picture's range of values; the noise that is added afterwards is stronger."""
+"""Of the image's range of values; the noise that is added afterwards is stronger."""
 MOST_CYCLES = 60
-"""About twice as many as half a picture of 224 by 224 takes."""
+"""About twice as many as half an image of 224 by 224 takes."""
 
 
 def impute_pixels(
-    picture: Float[np.ndarray, "3 rows columns"], removed: Bool[np.ndarray, "rows columns"]
+    image: Float[np.ndarray, "3 rows columns"], removed: Bool[np.ndarray, "rows columns"]
 ) -> Float[np.ndarray, "3 rows columns"]:
-    """Each removed pixel as the weighted mean of its eight neighbours, removed ones included.
+    """Each removed pixel as the weighted mean of its eight neighbors, removed ones included.
 
-    Direct neighbours weigh 1/6, diagonal ones 1/12; at the picture's edge the weights that are
+    Direct neighbors weigh 1/6, diagonal ones 1/12; at the image's edge the weights that are
     there are scaled to sum to 1. Solved to about 1e-4 of the range of the pixels that are left. The
     solver begins at their mean, so that no removed value can leave a trace.
     """
     _some_left(removed)
-    left = picture[:, ~removed]
+    left = image[:, ~removed]
     means = left.mean(axis=1, dtype=np.float64)[:, None, None]
-    planes = np.where(removed, 0, picture - means).astype(np.float32)
+    planes = np.where(removed, 0, image - means).astype(np.float32)
     near = np.float32(max(TOLERANCE * float(left.max() - left.min()), np.finfo(np.float32).tiny))
     weights = np.array([DIRECT, DIAGONAL], np.float32)
     solution, _ = fill_planes(planes, removed, weights, near, MOST_CYCLES)
-    return np.where(removed, solution + means, picture).astype(picture.dtype)
+    return np.where(removed, solution + means, image).astype(image.dtype)
 
 
 def impute_pixels_exactly(
-    picture: Float[np.ndarray, "3 rows columns"], removed: Bool[np.ndarray, "rows columns"]
+    image: Float[np.ndarray, "3 rows columns"], removed: Bool[np.ndarray, "rows columns"]
 ) -> Float[np.ndarray, "3 rows columns"]:
     """The same by a sparse factorisation in double precision: slower, and exact."""
     from scipy.sparse import coo_matrix  # noqa: PLC0415
@@ -50,7 +50,7 @@ def impute_pixels_exactly(
     rows, columns = np.nonzero(removed)
     number = np.full(removed.shape, -1)
     number[rows, columns] = np.arange(len(rows))
-    sums, right = np.zeros(len(rows)), np.zeros((len(rows), len(picture)))
+    sums, right = np.zeros(len(rows)), np.zeros((len(rows), len(image)))
     entries = []
     for (down, across), weight in WEIGHTS.items():
         r, c = rows + down, columns + across
@@ -58,13 +58,13 @@ def impute_pixels_exactly(
         sums[inside] += weight
         other = number[r[inside], c[inside]]
         known = inside[other < 0]
-        right[known] += weight * picture[:, r[known], c[known]].T
+        right[known] += weight * image[:, r[known], c[known]].T
         both = other >= 0
         entries.append((np.full(both.sum(), -weight), inside[both], other[both]))
     entries.append((sums, np.arange(len(rows)), np.arange(len(rows))))
     values, i, j = (np.concatenate(part) for part in zip(*entries, strict=True))
     system = coo_matrix((values, (i, j)), (len(rows), len(rows))).tocsc()
-    out = picture.copy()
+    out = image.copy()
     if len(rows):
         factors = splu(  # symmetric and diagonally dominant: no need to exchange rows
             system, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}

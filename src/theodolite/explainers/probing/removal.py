@@ -16,7 +16,7 @@ WAYS = ("road", "black", "uniform", "gaussian")
 PERCENTS = tuple(range(1, 50, 2))
 
 Probabilities = Callable[[Float[np.ndarray, "n 3 rows columns"]], Float[np.ndarray, "n classes"]]
-Pictures = Float[np.ndarray, "samples 3 rows columns"]
+Images = Float[np.ndarray, "samples 3 rows columns"]
 Maps = Float[np.ndarray, "samples rows columns"]
 
 
@@ -26,19 +26,19 @@ class Removal:
 
     Attributes:
         black: The network's value of a black pixel, for each channel: ``(0 - mean) / spread``.
-        seed: Of the noise and of the order of equally relevant pixels. Together with a picture's
+        seed: Of the noise and of the order of equally relevant pixels. Together with an image's
             number it settles them, whatever the map: explainers are compared under the same noise.
-        ways: "road" fills in each pixel from its neighbours (:func:`.imputation.impute_pixels`) and
+        ways: "road" fills in each pixel from its neighbors (:func:`.imputation.impute_pixels`) and
             adds Gaussian noise of 0.01; "black" makes it black; "uniform" replaces it by noise
-            between the channel's lowest and highest value in the picture; "gaussian" replaces it by
-            noise of the channel's mean and standard deviation in the picture. Nothing of the pixel
+            between the channel's lowest and highest value in the image; "gaussian" replaces it by
+            noise of the channel's mean and standard deviation in the image. Nothing of the pixel
             stays.
         percents: How many of a hundred pixels are removed at each step, to the nearest pixel
             (halves up) and at least one.
-        batch: How many pictures go through the network at once. On a processor few were
+        batch: How many images go through the network at once. On a processor few were
             fastest where we measured it, perhaps because memory for large arrays is mapped and
             cleared anew each time. Give more to a GPU.
-        impute: How "road" fills pixels in: from a picture and where it lacks pixels to the picture.
+        impute: How "road" fills pixels in: from an image and where it lacks pixels to the image.
     """
 
     black: Float[np.ndarray, "3"]
@@ -59,14 +59,14 @@ class Removal:
 
 @dataclass(frozen=True, eq=False)
 class RemovalCurves:
-    """Probability of the target class, on the whole picture and on what is left of it.
+    """Probability of the target class, on the whole image and on what is left of it.
 
     Attributes:
-        clean: On the whole picture.
+        clean: On the whole image.
         least_first: With so many percent of the pixels removed, the least relevant ones.
         most_first: The same with the most relevant ones.
         percents: The steps.
-        forwards: How many pictures went through the network.
+        forwards: How many images went through the network.
     """
 
     clean: Float[np.ndarray, " samples"]
@@ -78,7 +78,7 @@ class RemovalCurves:
 
 def removal_curves(
     probabilities: Probabilities,
-    pictures: Pictures,
+    images: Images,
     maps: Maps,
     *,
     targets: Int[np.ndarray, " samples"],
@@ -87,27 +87,27 @@ def removal_curves(
 ) -> RemovalCurves:
     """What is left of the target's probability, after each step, in each way and both orders.
 
-    Each picture is changed once for each step. Thresholds that stop at different steps share them,
-    so that scores for any of them are means over the beginning of a curve. The changed pictures of
+    Each image is changed once for each step. Thresholds that stop at different steps share them,
+    so that scores for any of them are means over the beginning of a curve. The changed images of
     all samples, ways and orders fill the batches one after the other.
 
     Args:
-        probabilities: The network: from prepared pictures to probabilities of classes.
-        pictures: Prepared pictures, as the network takes them.
+        probabilities: The network: from prepared images to probabilities of classes.
+        images: Prepared images, as the network takes them.
         maps: Relevance of each pixel; more is more relevant, so signs count.
-        targets: Each picture's class: the one that is predicted for the whole picture.
+        targets: Each image's class: the one that is predicted for the whole image.
         removal: What is removed and how.
-        numbers: The pictures' numbers, if they are a part of more: the result is then the same as
+        numbers: The images' numbers, if they are a part of more: the result is then the same as
             for all of them together. Else they are counted from 0.
     """
-    numbers = picture_numbers(pictures, maps, numbers)
-    n, ways, steps = len(pictures), len(removal.ways), len(removal.percents)
+    numbers = image_numbers(images, maps, numbers)
+    n, ways, steps = len(images), len(removal.ways), len(removal.percents)
     target_probabilities = np.full((n, 1 + 2 * ways * steps), np.nan)
     flat, owner = (
         target_probabilities.reshape(-1),
         np.repeat(targets, target_probabilities.shape[1]),
     )
-    stream = _changed(pictures, maps, numbers, removal)
+    stream = _changed(images, maps, numbers, removal)
     at = 0
     while batch := list(islice(stream, removal.batch)):
         class_probabilities = probabilities(np.stack(batch))
@@ -121,16 +121,16 @@ def removal_curves(
 
 
 def _changed(
-    pictures: Pictures, maps: Maps, numbers: Int[np.ndarray, " samples"], removal: Removal
+    images: Images, maps: Maps, numbers: Int[np.ndarray, " samples"], removal: Removal
 ) -> Iterator[Float[np.ndarray, "3 rows columns"]]:
-    """Each picture whole, then by order, way and step."""
+    """Each image whole, then by order, way and step."""
     many = counts(removal.percents, max(maps[:1].size, 1))
-    for picture, relevance, number in zip(pictures, maps, numbers, strict=True):
-        yield picture
+    for image, relevance, number in zip(images, maps, numbers, strict=True):
+        yield image
         seed = (removal.seed, int(number))
         ascending = ranks(relevance, np.random.default_rng([*seed, 0]))
         fillings = [
-            filling(way, picture, black=removal.black, seed=seed, impute=removal.impute)
+            filling(way, image, black=removal.black, seed=seed, impute=removal.impute)
             for way in removal.ways
         ]
         for place in (ascending, relevance.size - 1 - ascending):
@@ -139,13 +139,13 @@ def _changed(
                     yield without(place < count)
 
 
-def picture_numbers(
-    pictures: Pictures, maps: Maps, numbers: Int[np.ndarray, " samples"] | None
+def image_numbers(
+    images: Images, maps: Maps, numbers: Int[np.ndarray, " samples"] | None
 ) -> Int[np.ndarray, " samples"]:
-    """The pictures' numbers, if pictures and maps can be used."""
-    for name, values in (("pictures", pictures), ("maps", maps)):
+    """The images' numbers, if images and maps can be used."""
+    for name, values in (("images", images), ("maps", maps)):
         wrong = int((~np.isfinite(values)).any(axis=tuple(range(1, values.ndim))).sum())
         if wrong:
             raise EvidenceError(name, f"NaN or infinity in {wrong} samples", "finite numbers",
                                 "Leave these samples out.")  # fmt: skip
-    return np.arange(len(pictures)) if numbers is None else numbers
+    return np.arange(len(images)) if numbers is None else numbers

@@ -1,4 +1,4 @@
-"""How much does an explanation change when the picture hardly does?"""
+"""How much does an explanation change when the image hardly does?"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.probing.removal import Maps, Pictures, picture_numbers
+from theodolite.explainers.probing.removal import Images, Maps, image_numbers
 
 NOISES = ("uniform", "gaussian")
 
@@ -23,12 +23,12 @@ class StabilitySettings:
 
     Attributes:
         draws: How often, for each kind of noise.
-        seed: Together with a picture's number it settles the noise.
+        seed: Together with an image's number it settles the noise.
         noises: "uniform" lies between -radius and radius; "gaussian" has the radius as its standard
             deviation, which makes it about 1.7 times as strong.
-        radius: In the units of the prepared picture, which are spreads of the training pictures for
+        radius: In the units of the prepared image, which are spreads of the training images for
             most networks.
-        batch: How many pictures are explained at once.
+        batch: How many images are explained at once.
     """
 
     draws: int
@@ -50,7 +50,7 @@ class StabilitySettings:
 
 @dataclass(frozen=True, eq=False)
 class MapChanges:
-    """Euclidean lengths: of each map, and of what noise in the picture changes in it.
+    """Euclidean lengths: of each map, and of what noise in the image changes in it.
 
     The largest change over the length is the relative max-sensitivity of Quantus; the largest
     change alone is the absolute one.
@@ -62,31 +62,31 @@ class MapChanges:
 
 def map_changes(
     explain: Explain,
-    pictures: Pictures,
+    images: Images,
     maps: Maps,
     *,
     targets: Int[np.ndarray, " samples"],
     shaking: StabilitySettings,
     numbers: Int[np.ndarray, " samples"] | None = None,
 ) -> MapChanges:
-    """Explain each picture again under noise, for the same class, and measure the change.
+    """Explain each image again under noise, for the same class, and measure the change.
 
-    ``maps`` are the explanations of the pictures themselves. A class that is no longer predicted
-    under noise is explained all the same. ``numbers`` are the pictures' numbers if they are a part
+    ``maps`` are the explanations of the images themselves. A class that is no longer predicted
+    under noise is explained all the same. ``numbers`` are the images' numbers if they are a part
     of more, so that parts give what the whole does.
     """
-    numbers = picture_numbers(pictures, maps, numbers)
-    shape = (len(pictures), len(shaking.noises), shaking.draws)
+    numbers = image_numbers(images, maps, numbers)
+    shape = (len(images), len(shaking.noises), shaking.draws)
     changes = np.full(shape, np.nan)
     flat, each = changes.reshape(-1), shape[1] * shape[2]
     for start in range(0, flat.size, shaking.batch):
         places = np.arange(start, min(start + shaking.batch, flat.size))
         owner = places // each
         noisy = [
-            pictures[i] + noise_at(shaking, pictures.shape[1:], int(numbers[i]), int(place % each))
+            images[i] + noise_at(shaking, images.shape[1:], int(numbers[i]), int(place % each))
             for i, place in zip(owner, places, strict=True)
         ]
-        again = explain(np.stack(noisy).astype(pictures.dtype), targets[owner])
+        again = explain(np.stack(noisy).astype(images.dtype), targets[owner])
         flat[places] = _lengths(again.astype(np.float64) - maps[owner])
     return MapChanges(_lengths(maps), changes)
 
@@ -94,7 +94,7 @@ def map_changes(
 def noise_at(
     shaking: StabilitySettings, shape: tuple[int, ...], number: int, place: int
 ) -> Float[np.ndarray, "3 rows columns"]:
-    """The noise of one picture and one draw, counted through all kinds of noise."""
+    """The noise of one image and one draw, counted through all kinds of noise."""
     kind, draw = divmod(place, shaking.draws)
     noise = shaking.noises[kind]
     random = np.random.default_rng([shaking.seed, number, NOISES.index(noise), draw])
@@ -104,9 +104,9 @@ def noise_at(
 
 
 def chance_changes(maps: Maps, *, seed: int) -> Float[np.ndarray, " samples"]:
-    """How far each map is from another picture's, drawn at random: what no relation looks like.
+    """How far each map is from another image's, drawn at random: what no relation looks like.
 
-    NaN if there is no other picture.
+    NaN if there is no other image.
     """
     n = len(maps)
     if n < 2:

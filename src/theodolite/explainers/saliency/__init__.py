@@ -1,1 +1,1 @@
-"""Where in a picture a network's answer comes from: one map per picture, by many methods."""
+"""Where in an image a network's answer comes from: one map per image, by many methods."""

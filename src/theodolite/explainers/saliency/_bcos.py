@@ -25,17 +25,17 @@ def bcos(request: ExplanationRequest) -> Maps:
     import torch  # noqa: PLC0415
 
     network: Any = request.network
-    if request.pictures.numel() and (request.pictures.min() < 0 or request.pictures.max() > 1):
+    if request.images.numel() and (request.images.min() < 0 or request.images.max() > 1):
         raise EvidenceError(
-            "pictures", "values below 0 or above 1", "0 to 1: a B-cos network sees x and 1 - x",
-            "Give the pictures as they are, without mean and spread.",
+            "images", "values below 0 or above 1", "0 to 1: a B-cos network sees x and 1 - x",
+            "Give the images as they are, without mean and spread.",
         )  # fmt: skip
-    six = torch.cat([request.pictures, 1 - request.pictures], dim=1)
+    six = torch.cat([request.images, 1 - request.images], dim=1)
     with torch.no_grad():
         fits(network(six[:1]), request.targets)
     maps = []
     for number, target in enumerate(request.targets):
-        picture = six[number : number + 1].clone().requires_grad_()
-        explanation = network.explain(picture, idx=target)
+        image = six[number : number + 1].clone().requires_grad_()
+        explanation = network.explain(image, idx=target)
         maps.append(explanation["contribution_map"].detach().cpu().numpy())
     return np.concatenate(maps).astype(np.float32)

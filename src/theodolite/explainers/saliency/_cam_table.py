@@ -7,9 +7,7 @@ from theodolite.explainers.saliency.technique import Technique
 _ANY = ("CNN", "ViT", "CLIP (zero-shot)")
 _LOGIT = "the class's logit"
 _STRETCHED = "Anything finer than the layer's grid is interpolated."
-_cam = partial(
-    Technique, attribution_on="pictures", stage="post-hoc", library="grad-cam", paper=True
-)
+_cam = partial(Technique, attribution_on="images", stage="post-hoc", library="grad-cam", paper=True)
 _gradient = partial(
     _cam, functioning="gradient", applies_to=_ANY, cost="one forward and backward pass"
 )
@@ -79,10 +77,9 @@ CAMS = (
         functioning="perturbation",
         applies_to=_ANY,
         sign="signed",
-        scale=f"softmax over channels of {_LOGIT} with the picture masked by each, times "
-        "activations",
+        scale=f"softmax over channels of {_LOGIT} with the image masked by each, times activations",
         loses="Outputs of the layer below 0 turn their part of the map over: name a layer after a "
-        "ReLU. The weights are a softmax of logits, not their rise over an empty picture. "
+        "ReLU. The weights are a softmax of logits, not their rise over an empty image. "
         f"{_STRETCHED}",
         cite="wang2020score",
         cost="one forward pass per channel",
@@ -124,7 +121,7 @@ CAMS = (
         functioning="gradient",
         applies_to=("CNN",),
         sign="positive",
-        scale="0 to 1 in each picture: the library rescales every channel and the sum",
+        scale="0 to 1 in each image: the library rescales every channel and the sum",
         loses="Signs, scale, and the biases of layers other than convolutions and batch norms; a "
         "transformer has hardly any of these.",
         cite="srinivas2019full",
@@ -138,7 +135,7 @@ CAMS = (
         sign="signed",
         scale=f"each concept's share of places, times by how much {_LOGIT} drops without it; the "
         "map at the layer's grid sums to the drops",
-        loses="Each picture is factorised alone, so its concepts are not those of another; the "
+        loses="Each image is factorised alone, so its concepts are not those of another; the "
         "library's factorisation has a seed of its own.",
         cite="collins2018deep",
         cost="a factorisation and one forward pass per concept",

@@ -37,13 +37,13 @@ CLASSES = {
 
 
 def cam(method: str, request: ExplanationRequest) -> Maps:
-    """One map per picture by the class of grad-cam that a method's name stands for."""
+    """One map per image by the class of grad-cam that a method's name stands for."""
     place = find_place(request)
     step = request.options["batch"] if method not in {"ablation_cam", "score_cam"} else 1
     parts = []
-    for start in range(0, len(request.pictures), step):
-        pictures = request.pictures[start : start + step]
-        parts.append(_maps(method, request, place, pictures, request.targets[start : start + step]))
+    for start in range(0, len(request.images), step):
+        images = request.images[start : start + step]
+        parts.append(_maps(method, request, place, images, request.targets[start : start + step]))
     return np.concatenate(parts)
 
 
@@ -51,7 +51,7 @@ def _maps(
     method: str,
     request: ExplanationRequest,
     place: Place,
-    pictures: "torch.Tensor",
+    images: "torch.Tensor",
     targets: tuple[int, ...],
 ) -> Maps:
     import torch  # noqa: PLC0415
@@ -67,7 +67,7 @@ def _maps(
     kind = getattr(library, CLASSES[method])
     explainer = kind(request.network, [place.module], reshape_transform=place.maps, **more)
     explainer.batch_size = request.options["batch"]
-    inputs = pictures.clone().requires_grad_()
+    inputs = images.clone().requires_grad_()
     try:
         with torch.enable_grad(), quietly():
             if request.options["values"] == "library":
@@ -84,7 +84,7 @@ def _maps(
         raw = raw * np.float32(np.sign(explainer.outputs[0, targets[0]].item()))
     if request.options["values"] == "rectified":
         raw = np.maximum(raw, 0)
-    return enlarge_maps(torch.from_numpy(raw), *pictures.shape[2:])
+    return enlarge_maps(torch.from_numpy(raw), *images.shape[2:])
 
 
 def _raw(

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def deep_feature_factorization(request: ExplanationRequest) -> Maps:
-    r"""One map per picture: :math:`\sum_k d_k H_k / \sum_p H_k(p)`.
+    r"""One map per image: :math:`\sum_k d_k H_k / \sum_p H_k(p)`.
 
-    The layer's output is factorised for each picture alone, :math:`A \approx W H`, after each
+    The layer's output is factorised for each image alone, :math:`A \approx W H`, after each
     channel's least value was taken off. :math:`H_k` is where concept :math:`k` is. :math:`d_k` is
     by how much the class's logit drops when :math:`W_k H_k` is taken out of the layer's output.
     """
@@ -29,15 +29,15 @@ def deep_feature_factorization(request: ExplanationRequest) -> Maps:
     place = find_place(request)
     maps = []
     for number, target in enumerate(request.targets):
-        picture = request.pictures[number : number + 1]
-        output = _output(request, place, picture)
+        image = request.images[number : number + 1]
+        output = _output(request, place, image)
         where, parts = _concepts(place.maps(output)[0].cpu().numpy(), request.options["concepts"])
-        drop = _drops(request, place, picture, torch.from_numpy(parts), target)
+        drop = _drops(request, place, image, torch.from_numpy(parts), target)
         mass = where.sum(axis=(1, 2), keepdims=True)
         share = np.divide(where, mass, out=np.zeros_like(where), where=mass > 0)
         maps.append(np.tensordot(drop, share, axes=1))
     small_maps = torch.from_numpy(np.asarray(maps, np.float32))
-    return enlarge_maps(small_maps, *request.pictures.shape[2:])
+    return enlarge_maps(small_maps, *request.images.shape[2:])
 
 
 def _concepts(activations: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
@@ -53,7 +53,7 @@ def _concepts(activations: np.ndarray, number: int) -> tuple[np.ndarray, np.ndar
     return where[0].astype(np.float64), parts.astype(np.float32)
 
 
-def _output(request: ExplanationRequest, place: Place, picture: "torch.Tensor") -> "torch.Tensor":
+def _output(request: ExplanationRequest, place: Place, image: "torch.Tensor") -> "torch.Tensor":
     import torch  # noqa: PLC0415
 
     outputs: list[Any] = []
@@ -62,7 +62,7 @@ def _output(request: ExplanationRequest, place: Place, picture: "torch.Tensor") 
     )
     try:
         with torch.no_grad():
-            request.network(picture)
+            request.network(image)
     finally:
         hook.remove()
     return outputs[0]  # type: ignore[no-any-return]
@@ -71,20 +71,18 @@ def _output(request: ExplanationRequest, place: Place, picture: "torch.Tensor") 
 def _drops(
     request: ExplanationRequest,
     place: Place,
-    picture: "torch.Tensor",
+    image: "torch.Tensor",
     parts: "torch.Tensor",
     target: int,
 ) -> np.ndarray:
     """By how much the logit drops without each part."""
     import torch  # noqa: PLC0415
 
-    taken = place.to_output_layout(torch.cat([torch.zeros_like(parts[:1]), parts])).to(
-        picture.device
-    )
+    taken = place.to_output_layout(torch.cat([torch.zeros_like(parts[:1]), parts])).to(image.device)
     hook = place.module.register_forward_hook(lambda *arguments: arguments[2] - taken)
     try:
         with torch.no_grad():
-            logits = request.network(picture.expand(len(taken), -1, -1, -1))[:, target]
+            logits = request.network(image.expand(len(taken), -1, -1, -1))[:, target]
     finally:
         hook.remove()
     return np.asarray((logits[0] - logits[1:]).cpu().numpy(), np.float64)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def full_grad(request: ExplanationRequest) -> Maps:
-    """One map per picture, from 0 to 1: the library stretches each part and the sum."""
+    """One map per image, from 0 to 1: the library stretches each part and the sum."""
     import torch  # noqa: PLC0415
 
     library = require("pytorch_grad_cam", "full_grad", "explain")
@@ -27,7 +27,7 @@ def full_grad(request: ExplanationRequest) -> Maps:
     order = _order(request)
     step, parts = request.options["batch"], []
     target = library.utils.model_targets.ClassifierOutputTarget
-    for start in range(0, len(request.pictures), step):
+    for start in range(0, len(request.images), step):
         explainer = library.FullGrad(request.network, [])
         # the library pairs biases in the order of definition with gradients in that of use
         explainer.bias_data = [explainer.bias_data[number] for number in order]
@@ -36,7 +36,7 @@ def full_grad(request: ExplanationRequest) -> Maps:
         ]
         try:
             with torch.enable_grad(), quietly():
-                maps = explainer(request.pictures[start : start + step], class_targets)
+                maps = explainer(request.images[start : start + step], class_targets)
         finally:
             explainer.activations_and_grads.release()
         parts.append(np.asarray(maps, np.float32))
@@ -72,7 +72,7 @@ def _order(request: ExplanationRequest) -> list[int]:
     ]
     try:
         with torch.no_grad():
-            request.network(request.pictures[:1])
+            request.network(request.images[:1])
     finally:
         for hook in hooks:
             hook.remove()
@@ -88,12 +88,12 @@ def _plain_norms(request: ExplanationRequest) -> None:
     import torch  # noqa: PLC0415
 
     with torch.no_grad():
-        before = request.network(request.pictures[:1])
+        before = request.network(request.images[:1])
         for module in list(request.network.modules()):
             for name, child in list(module.named_children()):
                 if isinstance(child, torch.nn.BatchNorm2d) and hasattr(child, "act"):
                     setattr(module, name, _apart(child))
-        if not torch.allclose(request.network(request.pictures[:1]), before, rtol=1e-4, atol=1e-5):
+        if not torch.allclose(request.network(request.images[:1]), before, rtol=1e-4, atol=1e-5):
             raise EvidenceError(
                 "full_grad", "batch norms that do more than a norm and an activation", "plain ones"
             )

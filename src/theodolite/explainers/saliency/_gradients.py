@@ -26,18 +26,18 @@ def saliency(request: ExplanationRequest) -> Maps:
     check_network(request)
     method = require("captum.attr", "saliency", "explain").Saliency(request.network)
     step, parts = request.options["batch"], []
-    for start in range(0, len(request.pictures), step):
-        pictures = request.pictures[start : start + step].clone().requires_grad_()
+    for start in range(0, len(request.images), step):
+        images = request.images[start : start + step].clone().requires_grad_()
         with torch.enable_grad():
             attributions = method.attribute(
-                pictures, target=list(request.targets[start : start + step])
+                images, target=list(request.targets[start : start + step])
             )
         parts.append(_joined(attributions, request))
     return np.concatenate(parts)
 
 
 def integrated_gradients(request: ExplanationRequest) -> Maps:
-    """The gradient along the line from the baseline, times how far the picture is from it."""
+    """The gradient along the line from the baseline, times how far the image is from it."""
     import torch  # noqa: PLC0415
 
     check_network(request)
@@ -45,10 +45,10 @@ def integrated_gradients(request: ExplanationRequest) -> Maps:
         request.network
     )
     parts = []
-    for picture, target in _one_by_one(request):
+    for image, target in _one_by_one(request):
         with torch.enable_grad():
             attributions = method.attribute(
-                picture, baselines=float(request.options["baseline"]), target=target,
+                image, baselines=float(request.options["baseline"]), target=target,
                 n_steps=request.options["steps"], internal_batch_size=request.options["batch"],
             )  # fmt: skip
         parts.append(_joined(attributions, request))
@@ -56,17 +56,17 @@ def integrated_gradients(request: ExplanationRequest) -> Maps:
 
 
 def gradient_shap(request: ExplanationRequest) -> Maps:
-    """Integrated gradients at random points of the line, from a picture with noise."""
+    """Integrated gradients at random points of the line, from an image with noise."""
     import torch  # noqa: PLC0415
 
     check_network(request)
     method = require("captum.attr", "gradient_shap", "explain").GradientShap(request.network)
     parts = []
-    for picture, target in _one_by_one(request):
-        baseline = torch.full_like(picture, float(request.options["baseline"]))
+    for image, target in _one_by_one(request):
+        baseline = torch.full_like(image, float(request.options["baseline"]))
         with torch.enable_grad(), seeded(request.seed):
             attributions = method.attribute(
-                picture, baselines=baseline, target=target, n_samples=request.options["samples"],
+                image, baselines=baseline, target=target, n_samples=request.options["samples"],
                 stdevs=float(request.options["noise"]),
             )  # fmt: skip
         parts.append(_joined(attributions, request))
@@ -81,10 +81,10 @@ def occlusion(request: ExplanationRequest) -> Maps:
     method = require("captum.attr", "occlusion", "explain").Occlusion(scorer(request))
     window, stride = _windows(request)
     parts = []
-    for picture, target in _one_by_one(request):
+    for image, target in _one_by_one(request):
         with torch.no_grad():
             attributions = method.attribute(
-                picture, sliding_window_shapes=(3, window, window), strides=(3, stride, stride),
+                image, sliding_window_shapes=(3, window, window), strides=(3, stride, stride),
                 baselines=float(request.options["baseline"]), target=target,
                 perturbations_per_eval=request.options["batch"],
             )  # fmt: skip
@@ -95,7 +95,7 @@ def occlusion(request: ExplanationRequest) -> Maps:
 
 def _windows(request: ExplanationRequest) -> tuple[int, int]:
     """How large a window is, and how far it moves: by default a seventh of a side, and half."""
-    shorter = min(request.pictures.shape[2:])
+    shorter = min(request.images.shape[2:])
     window = request.options["window"] or max(shorter // 7, 1)
     stride = request.options["stride"] or max(window // 2, 1)
     if not stride <= window <= shorter:
@@ -112,14 +112,14 @@ def kernel_shap(request: ExplanationRequest) -> Maps:
 
     check_network(request)
     method = require("captum.attr", "kernel_shap", "explain").KernelShap(scorer(request))
-    rows, columns = request.pictures.shape[2:]
+    rows, columns = request.images.shape[2:]
     grid = torch.from_numpy(cells(rows, columns, request.options["cells"]))
     parts = []
-    for picture, target in _one_by_one(request):
+    for image, target in _one_by_one(request):
         with torch.no_grad(), seeded(request.seed):
             attributions = method.attribute(
-                picture, baselines=float(request.options["baseline"]), target=target,
-                feature_mask=grid[None, None].to(picture.device),
+                image, baselines=float(request.options["baseline"]), target=target,
+                feature_mask=grid[None, None].to(image.device),
                 n_samples=request.options["samples"],
                 perturbations_per_eval=request.options["batch"],
             )  # fmt: skip
@@ -128,8 +128,8 @@ def kernel_shap(request: ExplanationRequest) -> Maps:
 
 
 def _one_by_one(request: ExplanationRequest) -> "list[tuple[torch.Tensor, int]]":
-    """Each picture alone, so that its map does not depend on the others."""
-    return [(request.pictures[i : i + 1], target) for i, target in enumerate(request.targets)]
+    """Each image alone, so that its map does not depend on the others."""
+    return [(request.images[i : i + 1], target) for i, target in enumerate(request.targets)]
 
 
 def _joined(attributions: "torch.Tensor", request: ExplanationRequest) -> Maps:

@@ -1,4 +1,4 @@
-"""LIME, by the library lime: a linear model of the answer over segments of the picture."""
+"""LIME, by the library lime: a linear model of the answer over segments of the image."""
 
 from typing import Any
 
@@ -26,13 +26,13 @@ def lime(request: ExplanationRequest) -> Maps:
     """The weight of the segment that a pixel is in; or only the marks of the strongest."""
     check_network(request)
     maps = [
-        _explain_picture(request, picture.cpu().numpy().transpose(1, 2, 0), target)
-        for picture, target in zip(request.pictures, request.targets, strict=True)
+        _explain_image(request, image.cpu().numpy().transpose(1, 2, 0), target)
+        for image, target in zip(request.images, request.targets, strict=True)
     ]
     return np.stack(maps).astype(np.float32)
 
 
-def _explain_picture(request: ExplanationRequest, picture: np.ndarray, target: int) -> np.ndarray:
+def _explain_image(request: ExplanationRequest, image: np.ndarray, target: int) -> np.ndarray:
     library = require("lime.lime_image", "lime", "explain")
     options = request.options
     explainer = library.LimeImageExplainer(
@@ -40,12 +40,12 @@ def _explain_picture(request: ExplanationRequest, picture: np.ndarray, target: i
     )
     with seeded(request.seed), quietly():
         explanation = explainer.explain_instance(
-            picture.astype(np.float64),  # segments are filled with means: not of whole numbers
+            image.astype(np.float64),  # segments are filled with means: not of whole numbers
             _classifier(request), labels=(target,), top_labels=None,
             num_features=options["num_features"], num_samples=options["num_samples"],
             batch_size=options["batch"], random_seed=request.seed,
             hide_color=None if options["hidden"] == "mean" else 0,
-            segmentation_fn=lambda _: _segments(picture, options),
+            segmentation_fn=lambda _: _segments(image, options),
         )  # fmt: skip
     if options["top"] is not None:
         _, marks = explanation.get_image_and_mask(
@@ -63,23 +63,23 @@ def _classifier(request: ExplanationRequest) -> Any:
 
     scores = scorer(request)
 
-    def classify(pictures: np.ndarray) -> np.ndarray:
-        batch = torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2), np.float32))
+    def classify(images: np.ndarray) -> np.ndarray:
+        batch = torch.from_numpy(np.ascontiguousarray(images.transpose(0, 3, 1, 2), np.float32))
         with torch.no_grad():
-            return np.asarray(scores(batch.to(request.pictures.device)).cpu().numpy())
+            return np.asarray(scores(batch.to(request.images.device)).cpu().numpy())
 
     return classify
 
 
-def _segments(picture: np.ndarray, options: Any) -> np.ndarray:
+def _segments(image: np.ndarray, options: Any) -> np.ndarray:
     """The number of the segment that each pixel is in, from 0 without gaps."""
     name = options["segments"]
     if name == "grid":
-        return cells(picture.shape[0], picture.shape[1], options["cells"])
-    # these look at colours, from 0 to 1; the network's own numbers may be anything
-    low, high = picture.min(), picture.max()
-    colours = (picture - low) / (high - low if high > low else 1)
+        return cells(image.shape[0], image.shape[1], options["cells"])
+    # these look at colors, from 0 to 1; the network's own numbers may be anything
+    low, high = image.min(), image.max()
+    colors = (image - low) / (high - low if high > low else 1)
     algorithm = getattr(require("skimage.segmentation", "lime", "explain"), name)
-    labels = np.asarray(algorithm(colours.astype(np.float64), **SETTINGS[name]))
+    labels = np.asarray(algorithm(colors.astype(np.float64), **SETTINGS[name]))
     _, numbers = np.unique(labels, return_inverse=True)
-    return np.asarray(numbers.reshape(picture.shape[:2]))
+    return np.asarray(numbers.reshape(image.shape[:2]))

@@ -51,11 +51,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         },
         "random": {},
         "smooth_random": {"cells": 7},
-        "centre": {"width": 0.25},
+        "center": {"width": 0.25},
     }
 )  # fmt: skip
 """Names and defaults. Of several words the first is the default; None is a number that follows
-from the picture."""
+from the image."""
 
 
 def checked_options(method: str, options: Mapping[str, Any] | None) -> dict[str, Any]:

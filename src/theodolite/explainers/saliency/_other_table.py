@@ -5,10 +5,10 @@ from functools import partial
 from theodolite.explainers.saliency.technique import Technique
 
 _ANY = ("CNN", "ViT", "CLIP (zero-shot)")
-_picture = partial(Technique, attribution_on="pictures", stage="post-hoc", applies_to=_ANY)
-_captum = partial(_picture, library="captum")
+_image = partial(Technique, attribution_on="images", stage="post-hoc", applies_to=_ANY)
+_captum = partial(_image, library="captum")
 _null = partial(
-    _picture,
+    _image,
     functioning="none",
     library="ours",
     sign="positive",
@@ -44,7 +44,7 @@ OTHERS = (
         functioning="gradient",
         sign="signed",
         scale="logits, summed over channels: about the logit less that of the baseline",
-        loses="The baseline is one colour, not a sample of pictures.",
+        loses="The baseline is one color, not a sample of images.",
         cite="lundberg2017unified",
         cost="20 forward and backward passes",
     ),
@@ -68,27 +68,26 @@ OTHERS = (
         cite="lundberg2017unified",
         cost="300 forward passes",
     ),
-    _picture(
+    _image(
         name="lime",
         title="LIME",
         functioning="perturbation",
         library="lime",
         sign="signed",
         scale="weight of a segment in a linear model of the probability; with top=n only -1, 0, 1",
-        loses="Anything finer than a segment; a segment of one colour is worth nothing unless "
-        "hidden='zero', because hidden segments get their mean colour.",
+        loses="Anything finer than a segment; a segment of one color is worth nothing unless "
+        "hidden='zero', because hidden segments get their mean color.",
         cite="ribeiro2016why",
         cost="1000 forward passes",
         paper=True,
     ),
-    _picture(
+    _image(
         name="shap",
         title="SHAP",
         functioning="perturbation",
         library="shap",
         sign="signed",
-        scale="logits, summed over channels: a map sums to the logit less that of the hidden "
-        "picture",
+        scale="logits, summed over channels: a map sums to the logit less that of the hidden image",
         loses="Owen values of halves of halves: what lies in one region after all passes are "
         "spent shares its value evenly.",
         cite="lundberg2017unified",
@@ -99,18 +98,18 @@ OTHERS = (
         name="bcos",
         title="B-cos",
         functioning="interpretable latent space",
-        attribution_on="pictures",
+        attribution_on="images",
         stage="ante-hoc",
         applies_to=("B-cos network",),
         library="bcos",
         sign="signed",
         scale="contribution to the logit: a map sums to the logit before a fixed scale and bias",
-        loses="The colours in which the contribution can be shown.",
+        loses="The colors in which the contribution can be shown.",
         cite="bohle2024bcos",
         cost="one forward and backward pass",
         paper=True,
     ),
-    _picture(
+    _image(
         name="rise",
         title="RISE",
         functioning="perturbation",
@@ -127,5 +126,5 @@ OTHERS = (
         title="Smooth random map",
         scale="0 to 1, broad random hills",
     ),
-    _null(name="centre", title="Bell in the centre", scale="0 to 1, a bell of fixed width"),
+    _null(name="center", title="Bell in the center", scale="0 to 1, a bell of fixed width"),
 )

@@ -47,8 +47,8 @@ class Place:
 
 
 def find_place(request: ExplanationRequest) -> Place:
-    """The layer that was named, else the last with a spatial grid; one picture is passed for it."""
-    rows, columns = request.pictures.shape[2:]
+    """The layer that was named, else the last with a spatial grid; one image is passed for it."""
+    rows, columns = request.images.shape[2:]
     seen = _seen(request)
     name = request.layer if request.layer is not None else _last(seen, rows / columns)
     matches = [(module, shape) for known, module, shape in seen if known == name]
@@ -93,7 +93,7 @@ def _seen(request: ExplanationRequest) -> Seen:
     ]
     try:
         with torch.no_grad():
-            fits(request.network(request.pictures[:1]), request.targets)
+            fits(request.network(request.images[:1]), request.targets)
     finally:
         for hook in hooks:
             hook.remove()
@@ -140,14 +140,14 @@ def _has_places(shape: tuple[int, ...], aspect: float) -> bool:
 
 
 def _channel_axis(shape: tuple[int, ...], aspect: float) -> int:
-    """Channels come last (Swin) where only the axes before the last are shaped as the picture."""
+    """Channels come last (Swin) where only the axes before the last are shaped as the image."""
     _, a, b, c = shape
     first, last = (abs(r - aspect * k) < max(1, aspect) for r, k in ((b, c), (a, b)))
     return -1 if last and not first else 1
 
 
 def _grid(seen: Seen, tokens: int, request: ExplanationRequest) -> tuple[int, int] | None:
-    """Rows and columns of the patches: those of the convolution that cut the picture up."""
+    """Rows and columns of the patches: those of the convolution that cut the image up."""
     import torch  # noqa: PLC0415
 
     cut = [
@@ -160,12 +160,12 @@ def _grid(seen: Seen, tokens: int, request: ExplanationRequest) -> tuple[int, in
     if request.grid is not None:
         if cut and request.grid != cut[0]:
             raise EvidenceError(
-                "grid", f"{request.grid}", f"{cut[0]}, the patches that the picture is cut into"
+                "grid", f"{request.grid}", f"{cut[0]}, the patches that the image is cut into"
             )
         return request.grid
-    if not cut and request.pictures.shape[2] != request.pictures.shape[3]:
+    if not cut and request.images.shape[2] != request.images.shape[3]:
         raise EvidenceError(
-            "grid", f"{tokens} tokens of a picture that is not a square", "the patches' layout",
+            "grid", f"{tokens} tokens of an image that is not a square", "the patches' layout",
             "Pass grid=(rows, columns) of the patches.",
         )  # fmt: skip
     return cut[0] if cut else None

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def rise(request: ExplanationRequest) -> Maps:
-    r"""One map per picture: :math:`\frac{1}{N p} \sum_i f(x \odot M_i)\, M_i`.
+    r"""One map per image: :math:`\frac{1}{N p} \sum_i f(x \odot M_i)\, M_i`.
 
     A mask :math:`M_i` is a coarse grid of cells, each kept with probability :math:`p`, stretched to
-    more than the picture's size and cut at a random shift. What is masked gets the baseline.
+    more than the image's size and cut at a random shift. What is masked gets the baseline.
     :cite:t:`petsiuk2018rise`.
     """
     import torch  # noqa: PLC0415
@@ -29,14 +29,14 @@ def rise(request: ExplanationRequest) -> Maps:
         request.options["keep"],
         request.options["baseline"],
     )
-    maps = torch.zeros(request.pictures.shape[0], *request.pictures.shape[2:], dtype=torch.float64)
+    maps = torch.zeros(request.images.shape[0], *request.images.shape[2:], dtype=torch.float64)
     grids, shifts = _draw_grids(request)
     with torch.no_grad():
         for start in range(0, total, step):
             masks = _masks(grids[start : start + step], shifts[start : start + step], request)
-            masks = masks.to(request.pictures.device)
+            masks = masks.to(request.images.device)
             for number, target in enumerate(request.targets):
-                seen = base + (request.pictures[number] - base) * masks
+                seen = base + (request.images[number] - base) * masks
                 value = scores(seen)[:, target]
                 maps[number] += (value[:, None, None] * masks[:, 0]).sum(dim=0).cpu()
     return np.asarray((maps / (total * keep)).numpy(), np.float32)
@@ -55,10 +55,10 @@ def _draw_grids(request: ExplanationRequest) -> tuple["torch.Tensor", "torch.Ten
 def _masks(
     grids: "torch.Tensor", shifts: "torch.Tensor", request: ExplanationRequest
 ) -> "torch.Tensor":
-    """Soft masks at the picture's size."""
+    """Soft masks at the image's size."""
     import torch  # noqa: PLC0415
 
-    rows, columns = request.pictures.shape[2:]
+    rows, columns = request.images.shape[2:]
     side = request.options["cells"]
     cell = (-(-rows // side), -(-columns // side))
     large = torch.nn.functional.interpolate(

@@ -23,11 +23,11 @@ Maps = Float[np.ndarray, "samples rows columns"]
 
 @dataclass(frozen=True, eq=False)
 class ExplanationRequest:
-    """Pictures to explain, and how."""
+    """Images to explain, and how."""
 
     network: "torch.nn.Module"
     """Our own copy: it may be hooked."""
-    pictures: "torch.Tensor"
+    images: "torch.Tensor"
     targets: tuple[int, ...]
     layer: str | None
     grid: tuple[int, int] | None
@@ -108,32 +108,32 @@ def fits(output: Any, targets: tuple[int, ...]) -> None:
     shape = tuple(getattr(output, "shape", ()))
     if len(shape) != 2:
         got = f"shape {shape}" if shape else type(output).__name__
-        raise EvidenceError("network", got, "one row of class scores per picture")
+        raise EvidenceError("network", got, "one row of class scores per image")
     wrong = [target for target in targets if not 0 <= target < shape[1]]
     if wrong:
         raise EvidenceError("targets", f"class {wrong[0]}", f"0 to {shape[1] - 1}")
 
 
 def check_network(request: ExplanationRequest) -> None:
-    """One pass of one picture, to refuse early what would fail late."""
+    """One pass of one image, to refuse early what would fail late."""
     import torch  # noqa: PLC0415
 
     with torch.no_grad():
-        fits(request.network(request.pictures[:1]), request.targets)
+        fits(request.network(request.images[:1]), request.targets)
 
 
 Scores = Callable[["torch.Tensor"], "torch.Tensor"]
 
 
 def scorer(request: ExplanationRequest) -> Scores:
-    """Pictures to class scores: probabilities or logits, as the method's options say."""
+    """Images to class scores: probabilities or logits, as the method's options say."""
     if request.options["score"] == "logit":
-        return lambda pictures: request.network(pictures)
-    return lambda pictures: request.network(pictures).softmax(dim=1)
+        return lambda images: request.network(images)
+    return lambda images: request.network(images).softmax(dim=1)
 
 
 def enlarge_maps(maps: "torch.Tensor", rows: int, columns: int) -> Maps:
-    """Maps at the size of the picture, bilinear."""
+    """Maps at the size of the image, bilinear."""
     import torch  # noqa: PLC0415
 
     large = torch.nn.functional.interpolate(

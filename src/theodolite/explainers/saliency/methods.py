@@ -1,4 +1,4 @@
-"""The ways of finding where in a picture an answer comes from, by name.
+"""The ways of finding where in an image an answer comes from, by name.
 
 Importing it loads no library; making an explainer loads the one it needs.
 """
@@ -27,7 +27,7 @@ from theodolite.explainers.saliency._gradients import (
     saliency,
 )
 from theodolite.explainers.saliency._lime import lime
-from theodolite.explainers.saliency._nulls import centre, random, smooth_random
+from theodolite.explainers.saliency._nulls import center, random, smooth_random
 from theodolite.explainers.saliency._options import OPTIONS, checked_options
 from theodolite.explainers.saliency._other_table import OTHERS
 from theodolite.explainers.saliency._rise import rise
@@ -65,14 +65,14 @@ FUNCTIONS: Mapping[str, Callable[[ExplanationRequest], Maps]] = MappingProxyType
         "rise": rise,
         "random": random,
         "smooth_random": smooth_random,
-        "centre": centre,
+        "center": center,
     }
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Explainer:
-    """A method on a network: pictures and target classes to maps."""
+    """A method on a network: images and target classes to maps."""
 
     technique: Technique
     network: "torch.nn.Module"
@@ -84,20 +84,20 @@ class Explainer:
 
     def __call__(
         self,
-        pictures: Float[np.ndarray, "samples 3 rows columns"],
+        images: Float[np.ndarray, "samples 3 rows columns"],
         targets: Int[np.ndarray, " samples"],
     ) -> Float[np.ndarray, "samples rows columns"]:
-        """One map per picture, in single precision, at the picture's size."""
+        """One map per image, in single precision, at the image's size."""
         import torch  # noqa: PLC0415
 
-        if not np.isfinite(pictures).all():
-            raise EvidenceError("pictures", "NaN or infinity", "finite numbers")
-        if not len(pictures):
-            return np.zeros((0, *pictures.shape[2:]), np.float32)
+        if not np.isfinite(images).all():
+            raise EvidenceError("images", "NaN or infinity", "finite numbers")
+        if not len(images):
+            return np.zeros((0, *images.shape[2:]), np.float32)
         first = next(self.network.parameters(), None)
         classes = tuple(int(target) for target in targets)
         with torch.inference_mode(mode=False):  # the caller may be in it, gradients cannot
-            batch = torch.from_numpy(np.array(pictures, np.float32, order="C"))
+            batch = torch.from_numpy(np.array(images, np.float32, order="C"))
             batch = batch.to("cpu" if first is None else first.device)
             request = ExplanationRequest(
                 self.network, batch, classes, self.layer, self.grid, self.seed, self.options
@@ -114,16 +114,16 @@ def explainer(
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
 ) -> Explainer:
-    """A function (pictures as the network wants them, target classes) -> one map per picture.
+    """A function (images as the network wants them, target classes) -> one map per image.
 
     Args:
         name: A key of :data:`TECHNIQUES`.
-        network: Any torch module that gives one row of class scores (logits) per picture. It is
+        network: Any torch module that gives one row of class scores (logits) per image. It is
             copied once and never changed.
         layer: Whose places a CAM is made of; else the last that has any, or for a transformer the
             norm that opens its last block.
         grid: Rows and columns of a transformer's patches, where they cannot be found.
-        seed: For methods that draw. The same picture, class and seed give the same map, whatever
+        seed: For methods that draw. The same image, class and seed give the same map, whatever
             else is in the batch.
         options: Of the method; see :data:`OPTIONS` for their names and defaults.
     """

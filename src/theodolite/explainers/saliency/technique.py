@@ -20,7 +20,7 @@ class Technique:
         "none",
     ]
     """What the explanation is computed from; "none" for maps that do not look at the network."""
-    attribution_on: Literal["pictures", "concepts"]
+    attribution_on: Literal["images", "concepts"]
     stage: Literal["post-hoc", "ante-hoc"]
     applies_to: tuple[str, ...]
     library: str

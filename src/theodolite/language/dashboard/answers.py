@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.shards import Shards
 from theodolite.language.dashboard.material import Judged
 from theodolite.language.dashboard.nulls import FeatureNull, FeatureScore
@@ -16,28 +16,26 @@ MOST_ANSWERS = 20
 
 
 def answers_by_latent(
-    judgements: JudgementEvidence, shards: Shards
+    judgments: JudgmentEvidence, shards: Shards
 ) -> tuple[dict[int, list[Judged]], Int[np.ndarray, "answers 2"]]:
     """Answers with a feature's own explanation; and pairs of latents and rows of the evidence, in
     the same order. Answers about texts that are not in the evidence are left out."""
     index = np.concatenate([np.asarray(samples.index) for samples, _ in shards.samples()])
     order = np.argsort(index, kind="stable")
-    own = judgements.is_task("detection") & judgements.is_own()
+    own = judgments.is_task("detection") & judgments.is_own()
     answers: dict[int, list[Judged]] = defaultdict(list)
     latents = len(shards.first().latents)  # type: ignore[attr-defined]
     for row in np.flatnonzero(own).tolist():
-        latent, sequence = int(judgements.latent[row]), int(judgements.sequence[row])
+        latent, sequence = int(judgments.latent[row]), int(judgments.sequence[row])
         place = min(int(np.searchsorted(index[order], sequence)), len(index) - 1)
         if latent >= latents or index[order[place]] != sequence:
             continue
         if len(answers[latent]) < MOST_ANSWERS:
             judge = (
-                ""
-                if judgements.judge is None
-                else judgements.judges.names[int(judgements.judge[row])]
+                "" if judgments.judge is None else judgments.judges.names[int(judgments.judge[row])]
             )
             answers[latent].append(
-                Judged(place, bool(judgements.active[row]), float(judgements.answer[row]), judge)
+                Judged(place, bool(judgments.active[row]), float(judgments.answer[row]), judge)
             )
     return dict(answers), _pairs(answers)
 
@@ -47,11 +45,11 @@ def _pairs(answers: Mapping[int, list[Judged]]) -> Int[np.ndarray, "answers 2"]:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-def judge_score(judgements: JudgementEvidence, latents: int) -> FeatureScore:
+def judge_score(judgments: JudgmentEvidence, latents: int) -> FeatureScore:
     """Balanced accuracy of the answers about each feature; held against answers with another
     feature's explanation, and against an answer that is always the same."""
-    own = balanced_accuracy(judgements, judgements.is_own(), latents)
-    other = balanced_accuracy(judgements, ~judgements.is_own(), latents)
+    own = balanced_accuracy(judgments, judgments.is_own(), latents)
+    other = balanced_accuracy(judgments, ~judgments.is_own(), latents)
     nulls = [
         FeatureNull("always the same answer", np.where(np.isnan(own), np.nan, 0.5), float("nan"),
                     "a judge who does not look gets half")
@@ -67,12 +65,12 @@ def judge_score(judgements: JudgementEvidence, latents: int) -> FeatureScore:
 
 
 def balanced_accuracy(
-    judgements: JudgementEvidence, rows: np.ndarray, latents: int
+    judgments: JudgmentEvidence, rows: np.ndarray, latents: int
 ) -> Float[np.ndarray, " latents"]:
     """Of each latent; NaN without answers on both sides."""
-    answer = np.asarray(judgements.answer, float)
-    some = rows & judgements.is_task("detection") & ~np.isnan(answer)
-    latent, active = np.asarray(judgements.latent)[some], np.asarray(judgements.active)[some]
+    answer = np.asarray(judgments.answer, float)
+    some = rows & judgments.is_task("detection") & ~np.isnan(answer)
+    latent, active = np.asarray(judgments.latent)[some], np.asarray(judgments.active)[some]
     right = (answer[some] > 0.5) == active
     sides = []
     for side in (True, False):

@@ -20,7 +20,7 @@ LONGEST_TEXT = 2_000
 
 
 SHAPES = {
-    "capitalised": "capitalised", "all capitals": "in capitals", "lower": "in small letters",
+    "capitalized": "capitalized", "all capitals": "in capitals", "lower": "in small letters",
     "digit": "digits", "punctuation": "punctuation", "non-ASCII": "characters beyond ASCII",
     "starts a word": "the start of a word",
 }  # fmt: skip

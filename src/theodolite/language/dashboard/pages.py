@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from theodolite.errors import EvidenceError, printable
-from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import rows_of
 from theodolite.evidence.shards import InMemoryShards, Shards
@@ -35,7 +35,7 @@ MOST_WIDTH = 255
 MOST_PREDICATES_MADE = 1 << 20
 """Tokens for which predicates are made here; for more, bring ``holds``."""
 DEALT_OUT = "codes dealt out"
-SINGLE = "a single token"
+SINGLE = "single_token"
 LIKE = "formulas of like features"
 Tokens = TokenEvidence | Shards
 
@@ -47,7 +47,7 @@ def feature_pages(  # noqa: PLR0913  options are keywords
     *,
     beside: Mapping[str, Tokens] | None = None,
     explanations: Sequence[LatentExplanation] = (),
-    judgements: JudgementEvidence | None = None,
+    judgments: JudgmentEvidence | None = None,
     scores: Sequence[FeatureScore] = (),
     title: str = "A dictionary of features",
     strongest: int = 20,
@@ -73,7 +73,7 @@ def feature_pages(  # noqa: PLR0913  options are keywords
         beside: Codes of dictionaries that know nothing of the network, on the same texts, by name;
             the name "random directions" is the one that the verdict is read from.
         explanations: What latents are said to stand for.
-        judgements: Answers of judges about these latents and sequences.
+        judgments: Answers of judges about these latents and sequences.
         scores: Further numbers of each feature, with their nulls.
         title: Of the dictionary.
         strongest: Contexts with the largest values, of each feature.
@@ -96,9 +96,9 @@ def feature_pages(  # noqa: PLR0913  options are keywords
     answers: dict[int, list[Judged]] = {}
     judged = np.zeros((0, 2), np.int64)
     every = [*overlap, *scores]
-    if judgements is not None:
-        answers, judged = answers_by_latent(judgements, shards)
-        every.append(judge_score(judgements, len(activity.active_tokens)))
+    if judgments is not None:
+        answers, judged = answers_by_latent(judgments, shards)
+        every.append(judge_score(judgments, len(activity.active_tokens)))
     latents = shards.first().latents  # type: ignore[attr-defined]
     material = FeatureMaterial(
         printable(title, 300), latents, vocabulary, activity, every, formulas,

@@ -87,7 +87,7 @@ def _verdict(material: FeatureMaterial, shares: list[NullShare]) -> list[str]:
             f"{percent(first.by_chance)}."
         ]
     for share in shares:
-        if share.null == "a single token" and share.yes + share.no:
+        if share.null == "single_token" and share.yes + share.no:
             lines.append(
                 f"{share.yes:,} are described better by something else than a single token."
             )

@@ -12,7 +12,7 @@ from theodolite.language.judges.latent_texts import LatentTexts, codes_dealt_out
 from theodolite.language.judges.log_odds import LogOddsJudge
 from theodolite.language.judges.questions import LatentQuestions, QuestionMaker
 from theodolite.language.judges.registry import find_judge, judge_names
-from theodolite.language.judges.rows import judge_and_people, judgement_evidence, length_matched
+from theodolite.language.judges.rows import judge_and_people, judgment_evidence, length_matched
 from theodolite.language.judges.simulators import simulated_by
 from theodolite.language.judges.stored import StoredJudge
 
@@ -38,7 +38,7 @@ __all__ = [
     "find_judge",
     "judge_and_people",
     "judge_names",
-    "judgement_evidence",
+    "judgment_evidence",
     "length_matched",
     "simulated_by",
 ]

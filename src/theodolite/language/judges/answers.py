@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite._storage.tables import read_parquet, write_parquet
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.language.judges.base import JudgeAnswer
 
 COLUMNS = ("key", "judge", "values", "raw", "tokens_in", "tokens_out")
@@ -54,7 +54,7 @@ class AnswerCache:
 def _read(path: Path) -> Iterator[tuple[str, tuple[str, JudgeAnswer]]]:
     table = read_parquet(path, "answers of judges")
     if not set(COLUMNS) <= set(table):
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"answers of judges {path.name!r}", f"columns {sorted(table)}"[:200], ", ".join(COLUMNS)
         )
     for key, judge, values, raw, tokens_in, tokens_out in zip(
@@ -62,7 +62,9 @@ def _read(path: Path) -> Iterator[tuple[str, tuple[str, JudgeAnswer]]]:
     ):
         texts = all(isinstance(cell, str) for cell in (key, judge, values, raw))
         if not texts or not all(isinstance(cell, int) for cell in (tokens_in, tokens_out)):
-            raise RefusedInput(f"answers of judges {path.name!r}", "cells of other types", "texts")
+            raise UnsafeInputError(
+                f"answers of judges {path.name!r}", "cells of other types", "texts"
+            )
         yield key, (judge, JudgeAnswer(_values(values, path), raw, tokens_in, tokens_out))
 
 
@@ -71,6 +73,6 @@ def _values(text: str, path: Path) -> tuple[float, ...]:
         numbers = json.loads(text)
         return tuple(math.nan if number is None else float(number) for number in numbers)
     except (ValueError, TypeError, RecursionError) as error:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"answers of judges {path.name!r}", "broken values", "numbers"
         ) from error

@@ -11,7 +11,7 @@ import numpy as np
 from theodolite.language.judges.base import JudgeAnswer, JudgeQuestion, digest
 from theodolite.language.judges.formula import WORD, seen_texts
 
-Learnt = tuple[dict[str, float], float]
+Learned = tuple[dict[str, float], float]
 """A weight for each word, and the constant."""
 
 
@@ -26,19 +26,19 @@ def _counts(text: str) -> dict[str, int]:
 class BagOfWordsJudge:
     """Logistic regression on counts of words, fitted for each latent."""
 
-    weights: Mapping[int, Learnt] = field(default_factory=dict)
+    weights: Mapping[int, Learned] = field(default_factory=dict)
     name: str = "bag_of_words"
 
     @classmethod
     def fitted(
         cls, latent: Sequence[int], texts: Sequence[str], active: Sequence[bool]
     ) -> "BagOfWordsJudge":
-        """From texts that are not asked about; a latent with one kind of them is not learnt."""
+        """From texts that are not asked about; a latent with one kind of them is not learned."""
         from sklearn.feature_extraction import DictVectorizer  # noqa: PLC0415  half a second
         from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
 
         numbers, truth = np.asarray(latent, np.int64), np.asarray(active, bool)
-        weights: dict[int, Learnt] = {}
+        weights: dict[int, Learned] = {}
         for number in np.unique(numbers):
             rows = np.flatnonzero(numbers == number)
             if len(np.unique(truth[rows])) < 2:
@@ -66,7 +66,7 @@ class BagOfWordsJudge:
 
     def _answer(self, question: JudgeQuestion) -> JudgeAnswer:
         if question.latent not in self.weights:
-            return JudgeAnswer.unread(question, "this latent was not learnt")
+            return JudgeAnswer.unread(question, "this latent was not learned")
         own, start = self.weights[question.latent]
         odds = [
             start + sum(own.get(word, 0.0) * n for word, n in _counts(text).items())

@@ -10,13 +10,13 @@ from jaxtyping import Int
 from theodolite._stats.sampling import scattered
 from theodolite.errors import EvidenceError
 from theodolite.evidence.columns import with_arrays
-from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.ragged import rows_of
 from theodolite.language.judges.answers import AnswerCache
 from theodolite.language.judges.asking import Budget, answers_of
 from theodolite.language.judges.base import Judge, JudgeQuestion
 from theodolite.language.judges.latent_texts import LatentTexts
-from theodolite.language.judges.rows import judgement_evidence, length_matched
+from theodolite.language.judges.rows import judgment_evidence, length_matched
 
 Negatives = Literal["length", "random", "near", "matched"]
 """Which texts without the latent: of the same length, any, those with the most alike tokens, or
@@ -42,12 +42,12 @@ class LatentQuestions:
         source: LatentTexts,
         cache: AnswerCache | None = None,
         budget: Budget | None = None,
-    ) -> JudgementEvidence:
+    ) -> JudgmentEvidence:
         """The judge's answers as evidence, with how often each latent is active."""
         (answers,) = answers_of(judge, self.questions, cache=cache, budget=budget)
         latents = [f"latent {n}" for n in range(len(source.evidence.latents))]
         clusters = source.evidence.samples.clusters
-        evidence = judgement_evidence(
+        evidence = judgment_evidence(
             self.questions, answers, self.active, judge=judge.name, latents=latents,
             documents=None if clusters is None else clusters.tolist(),
         )  # fmt: skip

@@ -8,12 +8,12 @@ from jaxtyping import Int
 from theodolite._stats.sampling import scattered
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Judges, Latents, Raters, Samples, Tasks
-from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
+from theodolite.evidence.kinds.judgment import TASKS, JudgmentEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.language.judges.base import JudgeAnswer, JudgeQuestion
 
 
-def judgement_evidence(
+def judgment_evidence(
     questions: Sequence[JudgeQuestion],
     answers: Sequence[JudgeAnswer],
     active: Sequence[Sequence[bool]],
@@ -21,7 +21,7 @@ def judgement_evidence(
     judge: str = "judge",
     latents: Sequence[str] = (),
     documents: Sequence[int] | None = None,
-) -> JudgementEvidence:
+) -> JudgmentEvidence:
     """A row for each text of each question; for each round of intruders, one.
 
     Args:
@@ -46,7 +46,7 @@ def judgement_evidence(
         np.array(column) for column in zip(*rows, strict=True)
     )
     clusters = None if documents is None else np.asarray(documents, np.int64)[sequence]
-    return JudgementEvidence(
+    return JudgmentEvidence(
         latent=latent, sequence=sequence, active=there, answer=value.astype(float), task=task,
         tasks=Tasks(TASKS), explanation=explained, texts=texts,
         written_from=used if all(question.written_from for question in questions) else None,
@@ -107,7 +107,7 @@ def length_matched(
     return chosen
 
 
-def judge_and_people(evidence: JudgementEvidence, judge: str) -> RatingEvidence:
+def judge_and_people(evidence: JudgmentEvidence, judge: str) -> RatingEvidence:
     """The same questions as votes: the others' answers, yes or no, and this judge's as predicted.
 
     A row is a question that several were asked, the same latent, sequence and task. Scores of

@@ -90,7 +90,7 @@ def _some_codes(dictionary: FeatureDictionary, activations: Activations) -> Iter
 
 @dataclass(frozen=True, eq=False)
 class RandomDictionary:
-    """Directions that know nothing: the largest of activations along them, standardised.
+    """Directions that know nothing: the largest of activations along them, standardized.
 
     Whatever a dictionary is said to show, directions drawn at random must be asked as well, with
     as many latents of which as many are active.

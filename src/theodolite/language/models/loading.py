@@ -8,7 +8,7 @@ from typing import Any
 
 from theodolite._storage.optional import require
 from theodolite._storage.paths import size_within
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 MAX_BYTES = 1 << 36
 GGUF = ".gguf"
@@ -74,21 +74,23 @@ def load_language_model(path: Path) -> LoadedModel:
         folder, options = path.parent, {"gguf_file": path.name}
     elif not (path / "config.json").is_file():
         needed = "a folder with config.json, or a .gguf file"
-        raise RefusedInput(what, "neither", needed)
+        raise UnsafeInputError(what, "neither", needed)
     plain = {"local_files_only": True, "trust_remote_code": False, **options}
     weights = {} if options else {"use_safetensors": True}
     with _quiet(transformers):
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **plain)
         except Exception as error:  # whatever a broken folder makes of it
-            raise RefusedInput(what, _reason(error), "a tokenizer in the same folder") from error
+            raise UnsafeInputError(
+                what, _reason(error), "a tokenizer in the same folder"
+            ) from error
         try:
             causal = bool(options) or _is_causal(transformers, folder)
             auto = transformers.AutoModelForCausalLM if causal else transformers.AutoModel
             model = auto.from_pretrained(folder, **plain, **weights)
         except Exception as error:
             needed = "a model of transformers with weights in safetensors"
-            raise RefusedInput(what, _reason(error), needed) from error
+            raise UnsafeInputError(what, _reason(error), needed) from error
     return LoadedModel(model.eval(), tokenizer, causal)
 
 

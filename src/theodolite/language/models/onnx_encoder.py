@@ -33,7 +33,7 @@ class OnnxEncoder:
         """At every token of all sequences, one after the other.
 
         Each goes alone: 8-bit networks scale all that goes through them together by its largest
-        number, so that a sequence's values would depend on its neighbours.
+        number, so that a sequence's values would depend on its neighbors.
         """
         if not any(len(own) for own in ids):
             raise EvidenceError("ids", "no token", "some")

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from theodolite._storage.arrays import read_safetensors
 from theodolite._storage.paths import confined
 from theodolite._storage.text import read_json
-from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.errors import EvidenceError, UnsafeInputError, printable
 from theodolite.language.models.dictionaries import Activations, largest_only
 
 Codes = Float[np.ndarray, "n latents"]
@@ -20,7 +20,7 @@ NEEDED = {
     "jumprelu": ("b_enc", "threshold"),
     "gated": ("b_gate", "b_mag", "r_mag"),
 }
-NORMALISED = ("none", "layer_norm", "constant_norm_rescale")
+NORMALIZED = ("none", "layer_norm", "constant_norm_rescale")
 SCALED = ("scaling_factor", "finetuning_scaling_factor")
 """What finetuning in older SAELens multiplied codes with."""
 
@@ -32,8 +32,8 @@ class SaeLensDictionary:
     rows: Float[np.ndarray, "latents dimensions"]
     kind: str
     """Standard, topk, jumprelu or gated."""
-    normalised_by: str
-    """How activations are normalised one by one before anything else; or none."""
+    normalized_by: str
+    """How activations are normalized one by one before anything else; or none."""
     arrays: dict[str, np.ndarray] = field(repr=False)
     lengths: Float[np.ndarray, " latents"] = field(repr=False)
     """By which codes are multiplied before the largest are taken."""
@@ -41,9 +41,9 @@ class SaeLensDictionary:
     active: int | None = None
 
     @property
-    def normalised(self) -> bool:
-        """Whether what it rebuilds is a normalised activation."""
-        return self.normalised_by != "none"
+    def normalized(self) -> bool:
+        """Whether what it rebuilds is a normalized activation."""
+        return self.normalized_by != "none"
 
     def encode(self, activations: Activations) -> Codes:
         """Codes of activations (n, dimensions)."""
@@ -51,7 +51,7 @@ class SaeLensDictionary:
         if values.ndim != 2 or values.shape[1] != self.rows.shape[1]:
             wide = self.rows.shape[1]
             raise EvidenceError("activations", f"shape {values.shape}", f"(n, {wide})")
-        inside = _normalised(values, self.normalised_by) - self.subtracted
+        inside = _normalized(values, self.normalized_by) - self.subtracted
         if self.kind == "gated":
             turned = inside @ arrays["W_enc"]
             strength = np.maximum(turned * np.exp(arrays["r_mag"]) + arrays["b_mag"], 0.0)
@@ -64,7 +64,7 @@ class SaeLensDictionary:
         return np.asarray(np.maximum(codes, 0.0))
 
     def decode(self, codes: Codes) -> Activations:
-        """What the codes stand for; for normalised input, in its normalised form."""
+        """What the codes stand for; for normalized input, in its normalized form."""
         return np.asarray(codes @ self.rows + self.arrays["b_dec"])
 
 
@@ -76,18 +76,18 @@ def read_sae_lens_folder(folder: Path) -> SaeLensDictionary:
     """
     settings = read_json(confined(Path(folder), "cfg.json"), "SAELens settings", 1 << 20)
     if not isinstance(settings, dict):
-        raise RefusedInput("cfg.json", type(settings).__name__, "settings by name")
+        raise UnsafeInputError("cfg.json", type(settings).__name__, "settings by name")
     kind = settings.get("architecture", "standard")
     old = settings.get("activation_fn_str", settings.get("activation_fn", "relu"))
-    normalised = settings.get("normalize_activations", "none")
+    normalized = settings.get("normalize_activations", "none")
     weights = read_safetensors(confined(Path(folder), "sae_weights.safetensors"))
-    are_texts = all(isinstance(setting, str) for setting in (kind, old, normalised))
-    if not are_texts or kind not in NEEDED or old != "relu" or normalised not in NORMALISED:
+    are_texts = all(isinstance(setting, str) for setting in (kind, old, normalized))
+    if not are_texts or kind not in NEEDED or old != "relu" or normalized not in NORMALIZED:
         raise EvidenceError(
             "cfg.json",
             f"architecture {printable(str(kind))!r}, activation {printable(str(old))!r}, "
-            f"normalised by {printable(str(normalised))!r}",
-            f"one of {', '.join(NEEDED)}, relu, one of {', '.join(NORMALISED)}",
+            f"normalized by {printable(str(normalized))!r}",
+            f"one of {', '.join(NEEDED)}, relu, one of {', '.join(NORMALIZED)}",
             "Load it with sae_lens 6 and save it again with save_inference_model.",
         )
     for name in SCALED:
@@ -106,13 +106,13 @@ def read_sae_lens_folder(folder: Path) -> SaeLensDictionary:
 def _check_shapes(arrays: dict[str, np.ndarray], needed: tuple[str, ...]) -> None:
     missing = [name for name in needed if name not in arrays]
     if missing:
-        raise RefusedInput("sae_weights.safetensors", f"no {', '.join(missing)}", "all of them")
+        raise UnsafeInputError("sae_weights.safetensors", f"no {', '.join(missing)}", "all of them")
     features, dimensions = arrays["W_dec"].shape if arrays["W_dec"].ndim == 2 else (0, 0)
     shapes = {"W_enc": (dimensions, features), "b_dec": (dimensions,)}
     for name in needed:
         shape = shapes.get(name, (features,))
         if name != "W_dec" and arrays[name].shape != shape:
-            raise RefusedInput(name, f"shape {arrays[name].shape}", f"{shape}, as W_dec says")
+            raise UnsafeInputError(name, f"shape {arrays[name].shape}", f"{shape}, as W_dec says")
 
 
 def _dictionary(
@@ -126,15 +126,15 @@ def _dictionary(
     how = settings.get("normalize_activations", "none")
     active = settings.get("k")
     if kind == "topk" and not (isinstance(active, int) and 1 <= active <= len(rows)):
-        raise RefusedInput("cfg.json", f"k = {active!r}", f"1 to {len(rows)}, the features")
+        raise UnsafeInputError("cfg.json", f"k = {active!r}", f"1 to {len(rows)}, the features")
     return SaeLensDictionary(rows, kind, how, arrays, lengths, subtracted, active)
 
 
-def _normalised(values: Activations, how: str) -> Activations:
+def _normalized(values: Activations, how: str) -> Activations:
     """As SAELens does it at run time."""
     if how == "layer_norm":
-        centred = values - values.mean(axis=1, keepdims=True)
-        return np.asarray(centred / (centred.std(axis=1, ddof=1, keepdims=True) + 1e-5))
+        centered = values - values.mean(axis=1, keepdims=True)
+        return np.asarray(centered / (centered.std(axis=1, ddof=1, keepdims=True) + 1e-5))
     if how == "constant_norm_rescale":
         return np.asarray(
             values * np.sqrt(values.shape[1]) / np.linalg.norm(values, axis=1, keepdims=True)

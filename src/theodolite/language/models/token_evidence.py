@@ -89,7 +89,7 @@ def token_evidence(
     Args:
         model: The network and the module whose activations the dictionary is of.
         ids: Tokens of each sequence, without a start token.
-        dictionary: Of ``theodolite.bridges.sparse_autoencoders``, or alike.
+        dictionary: Of ``theodolite.bridges.sae_lens``, or alike.
         labels: Concepts and documents of the sequences.
         settings: Random dictionaries and splicing.
         activations: Those of the module at all tokens, where they were computed before.

@@ -19,7 +19,7 @@ LEARNING_RATE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class TopKDictionary:
-    """An autoencoder of standardised activations that keeps the largest codes."""
+    """An autoencoder of standardized activations that keeps the largest codes."""
 
     rows: Float[np.ndarray, "latents dimensions"]
     """What one unit of a latent adds to an activation, as it is."""
@@ -85,7 +85,7 @@ def train_dictionary(
     frozen: bool = False,
 ) -> TopKDictionary:
     """A small dictionary by gradient steps on batches drawn by the seed; rows have length 1 in
-    standardised activations. If ``frozen``, rows stay as they were drawn and only the encoder
+    standardized activations. If ``frozen``, rows stay as they were drawn and only the encoder
     learns: how far training goes that finds no direction."""
     import torch  # noqa: PLC0415  an extra
 
@@ -102,7 +102,7 @@ def train_dictionary(
     decoder = torch.nn.Parameter(rows, requires_grad=not frozen)
     encoder = torch.nn.Parameter(rows.clone())
     bias = torch.nn.Parameter(torch.zeros(latents))
-    optimiser = torch.optim.Adam([encoder, bias, *([] if frozen else [decoder])], lr=LEARNING_RATE)
+    optimizer = torch.optim.Adam([encoder, bias, *([] if frozen else [decoder])], lr=LEARNING_RATE)
     for _ in range(steps):
         batch = inside[torch.randint(len(inside), (BATCH,), generator=random)]
         codes = batch @ encoder.T + bias
@@ -110,9 +110,9 @@ def train_dictionary(
         sparse = torch.zeros_like(codes).scatter(1, largest.indices, largest.values.relu())
         unit = torch.nn.functional.normalize(decoder, dim=1)
         loss = ((sparse @ unit - batch) ** 2).sum(dim=1).mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         torch.autograd.backward(loss)
-        optimiser.step()
+        optimizer.step()
     with torch.no_grad():
         unit = torch.nn.functional.normalize(decoder, dim=1)
     arrays = [part.detach().double().numpy() for part in (unit, encoder, bias)]

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Integer
 
 from theodolite._stats.threads import for_each, in_slices
-from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.pieces import SparseActivationShard
 
 BLOCK_BYTES = 2 << 20
 """Of the counts of a block of units: what a cache holds."""
@@ -43,7 +43,7 @@ def block_shift(concepts: int) -> int:
 
 
 def sort_values(
-    piece: CodePiece, units: Integer[np.ndarray, " chosen"], shift: int
+    piece: SparseActivationShard, units: Integer[np.ndarray, " chosen"], shift: int
 ) -> SortedValues:
     """The values of the chosen units (rising numbers), two passes over all values."""
     from theodolite.language.sae import _count_kernels as kernels  # noqa: PLC0415
@@ -89,11 +89,11 @@ class UnitCounts:
         return cls(np.zeros((units, concepts, 2), np.uint32), np.zeros((units, 2), np.uint32))
 
 
-Counter = Callable[[CodePiece, Integer[np.ndarray, " chosen"], UnitCounts], None]
+Counter = Callable[[SparseActivationShard, Integer[np.ndarray, " chosen"], UnitCounts], None]
 
 
 def count_piece(
-    piece: CodePiece, units: Integer[np.ndarray, " chosen"], counts: UnitCounts
+    piece: SparseActivationShard, units: Integer[np.ndarray, " chosen"], counts: UnitCounts
 ) -> None:
     """Add the counts of a piece."""
     from theodolite.language.sae import _count_kernels as kernels  # noqa: PLC0415
@@ -112,32 +112,6 @@ def count_piece(
     for_each(range(len(values)), count, small=len(values.entries) < 1 << 16)
 
 
-def count_plainly(
-    piece: CodePiece, units: Integer[np.ndarray, " chosen"], counts: UnitCounts
-) -> None:
-    """The same by numpy alone: to compare with."""
-    position = np.repeat(np.arange(len(piece)), np.diff(piece.start))
-    slot = np.searchsorted(units, piece.unit)
-    inside = (slot < len(units)) & (units[np.minimum(slot, len(units) - 1)] == piece.unit)
-    position, slot = position[inside], slot[inside]
-    sizes = np.diff(piece.set_start).astype(np.int64)[piece.atom[position]]
-    owner = np.repeat(np.arange(len(slot)), sizes)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    label = piece.set_label[piece.set_start[piece.atom[position]][owner] + within]
-    n, k = counts.table.shape[:2]
-    cell = slot[owner].astype(np.int64) * k + label
-    document = piece.document[position].astype(np.int64)
-    for table, keys, groups in (
-        (counts.table.reshape(-1, 2), cell, document[owner]),
-        (counts.active, slot.astype(np.int64), document),
-    ):
-        m = len(table)
-        table[:, 0] += np.bincount(keys, minlength=m).astype(np.uint32)
-        both = np.unique(groups * m + keys)
-        table[:, 1] += np.bincount(both % m, minlength=m).astype(np.uint32)
-    assert n == len(counts.active)  # noqa: S101
-
-
 def torch_counter(device: str) -> Counter:
     """The same by torch, on a GPU or wherever ``device`` says: equal counts."""
     from theodolite.language.sae.torch_counting import counter_on  # noqa: PLC0415
@@ -146,8 +120,8 @@ def torch_counter(device: str) -> Counter:
 
 
 def limited(
-    piece: CodePiece, limits: Float[np.ndarray, " units"], seed: tuple[int, int] | None
-) -> CodePiece:
+    piece: SparseActivationShard, limits: Float[np.ndarray, " units"], seed: tuple[int, int] | None
+) -> SparseActivationShard:
     """A piece as it is counted: above the thresholds; with labels moved on, for the null."""
     piece = piece.above(limits)
     return piece if seed is None else piece.moved(seed)

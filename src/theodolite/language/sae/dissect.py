@@ -6,7 +6,7 @@ import numpy as np
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.workers import SerialWorkers, Workers
-from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.formula_counts import FIELDS, count_formulas
 from theodolite.language.sae.inventory import Inventory, take_inventory, thresholds
 from theodolite.language.sae.result import CodeDissection, FormulaFit
@@ -16,8 +16,8 @@ MOST_EVIDENCE = 1 << 32
 """Positions: more than that need tables of wider numbers."""
 
 
-def dissect_codes(
-    evidence: CodeEvidence,
+def dissect_sae(
+    evidence: SparseActivationEvidence,
     *,
     workers: Workers | None = None,
     quantile: float = 0.995,
@@ -85,7 +85,7 @@ class _Job:
 
     def __init__(
         self,
-        evidence: CodeEvidence,
+        evidence: SparseActivationEvidence,
         workers: Workers,
         inventory: Inventory,
         limits: np.ndarray,
@@ -108,7 +108,7 @@ class _Job:
 
 
 def _result(
-    evidence: CodeEvidence,
+    evidence: SparseActivationEvidence,
     inventory: Inventory,
     limits: np.ndarray,
     own: dict[str, np.ndarray],

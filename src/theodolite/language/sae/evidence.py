@@ -13,8 +13,8 @@ from theodolite._storage.mapped import map_safetensors
 from theodolite._storage.packed import digest_of
 from theodolite._storage.paths import confined, sha256_of
 from theodolite._storage.text import read_json
-from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.language.sae.pieces import MOST_POSITIONS, NAMES, CodePiece, check_piece
+from theodolite.errors import EvidenceError, UnsafeInputError
+from theodolite.language.sae.pieces import MOST_POSITIONS, NAMES, SparseActivationShard, check_piece
 
 FORMAT, FORMAT_VERSION = "theodolite-codes", 1
 MANIFEST = "codes.json"
@@ -33,14 +33,17 @@ class PieceEntry:
     values: int
 
 
-class CodeEvidence:
+class SparseActivationEvidence:
     """Codes of a dictionary: which of its units are active at each position, and what is there.
 
-    In memory, from pieces (``CodePiece``); or ``CodeEvidence.open(folder)``, as ``CodeWriter``
-    leaves it. No array is ever dense: a unit that is not active at a position is not there.
+    In memory, from shards (``SparseActivationShard``); or from a folder that
+    ``SparseActivationWriter`` wrote, by ``SparseActivationEvidence.open(folder)``. Arrays are
+    sparse: they hold active units only.
     """
 
-    def __init__(self, pieces: Sequence[CodePiece], *, units: int, concepts: Sequence[str]) -> None:
+    def __init__(
+        self, pieces: Sequence[SparseActivationShard], *, units: int, concepts: Sequence[str]
+    ) -> None:
         """Pieces in memory.
 
         Args:
@@ -61,7 +64,7 @@ class CodeEvidence:
         )
 
     @classmethod
-    def open(cls, folder: Path | str) -> "CodeEvidence":
+    def open(cls, folder: Path | str) -> "SparseActivationEvidence":
         """Codes in a folder. Pieces are read when they are needed, and checked then."""
         root = Path(folder)
         manifest = read_json(root / MANIFEST, "manifest of codes")
@@ -70,15 +73,17 @@ class CodeEvidence:
         try:
             if manifest["format"] != FORMAT or manifest["format_version"] != FORMAT_VERSION:
                 got = f"{manifest['format']!r} {manifest['format_version']!r}"
-                raise RefusedInput(f"codes {root.name!r}", got, f"{FORMAT!r} {FORMAT_VERSION}")
+                raise UnsafeInputError(f"codes {root.name!r}", got, f"{FORMAT!r} {FORMAT_VERSION}")
             entries = tuple(_entry(row, root) for row in manifest["pieces"])
             names = tuple(manifest["concepts"])
             evidence.units, evidence.concepts = checked_names(manifest["units"], names)
         except (KeyError, TypeError, AttributeError) as error:
             got = f"a manifest without {error}"
-            raise RefusedInput(f"codes {root.name!r}", got, f"{MANIFEST} as docs say") from error
+            raise UnsafeInputError(
+                f"codes {root.name!r}", got, f"{MANIFEST} as docs say"
+            ) from error
         if not entries:
-            raise RefusedInput(f"codes {root.name!r}", "no piece", "at least one")
+            raise UnsafeInputError(f"codes {root.name!r}", "no piece", "at least one")
         evidence.entries = entries
         return evidence
 
@@ -101,19 +106,22 @@ class CodeEvidence:
         """Active values in all pieces."""
         return sum(entry.values for entry in self.entries)
 
-    def writable(self) -> "CodeEvidence":
+    def writeable(self) -> "SparseActivationEvidence":
         """Itself; or a copy, where its arrays were sent by something that protects them."""
         if all(a.flags.writeable for p in self._pieces for a in p.arrays().values()):
             return self
-        pieces = [CodePiece(**{n: a.copy() for n, a in p.arrays().items()}) for p in self._pieces]
-        return CodeEvidence(pieces, units=self.units, concepts=self.concepts)
+        pieces = [
+            SparseActivationShard(**{n: a.copy() for n, a in p.arrays().items()})
+            for p in self._pieces
+        ]
+        return SparseActivationEvidence(pieces, units=self.units, concepts=self.concepts)
 
     def digest(self) -> str:
         """Of all that is in it."""
         text = "\n".join([f"{self.units}", *self.concepts, *(e.sha256 for e in self.entries)])
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def piece(self, number: int, *, check: bool = False) -> CodePiece:
+    def piece(self, number: int, *, check: bool = False) -> SparseActivationShard:
         """A piece. From a folder it is mapped, after its digest was compared once a process.
 
         ``check`` looks at every number in it too; content of the same digest passes for ever.
@@ -128,22 +136,23 @@ class CodeEvidence:
         wrong = [n for n in NAMES if n in arrays and arrays[n].dtype != np.uint32]
         flat = all(array.ndim == 1 for array in arrays.values())
         if missing or wrong or not flat or not set(arrays) <= {*NAMES, "value"}:
-            raise RefusedInput(
+            raise UnsafeInputError(
                 f"piece {path.name!r}", f"arrays {', '.join(sorted(arrays)) or 'none'}",
                 f"rows of uint32: {', '.join(NAMES)}; and value in float16 or float32, or none",
             )  # fmt: skip
-        piece = CodePiece(**{n: arrays[n] for n in NAMES}, value=arrays.get("value"))
+        piece = SparseActivationShard(**{n: arrays[n] for n in NAMES}, value=arrays.get("value"))
         if check:
             check_piece(piece, self.units, len(self.concepts))
         counts = (len(piece), piece.documents, len(piece.unit))
         if counts != (entry.positions, entry.documents, entry.values):
             got = f"{counts[0]:,} positions, {counts[1]:,} documents, {counts[2]:,} values"
-            raise RefusedInput(f"piece {path.name!r}", got, "as many as the manifest says")
+            raise UnsafeInputError(f"piece {path.name!r}", got, "as many as the manifest says")
         return piece
 
     def __repr__(self) -> str:
         size = f"{self.positions:,} positions, {self.documents:,} documents"
-        return f"CodeEvidence({self.units:,} units, {len(self.concepts):,} concepts, {size})"
+        concepts = f"{len(self.concepts):,} concepts"
+        return f"SparseActivationEvidence({self.units:,} units, {concepts}, {size})"
 
 
 _compared: dict[Path, tuple[int, int, str]] = {}
@@ -152,12 +161,12 @@ _compared: dict[Path, tuple[int, int, str]] = {}
 def _compare(path: Path, entry: PieceEntry) -> None:
     """A file that did not change since is not digested again."""
     if not path.is_file():
-        raise RefusedInput(f"piece {path.name!r}", "nothing there", "a file of the manifest")
+        raise UnsafeInputError(f"piece {path.name!r}", "nothing there", "a file of the manifest")
     state = path.stat()
     known = (state.st_size, state.st_mtime_ns, entry.sha256)
     if _compared.get(path) != known:
         if sha256_of(path) != entry.sha256:
-            raise RefusedInput(
+            raise UnsafeInputError(
                 f"piece {path.name!r}", "another digest than in the manifest", "what was written"
             )
         _compared[path] = known
@@ -179,6 +188,6 @@ def _entry(row: dict[str, Any], root: Path) -> PieceEntry:
     counts = [row[name] for name in COUNTS]
     whole = all(type(count) is int and count >= 0 for count in counts)
     if not whole or not 0 < counts[0] <= MOST_POSITIONS or not 0 < counts[1] <= counts[0]:
-        raise RefusedInput(f"codes {root.name!r}", f"counts {counts}", "as docs say")
+        raise UnsafeInputError(f"codes {root.name!r}", f"counts {counts}", "as docs say")
     confined(root, row["file"])
     return PieceEntry(row["file"], str(row["sha256"]), *counts)

@@ -10,9 +10,9 @@ from theodolite._stats.threads import for_each
 from theodolite._storage.packed import digest_of
 from theodolite.evidence.workers import Arrays, Workers
 from theodolite.language.sae.counting import block_shift, limited, sort_values
-from theodolite.language.sae.evidence import CodeEvidence
-from theodolite.language.sae.passes import Item, Pass, added, by_range, cut_for, stacked, writable
-from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.evidence import SparseActivationEvidence
+from theodolite.language.sae.passes import Item, Pass, added, by_range, cut_for, stacked, writeable
+from theodolite.language.sae.pieces import SparseActivationShard
 from theodolite.language.sae.singles import seed_of
 
 FIELDS = ("unit", "formula", "shared", "documents", "met", "ss", "sn", "nn")
@@ -24,7 +24,7 @@ TABLE_BYTES = 1 << 27
 
 
 def count_formulas(
-    evidence: CodeEvidence,
+    evidence: SparseActivationEvidence,
     workers: Workers,
     units: Integer[np.ndarray, " chosen"],
     limits: np.ndarray,
@@ -44,7 +44,7 @@ def count_formulas(
 
 def count_range(
     item: Item,
-    evidence: CodeEvidence,
+    evidence: SparseActivationEvidence,
     units: np.ndarray,
     limits: np.ndarray,
     formulas: np.ndarray,
@@ -60,7 +60,7 @@ def count_range(
     return {"sums": sums}
 
 
-def _parts(piece: CodePiece, concepts: int) -> list[CodePiece]:
+def _parts(piece: SparseActivationShard, concepts: int) -> list[SparseActivationShard]:
     """Documents whose bits take a bounded part of memory."""
     most = max(BITS_BYTES * 8 // concepts, 1)
     if len(piece) <= most:
@@ -71,7 +71,11 @@ def _parts(piece: CodePiece, concepts: int) -> list[CodePiece]:
 
 
 def _count(
-    piece: CodePiece, units: np.ndarray, formulas: np.ndarray, concepts: int, sums: np.ndarray
+    piece: SparseActivationShard,
+    units: np.ndarray,
+    formulas: np.ndarray,
+    concepts: int,
+    sums: np.ndarray,
 ) -> None:
     from theodolite.language.sae import _formula_kernels as kernels  # noqa: PLC0415
 
@@ -90,7 +94,7 @@ def _count(
         kernels.count_formulas(
             values.block(number),
             shift,
-            writable(formulas[rows]),
+            writeable(formulas[rows]),
             bits,
             *places,
             piece.documents,

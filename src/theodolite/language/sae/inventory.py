@@ -9,9 +9,9 @@ from jaxtyping import Float, Integer
 from theodolite.dissection.atoms import Atoms
 from theodolite.errors import EvidenceError
 from theodolite.evidence.workers import Arrays, Workers
-from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.passes import Cut, Item, Pass, added, by_range
-from theodolite.language.sae.pieces import CodePiece, distinct_sets, in_one_row
+from theodolite.language.sae.pieces import SparseActivationShard, distinct_sets, in_one_row
 
 LEVEL_BITS = 11
 """Of a value's bits, for its threshold: so many in each pass."""
@@ -40,7 +40,9 @@ class Inventory:
         return met
 
 
-def take_inventory(evidence: CodeEvidence, workers: Workers, least: int = 1) -> Inventory:
+def take_inventory(
+    evidence: SparseActivationEvidence, workers: Workers, least: int = 1
+) -> Inventory:
     """Check all pieces and count. Concepts in fewer than ``least`` documents are left out."""
     whole_range = np.arange(1)
     this = Pass("inventory", _inventory, Cut(PIECES_A_BLOCK, 1), whole_range, {})
@@ -53,12 +55,14 @@ def take_inventory(evidence: CodeEvidence, workers: Workers, least: int = 1) -> 
     return Inventory(whole["active"], _without(sets, rare), documents)
 
 
-def _inventory(item: Item, evidence: CodeEvidence) -> Arrays:
+def _inventory(item: Item, evidence: SparseActivationEvidence) -> Arrays:
     parts = [_of_piece(evidence.piece(n, check=True), evidence) for n in range(*item[:2])]
     return _merge(*parts)
 
 
-def _of_piece(piece: CodePiece, evidence: CodeEvidence) -> dict[str, np.ndarray]:
+def _of_piece(
+    piece: SparseActivationShard, evidence: SparseActivationEvidence
+) -> dict[str, np.ndarray]:
     return {
         "active": np.bincount(piece.unit, minlength=evidence.units),
         "documents": documents_with(piece, len(evidence.concepts)),
@@ -68,7 +72,7 @@ def _of_piece(piece: CodePiece, evidence: CodeEvidence) -> dict[str, np.ndarray]
     }
 
 
-def documents_with(piece: CodePiece, concepts: int) -> Integer[np.ndarray, " concepts"]:
+def documents_with(piece: SparseActivationShard, concepts: int) -> Integer[np.ndarray, " concepts"]:
     """Documents in which each concept is."""
     pairs = np.unique(piece.document.astype(np.int64) << 32 | piece.atom)
     document, atom = pairs >> 32, pairs & 0xFFFFFFFF
@@ -91,8 +95,8 @@ def _merge(*parts: Arrays) -> dict[str, np.ndarray]:
     return {**sums, "weight": weight, "start": set_start, "label": set_label}  # type: ignore[dict-item]
 
 
-def _atoms(evidence: CodeEvidence, whole: Arrays) -> Atoms:
-    """Label sets as dissection has them: as if each was a place of one picture."""
+def _atoms(evidence: SparseActivationEvidence, whole: Arrays) -> Atoms:
+    """Label sets as dissection has them: as if each was a place of one image."""
     weight, start, label = whole["weight"], whole["start"], whole["label"]
     empty = int(len(start) > 1 and start[1] == 0)  # the shortest comes first
     weight = weight[empty:]
@@ -115,7 +119,7 @@ def _without(sets: Atoms, rare: np.ndarray) -> Atoms:
 
 
 def thresholds(
-    evidence: CodeEvidence, workers: Workers, active: np.ndarray, quantile: float
+    evidence: SparseActivationEvidence, workers: Workers, active: np.ndarray, quantile: float
 ) -> Float[np.ndarray, " units"]:
     """The value that a unit exceeds at a share ``1 - quantile`` of all positions; 0 for all units
     that are active at fewer.
@@ -153,7 +157,7 @@ def thresholds(
 
 def _histogram(
     item: Item,
-    evidence: CodeEvidence,
+    evidence: SparseActivationEvidence,
     chosen: np.ndarray,
     prefix: np.ndarray,
     shift: int,

@@ -12,7 +12,7 @@ from jaxtyping import Integer
 from theodolite._storage.packed import digest_of
 from theodolite.errors import EvidenceError
 from theodolite.evidence.workers import Arrays, Merge, Tree, Work, Workers
-from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.evidence import SparseActivationEvidence
 
 VALUES_A_SECOND = 5e6
 """What a core counts."""
@@ -35,7 +35,9 @@ class Cut:
     """Of a range."""
 
 
-def cut_for(evidence: CodeEvidence, units: int, bytes_a_unit: int, most_bytes: int) -> Cut:
+def cut_for(
+    evidence: SparseActivationEvidence, units: int, bytes_a_unit: int, most_bytes: int
+) -> Cut:
     """Ranges whose tables have at most so many bytes; blocks long enough to be worth a table."""
     n = max(min(units, most_bytes // bytes_a_unit), 1)
     n = math.ceil(units / math.ceil(units / n))  # of one size
@@ -65,7 +67,7 @@ class Pass:
         firsts = range(0, n, self.cut.units)
         return [slice(at, min(at + self.cut.units, n)) for at in firsts][slice(*self.turn)]
 
-    def work(self, evidence: CodeEvidence) -> Work:
+    def work(self, evidence: SparseActivationEvidence) -> Work:
         """A range of units after the other, a block of pieces after the other."""
         firsts = range(0, len(evidence), self.cut.pieces)
         blocks = [(at, min(at + self.cut.pieces, len(evidence))) for at in firsts]
@@ -93,23 +95,23 @@ def turns(this: Pass) -> Iterator[Pass]:
         yield replace(this, turn=(at, at + RANGES_A_TURN))
 
 
-def _digest(evidence: CodeEvidence, item: Item) -> str:
+def _digest(evidence: SparseActivationEvidence, item: Item) -> str:
     digests = [entry.sha256 for entry in evidence.entries[item[0] : item[1]]]
     return f"{item}:{','.join(digests)}"
 
 
-def _keep(evidence: CodeEvidence) -> CodeEvidence:
+def _keep(evidence: SparseActivationEvidence) -> SparseActivationEvidence:
     """Sent once to each process."""
-    return evidence.writable()
+    return evidence.writeable()
 
 
-def writable(array: np.ndarray) -> np.ndarray:
+def writeable(array: np.ndarray) -> np.ndarray:
     """Ray hands arrays over that must not be written to: loops would be compiled anew for them."""
     return array if array.flags.writeable else array.copy()
 
 
 def by_range(
-    evidence: CodeEvidence, workers: Workers, this: Pass, merge: Merge
+    evidence: SparseActivationEvidence, workers: Workers, this: Pass, merge: Merge
 ) -> Iterator[tuple[slice, dict[str, np.ndarray]]]:
     """What each range of units gave over all pieces."""
     work = this.work(evidence)

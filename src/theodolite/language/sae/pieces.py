@@ -22,8 +22,8 @@ Labels = tuple[Any, Any] | Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
-class CodePiece:
-    """Some documents (texts, or pictures), with what is active and what is there at each position.
+class SparseActivationShard:
+    """Some documents (texts, or images), with what is active and what is there at each position.
 
     Make one with ``from_csr``, ``from_top`` or ``from_coo``; they check what they are handed.
     """
@@ -60,7 +60,7 @@ class CodePiece:
         arrays = {name: getattr(self, name) for name in NAMES}
         return arrays if self.value is None else {**arrays, "value": self.value}
 
-    def part(self, first: int, last: int) -> "CodePiece":
+    def part(self, first: int, last: int) -> "SparseActivationShard":
         """Some of its documents; label sets keep their numbers."""
         rows = slice(int(self.place[first]), int(self.place[last]))
         values = slice(int(self.start[rows.start]), int(self.start[rows.stop]))
@@ -73,7 +73,7 @@ class CodePiece:
             value=None if self.value is None else self.value[values],
         )
 
-    def above(self, limits: Float[np.ndarray, " units"]) -> "CodePiece":
+    def above(self, limits: Float[np.ndarray, " units"]) -> "SparseActivationShard":
         """Only values above the limit of their unit; everything where no unit has one."""
         if self.value is None or not limits.any():
             return self
@@ -81,7 +81,7 @@ class CodePiece:
         before = np.concatenate([[0], np.cumsum(active)]).astype(np.uint32)
         return replace(self, unit=self.unit[active], start=before[self.start], value=None)
 
-    def moved(self, seed: tuple[int, int]) -> "CodePiece":
+    def moved(self, seed: tuple[int, int]) -> "SparseActivationShard":
         """With the labels of another document: all label sets move on by some whole documents.
 
         Every set stays as frequent as it was, and runs of equal sets stay runs. Where documents are
@@ -96,7 +96,7 @@ class CodePiece:
     @classmethod
     def from_csr(
         cls, start: Any, unit: Any, value: Any = None, *, documents: Any, labels: Labels
-    ) -> "CodePiece":
+    ) -> "SparseActivationShard":
         """From units in a row.
 
         Args:
@@ -121,7 +121,7 @@ class CodePiece:
     @classmethod
     def from_top(
         cls, unit: Any, value: Any = None, *, documents: Any, labels: Labels
-    ) -> "CodePiece":
+    ) -> "SparseActivationShard":
         """From a top-k code, positions x k, with ``PADDING`` where fewer units are active."""
         table = np.asarray(unit)
         if table.ndim != 2:
@@ -142,7 +142,7 @@ class CodePiece:
     @classmethod
     def from_coo(
         cls, position: Any, unit: Any, value: Any = None, *, documents: Any, labels: Labels
-    ) -> "CodePiece":
+    ) -> "SparseActivationShard":
         """From (position, unit, value), sorted by position and unit."""
         rows = whole_numbers(position, "position", MOST_POSITIONS)
         n = int(np.sum(np.asarray(documents)))
@@ -227,7 +227,9 @@ def check_rows(start: np.ndarray, items: np.ndarray, name: str) -> None:
         raise EvidenceError(name, "numbers that do not rise", "rising numbers, each once, in a row")
 
 
-def check_piece(piece: CodePiece, units: int | None = None, concepts: int | None = None) -> None:
+def check_piece(
+    piece: SparseActivationShard, units: int | None = None, concepts: int | None = None
+) -> None:
     """Everything that loops over a piece trust."""
     n, n_sets = len(piece), len(piece.set_start) - 1
     sizes = len(piece.start) == n + 1 and len(piece.place) >= 2 and 0 < n <= MOST_POSITIONS
@@ -248,7 +250,7 @@ def check_piece(piece: CodePiece, units: int | None = None, concepts: int | None
     _check_values(piece)
 
 
-def _check_values(piece: CodePiece) -> None:
+def _check_values(piece: SparseActivationShard) -> None:
     if piece.value is None:
         return
     if len(piece.value) != len(piece.unit):
@@ -262,7 +264,7 @@ def _check_values(piece: CodePiece) -> None:
         )  # fmt: skip
 
 
-def joined(pieces: Sequence[CodePiece]) -> CodePiece:
+def joined(pieces: Sequence[SparseActivationShard]) -> SparseActivationShard:
     """One piece of several, in order."""
     if len(pieces) == 1:
         return pieces[0]
@@ -272,7 +274,7 @@ def joined(pieces: Sequence[CodePiece]) -> CodePiece:
         in_one_row([p.set_start for p in pieces]), np.concatenate([p.set_label for p in pieces])
     )
     values = [p.value for p in pieces if p.value is not None]
-    return CodePiece(
+    return SparseActivationShard(
         np.concatenate([p.unit for p in pieces]), in_one_row([p.start for p in pieces]),
         in_one_row([p.place for p in pieces]), numbers[atom], set_start, set_label,
         np.concatenate(values) if values else None,

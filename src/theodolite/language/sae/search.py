@@ -12,9 +12,9 @@ from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.exact import formula_of, improve, triple_tables
 from theodolite.dissection.formula import Formula, as_rows
 from theodolite.evidence.workers import Arrays, Work, Workers
-from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.inventory import Inventory
-from theodolite.language.sae.passes import by_range, sliced, stacked, turns, writable
+from theodolite.language.sae.passes import by_range, sliced, stacked, turns, writeable
 from theodolite.language.sae.set_counts import merge_sets, set_pass
 from theodolite.language.sae.singles import Chosen, choose_candidates
 
@@ -40,7 +40,7 @@ class CodeSearch:
 
 
 def find_formulas(
-    evidence: CodeEvidence,
+    evidence: SparseActivationEvidence,
     workers: Workers,
     inventory: Inventory,
     units: Integer[np.ndarray, " chosen"],
@@ -107,9 +107,9 @@ def _keep(atoms: Atoms) -> Atoms:
         return atoms
     return replace(
         atoms,
-        weight=writable(atoms.weight),
-        label_start=writable(atoms.label_start),
-        label=writable(atoms.label),
+        weight=writeable(atoms.weight),
+        label_start=writeable(atoms.label_start),
+        label=writeable(atoms.label),
     )
 
 
@@ -141,7 +141,7 @@ def search_slice(
     item: dict[str, np.ndarray], atoms: Atoms, length: int, precision: float
 ) -> Arrays:
     """The formulas of some units, as numbers."""
-    item = {name: writable(array) for name, array in item.items()}
+    item = {name: writeable(array) for name, array in item.items()}
     n = len(item["active"])
     result = _nothing(n)
     formulas: list[Formula | None] = [None] * n

@@ -15,7 +15,7 @@ from theodolite._stats.threads import for_each
 from theodolite._storage.packed import digest_of
 from theodolite.evidence.workers import Arrays
 from theodolite.language.sae.counting import block_shift, limited, sort_values
-from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.passes import Item, Pass, cut_for
 from theodolite.language.sae.singles import seed_of
 
@@ -77,7 +77,7 @@ class SetTable:
 
 
 def set_pass(
-    evidence: CodeEvidence,
+    evidence: SparseActivationEvidence,
     units: Integer[np.ndarray, " chosen"],
     limits: np.ndarray,
     candidates: Integer[np.ndarray, "units k"],
@@ -96,7 +96,7 @@ def set_pass(
 
 def project_range(
     item: Item,
-    evidence: CodeEvidence,
+    evidence: SparseActivationEvidence,
     units: np.ndarray,
     limits: np.ndarray,
     candidates: np.ndarray,

@@ -10,7 +10,7 @@ from theodolite._stats.threads import in_slices
 from theodolite._storage.packed import digest_of
 from theodolite.evidence.workers import Arrays, Workers
 from theodolite.language.sae.counting import UnitCounts, count_piece, limited, torch_counter
-from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.inventory import Inventory
 from theodolite.language.sae.passes import Item, Pass, added, by_range, cut_for, stacked
 
@@ -27,7 +27,7 @@ def seed_of(seed: int | None, number: int) -> tuple[int, int] | None:
 
 def count_range(
     item: Item,
-    evidence: CodeEvidence,
+    evidence: SparseActivationEvidence,
     units: np.ndarray,
     limits: np.ndarray,
     seed: int | None,
@@ -43,7 +43,7 @@ def count_range(
 
 
 def choose_candidates(
-    evidence: CodeEvidence,
+    evidence: SparseActivationEvidence,
     workers: Workers,
     inventory: Inventory,
     units: Integer[np.ndarray, " chosen"],

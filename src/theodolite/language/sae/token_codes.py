@@ -19,7 +19,7 @@ from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of, starts_of
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.store import stored
-from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.pieces import SparseActivationShard
 
 LIMIT_VALUES = 1 << 26
 """Values that thresholds of dense latents are taken from, at most."""
@@ -54,12 +54,12 @@ class TokenPiece:
         other = other_sequences(self.samples, self.active.lengths, seed)
         return TokenPiece(self.samples, moved(self.active, other), self.holds)
 
-    def codes(self) -> CodePiece | None:
+    def codes(self) -> SparseActivationShard | None:
         """As evidence of a dictionary; None if there is no token."""
         if not len(self.samples):
             return None
         labels = np.asarray(self.holds.inner_starts), self.holds.flat
-        return CodePiece.from_csr(
+        return SparseActivationShard.from_csr(
             self.active.inner_starts, self.active.flat, documents=self.active.lengths,
             labels=labels,
         )  # fmt: skip
@@ -111,7 +111,7 @@ def other_sequences(
     samples: Samples, lengths: Integer[np.ndarray, " samples"], seed: int
 ) -> Integer[np.ndarray, " samples"]:
     """For each sequence another one of its octave of length, each once: of another cluster where no
-    cluster is more than half of the octave. One that is alone in its octave joins a neighbour.
+    cluster is more than half of the octave. One that is alone in its octave joins a neighbor.
 
     >>> other_sequences(Samples.numbered(4), np.array([4, 9, 5, 15]), 0).tolist()
     [2, 3, 0, 1]

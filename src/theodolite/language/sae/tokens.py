@@ -14,8 +14,8 @@ from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.axes import Samples, Units
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.workers import Workers
-from theodolite.language.sae.dissect import dissect_codes
-from theodolite.language.sae.evidence import CodeEvidence
+from theodolite.language.sae.dissect import dissect_sae
+from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.result import FormulaFit
 from theodolite.language.sae.search import LONGEST
 from theodolite.language.sae.token_codes import (
@@ -97,7 +97,7 @@ class TokenDissection:
     """The same latents with their codes moved to other sequences of about the same length, and
     formulas searched anew: what a search finds where there is nothing to find."""
     random: TokenFormulas | None
-    """As many latents of a random dictionary, if its codes were given."""
+    """As many latents of a random SAE, if its codes were given."""
     silent: int
     """Latents that are never active where formulas are chosen: they are not studied."""
     predicates: tuple[str, ...]
@@ -109,7 +109,7 @@ class TokenDissection:
     @cached_property
     def evidence(self) -> UnitEvidence:
         """Counts of the held-out sequences, for ``unit_iou``, ``pixel_recall`` and
-        ``detection_accuracy``: tokens are places, sequences are pictures. Chance is the random
+        ``detection_accuracy``: tokens are places, sequences are images. Chance is the random
         dictionary, if its codes were given; else codes that were dealt out."""
         return self.evidence_against(self.dealt_out if self.random is None else self.random)
 
@@ -187,8 +187,8 @@ class TokenSearch:
             raise EvidenceError("sequences", "fewer than two to choose formulas on", "more")
         if not any(len(piece.set_label) for piece in codes):
             raise EvidenceError("holds", "nothing where formulas are chosen", "what holds there")
-        evidence = CodeEvidence(codes, units=len(latents), concepts=names)
-        result = dissect_codes(
+        evidence = SparseActivationEvidence(codes, units=len(latents), concepts=names)
+        result = dissect_sae(
             evidence, workers=self.workers, length=self.length, candidates=self.candidates,
             gap=self.gap, precision=self.precision, null_units=0,
         )  # fmt: skip
@@ -233,13 +233,13 @@ def dissect_tokens(
 ) -> TokenDissection:
     """Find the formula of token predicates that each latent detects.
 
-    A sequence is what a picture is to a unit, and a token what a pixel is. Formulas are chosen on
+    A sequence is what an image is to a unit, and a token what a pixel is. Formulas are chosen on
     one half of the sequences, cut by cluster, and counted on the other.
 
     Args:
         evidence: Codes with what holds of each token (``token_predicates``), in memory, in
             pieces, or the folder of a store.
-        random: Codes of a random dictionary of the same width and sparsity on the same tokens:
+        random: Codes of a random SAE of the same width and sparsity on the same tokens:
             without it, nothing is a finding about the network.
         latents: How many to study, drawn by the seed from rare to frequent; or which; or None for
             all that are active.

@@ -8,7 +8,7 @@ from jaxtyping import Integer
 
 from theodolite._storage.optional import require
 from theodolite.language.sae.counting import Counter, UnitCounts
-from theodolite.language.sae.pieces import CodePiece
+from theodolite.language.sae.pieces import SparseActivationShard
 
 MOST_KEYS = 1 << 24
 """At a time: 128 MB of keys, and as much again where they are sorted."""
@@ -18,7 +18,9 @@ def counter_on(device: str) -> Counter:
     """Counts on a device."""
     torch = require("torch", "counting on a device", "torch")
 
-    def count(piece: CodePiece, units: Integer[np.ndarray, " chosen"], counts: UnitCounts) -> None:
+    def count(
+        piece: SparseActivationShard, units: Integer[np.ndarray, " chosen"], counts: UnitCounts
+    ) -> None:
         per_position = np.diff(piece.start) * (1 + np.diff(piece.set_start)[piece.atom])
         per_document = np.add.reduceat(per_position.astype(np.int64), piece.place[:-1])
         batch = (np.cumsum(per_document) - 1) // MOST_KEYS
@@ -30,7 +32,7 @@ def counter_on(device: str) -> Counter:
 
 
 def _count(
-    torch: Any, device: str, piece: CodePiece, units: np.ndarray, counts: UnitCounts
+    torch: Any, device: str, piece: SparseActivationShard, units: np.ndarray, counts: UnitCounts
 ) -> None:
     """Whole documents, so that those of a unit and a concept are counted once."""
 

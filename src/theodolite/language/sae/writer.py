@@ -16,16 +16,21 @@ from theodolite.language.sae.evidence import (
     FORMAT,
     FORMAT_VERSION,
     MANIFEST,
-    CodeEvidence,
+    SparseActivationEvidence,
     checked_names,
 )
-from theodolite.language.sae.pieces import MOST_POSITIONS, CodePiece, check_piece, joined
+from theodolite.language.sae.pieces import (
+    MOST_POSITIONS,
+    SparseActivationShard,
+    check_piece,
+    joined,
+)
 
 POSITIONS = 1 << 19
 """Of a piece, about: 2^18 to 2^20."""
 
 
-class CodeWriter:
+class SparseActivationWriter:
     """Codes as they come, whole documents at a time, as pieces of about ``positions`` positions.
 
     Use it in a ``with`` block: what was not finished has no manifest, and cannot be opened.
@@ -46,11 +51,11 @@ class CodeWriter:
         self.folder, self.positions = Path(folder), positions
         if (self.folder / MANIFEST).exists():
             raise EvidenceError("folder", "codes already", "an empty folder")
-        self._waiting: list[CodePiece] = []
+        self._waiting: list[SparseActivationShard] = []
         self._entries: list[dict[str, Any]] = []
         self._value: Any = "unknown"
 
-    def add(self, codes: CodePiece) -> None:
+    def add(self, codes: SparseActivationShard) -> None:
         """Some documents more."""
         check_piece(codes, self.units, len(self.concepts))
         value = None if codes.value is None else codes.value.dtype.name
@@ -78,7 +83,7 @@ class CodeWriter:
             | dict(zip(COUNTS, counts, strict=True))
         )
 
-    def finish(self) -> CodeEvidence:
+    def finish(self) -> SparseActivationEvidence:
         """Write what is left, and the manifest."""
         if self._waiting:
             self._write()
@@ -92,9 +97,9 @@ class CodeWriter:
                 "pieces": self._entries,
             },
         )
-        return CodeEvidence.open(self.folder)
+        return SparseActivationEvidence.open(self.folder)
 
-    def __enter__(self) -> "CodeWriter":
+    def __enter__(self) -> "SparseActivationWriter":
         return self
 
     def __exit__(

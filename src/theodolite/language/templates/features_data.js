@@ -68,5 +68,5 @@ function percent(share) {
 
 const amount = (value) => (Math.abs(value) >= 1000 ? counted(Math.round(value)) : value.toPrecision(3)).replace("-", "−");
 const scored = (score, value) => (Number.isNaN(value) ? "undefined" : score.share ? percent(value) : amount(value));
-const MARKS = [["cannot", "?", "cannot tell"], ["no", "✗", "no"], ["yes", "✓", "yes"]];
+const MARKS = [["cannot", "?", "inconclusive"], ["no", "✗", "no"], ["yes", "✓", "yes"]];
 const mark = (number) => made("span", { className: `mark ${MARKS[number][0]}` }, `${MARKS[number][1]} ${MARKS[number][2]}`);

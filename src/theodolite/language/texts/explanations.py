@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from theodolite._storage.tables import read_parquet, write_parquet
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import LatentExplanations
 from theodolite.evidence.kinds.token import TokenEvidence
 
@@ -61,7 +61,7 @@ def load_explanations(folder: Path | str) -> list[LatentExplanation]:
     """Read them again."""
     columns = read_parquet(Path(folder) / FILE)
     if set(columns) != set(COLUMNS):
-        raise RefusedInput(FILE, f"columns {sorted(columns)}"[:200], f"{sorted(COLUMNS)}")
+        raise UnsafeInputError(FILE, f"columns {sorted(columns)}"[:200], f"{sorted(COLUMNS)}")
     rows = zip(*(columns[name] for name in COLUMNS), strict=True)
     return [
         LatentExplanation(latent, kind, text, author, None if ids is None else tuple(ids))

@@ -16,7 +16,7 @@ def spans_of_patterns(
 ) -> list[list[Span]]:
     """Where each pattern matches in each text, of which so many characters are looked at.
 
-    A pattern of a few characters can take for ever, and Python has no other defence than to end
+    A pattern of a few characters can take for ever, and Python has no other defense than to end
     the process.
     """
     for name, pattern in patterns.items():

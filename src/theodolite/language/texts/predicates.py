@@ -1,4 +1,4 @@
-"""What holds of each token: exact tokens, words, shapes, places, neighbours, patterns, topics."""
+"""What holds of each token: exact tokens, words, shapes, places, neighbors, patterns, topics."""
 
 import re
 from collections import Counter
@@ -43,7 +43,7 @@ def token_predicates(  # noqa: PLR0913  options are keywords
     taggers: Mapping[str, Tagger] | None = None,
     topics: tuple[Sequence[str], np.ndarray] | None = None,
     least: int = 20,
-    most_neighbours: int = 100,
+    most_neighbors: int = 100,
     timeout: float = 30.0,
 ) -> tuple[Ragged, Predicates]:
     """What holds of each token, as ``TokenEvidence`` has it, and the names of the predicates.
@@ -52,25 +52,25 @@ def token_predicates(  # noqa: PLR0913  options are keywords
         tokens: Ids, a row a sequence.
         vocabulary: The bytes of each id.
         families: ``token`` (exact id), ``word`` (the word that it is part of, in small letters),
-            ``shape``, ``place`` (first, last, position), ``after``, ``before`` (the neighbour).
+            ``shape``, ``place`` (first, last, position), ``after``, ``before`` (the neighbor).
         patterns: Regular expressions over the text by name; a token is covered where a match is.
         taggers: Functions from a text to spans, by the name of their family.
         topics: Names of concepts, and whether each is in the sequence: it holds at all its tokens.
         least: How often an exact id or a word must occur.
-        most_neighbours: How many of the most frequent ids are told apart as neighbours.
+        most_neighbors: How many of the most frequent ids are told apart as neighbors.
         timeout: Seconds for all patterns; Python's expressions can take for ever.
 
     >>> words = Vocabulary.of(["The", " cat", " ran"])
     >>> holds, names = token_predicates(Ragged.from_rows([[0, 1]]), words, families=["shape"])
     >>> [names.names[i] for i in holds.flat]
-    ['shape capitalised', 'shape starts a word', 'shape starts a word', 'shape lower']
+    ['shape capitalized', 'shape starts a word', 'shape starts a word', 'shape lower']
     """
     unknown = sorted(set(families) - set(FAMILIES))
     if unknown:
         raise EvidenceError("families", repr(unknown[0]), f"some of {FAMILIES}")
     facts = _Facts()
     counts = Counter(tokens.flat.tolist())
-    _add_tokens(facts, tokens, vocabulary, set(families), (counts, least, most_neighbours))
+    _add_tokens(facts, tokens, vocabulary, set(families), (counts, least, most_neighbors))
     if "word" in families:
         _add_words(facts, tokens, vocabulary, least)
     _add_spans(facts, tokens, vocabulary, (patterns or {}, taggers or {}, timeout))
@@ -89,13 +89,13 @@ def _add_tokens(
     limits: tuple[Counter[int], int, int],
 ) -> None:
     """What follows from ids and their places."""
-    counts, least, most_neighbours = limits
-    near = {token for token, _ in counts.most_common(most_neighbours)}
+    counts, least, most_neighbors = limits
+    near = {token for token, _ in counts.most_common(most_neighbors)}
     names = _distinct_names(vocabulary, counts)
     for row in range(len(tokens)):
         ids, first = tokens[row].tolist(), int(tokens.starts[row])
-        neighbours = zip([None, *ids], [*ids[1:], None], strict=False)
-        for at, (token, (left, right)) in enumerate(zip(ids, neighbours, strict=False)):
+        neighbors = zip([None, *ids], [*ids[1:], None], strict=False)
+        for at, (token, (left, right)) in enumerate(zip(ids, neighbors, strict=False)):
             values = {
                 "token": [names[token]] if counts[token] >= least else [],
                 "shape": _shapes(vocabulary[token], at),
@@ -120,7 +120,7 @@ def _shapes(content: bytes, at: int) -> list[str]:
     bare = text.strip()
     letters = [c for c in bare if c.isalpha()]
     tests = {
-        "capitalised": bare[:1].isupper() and not (len(letters) > 1 and bare.isupper()),
+        "capitalized": bare[:1].isupper() and not (len(letters) > 1 and bare.isupper()),
         "all capitals": len(letters) > 1 and bare.isupper(),
         "lower": bool(letters) and bare.islower(),
         "digit": bare.isdigit(),

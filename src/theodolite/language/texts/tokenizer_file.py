@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite._storage.text import read_json
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.language.texts.vocabulary import Vocabulary
 
 FILE = "tokenizer.json"
@@ -29,7 +29,7 @@ def read_vocabulary(path: Path | str) -> Vocabulary:
         return vocabulary_of(tokenizer)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         got = f"no such vocabulary: {type(error).__name__}"
-        raise RefusedInput(f"tokenizer {file.name!r}", got, "a file of tokenizers") from error
+        raise UnsafeInputError(f"tokenizer {file.name!r}", got, "a file of tokenizers") from error
 
 
 def vocabulary_of(tokenizer: Mapping[str, Any]) -> Vocabulary:
@@ -49,7 +49,7 @@ def vocabulary_of(tokenizer: Mapping[str, Any]) -> Vocabulary:
     added = {int(own["id"]): str(own["content"]) for own in tokenizer.get("added_tokens") or ()}
     largest = max([*ids.values(), *added], default=-1)
     if min([*ids.values(), *added], default=0) < 0 or largest >= MOST_TOKENS:
-        raise RefusedInput("tokenizer", f"the id {largest:,}", f"0 to {MOST_TOKENS - 1:,}")
+        raise UnsafeInputError("tokenizer", f"the id {largest:,}", f"0 to {MOST_TOKENS - 1:,}")
     tokens = [b""] * (largest + 1)
     bytes_of = _reader(tokenizer, str(model.get("type", "BPE")))
     for text, number in ids.items():

@@ -12,7 +12,7 @@ import numpy as np
 
 from theodolite._storage.packed import packed, unpacked
 from theodolite._storage.stores import Store
-from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.errors import EvidenceError, UnsafeInputError, printable
 
 FILE = "vocabulary.safetensors"
 MOST_BYTES = 1 << 28
@@ -69,5 +69,5 @@ class Vocabulary:
         """Read it again; whatever does not fit is refused."""
         arrays = unpacked(Store.at(folder).read(FILE, MOST_BYTES), FILE)
         if set(arrays) != {"content", "ends"} or arrays["ends"].dtype != np.int64:
-            raise RefusedInput(FILE, f"{sorted(arrays)}", "content and ends")
+            raise UnsafeInputError(FILE, f"{sorted(arrays)}", "content and ends")
         return cls(arrays["content"], arrays["ends"])

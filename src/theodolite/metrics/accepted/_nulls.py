@@ -2,22 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from theodolite._stats.sampling import LUCK, POOLED, another, pool_of, uniform
+from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import aggregated
 from theodolite.metrics.base import NullModel, PerSample
-
-
-def _with(evidence: RatingEvidence, **changed: Any) -> RatingEvidence:
-    """The same with other arrays. A shard may have no answer at all, so nothing is checked."""
-    other = evidence[slice(None)]
-    for name, values in changed.items():
-        object.__setattr__(other, name, values)
-    return other
 
 
 def _at_random(evidence: RatingEvidence) -> PerSample:
@@ -25,11 +17,11 @@ def _at_random(evidence: RatingEvidence) -> PerSample:
     scale = evidence.scale
     middle = float(((scale - scale[0]) / (scale[-1] - scale[0])).mean())
     rated = (~np.isnan(evidence.ratings)).any(axis=1).astype(float)
-    return PerSample(middle * rated, rated, np.ones(len(rated), bool))
+    return PerSample.from_values(middle * rated, rated)
 
 
 RANDOM_VOTES = NullModel(
-    "votes at random",
+    "random_ratings",
     "every vote drawn from all answers of the scale alike",
     expected=_at_random,
     random=False,
@@ -51,12 +43,12 @@ def _dealt_out(
 ) -> RatingEvidence:
     ratings = evidence.ratings
     if evidence.samples.clusters is not None:
-        return _with(evidence, ratings=_of_other_clusters(evidence, seed, sums))
+        return with_arrays(evidence, ratings=_of_other_clusters(evidence, seed, sums))
     up_to = np.cumsum(sums["answers"], axis=1)
     up_to /= np.maximum(up_to[:, -1:], 1.0)
     draws = uniform(np.asarray(evidence.samples.index), (ratings.shape[1],), seed)
     level = (draws[:, :, None] >= up_to[None, :, :-1]).sum(axis=2)
-    return _with(evidence, ratings=np.where(np.isnan(ratings), np.nan, evidence.scale[level]))
+    return with_arrays(evidence, ratings=np.where(np.isnan(ratings), np.nan, evidence.scale[level]))
 
 
 def _of_other_clusters(
@@ -80,7 +72,7 @@ def _of_other_clusters(
 
 
 DEALT_OUT = NullModel(
-    "votes dealt out",
+    "permuted_ratings",
     "each rater gives each answer as often as they did, but to explanations at random",
     _dealt_out,
     sums=_answers,
@@ -99,11 +91,11 @@ def _the_average(
     del seed
     mean = float(sums["sum"]) / float(sums["items"]) if sums["items"] > 0 else np.nan
     old = np.asarray(evidence.predicted)
-    return _with(evidence, predicted=np.where(np.isnan(old), np.nan, mean))
+    return with_arrays(evidence, predicted=np.where(np.isnan(old), np.nan, mean))
 
 
 ALWAYS_THE_AVERAGE = NullModel(
-    "always the average",
+    "constant_mean",
     "whatever the explanation, the average of all votes is predicted",
     _the_average,
     sums=_mean_votes,
@@ -127,11 +119,11 @@ def _of_another(
         samples = evidence.samples
         rows = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
         new = np.where(rows < 0, np.nan, pool[f"{POOLED}predicted"][rows])
-    return _with(evidence, predicted=np.where(np.isnan(old), np.nan, new))
+    return with_arrays(evidence, predicted=np.where(np.isnan(old), np.nan, new))
 
 
 OTHER_PREDICTION = NullModel(
-    "shuffled samples",
+    "permuted_samples",
     "each explanation with the prediction for another",
     _of_another,
     sums=_some_predictions,

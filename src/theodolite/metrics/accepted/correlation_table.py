@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri, stdtr
 
 from theodolite._stats.resampling import poisson_weights
 from theodolite.errors import EvidenceError
-from theodolite.metrics.accepted._ranks import pearson, spearman
+from theodolite.metrics.accepted._ratings import pearson, spearman
 
 Method = Literal["pearson", "spearman"]
 Correction = Literal["holm", "benjamini-hochberg", "none"]
@@ -53,8 +53,8 @@ def correlation_table(
     """Each score against each question, with intervals and p-values for the table as a whole.
 
     Without ``clusters`` p is that of Student's t and the 95 % interval is Fisher's (for Spearman
-    with the variance of Bonett and Wright). Explanations of one picture are not independent: with
-    ``clusters`` (the picture of each) both come from Fisher's z with the standard error that
+    with the variance of Bonett and Wright). Explanations of one image are not independent: with
+    ``clusters`` (the image of each) both come from Fisher's z with the standard error that
     resampling whole clusters gives. A full correlation does not vary when resampled: then they are
     those of as many independent explanations as there are clusters. What is undefined is NaN and
     no comparison.

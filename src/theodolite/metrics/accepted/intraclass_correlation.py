@@ -8,9 +8,8 @@ from jaxtyping import Float
 from pydantic import Field
 
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.metrics.accepted._bundle import quotient
-from theodolite.metrics.accepted._nulls import DEALT_OUT
-from theodolite.metrics.base import Additive, Card, Weights, constant, metric, total
+from theodolite.metrics.accepted._ratings import rating_metric
+from theodolite.metrics.base import Additive, Card, Weights, constant, ratio, total
 
 Form = Annotated[
     Literal["ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k"],
@@ -18,24 +17,18 @@ Form = Annotated[
 ]
 
 
-@metric(
+@rating_metric(
     "intraclass_correlation",
     paper_names=("ICC",),
     title="Intraclass correlation",
-    version=1,
-    question="accepted",
-    better="higher",
     bounds=(float("-inf"), 1.0),
-    uses=("ratings", "scale"),
-    decides=False,
-    nulls=(DEALT_OUT,),
     cite="shrout1979intraclass",
     card=Card(
-        asks="How much of the spread of votes is between explanations, not between people?",
-        read="1: all of it. 0: explanations explain nothing of the votes. The forms with k are for "
-        "the mean of all raters, so they rise with their number.",
-        misleads="Treats the answers as numbers: the step from 1 to 2 counts as that from 4 to 5. "
-        "Low where all explanations are alike. The forms ICC2 and ICC3 need people who rated "
+        question="How much of the spread of votes is between explanations, not between people?",
+        interpretation="1: all of it. 0: explanations explain nothing of the votes. The forms with "
+        "k are for the mean of all raters, so they rise with their number.",
+        limitations="Treats the answers as numbers: the step from 1 to 2 counts as that from 4 to "
+        "5. Low where all explanations are alike. The forms ICC2 and ICC3 need people who rated "
         "everything: where columns are positions in a list, only ICC1 means something.",
         cost="sums of squares",
     ),
@@ -61,11 +54,10 @@ class IntraclassCorrelation(Additive):
     estimate of a variance, is not above 0.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import intraclass_correlation
-        >>> votes = np.array([[9.0, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6],
-        ...                   [10, 5, 6, 9], [6, 2, 4, 7]])
-        >>> round(intraclass_correlation(votes, np.arange(1.0, 11), form="ICC2"), 6)
+        >>> votes = [[9.0, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9]]
+        >>> scale = [float(answer) for answer in range(1, 11)]
+        >>> round(intraclass_correlation([*votes, [6, 2, 4, 7]], scale, form="ICC2"), 6)
         0.289764
     """
 
@@ -118,15 +110,15 @@ class IntraclassCorrelation(Additive):
             over = between + (per * habits) / np.maximum(n, 1.0)
             over = over if form.endswith("k") else over + (k - 1) * share
         over = np.where(over > 1e-9 * self.spread, over, 0.0)
-        return quotient(between - share, over)
+        return ratio(between - share, over)
 
     def _one_way(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean squares between and within explanations, and votes per explanation."""
         n, votes, squared, sums, squares, own = np.moveaxis(self.any_vote, -1, 0)
         grand = sums**2 / np.maximum(votes, 1.0)
-        between = self._clean(quotient(own - grand, n - 1))
-        within = self._clean(quotient(squares - own, votes - n))
-        return between, within, quotient(votes - squared / np.maximum(votes, 1.0), n - 1)
+        between = self._clean(ratio(own - grand, n - 1))
+        within = self._clean(ratio(squares - own, votes - n))
+        return between, within, ratio(votes - squared / np.maximum(votes, 1.0), n - 1)
 
     def _two_way(self) -> tuple[np.ndarray, ...]:
         """Mean squares of explanations, of what is left and of raters; and both numbers."""
@@ -136,9 +128,9 @@ class IntraclassCorrelation(Additive):
         at_least_one = np.maximum(n, 1.0)
         grand = by_rater.sum(axis=-1) ** 2 / (at_least_one * k)
         raters = (by_rater**2).sum(axis=-1) / at_least_one - grand
-        between = self._clean(quotient(own - grand, n - 1))
-        left = self._clean(quotient(squares - own - raters, np.maximum((n - 1) * (k - 1), 0.0)))
-        return between, left, self._clean(quotient(raters, k - 1)), np.asarray(n), k
+        between = self._clean(ratio(own - grand, n - 1))
+        left = self._clean(ratio(squares - own - raters, np.maximum((n - 1) * (k - 1), 0.0)))
+        return between, left, self._clean(ratio(raters, k - 1)), np.asarray(n), k
 
     def _clean(self, mean_square: np.ndarray) -> np.ndarray:
         """What rounding leaves of nothing is nothing."""

@@ -3,27 +3,10 @@
 import numpy as np
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.base import Card, PerSample, SampleMean, metric, ratio
 from theodolite.metrics.option_types import Top
-from theodolite.metrics.shared.nulls import (
-    MOST_COMMON,
-    SHUFFLED_CONCEPTS,
-    SHUFFLED_SAMPLES,
-    told_the_truth,
-)
-from theodolite.metrics.shared.ranking import (
-    USES_IF,
-    Named,
-    Order,
-    Population,
-    RankBy,
-    checked_top,
-    fitting_top,
-    importance,
-    nameable,
-    population_mask,
-    ranked_among,
-)
+from theodolite.metrics.shared import nulls, ranking
+from theodolite.metrics.shared.ranking import Named, Order, Population, RankBy
 
 
 @metric(
@@ -36,28 +19,28 @@ from theodolite.metrics.shared.ranking import (
     bounds=(0.0, 1.0),
     uses=("values", "truth"),
     may_use=("known",),
-    uses_if=USES_IF,
+    uses_if=ranking.USES_IF,
     sweeps=("top",),
-    nulls=(SHUFFLED_CONCEPTS, SHUFFLED_SAMPLES, MOST_COMMON),
+    nulls=(nulls.SHUFFLED_CONCEPTS, nulls.SHUFFLED_SAMPLES, nulls.MOST_COMMON),
     headline={"top": 5},
-    ideal=told_the_truth,
+    ideal=nulls.told_the_truth,
     ideal_options={"rank_by": "value"},
-    fitting=lambda evidence: {"top": fitting_top(len(evidence.concepts))},
-    reliable_from=0.8,
+    fitting=lambda evidence: {"top": ranking.fitting_top(len(evidence.concepts))},
+    threshold=0.8,
     cite="aysel2025concept",
     card=Card(
-        asks="Of the concepts that the explanation names first, how many are in the picture?",
-        read="0.8 means that four of five named concepts are there. Compare with always naming the "
-        "commonest concepts: an explanation that does not beat that list tells nothing about "
-        "this sample. The best possible is below 1 where samples have fewer concepts than are "
-        "named. From 0.8 of the best on we would rely on it; that line is a convention. Quoted for "
-        "the first five concepts, or for the first half where there are fewer than ten: of all of "
-        "them, any order names the same.",
-        misleads="Presence copied from the class (as for CUB without votes per picture) rewards a "
+        question="Of the concepts that the explanation names first, how many are in the image?",
+        interpretation="0.8 means that four of five named concepts are there. Compare with always "
+        "naming the commonest concepts: an explanation that does not beat that list tells nothing "
+        "about this sample. The best possible is below 1 where samples have fewer concepts than "
+        "are named. From 0.8 of the best on we would rely on it; that line is a convention. Quoted "
+        "for the first five concepts, or for the first half where there are fewer than ten: of all "
+        "of them, any order names the same.",
+        limitations="Presence copied from the class (as for CUB without votes per image) rewards a "
         "model for knowing the class. Ranking by the concept's value alone scores high and says "
         "little: it ignores what the prediction was made of.",
         cost="one sort of the concepts per sample",
-        says="Of the {noun_named}, {value} are there ({low}–{high}{best}). {null}{enough}.",
+        template="Of the {noun_named}, {value} are there ({low}–{high}{best}). {null}{enough}.",
     ),
 )
 class ConceptExistence(SampleMean):
@@ -74,10 +57,8 @@ class ConceptExistence(SampleMean):
     Introduced in :cite:t:`aysel2025concept`, eqs. 9 and 10.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import concept_existence
-        >>> values = np.array([[0.9, 0.2, 0.5], [0.1, 0.8, 0.3]])
-        >>> truth = np.array([[1, 0, 0], [0, 1, 1]], dtype=bool)
+        >>> values, truth = [[0.9, 0.2, 0.5], [0.1, 0.8, 0.3]], [[1, 0, 0], [0, 1, 1]]
         >>> concept_existence(values, truth, rank_by="value", top=(1, 2))
         array([1.  , 0.75])
     """
@@ -92,17 +73,16 @@ class ConceptExistence(SampleMean):
         population: Population = "all",
         named: Named = "any",
     ) -> PerSample:
-        """Each sample's share, for each length of explanation."""
-        lengths = np.asarray(checked_top(top, len(evidence.concepts)))
-        scores = importance(evidence, rank_by, order)
-        first, known = ranked_among(scores, nameable(evidence, named), int(lengths.max()))
+        lengths = np.asarray(ranking.checked_top(top, len(evidence.concepts)))
+        scores = ranking.importance(evidence, rank_by, order)
+        first, known = ranking.ranked_among(
+            scores, ranking.nameable(evidence, named), int(lengths.max())
+        )
         if evidence.known is not None:
             known &= np.take_along_axis(evidence.known, first, axis=1)
         there = np.take_along_axis(np.asarray(evidence.truth), first, axis=1) & known
         n_there = there.cumsum(axis=1)[:, lengths - 1]
         n_known = known.cumsum(axis=1)[:, lengths - 1]
-        return PerSample(
-            part=n_there / np.maximum(n_known, 1),
-            whole=(n_known > 0).astype(float),
-            asked=population_mask(evidence, population),
+        return PerSample.from_values(
+            ratio(n_there, n_known), eligible=ranking.population_mask(evidence, population)
         )

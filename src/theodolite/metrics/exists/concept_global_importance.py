@@ -16,8 +16,6 @@ Forms = Annotated[
     Sequence[Literal[1, 2, 3]],
     Field(min_length=1, description="1: weights; 2: mean values; 3: weights times mean values."),
 ]
-
-
 Over = Annotated[
     Literal["concepts", "classes"],
     Field(description="Cosines of concepts over classes, or of classes over concepts."),
@@ -37,19 +35,20 @@ Over = Annotated[
     detail=True,
     per_class=True,
     nulls=SHUFFLED_ANNOTATION,
-    reliable_from=0.7,
-    share_from="null",
+    threshold=0.7,
+    threshold_from="null",
     cite="aysel2025concept",
     card=Card(
-        asks="Does the model use each concept for the classes it belongs to?",
-        read="1 is the annotators' pattern exactly, 0 is unrelated, below 0 is the opposite. Look "
-        "at the histogram before the mean: a few concepts used upside down matter more than it. "
-        "From 0.7 of the way from the best null to 1 on we would rely on it; a convention.",
-        misleads="The annotation has no negative entries while weights have, so 1 is out of reach "
-        "for most heads. Form 2 is high for any offset that all classes share: compare it with the "
-        "shuffled classes, which keep the offset.",
+        question="Does the model use each concept for the classes it belongs to?",
+        interpretation="1 is the annotators' pattern exactly, 0 is unrelated, below 0 is the "
+        "opposite. Look at the histogram before the mean: a few concepts used upside down matter "
+        "more than it. From 0.7 of the way from the best null to 1 on we would rely on it; a "
+        "convention.",
+        limitations="The annotation has no negative entries while weights have, so 1 is out of "
+        "reach for most heads. Form 2 is high for any offset that all classes share: compare it "
+        "with the permuted classes, which keep the offset.",
         cost="one sum of the concept values per class",
-        says="How {noun} are used for classes and how people annotate them agree to {value}, "
+        template="How {noun} are used for classes and how people annotate them agree to {value}, "
         "where 1 is the same pattern ({low}–{high}{best}). {null}{enough}.",
     ),
 )
@@ -67,15 +66,10 @@ class ConceptGlobalImportance(Additive):
     eqs. 3 to 8, which define no aggregate; the headline is the plain mean of the defined cosines.
 
     Example:
-        >>> import numpy as np
         >>> from theodolite.metrics import concept_global_importance
-        >>> concept_global_importance(
-        ...     np.array([[1.0, 0.0], [0.0, 2.0]]),
-        ...     np.array([[1.0, 0.0], [0.0, 1.0]]),
-        ...     weights=np.array([[1.0, 1.0], [0.0, 1.0]]),
-        ...     labels=np.array([0, 1]),
-        ...     predicted=np.array([0, 1]),
-        ... ).round(4)
+        >>> model = {"weights": [[1.0, 1.0], [0.0, 1.0]], "labels": [0, 1], "predicted": [0, 1]}
+        >>> values, class_truth = [[1.0, 0.0], [0.0, 2.0]], [[1.0, 0.0], [0.0, 1.0]]
+        >>> concept_global_importance(values, class_truth, **model).round(4)
         array([[0.7071, 1.    ],
                [1.    , 1.    ],
                [1.    , 1.    ]])

@@ -1,24 +1,37 @@
 r"""The frame of every measure of faithfulness: a distance, a surrogate, a projection.
 
 A projection :math:`P` says how much of each concept is in a sample, a surrogate :math:`s` makes
-outputs of that, and a distance :math:`d` compares these with the network's. A measure is one line:
-``compared(evidence, distance, surrogate, projection)``.
+outputs of that, and a distance :math:`d` compares these with the network's. A measure states the
+distance alone: the method ``compare`` of a ``Compared``. Null baselines and warnings are here too.
 """
 
-from typing import Annotated, Any, Literal, Protocol, runtime_checkable
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from pydantic import Field
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.surrogate_settings import bias_of, outputs_of, working
-from theodolite.metrics.base import PerSample
+from theodolite.evidence.surrogate_settings import (
+    always_the_average,
+    bias_of,
+    outputs_of,
+    pool_of_samples,
+    random_concepts,
+    random_importances,
+    sum_of_outputs,
+    working,
+)
+from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.null_model import NullModel, from_another_sample
 
 Surrogate = Annotated[
-    Literal["linear", "rebuilt", "learned", "linearised"],
+    Literal["linear", "rebuilt", "learned", "linearized"],
     Field(description="What stands for the explanation: the sum, or rebuilt or fitted outputs."),
 ]
 Projection = Annotated[
@@ -31,55 +44,81 @@ Outputs = Float[np.ndarray, "samples classes"]
 Loads = Any  # classes x concepts: an array, or scipy's sparse one
 """How much of each concept goes into each output, 0 where it does not explain it: most are 0 where
 classes have concepts of their own, and then only the others are kept."""
+Projects = Callable[[SurrogateEvidence, Loads], Outputs]
+"""How much of each concept is in a sample, added up with the concepts' loads."""
+SurrogateOutputs = Callable[[SurrogateEvidence, Projects], Outputs]
+"""A surrogate: outputs made of concepts."""
 DENSE = 0.1
+ROWS_TO_WARN = 200
 
 MAY_USE = (
     "embeddings", "head", "bias", "outputs", "vectors", "projections", "rebuilt", "constant",
 )  # fmt: skip
 """Arrays that stand for the network and its concepts, in whichever way the evidence gives them."""
 USES_IF = {
-    "surrogate": {"learned": ("learned",), "linearised": ("linearised",)},
+    "surrogate": {"learned": ("learned",), "linearized": ("linearized",)},
     "projection": {"dot": ("embeddings", "vectors"), "coordinates": ("embeddings", "vectors")},
 }
+RANDOM_IMPORTANCES = NullModel(
+    "random_importances",
+    "the same concepts, each with an importance drawn from 0 to 1",
+    random_importances,
+)
+RANDOM_CONCEPTS = NullModel(
+    "random_concepts",
+    "random directions with importances drawn from 0 to 1",
+    random_concepts,
+    sums=pool_of_samples,
+)
+AVERAGE = NullModel(
+    "constant_mean",
+    "no concepts: whatever the sample, the average of what the network puts out",
+    lambda evidence, seed, sums: always_the_average(evidence, sums),
+    sums=sum_of_outputs,
+    random=False,
+)
+OTHER_SAMPLES = from_another_sample(
+    "another_sample",
+    "what the slope of the network at one sample says about another",
+    "linearized",
+)
+BLIND = (RANDOM_CONCEPTS, AVERAGE)
+"""For scores of the highest output alone, which random importances hardly change."""
+ALL = (RANDOM_IMPORTANCES, *BLIND)
+surrogate_metric = partial(
+    metric,
+    question="faithful",
+    uses=("importances",),
+    may_use=MAY_USE,
+    uses_if=USES_IF,
+    nulls=ALL,
+    cite="kumar2026unfaithfulness",
+)
+surrogate_card = partial(Card, cost="one product of embeddings and summed concept vectors")
 
 
-@runtime_checkable
-class Projects(Protocol):
-    """How much of each concept is in a sample, added up with the concepts' loads."""
+class Compared(SampleMean):
+    """Mean over samples of a distance, or a likeness, of a surrogate's outputs to the network's."""
 
-    def __call__(self, evidence: SurrogateEvidence, loads: Loads) -> Outputs:
-        """The sum over concepts."""
+    compare: ClassVar[Callable[..., Float[np.ndarray, " samples"]]]
+    """(outputs of the network, of the surrogate) -> a value for each sample, NaN where undefined"""
+    at_label: ClassVar[bool] = False
+    """Whether only the outputs of the true class are compared."""
 
-
-@runtime_checkable
-class SurrogateOutputs(Protocol):
-    """A surrogate: outputs made of concepts."""
-
-    def __call__(self, evidence: SurrogateEvidence, project: Projects) -> Outputs:
-        """What it puts out."""
-
-
-@runtime_checkable
-class Compares(Protocol):
-    """A distance, or a likeness: of each sample a part of a whole, which is 0 where undefined."""
-
-    def __call__(
-        self, network: Outputs, surrogate: Outputs, labels: Int[np.ndarray, " samples"] | None
-    ) -> tuple[Float[np.ndarray, " samples"], Float[np.ndarray, " samples"]]:
-        """Compare."""
-
-
-def compared(
-    evidence: SurrogateEvidence,
-    compare: Compares,
-    surrogate: Surrogate = "linear",
-    projection: Projection = "given",
-    labels: Int[np.ndarray, " samples"] | None = None,
-) -> PerSample:
-    """What each sample gives to a measure; some compare at the labels alone."""
-    outputs = surrogate_outputs(evidence, surrogate, projection)
-    part, whole = compare(outputs_of(evidence), outputs, labels)
-    return PerSample(part, whole, np.ones(len(evidence), bool))
+    @classmethod
+    def each(
+        cls,
+        evidence: SurrogateEvidence,
+        *,
+        surrogate: Surrogate = "linear",
+        projection: Projection = "given",
+    ) -> PerSample:
+        """Compare the outputs of each sample."""
+        both = [outputs_of(evidence), surrogate_outputs(evidence, surrogate, projection)]
+        if cls.at_label:
+            labels = needed(evidence, "labels")
+            both = [outputs[np.arange(len(labels)), labels] for outputs in both]
+        return PerSample.from_values(cls.compare(*both))
 
 
 def surrogate_outputs(
@@ -195,10 +234,52 @@ SURROGATES: dict[str, SurrogateOutputs] = {
     "linear": _linear,
     "rebuilt": _rebuilt,
     "learned": _stored("learned"),
-    "linearised": _stored("linearised"),
+    "linearized": _stored("linearized"),
 }
 PROJECTIONS: dict[str, Projects] = {
     "given": _project_as_given,
     "dot": _dot,
     "coordinates": _coordinates,
 }
+
+
+def surrogate_warnings(evidence: SurrogateEvidence) -> list[str]:
+    """Warn of signs that the arrays do not belong together, which no shape can show."""
+    return [*_outputs(evidence[:ROWS_TO_WARN]), *_without_concepts(evidence)]
+
+
+def _outputs(some: SurrogateEvidence) -> list[str]:
+    if some.outputs is None or not len(some):
+        return []
+    outputs = np.asarray(some.outputs, float)
+    if outputs.shape[1] > 1 and outputs.min() >= 0 and np.abs(outputs.sum(axis=1) - 1).max() < 1e-3:
+        return [
+            "The outputs are not negative and add up to 1: they look like probabilities. Scores "
+            "want what comes before the softmax."
+        ]
+    if some.embeddings is None or some.head is None:
+        return []
+    off = outputs - outputs_of(replace(some, outputs=None))
+    size = max(float(np.abs(outputs).max()), 1e-9)
+    if np.abs(off).max() <= 1e-2 * size:
+        return []
+    if np.ptp(off, axis=0).max() <= 1e-2 * size:
+        return [
+            "Outputs differ from embeddings times head by the same number in every sample: pass "
+            "that as `bias`, or it counts as an error of the explanation."
+        ]
+    return [
+        "Outputs are not embeddings times head plus bias. If the head belongs to this network, "
+        "something is in the wrong order."
+    ]
+
+
+def _without_concepts(evidence: SurrogateEvidence) -> list[str]:
+    bare = np.flatnonzero(~members(evidence).any(axis=0))
+    if not len(bare):
+        return []
+    first = evidence.classes.names[int(bare[0])]
+    return [
+        f"{len(bare)} of {len(evidence.classes)} classes have no concepts ({first!r} first): their "
+        "outputs are explained by the bias alone."
+    ]

@@ -1,10 +1,9 @@
-"""What scores of latents share: activity of explained latents, and nulls of dictionaries."""
+"""Activity of explained latents, and where predicates hold."""
 
 import numpy as np
 
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import rows_of
-from theodolite.metrics.base import PerSample
 
 
 def explained_entries(evidence: TokenEvidence) -> tuple[np.ndarray, np.ndarray]:
@@ -41,8 +40,3 @@ def summed(
     place = sample * shape[1] + item
     flat = np.bincount(place, np.asarray(amounts, float), shape[0] * shape[1])
     return np.asarray(flat.reshape(shape))
-
-
-def per_sample(part: np.ndarray, whole: np.ndarray) -> PerSample:
-    """Parts and wholes of all sequences."""
-    return PerSample(part, whole, np.ones(len(part), bool))

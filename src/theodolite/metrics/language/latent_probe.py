@@ -1,36 +1,31 @@
 """Does some latent tell a concept, in sequences that it was not chosen on?"""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from theodolite._stats.sampling import (
-    POOLED,
-    another,
-    first_half,
-    pool_of,
-    scattered_clusters,
-)
+from theodolite._stats.sampling import first_half, scattered_clusters
 from theodolite.evidence.axes import Latents
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
 from theodolite.metrics.base import Card, NullModel, Pooled, metric, metric_of
-from theodolite.metrics.language._pooled_codes import (
+from theodolite.metrics.language._probes import (
     BLOCK,
+    FOLDS,
     By,
     PooledCodes,
     Pooling,
     Side,
     aurocs,
+    fitted_probe,
     merits,
     pooled_codes,
     weighted_aurocs,
 )
-from theodolite.metrics.language._sparse_probe import FOLDS, fitted_probe
+from theodolite.metrics.null_model import from_another_sample
 from theodolite.metrics.states import CHOSEN, TRIALS
 
 Over = Literal["concepts"]
@@ -45,21 +40,6 @@ def known_labels(evidence: TokenEvidence) -> np.ndarray:
     """Where it is known whether a concept is there."""
     truth = np.asarray(evidence.truth)
     return np.ones(truth.shape, bool) if evidence.known is None else np.asarray(evidence.known)
-
-
-def _some_labels(evidence: TokenEvidence) -> dict[str, np.ndarray]:
-    arrays = {"truth": np.asarray(evidence.truth), "known": known_labels(evidence)}
-    samples = evidence.samples
-    return pool_of(np.asarray(samples.index), arrays, samples.clusters)
-
-
-def _labels_of_another(
-    evidence: TokenEvidence, seed: int, pool: Mapping[str, np.ndarray]
-) -> TokenEvidence:
-    samples = evidence.samples
-    other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
-    names = ("truth", "known")
-    return with_arrays(evidence, **{name: pool[POOLED + name][other] for name in names})
 
 
 def _tokens_as_latents(evidence: TokenEvidence, seed: int) -> TokenEvidence:
@@ -85,21 +65,22 @@ def _random_dictionary(evidence: TokenEvidence, seed: int) -> TokenEvidence:
 
 
 RANDOM_DICTIONARY = NullModel(
-    "a random dictionary",
+    "random_sae",
     "the best latent of a dictionary of random directions; undefined where none was given",
     _random_dictionary,
     per_item=True,
     draws_in="chance_pooled",
+    label="random SAE",
 )
 NULLS = (
     RANDOM_DICTIONARY,
     NullModel(
-        "a single token", "the best token, by whether it occurs in the sequence",
+        "single_token", "the best token, by whether it occurs in the sequence",
         _tokens_as_latents, random=False, beaten="more than a word",
     ),
-    NullModel(
-        "shuffled labels", "concepts dealt out over the sequences, and the best latent for these",
-        _labels_of_another, sums=_some_labels,
+    from_another_sample(
+        "permuted_labels", "permuted concepts over the sequences, and the best latent for these",
+        "truth", "known",
     ),
 )  # fmt: skip
 
@@ -107,7 +88,6 @@ NULLS = (
 @metric(
     "latent_probe",
     title="Best latent for a concept",
-    version=1,
     question="exists",
     better="higher",
     bounds=(0.0, 1.0),
@@ -119,15 +99,15 @@ NULLS = (
     cite="kantamneni2025sparse",
     asked_as="Does a latent tell where the concept is?",
     card=Card(
-        asks="How well does the latent that tells a concept best on one half of the texts tell it "
-        "on the other half?",
-        read="An AUROC: the share of pairs, one with the concept and one without, that the latent "
-        "puts in order. Yes: better than each of 20 random dictionaries, and surely than their "
-        "mean. No: surely less than 0.1 better than that, a convention.",
-        misleads="Random directions get far above 0.5, for there are so many of them. The best of "
-        "all latents on the texts it was chosen on is no evidence at all.",
+        question="How well does the latent that tells a concept best on one half of the texts tell "
+        "it on the other half?",
+        interpretation="An AUROC: the share of pairs, one with the concept and one without, that "
+        "the latent puts in order. Yes: better than each of 20 random dictionaries, and surely "
+        "than their mean. No: surely less than 0.1 better than that, a convention.",
+        limitations="Random directions get far above 0.5, for there are so many of them. The best "
+        "of all latents on the texts it was chosen on is no evidence at all.",
         cost="a sort for each latent",
-        says="The best latent puts {value} of pairs, one text with what is asked and one "
+        template="The best latent puts {value} of pairs, one text with what is asked and one "
         "without, in the right order ({low}–{high}{best}). {null}.",
     ),
 )

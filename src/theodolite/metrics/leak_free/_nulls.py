@@ -1,20 +1,18 @@
 """Null baselines of the leakage scores."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from theodolite._stats.sampling import POOLED, another, pool_of
 from theodolite._stats.shuffles import deal_rows
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.columns import with_arrays
-from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.metrics.base import NullModel
 from theodolite.metrics.blocks import Truths
+from theodolite.metrics.null_model import NullModel, from_another_sample
 
 
 def _other_rows(rows: np.ndarray, samples: Samples, random: np.random.Generator) -> np.ndarray:
@@ -24,14 +22,15 @@ def _other_rows(rows: np.ndarray, samples: Samples, random: np.random.Generator)
     return np.asarray(rows[deal_rows(np.asarray(samples.clusters)[rows], random)])
 
 
-def _alike(make: Callable[[Any, int], Any]) -> Callable[[Any, int, Truths, int], Any]:
-    """Of a null that deals out samples, the same for every concept."""
+def _by_concept(
+    name: str, description: str, make: Callable[[Any, int, Truths, int], Any], **more: Any
+) -> NullModel:
+    """A null of concepts in a row: ``make`` gets the truths of all and the number of the first."""
 
-    def of_columns(evidence: Any, seed: int, truths: Truths, first: int) -> Any:
-        del truths, first
-        return make(evidence, seed)
+    def of_all(evidence: Any, seed: int) -> Any:
+        return make(evidence, seed, Truths.of(evidence), 0)
 
-    return of_columns
+    return NullModel(name, description, of_all, of_columns=make, **more)
 
 
 def _dealt(
@@ -52,71 +51,47 @@ def _dealt(
     return np.asarray(dealt)
 
 
-def _nothing_but_the_concept(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
-    return _nothing_but_some_concepts(evidence, seed, Truths.of(evidence), 0)
+def _nothing_but_the_concept(array: str) -> NullModel:
+    def make(evidence: Any, seed: int, truths: Truths, first: int) -> Any:
+        samples = getattr(evidence, "explained", evidence).samples
+        values = np.asarray(getattr(evidence, array))
+        return with_arrays(evidence, **{array: _dealt(values, samples, seed, truths, first)})
+
+    return _by_concept(
+        "leak_free_reference",
+        f"each concept's {array} shuffled among the samples with the same true concept: what "
+        "remains is estimation error",
+        make,
+        is_reference=True,
+        label="leak-free reference",
+    )
 
 
-def _nothing_but_some_concepts(
-    evidence: ConceptEvidence, seed: int, truths: Truths, first: int
-) -> ConceptEvidence:
-    values = np.asarray(evidence.values)
-    return with_arrays(evidence, values=_dealt(values, evidence.samples, seed, truths, first))
+CLEAN, CLEAN_VECTORS = (_nothing_but_the_concept(array) for array in ("values", "vectors"))
 
 
-CLEAN = NullModel(
-    "nothing but the concept",
-    "each concept's values shuffled among the samples with the same true concept: what remains is "
-    "estimation error",
-    _nothing_but_the_concept,
-    of_columns=_nothing_but_some_concepts,
-    clean=True,
-)
+def _shuffled_samples(says: str, *arrays: str) -> NullModel:
+    """The same for every concept: each sample with some arrays of another."""
+
+    def make(evidence: Any, seed: int, truths: Truths, first: int) -> Any:
+        del truths, first
+        random = np.random.default_rng(seed)
+        order = _other_rows(np.arange(len(evidence)), evidence.samples, random)
+        present = [array for array in arrays if getattr(evidence, array) is not None]
+        changed = {array: np.asarray(getattr(evidence, array))[order] for array in present}
+        return with_arrays(evidence, **changed)
+
+    return _by_concept("permuted_samples", says, make)
 
 
-def _vectors_of_the_concept(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
-    return _vectors_of_some_concepts(evidence, seed, Truths.of(evidence), 0)
+SHUFFLED_VECTORS = _shuffled_samples("each sample with the vectors of another", "vectors")
+SHUFFLED_TRUTH = _shuffled_samples("each sample with the concepts of another", "truth", "known")
 
 
-def _vectors_of_some_concepts(
+def _aligned_at_random(
     evidence: EmbeddingEvidence, seed: int, truths: Truths, first: int
 ) -> EmbeddingEvidence:
-    vectors = np.asarray(evidence.vectors)
-    samples = evidence.explained.samples
-    return with_arrays(evidence, vectors=_dealt(vectors, samples, seed, truths, first))
-
-
-CLEAN_VECTORS = NullModel(
-    "nothing but the concept",
-    "each concept's vectors shuffled among the samples with the same true concept: what remains is "
-    "estimation error",
-    _vectors_of_the_concept,
-    of_columns=_vectors_of_some_concepts,
-    clean=True,
-)
-
-
-def _other_samples_vectors(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
-    random = np.random.default_rng(seed)
-    order = _other_rows(np.arange(len(evidence)), evidence.samples, random)
-    return with_arrays(evidence, vectors=np.asarray(evidence.vectors)[order])
-
-
-SHUFFLED_VECTORS = NullModel(
-    "shuffled samples",
-    "each sample with the vectors of another",
-    _other_samples_vectors,
-    of_columns=_alike(_other_samples_vectors),
-)
-
-
-def _aligned_at_random(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
     """Whose vector is the aligned one is dealt out: both kinds then tell equally much."""
-    return _some_aligned_at_random(evidence, seed, Truths.of(evidence), 0)
-
-
-def _some_aligned_at_random(
-    evidence: EmbeddingEvidence, seed: int, truths: Truths, first: int
-) -> EmbeddingEvidence:
     random, explained = np.random.default_rng(seed), evidence.explained
     truth = np.array(explained.truth)
     for j in range(first + truth.shape[1]):
@@ -127,48 +102,14 @@ def _some_aligned_at_random(
     return with_arrays(evidence, explained=with_arrays(explained, truth=truth))
 
 
-ALIGNED_AT_RANDOM = NullModel(
-    "concepts dealt out",
+ALIGNED_AT_RANDOM = _by_concept(
+    "permuted_concepts",
     "which samples have the concept is drawn anew, so that aligned vectors are like the others",
     _aligned_at_random,
-    of_columns=_some_aligned_at_random,
-    clean=True,
+    is_reference=True,
 )
-
-
-def _other_samples_truth(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
-    random = np.random.default_rng(seed)
-    order = _other_rows(np.arange(len(evidence)), evidence.samples, random)
-    known = None if evidence.known is None else evidence.known[order]
-    return with_arrays(evidence, truth=np.asarray(evidence.truth)[order], known=known)
-
-
-SHUFFLED_TRUTH = NullModel(
-    "shuffled samples",
-    "each sample with the concepts of another",
-    _other_samples_truth,
-    of_columns=_alike(_other_samples_truth),
-)
-
-
-def _some_predictions(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
-    predicted = {"predicted": np.asarray(evidence.predicted)}
-    return pool_of(np.asarray(evidence.samples.index), predicted, evidence.samples.clusters)
-
-
-def _other_samples_predictions(
-    evidence: ConceptEvidence, seed: int, pool: Mapping[str, np.ndarray]
-) -> ConceptEvidence:
-    samples = evidence.samples
-    other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
-    return replace(evidence, predicted=pool[f"{POOLED}predicted"][other])
-
-
-SHUFFLED_PREDICTIONS = NullModel(
-    "shuffled samples",
-    "each sample with the prediction for another",
-    _other_samples_predictions,
-    sums=_some_predictions,
+SHUFFLED_PREDICTIONS = from_another_sample(
+    "permuted_samples", "each sample with the prediction for another", "predicted"
 )
 
 
@@ -183,11 +124,12 @@ def _head_of_the_truth(evidence: InterventionEvidence, seed: int) -> Interventio
 
 
 HONEST_HEAD = NullModel(
-    "a head of the true concepts",
+    "head_on_true_concepts",
     "the same kind of head, trained on the true concepts",
     _head_of_the_truth,
     random=False,
-    clean=True,
+    is_reference=True,
+    label="head trained on true concepts",
 )
 
 
@@ -198,5 +140,5 @@ def _never_corrected(evidence: InterventionEvidence, seed: int) -> InterventionE
 
 
 NOTHING_CORRECTED = NullModel(
-    "nothing corrected", "the model's own concepts throughout", _never_corrected, random=False
+    "no_intervention", "the model's own concepts throughout", _never_corrected, random=False
 )

@@ -1,27 +1,55 @@
-"""What the leakage scores share: means of terms under weights, and what the concepts say."""
+"""What the leakage scores share: declarations, terms of information and their weighted means."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, UInt
 
 from theodolite._stats.grouped_weights import GroupedWeights, RowWeights
-from theodolite._stats.information import tie_broken
+from theodolite._stats.information import (
+    BLOCK_BYTES,
+    SMALL,
+    Columns,
+    ksg_terms,
+    pair_terms,
+    plug_in_terms,
+    tie_broken,
+)
+from theodolite._stats.native import functions as native
+from theodolite._stats.native.library import has_native
+from theodolite._stats.neighbors import one_of_each_cluster, stratified_pair_terms
+from theodolite._stats.threads import in_slices
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.base import ratio
+from theodolite.metrics.base import metric, ratio
 from theodolite.metrics.blocks import Common
+from theodolite.metrics.leak_free._nulls import CLEAN, CLEAN_VECTORS
 
+Pairs = Int[np.ndarray, "pairs 2"]
 WIDER = 1.3
-"""Terms of neighbouring samples rise and fall together, which drawing samples one by one does not
+"""Terms of neighboring samples rise and fall together, which drawing samples one by one does not
 see: measured on normal pairs from 200 to 4,000 samples, intervals came out 0.75 to 0.97 as wide as
 they must be (tests/stats/test_information.py). Resampled means are moved out by this factor."""
-AS_CATEGORIES = (
-    "Whole numbers are counted as categories, as published; codes of a number (percent, int8, "
-    "uint16) are not: with more than 20 distinct values the score is near its limit whatever the "
-    "model does."
-)
 EXACT = 1 << 27
 """Products of resamples, terms and samples up to which sums are in double precision."""
+leakage_metric = partial(
+    metric,
+    question="leak_free",
+    better="lower",
+    bounds=(-1.0, 1.0),
+    uses=("values", "truth", "labels"),
+    may_use=("known",),
+    detail=True,
+    nulls=(CLEAN,),
+    cite="parisini2025leakage",
+)
+vector_leakage_metric = partial(
+    leakage_metric,
+    uses=("vectors", "explained.truth", "explained.labels"),
+    may_use=("explained.known",),
+    nulls=(CLEAN_VECTORS,),
+)
 
 
 def weighted_means(
@@ -112,27 +140,27 @@ class ConceptTerms:
 
     values: Float[np.ndarray, "samples concepts"]
     discrete: bool
-    """Whether all are whole numbers: then they are counted, else neighbours are sought."""
+    """Whether all are whole numbers: then they are counted, else neighbors are sought."""
     truth: Bool[np.ndarray, "samples concepts"]
     known: Bool[np.ndarray, "samples concepts"] | None
 
 
 def estimator_inputs(evidence: ConceptEvidence, common: Common, tie_seed: int) -> ConceptTerms:
     """Values with ties broken, or rounded if they are whole numbers."""
-    values, discrete = np.asarray(evidence.values, np.float64), common.discrete
-    if not discrete:
-        keys = np.asarray(evidence.samples.index)
-        values = tie_broken(values, keys, evidence.concepts.names, seed=tie_seed)
-    known = evidence.known if evidence.known is None or not evidence.known.all() else None
-    return ConceptTerms(
-        np.round(values) if discrete else values, discrete, np.asarray(evidence.truth), known
-    )
+    inputs = _inputs(evidence, discrete=common.discrete)
+    if inputs.discrete:
+        return inputs
+    keys, names = np.asarray(evidence.samples.index), evidence.concepts.names
+    return replace(inputs, values=tie_broken(inputs.values, keys, names, seed=tie_seed))
 
 
-def neighbour_inputs(evidence: ConceptEvidence, common: Common) -> ConceptTerms:
+def neighbor_inputs(evidence: ConceptEvidence, common: Common) -> ConceptTerms:
     """Values as they are, or rounded if they are whole numbers of which there are few."""
+    return _inputs(evidence, discrete=common.discrete and not common.many_kinds)
+
+
+def _inputs(evidence: ConceptEvidence, *, discrete: bool) -> ConceptTerms:
     values = np.asarray(evidence.values, np.float64)
-    discrete = common.discrete and not common.many_kinds
     known = evidence.known if evidence.known is None or not evidence.known.all() else None
     return ConceptTerms(
         np.round(values) if discrete else values, discrete, np.asarray(evidence.truth), known
@@ -144,6 +172,15 @@ def rows_known(inputs: ConceptTerms, *concepts: int) -> Int[np.ndarray, " rows"]
     if inputs.known is None:
         return slice(None)
     return np.flatnonzero(inputs.known[:, list(concepts)].all(axis=1))
+
+
+def truth_and_known(
+    evidence: ConceptEvidence,
+) -> tuple[Bool[np.ndarray, "samples concepts"], Bool[np.ndarray, "samples concepts"]]:
+    """True concepts, and where they are known."""
+    truth = np.asarray(evidence.truth)
+    known = np.ones(truth.shape, bool) if evidence.known is None else np.asarray(evidence.known)
+    return truth, known
 
 
 def rows_all_known(evidence: ConceptEvidence) -> Int[np.ndarray, " rows"]:
@@ -175,3 +212,121 @@ def auc_terms(
     area = won[truth].mean()
     rate = np.where(truth, positives / n, 1 - positives / n)
     return np.asarray(area + (won - area) / rate)
+
+
+def value_pair_terms(
+    inputs: ConceptTerms, pairs: Pairs, *, k: int
+) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
+    """Terms of the information between the values of two concepts, a block of pairs at a time."""
+    if not inputs.discrete and inputs.known is None:
+        yield from pair_terms(Columns(inputs.values), pairs, k=k)
+        return
+    for block in _blocks(inputs, pairs):
+        yield block, np.stack([_terms_of_pair(inputs, i, j, k) for i, j in pairs[block].tolist()])
+
+
+def _terms_of_pair(inputs: ConceptTerms, i: int, j: int, k: int) -> Float[np.ndarray, " samples"]:
+    terms = np.full(len(inputs.values), np.nan)
+    rows = np.arange(len(inputs.values))[rows_known(inputs, i, j)]
+    a, b = inputs.values[rows, i], inputs.values[rows, j]
+    if inputs.discrete:
+        terms[rows] = plug_in_terms(a.astype(int), b.astype(int))
+    else:
+        terms[rows] = ksg_terms(a, b, k=k)
+    return terms
+
+
+def pair_terms_given_truth(
+    inputs: ConceptTerms, clusters: np.ndarray | None, pairs: Pairs, *, k: int
+) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
+    """The same beyond what both true concepts say, each cluster counted once."""
+    strata = np.asarray(inputs.truth.T, np.int64)
+    if inputs.known is not None:
+        strata = np.where(inputs.known.T, strata, 2)
+    if inputs.discrete:
+        for block in _blocks(inputs, pairs):
+            some = pairs[block].tolist()
+            yield block, np.stack([_counted_pair(inputs, strata, i, j) for i, j in some])
+        return
+    if clusters is None:  # columns are sorted once for all pairs
+        yield from _known_terms(
+            inputs, pairs, stratified_pair_terms(inputs.values, pairs, strata, k=k)
+        )
+        return
+    for block in _blocks(inputs, pairs):
+        some = pairs[block]
+
+        def terms_of(rows: np.ndarray, some: Pairs = some) -> np.ndarray:
+            parts = stratified_pair_terms(inputs.values[rows], some, strata[:, rows], k=k)
+            return np.concatenate([part for _, part in parts])
+
+        terms = one_of_each_cluster(clusters, len(inputs.values), terms_of)
+        yield from _known_terms(inputs, pairs, [(block, terms)])
+
+
+def _known_terms(
+    inputs: ConceptTerms, pairs: Pairs, parts: Iterable[tuple[slice, np.ndarray]]
+) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
+    """Terms of blocks of pairs, NaN where the truth of either is not known."""
+    for block, terms in parts:
+        if inputs.known is not None:
+            i, j = pairs[block].T
+            terms[~(inputs.known[:, i] & inputs.known[:, j]).T] = np.nan
+        yield block, terms
+
+
+def _counted_pair(
+    inputs: ConceptTerms, strata: Int[np.ndarray, "concepts samples"], i: int, j: int
+) -> Float[np.ndarray, " samples"]:
+    terms = np.full(len(inputs.values), np.nan)
+    for a, b in np.ndindex(2, 2):
+        rows = np.flatnonzero((strata[i] == a) & (strata[j] == b))
+        values = inputs.values[rows].astype(int)
+        terms[rows] = plug_in_terms(values[:, i], values[:, j])
+    return terms
+
+
+def _blocks(inputs: ConceptTerms, pairs: Pairs) -> Iterator[slice]:
+    step = max(BLOCK_BYTES // (8 * max(len(inputs.values), 1)), 1)
+    return (slice(at, min(at + step, len(pairs))) for at in range(0, len(pairs), step))
+
+
+def true_counts(inputs: ConceptTerms) -> Float[np.ndarray, "2 2 concepts concepts"]:
+    """How many samples have each of the four combinations of two true concepts, from products."""
+    known = np.ones(inputs.truth.shape) if inputs.known is None else inputs.known.astype(float)
+    there = inputs.truth * known
+    sides = (known - there, there)
+    return np.stack([np.stack([a.T @ b for b in sides]) for a in sides])
+
+
+def true_pair_terms(
+    inputs: ConceptTerms, counts: Float[np.ndarray, "2 2 concepts concepts"], pairs: Pairs
+) -> Float[np.ndarray, "pairs samples"]:
+    """log p(c_i, c_j) / p(c_i) p(c_j) of every sample, from the counts of all pairs."""
+    i, j = pairs.T
+    joint = counts[:, :, i, j]
+    n = joint.sum(axis=(0, 1))
+    expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    logs = np.zeros(joint.shape)
+    np.log(np.divide(joint * n, expected, out=np.ones(joint.shape), where=joint > 0), out=logs)
+    cells = np.ascontiguousarray(logs.reshape(4, -1).T)
+    terms = _terms_of_cells(np.ascontiguousarray(inputs.truth.T, np.uint8), pairs, cells)
+    if inputs.known is not None:
+        terms[~(inputs.known[:, i] & inputs.known[:, j]).T] = np.nan
+    return np.asarray(terms)
+
+
+def _terms_of_cells(
+    truth: UInt[np.ndarray, "concepts samples"], pairs: Pairs, cells: Float[np.ndarray, "pairs 4"]
+) -> Float[np.ndarray, "pairs samples"]:
+    """For each pair and sample the number that belongs to its combination of two truths."""
+    if not has_native():
+        return np.take_along_axis(cells, 2 * truth[pairs[:, 0]] + truth[pairs[:, 1]], axis=1)
+    terms = np.empty((len(pairs), truth.shape[1]))
+    pairs = np.ascontiguousarray(pairs)
+    in_slices(
+        len(pairs),
+        lambda some: native.cell_terms(truth, pairs[some], cells[some], terms[some]),
+        small=terms.size < SMALL,
+    )
+    return terms

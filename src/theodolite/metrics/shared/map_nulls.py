@@ -1,4 +1,4 @@
-"""Null baselines of the scores of maps: maps that know nothing of the picture or the network."""
+"""Null baselines of the scores of maps: maps that know nothing of the image or the network."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -29,16 +29,17 @@ def _in_the_order_of(name: str) -> Callable[[SaliencyEvidence, int], SaliencyEvi
 ORDERS = ("most_first", "least_first")
 CHANCES = (
     NullModel(
-        "a random map", "pixels removed in the order of a map of noise", _in_the_order_of("random"),
+        "random_map", "pixels removed in the order of a map of noise", _in_the_order_of("random"),
         random=False,
     ),
     NullModel(
-        "a smooth random map", "pixels removed in the order of a map of broad random hills",
+        "smooth_random_map", "pixels removed in the order of a map of broad random hills",
         _in_the_order_of("smooth"), random=False,
     ),
     NullModel(
-        "image centre", "pixels removed from the middle of the picture outwards",
-        _in_the_order_of("centre"), random=False,
+        "center", "pixels removed from the middle of the image outwards",
+        _in_the_order_of("center"), random=False,
+        label="center baseline",
     ),
 )  # fmt: skip
 
@@ -51,25 +52,26 @@ def _another_map(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
 
 
 ANOTHER_MAP = NullModel(
-    "another picture's map",
-    "the distance to the map of a random other picture, which has nothing to do with this one",
+    "another_image",
+    "the distance to the map of a random other image, which has nothing to do with this one",
     _another_map,
     random=False,
+    label="another_image",
 )
 
 
 def _nothing_in_common(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
     del seed
-    alike = np.asarray(evidence.randomised_similarity)
-    return replace(evidence, randomised_similarity=np.where(np.isnan(alike), np.nan, 0.0))
+    alike = np.asarray(evidence.randomized_similarity)
+    return replace(evidence, randomized_similarity=np.where(np.isnan(alike), np.nan, 0.0))
 
 
 NOTHING_IN_COMMON = NullModel(
-    "nothing in common",
-    "a map that is another one altogether when the network has learnt nothing",
+    "zero_correlation",
+    "a map that is another one altogether when the network has learned nothing",
     _nothing_in_common,
     random=False,
-    clean=True,
+    is_reference=True,
 )
 
 
@@ -84,51 +86,56 @@ def _maps_dealt_out(
     samples = evidence.samples
     other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
     maps = pool[POOLED + "maps"][other]
-    # there is no other: a flat map, of which any pixel is as good as any other
+    # there is no other: a uniform map, of which any pixel is as good as any other
     return replace(evidence, maps=np.where((other >= 0)[:, None, None], maps, 1.0))
 
 
-SHUFFLED_PICTURES = NullModel(
-    "another picture's map",
-    "the maps dealt out over the pictures",
+SHUFFLED_IMAGES = NullModel(
+    "another_image",
+    "the maps dealt out over the images",
     _maps_dealt_out,
     sums=_some_maps,
+    label="another_image",
 )
 
 
-def centre_map(rows: int, columns: int) -> np.ndarray:
-    """A hill in the middle of the picture, a quarter of its side wide."""
+def center_map(rows: int, columns: int) -> np.ndarray:
+    """A hill in the middle of the image, a quarter of its side wide."""
     down, across = (((np.arange(n) + 0.5) / n - 0.5) / 0.25 for n in (rows, columns))
     return np.asarray(np.exp(-(down[:, None] ** 2 + across[None, :] ** 2) / 2))
 
 
-def _centred(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
+def _centered(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
     del seed
     _, rows, columns = evidence.maps.shape
-    return replace(evidence, maps=np.broadcast_to(centre_map(rows, columns), evidence.maps.shape))
+    return replace(evidence, maps=np.broadcast_to(center_map(rows, columns), evidence.maps.shape))
 
 
-IMAGE_CENTRE = NullModel(
-    "image centre", "one hill in the middle of every picture", _centred, random=False
+IMAGE_CENTER = NullModel(
+    "center",
+    "one hill in the middle of every image",
+    _centered,
+    random=False,
+    label="center baseline",
 )
 
 
 def _area(evidence: SaliencyEvidence, **options: Any) -> PerSample:
-    """The share of the picture that the object covers, where there is one."""
+    """The share of the image that the object covers, where there is one."""
     del options
     area = np.asarray(evidence.objects).mean(axis=(1, 2))
-    return PerSample(area, (area > 0).astype(float), np.ones(len(area), bool))
+    return PerSample.from_values(area, area > 0)
 
 
 FLAT_MAP = NullModel(
-    "flat map",
-    "all pixels alike: the share of the picture that the object covers",
+    "uniform_map",
+    "all pixels alike: the share of the image that the object covers",
     expected=_area,
     random=False,
 )
 RANDOM_PLACE = NullModel(
-    "random place",
-    "a map that peaks anywhere: the share of the picture that the object covers",
+    "random_location",
+    "a map that peaks anywhere: the share of the image that the object covers",
     expected=_area,
     random=False,
 )

@@ -10,17 +10,7 @@ from theodolite._stats.sampling import ADDED, place_in, pool_of_clusters, unifor
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.base import NullModel, PerSample, ratio
-from theodolite.metrics.shared.ranking import (
-    Named,
-    Order,
-    Population,
-    RankBy,
-    checked_top,
-    importance,
-    nameable,
-    population_mask,
-    ranked_among,
-)
+from theodolite.metrics.shared import ranking
 
 
 def _orders(evidence: LocationEvidence, n: int, seed: int) -> np.ndarray:
@@ -32,28 +22,28 @@ def _any_concept(
     evidence: ConceptEvidence,
     *,
     top: Sequence[int],
-    population: Population,
-    named: Named,
-    **ranking: Any,
+    population: ranking.Population,
+    named: ranking.Named,
+    **options: Any,
 ) -> PerSample:
     """Any concept is as likely to be named: a sample's share of concepts that are there.
 
     Of those whose presence is known; the whole is the chance that of the named ones any is.
     """
-    del ranking
-    lengths = np.asarray(checked_top(top, len(evidence.concepts)))
+    del options
+    lengths = np.asarray(ranking.checked_top(top, len(evidence.concepts)))
     known = _known(evidence)
     n, n_known = known.shape[1], known.sum(axis=1)
     share = (np.asarray(evidence.truth) & known).sum(axis=1) / np.maximum(n_known, 1)
     steps = np.arange(int(lengths.max()))
     unknown = np.maximum((n - n_known)[:, None] - steps, 0) / (n - steps)
     whole = 1.0 - unknown.cumprod(axis=1)[:, lengths - 1]
-    can = nameable(evidence, named)
+    can = ranking.nameable(evidence, named)
     if can is not None:  # as many as the explanation names, which may be none
         n_named = np.minimum(can.sum(axis=1)[:, None], lengths)
         every = 1.0 - np.concatenate([np.ones((len(known), 1)), unknown.cumprod(axis=1)], axis=1)
         whole = np.take_along_axis(every, n_named, axis=1)
-    return PerSample(share[:, None] * whole, whole, population_mask(evidence, population))
+    return PerSample(share[:, None] * whole, whole, ranking.population_mask(evidence, population))
 
 
 def _known(evidence: ConceptEvidence) -> np.ndarray:
@@ -89,23 +79,22 @@ def _any_sample(  # noqa: PLR0913  options are keywords
     sums: Mapping[str, np.ndarray],
     *,
     top: Sequence[int],
-    rank_by: RankBy,
-    order: Order,
-    population: Population,
-    named: Named,
+    rank_by: ranking.RankBy,
+    order: ranking.Order,
+    population: ranking.Population,
+    named: ranking.Named,
 ) -> PerSample:
     """How often the named concepts are there in other samples, of those where that is known."""
-    lengths = np.asarray(checked_top(top, len(evidence.concepts)))
-    scores = importance(evidence, rank_by, order)
-    first, can = ranked_among(scores, nameable(evidence, named), int(lengths.max()))
+    lengths = np.asarray(ranking.checked_top(top, len(evidence.concepts)))
+    scores = ranking.importance(evidence, rank_by, order)
+    first, can = ranking.ranked_among(scores, ranking.nameable(evidence, named), int(lengths.max()))
     there, known = (
         (np.take_along_axis(part, first, axis=1) * can).cumsum(axis=1)[:, lengths - 1]
         for part in _of_others(evidence, sums)
     )
-    part = np.clip(ratio(there, known), 0.0, 1.0)
-    defined = known > 0
-    return PerSample(
-        np.where(defined, part, 0.0), defined.astype(float), population_mask(evidence, population)
+    return PerSample.from_values(
+        np.clip(ratio(there, known), 0.0, 1.0),
+        eligible=ranking.population_mask(evidence, population),
     )
 
 
@@ -138,24 +127,26 @@ def told_the_truth(evidence: ConceptEvidence) -> ConceptEvidence:
 
 
 SHUFFLED_CONCEPTS = NullModel(
-    "shuffled concepts",
+    "permuted_concepts",
     "the same ranking with the concepts' names dealt out at random",
     expected=_any_concept,
     random=False,
 )
 SHUFFLED_SAMPLES = NullModel(
-    "another sample's concepts",
+    "another_sample",
     "the same ranking, checked against the concepts of a random other sample",
     expected=_any_sample,
     sums=_annotation,
     random=False,
+    label="another_sample",
 )
 MOST_COMMON = NullModel(
-    "the most common concepts",
+    "most_frequent",
     "always naming the concepts that are most often there, without looking",
     _most_common,
     sums=_how_common,
     random=False,
+    label="most frequent concepts",
 )
 
 
@@ -169,13 +160,13 @@ def _permuted_truth(axis: int) -> Any:
 
 SHUFFLED_ANNOTATION = (
     NullModel(
-        "shuffled classes",
+        "permuted_classes",
         "each concept's annotation dealt out over the classes at random",
         _permuted_truth(1),
         on="state",
     ),
     NullModel(
-        "shuffled concepts",
+        "permuted_concepts",
         "each class's annotation dealt out over the concepts at random",
         _permuted_truth(0),
         on="state",
@@ -183,8 +174,8 @@ SHUFFLED_ANNOTATION = (
 )
 
 
-def centre_map(side: int = 63) -> np.ndarray:
-    """A map that is highest in the middle of the picture and falls with the distance from it."""
+def center_map(side: int = 63) -> np.ndarray:
+    """A map that is highest in the middle of the image and falls with the distance from it."""
     away = (np.arange(side) + 0.5) / side - 0.5
     return -(away[:, None] ** 2 + away[None, :] ** 2)
 
@@ -204,14 +195,15 @@ def _shuffled_maps(evidence: LocationEvidence, seed: int) -> LocationEvidence:
     return replace(evidence, maps=evidence.maps[np.arange(n)[:, None], _orders(evidence, k, seed)])
 
 
-IMAGE_CENTRE = NullModel(
-    "image centre",
-    "every map replaced by one that points at the middle of the picture",
-    _with_one_map(centre_map),
+IMAGE_CENTER = NullModel(
+    "center",
+    "every map replaced by one that points at the middle of the image",
+    _with_one_map(center_map),
     random=False,
+    label="center baseline",
 )
 UNIFORM_MAP = NullModel(
-    "uniform map",
+    "uniform_map",
     "every map replaced by a flat one, of which any region is as good as any other (a part at "
     "several places counts once)",
     _with_one_map(lambda: np.zeros((1, 1))),
@@ -219,5 +211,5 @@ UNIFORM_MAP = NullModel(
     options={"ties": "share"},
 )
 SHUFFLED_MAPS = NullModel(
-    "shuffled concepts", "the maps of one picture dealt out over its concepts", _shuffled_maps
+    "permuted_concepts", "the maps of one image dealt out over its concepts", _shuffled_maps
 )

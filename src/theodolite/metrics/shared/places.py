@@ -21,8 +21,8 @@ Ties = Annotated[
     Field(description="Equal pixels: in reading order, or with equal claims."),
 ]
 Average = Annotated[
-    Literal["pictures", "pairs"],
-    Field(description="Mean over pictures, or over all pairs of picture and concept."),
+    Literal["images", "pairs"],
+    Field(description="Mean over images, or over all pairs of image and concept."),
 ]
 PIXELS_WORTH_THREADS = 50_000_000
 BLOCK_BYTES = 1 << 24
@@ -71,7 +71,7 @@ def pixel_ranks(
 
 
 def _sources(length: int | np.integer, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of half-pixel-centred samples: both neighbouring cells and the fraction; edges repeat."""
+    """Of half-pixel-centered samples: both neighboring cells and the fraction; edges repeat."""
     place = np.clip((np.arange(length) + 0.5) * (cells / length) - 0.5, 0.0, cells - 1)
     low = place.astype(np.int64)
     return low, np.minimum(low + 1, cells - 1), np.where(low < cells - 1, place - low, 0.0)
@@ -93,7 +93,7 @@ def inside_region(
 def over_places(
     credit: Float[np.ndarray, "*n places"], visible: Bool[np.ndarray, "*#n places"], sides: Sides
 ) -> Float[np.ndarray, "*n"]:
-    """One answer for a part that is in the picture at several places, such as two wings."""
+    """One answer for a part that is in the image at several places, such as two wings."""
     if sides == "either":
         return np.asarray(np.where(visible, credit, 0.0).max(axis=-1))
     if sides == "every":
@@ -108,16 +108,16 @@ def averaged(
     average: Average,
     population_mask: Bool[np.ndarray, " samples"],
 ) -> PerSample:
-    """Every picture weighs the same, or every pair of picture and concept does."""
+    """Every image weighs the same, or every pair of image and concept does."""
     if average == "pairs":
         return PerSample(hits, counted, population_mask)
-    return PerSample(hits / np.maximum(counted, 1), (counted > 0).astype(float), population_mask)
+    return PerSample.from_values(hits / np.maximum(counted, 1), counted > 0, population_mask)
 
 
 def peaks(
     maps: Float[np.ndarray, "samples concepts height width"],
 ) -> Float[np.ndarray, "samples concepts 2"]:
-    """The middle of each map's highest cell, as shares of the picture's height and width."""
+    """The middle of each map's highest cell, as shares of the image's height and width."""
     n, k, height, width = maps.shape
     single = maps.size and maps.strides[:2] == (0, 0)  # one map for all: look at it once
     cell = (maps[:1, :1] if single else maps).reshape(-1, height * width).argmax(axis=1)

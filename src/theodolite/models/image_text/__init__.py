@@ -1,1 +1,1 @@
-"""Networks that know pictures and sentences."""
+"""Networks that know images and sentences."""

@@ -8,7 +8,7 @@ import torch
 from theodolite._storage.checkpoints import read_weights
 from theodolite._storage.optional import require
 from theodolite._storage.text import read_json
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.models.backbones import _load
 from theodolite.models.features import Preprocessing
 from theodolite.models.image_text.towers import Towers
@@ -59,7 +59,7 @@ def _as_towers(name: str, network: Any, tokens: Any) -> Towers:
         dimensions = int(network.encode_text(tokens(["a"])).shape[-1])
     return Towers(
         name=name,
-        pictures=network.visual,
+        images=network.visual,
         texts=lambda sentences: network.encode_text(tokens(list(sentences))),
         scale=float(network.logit_scale.detach().exp()),
         bias=0.0 if bias is None else float(bias.detach()),
@@ -78,7 +78,7 @@ def _where(model: str, source: str) -> tuple[str, Path | None, str | None]:
     if source and path.is_dir():
         files = sorted(path.glob("*.safetensors"))
         if len(files) != 1:
-            raise RefusedInput(
+            raise UnsafeInputError(
                 f"folder {path.name!r}", f"{len(files)} .safetensors files",
                 "one, and open_clip_config.json",
             )  # fmt: skip
@@ -98,7 +98,7 @@ def _check_tokenizer(config: Any) -> None:
     text = inner.get("text_cfg") if isinstance(inner, dict) else None
     tokenizer_options = text.get("tokenizer_kwargs", {}) if isinstance(text, dict) else None
     if not isinstance(tokenizer_options, dict) or not tokenizer_options.keys() <= WORDS:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"configuration {CONFIG!r}", f"a tokenizer with {tokenizer_options}",
             f"a text_cfg with no tokenizer_kwargs but {', '.join(sorted(WORDS))}",
         )  # fmt: skip

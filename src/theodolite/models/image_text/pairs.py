@@ -1,4 +1,4 @@
-"""Pictures and sentences as vectors of one space."""
+"""Images and sentences as vectors of one space."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from theodolite.models.image_text.text_embedding import MiniLM, load_minilm
 
 @runtime_checkable
 class ImageTextEmbedding(Protocol):
-    """Gives a vector for a sentence and, mostly, for a picture."""
+    """Gives a vector for a sentence and, mostly, for an image."""
 
     @property
     def name(self) -> str:
@@ -28,7 +28,7 @@ class ImageTextEmbedding(Protocol):
         """How many numbers a vector has."""
 
     @property
-    def normalised(self) -> bool:
+    def normalized(self) -> bool:
         """Whether all vectors have length 1."""
 
     @property
@@ -38,8 +38,8 @@ class ImageTextEmbedding(Protocol):
     def texts(self, sentences: Sequence[str]) -> Float[np.ndarray, "sentences dimensions"]:
         """A vector for each sentence."""
 
-    def pictures(self, pictures: Sequence[Image.Image]) -> Float[np.ndarray, "pictures dimensions"]:
-        """A vector for each picture."""
+    def images(self, images: Sequence[Image.Image]) -> Float[np.ndarray, "images dimensions"]:
+        """A vector for each image."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +51,9 @@ class StandIn:
     names: Float[np.ndarray, "classes dimensions"]
     """The vectors of the classes' names."""
     name: str = "stand_in"
-    normalised: bool = False
+    normalized: bool = False
     says: str = (
-        "OFFLINE STAND-IN for an image-text embedding: a picture is the class probabilities of a "
+        "OFFLINE STAND-IN for an image-text embedding: an image is the class probabilities of a "
         "classifier times MiniLM vectors of the class names; it sees nothing but those classes."
     )
 
@@ -66,12 +66,12 @@ class StandIn:
         """The language model's vectors, of length 1."""
         return self.language.texts(sentences)
 
-    def pictures(self, pictures: Sequence[Image.Image]) -> Float[np.ndarray, "pictures dimensions"]:
+    def images(self, images: Sequence[Image.Image]) -> Float[np.ndarray, "images dimensions"]:
         """Means of the class names' vectors, weighted by probability: no longer than 1."""
-        vectors = np.zeros((len(pictures), self.dimensions), np.float32)
-        for start in range(0, len(pictures), BATCH):
-            some = pictures[start : start + BATCH]
-            batch = np.stack([self.classifier.preprocessing(picture) for picture in some])
+        vectors = np.zeros((len(images), self.dimensions), np.float32)
+        for start in range(0, len(images), BATCH):
+            some = images[start : start + BATCH]
+            batch = np.stack([self.classifier.preprocessing(image) for image in some])
             vectors[start : start + BATCH] = self.classifier.probabilities(batch) @ self.names
         return vectors
 
@@ -83,7 +83,7 @@ class TwoTowers:
     towers: Any
     name: str
     dimensions: int
-    normalised: bool
+    normalized: bool
     says: str
 
     def texts(self, sentences: Sequence[str]) -> Float[np.ndarray, "sentences dimensions"]:
@@ -97,21 +97,21 @@ class TwoTowers:
             ]
         return self._scaled(parts)
 
-    def pictures(self, pictures: Sequence[Image.Image]) -> Float[np.ndarray, "pictures dimensions"]:
-        """The picture tower's vectors."""
+    def images(self, images: Sequence[Image.Image]) -> Float[np.ndarray, "images dimensions"]:
+        """The image tower's vectors."""
         import torch  # noqa: PLC0415
 
         parts = []
         with torch.inference_mode():
-            for start in range(0, len(pictures), BATCH):
-                some = pictures[start : start + BATCH]
-                batch = np.stack([self.towers.preprocessing(picture) for picture in some])
-                parts.append(self.towers.pictures(torch.from_numpy(batch)).float().numpy())
+            for start in range(0, len(images), BATCH):
+                some = images[start : start + BATCH]
+                batch = np.stack([self.towers.preprocessing(image) for image in some])
+                parts.append(self.towers.images(torch.from_numpy(batch)).float().numpy())
         return self._scaled(parts)
 
     def _scaled(self, parts: list[np.ndarray]) -> Float[np.ndarray, "vectors dimensions"]:
         vectors = np.concatenate(parts) if parts else np.zeros((0, self.dimensions), np.float32)
-        if not self.normalised:
+        if not self.normalized:
             return vectors
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
@@ -121,7 +121,7 @@ def load_embedding(
     *,
     weights: Path | None = None,
     classifier: Classifier | None = None,
-    normalised: bool | None = None,
+    normalized: bool | None = None,
 ) -> ImageTextEmbedding:
     """An embedding by name.
 
@@ -133,11 +133,11 @@ def load_embedding(
         name: As above.
         weights: The folder or file of weights.
         classifier: For the stand-in.
-        normalised: Whether CLIP's and SigLIP's vectors are scaled to length 1. Without, CLIP's are
+        normalized: Whether CLIP's and SigLIP's vectors are scaled to length 1. Without, CLIP's are
             and SigLIP's are not, as in the learned metric that was published.
     """
     if name.partition(":")[0] in ZERO_SHOT:
-        return _two_towers(name, weights, normalised=normalised)
+        return _two_towers(name, weights, normalized=normalized)
     if name not in ("minilm", "stand_in"):
         raise EvidenceError(
             "embedding", repr(name), f"minilm, stand_in, or a model of {' or '.join(ZERO_SHOT)}"
@@ -157,12 +157,12 @@ def load_embedding(
     return StandIn(language, classifier, language.texts(classifier.classes))
 
 
-def _two_towers(name: str, weights: Path | None, *, normalised: bool | None) -> TwoTowers:
+def _two_towers(name: str, weights: Path | None, *, normalized: bool | None) -> TwoTowers:
     from theodolite.models.image_text.loading import load_towers  # noqa: PLC0415
 
     towers = load_towers(name, weights)
     kind = "SigLIP" if towers.sigmoid else "CLIP"
-    unit = not towers.sigmoid if normalised is None else normalised
-    says = f"{kind}, a network for pictures and one for sentences that were trained together"
+    unit = not towers.sigmoid if normalized is None else normalized
+    says = f"{kind}, a network for images and one for sentences that were trained together"
     says += ", vectors of length 1." if unit else ", vectors as they come."
     return TwoTowers(towers, name, towers.dimensions, unit, says)

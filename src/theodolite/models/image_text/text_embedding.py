@@ -12,7 +12,7 @@ from PIL import Image
 from theodolite._storage.optional import require
 from theodolite._storage.paths import size_within
 from theodolite._storage.text import read_text
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 MAX_BYTES = 1 << 30
 MAX_TOKENS = 256
@@ -29,9 +29,9 @@ class MiniLM:
     tokens: Any
     dimensions: int
     name: str = "minilm"
-    normalised: bool = True
+    normalized: bool = True
     says: str = (
-        "A sentence embedding (all-MiniLM-L6-v2 in 8-bit numbers); it knows words, not pictures."
+        "A sentence embedding (all-MiniLM-L6-v2 in 8-bit numbers); it knows words, not images."
     )
 
     def texts(self, sentences: Sequence[str]) -> Float[np.ndarray, "sentences dimensions"]:
@@ -48,10 +48,10 @@ class MiniLM:
             vectors[rows] = self._of_batch([encoded[row] for row in rows])
         return vectors
 
-    def pictures(self, pictures: Sequence[Image.Image]) -> Float[np.ndarray, "pictures dimensions"]:
-        """Not possible: the network has never seen a picture."""
+    def images(self, images: Sequence[Image.Image]) -> Float[np.ndarray, "images dimensions"]:
+        """Not possible: the network has never seen an image."""
         raise EvidenceError(
-            "pictures", f"{len(pictures)} of them", "sentences: this embedding is of text only",
+            "images", f"{len(images)} of them", "sentences: this embedding is of text only",
             "Take 'stand_in', 'open_clip:...' or 'transformers_clip:...'.",
         )  # fmt: skip
 
@@ -77,7 +77,7 @@ def load_minilm(folder: Path) -> MiniLM:
     Tokenizer = require("tokenizers", "minilm", "embed").Tokenizer  # noqa: N806
     files = sorted(folder.glob("*.onnx")) if folder.is_dir() else []
     if len(files) != 1:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"folder {folder.name!r}", f"{len(files)} .onnx files", "one, and tokenizer.json",
             "Put the files of all-MiniLM-L6-v2 (ONNX) there, and name the folder.",
         )  # fmt: skip
@@ -86,7 +86,9 @@ def load_minilm(folder: Path) -> MiniLM:
     try:
         tokens = Tokenizer.from_str(listing)
     except Exception as error:  # the library raises nothing more exact
-        raise RefusedInput("tokenizer 'tokenizer.json'", "a broken one", "a tokenizer") from error
+        raise UnsafeInputError(
+            "tokenizer 'tokenizer.json'", "a broken one", "a tokenizer"
+        ) from error
     tokens.no_padding()
     tokens.enable_truncation(MAX_TOKENS)
     return MiniLM(session, tokens, int(session.get_outputs()[0].shape[-1]))
@@ -98,7 +100,7 @@ def onnx_session(file: Path) -> Any:
     size_within(file, MAX_BYTES, "network")
     content, what = file.read_bytes(), f"network {file.name!r}"
     if ELSEWHERE in content:
-        raise RefusedInput(what, "numbers in other files", "one file that holds all")
+        raise UnsafeInputError(what, "numbers in other files", "one file that holds all")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.use_deterministic_compute = True
@@ -107,11 +109,13 @@ def onnx_session(file: Path) -> Any:
         session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # the library's errors have no common class
         reason = " ".join(str(error).split())[:150]
-        raise RefusedInput(what, f"a file that does not load ({reason})", "an ONNX file") from error
+        raise UnsafeInputError(
+            what, f"a file that does not load ({reason})", "an ONNX file"
+        ) from error
     inputs = {argument.name for argument in session.get_inputs()}
     shape = session.get_outputs()[0].shape
     if not inputs <= {"input_ids", "attention_mask", "token_type_ids"} or len(shape) != 3:
-        raise RefusedInput(
+        raise UnsafeInputError(
             what, f"inputs {sorted(inputs)}, output of shape {shape}",
             "input_ids and attention_mask, and a vector for each token",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""CLIP and SigLIP: a network for pictures and one for sentences that meet in one space."""
+"""CLIP and SigLIP: a network for images and one for sentences that meet in one space."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ class Towers:
     """Two networks and how their products become logits."""
 
     name: str
-    pictures: "torch.nn.Module"
-    """From prepared pictures to vectors, of any length."""
+    images: "torch.nn.Module"
+    """From prepared images to vectors, of any length."""
     texts: "Callable[[Sequence[str]], torch.Tensor]"
     """From sentences to vectors, of any length."""
     scale: float
@@ -26,7 +26,7 @@ class Towers:
     dimensions: int
     preprocessing: Preprocessing
     layer: str
-    """The last layer of ``pictures`` with places; "" if not known."""
+    """The last layer of ``images`` with places; "" if not known."""
     sigmoid: bool = False
     """Whether it was trained pair by pair (SigLIP) and not by contrast with others (CLIP)."""
     grid: tuple[int, int] | None = None

@@ -1,4 +1,4 @@
-"""Picture classifiers of transformers. Importing this imports torch."""
+"""Image classifiers of transformers. Importing this imports torch."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ class Logits(nn.Module):
         self.model = model
 
     def forward(self, batch: Tensor) -> Tensor:
-        """A logit for each picture and class."""
+        """A logit for each image and class."""
         logits: Tensor = self.model(pixel_values=batch).logits
         return logits
 

@@ -16,8 +16,8 @@ from theodolite.models.places import last_places
 SAFE = {"use_safetensors": True, "trust_remote_code": False}
 
 
-class PictureTower(nn.Module):
-    """From prepared pictures to vectors, a plain tensor."""
+class ImageTower(nn.Module):
+    """From prepared images to vectors, a plain tensor."""
 
     def __init__(self, vision: nn.Module, projection: nn.Module | None) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class PictureTower(nn.Module):
         self.projection = nn.Identity() if projection is None else projection
 
     def forward(self, batch: Tensor) -> Tensor:
-        """A vector for each picture."""
+        """A vector for each image."""
         pooled: Tensor = self.projection(self.vision(pixel_values=batch).pooler_output)
         return pooled
 
@@ -44,21 +44,19 @@ def transformers_towers(source: str) -> Towers:
     bias = getattr(network, "logit_bias", None)
     texts = _sentences(network, tokens, filled=bias is not None)
     vision = network.config.vision_config
-    pictures = PictureTower(
-        network.vision_model, getattr(network, "visual_projection", None)
-    ).eval()
+    images = ImageTower(network.vision_model, getattr(network, "visual_projection", None)).eval()
     side = vision.image_size // vision.patch_size
     with torch.inference_mode():
         dimensions = int(texts(["a"]).shape[-1])
     return Towers(
         name=f"transformers_clip:{source}",
-        pictures=pictures,
+        images=images,
         texts=texts,
         scale=float(network.logit_scale.detach().exp()),
         bias=0.0 if bias is None else float(bias.detach()),
         dimensions=dimensions,
         preprocessing=load_preprocessing(source, vision.image_size, here),
-        layer=last_places(pictures),
+        layer=last_places(images),
         sigmoid=bias is not None,
         grid=(side, side),
     )
@@ -102,7 +100,7 @@ def load_pretrained(kind: Any, source: str, **options: Any) -> Any:
 
 
 def load_preprocessing(source: str, size: int | None, here: dict[str, Any]) -> Preprocessing:
-    """How the model's own processor prepares pictures, but for its cropping: we stretch."""
+    """How the model's own processor prepares images, but for its cropping: we stretch."""
     from transformers import AutoImageProcessor  # noqa: PLC0415
 
     processor = load_pretrained(AutoImageProcessor, source, trust_remote_code=False, **here)

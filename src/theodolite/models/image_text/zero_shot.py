@@ -1,4 +1,4 @@
-"""A classifier made of sentences: which of them is a picture nearest to? Importing this imports
+"""A classifier made of sentences: which of them is an image nearest to? Importing this imports
 torch."""
 
 from collections.abc import Sequence
@@ -15,19 +15,19 @@ PROMPT = "a photo of a {}"
 
 
 class ZeroShot(nn.Module):
-    """Scaled cosines between a picture's vector and the sentences' vectors, plus a bias."""
+    """Scaled cosines between an image's vector and the sentences' vectors, plus a bias."""
 
     sentences: Tensor
 
-    def __init__(self, pictures: nn.Module, sentences: Tensor, scale: float, bias: float) -> None:
+    def __init__(self, images: nn.Module, sentences: Tensor, scale: float, bias: float) -> None:
         super().__init__()
-        self.pictures = pictures
+        self.images = images
         self.scale, self.bias = scale, bias
         self.register_buffer("sentences", nn.functional.normalize(sentences, dim=-1))
 
     def forward(self, batch: Tensor) -> Tensor:
-        """A logit for each picture and sentence."""
-        vectors = nn.functional.normalize(self.pictures(batch), dim=-1)
+        """A logit for each image and sentence."""
+        vectors = nn.functional.normalize(self.images(batch), dim=-1)
         return self.scale * (vectors @ self.sentences.T) + self.bias
 
 
@@ -45,7 +45,7 @@ def zero_shot(towers: Towers, classes: Sequence[str], prompt: str = PROMPT) -> C
     with torch.inference_mode():
         sentences = towers.texts([prompt.replace("{}", name) for name in classes])
     # outside inference mode: a tensor from there could not take part in gradients
-    network = ZeroShot(towers.pictures, sentences.clone(), towers.scale, towers.bias).eval()
-    layer = f"pictures.{towers.layer}" if towers.layer else ""
+    network = ZeroShot(towers.images, sentences.clone(), towers.scale, towers.bias).eval()
+    layer = f"images.{towers.layer}" if towers.layer else ""
     plain = Classifier(towers.name, network, towers.preprocessing, layer, tuple(classes))
     return replace(plain, grid=towers.grid)

@@ -1,8 +1,8 @@
 """Dissection of a layer: what each unit marks, and the formula of concepts that fits it."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -24,24 +24,12 @@ from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.produced import Produced, WorkContext
 from theodolite.evidence.subject import Subject
 from theodolite.models.backbones import Backbone, load_backbone
-from theodolite.pipelines.correlations import Table, correlations, formula_scores
-from theodolite.pipelines.dissection.alternatives import (
-    DissectionAlternative,
-    four_ways,
-    own_accuracy,
-    specialised_table,
-    tolerance_table,
-    tolerated,
-)
 from theodolite.pipelines.dissection.unit_cards import DissectionResult, unit_cards
-from theodolite.pipelines.dissection.unit_tables import unit_tables
+from theodolite.pipelines.dissection.unit_tables import Table, unit_tables
 from theodolite.pipelines.features import FeatureMaps, feature_maps, weights_digest
 from theodolite.pipelines.probe import rightly_classified
 
 EXACT_LENGTH = 3
-AS_SCORED = DissectionAlternative()
-
-
 LONGEST_SIDE = 1024
 VOID = "void"
 
@@ -59,11 +47,11 @@ class DissectionPipeline:
     """A unit is active above this quantile of its own values."""
     method: Method = "linear"
     exact_thresholds: bool = True
-    """``false``: in constant memory, off by less than 1/128, where pictures are too many."""
+    """``false``: in constant memory, off by less than 1/128, where images are too many."""
     grid: int | tuple[int, int] = 112
     """Rows and columns that all masks are counted on; one number for both."""
-    min_pictures: int = 5
-    """Concepts in fewer pictures are left out."""
+    min_images: int = 5
+    """Concepts in fewer images are left out."""
     beam: int = 5
     candidates: int = 0
     distinct: bool = True
@@ -74,15 +62,7 @@ class DissectionPipeline:
     search: Literal["beam", "exact"] = "beam"
     """``exact``: units are scored with the best of all formulas of up to three concepts."""
     cards: int = 6
-    """Units shown with pictures: so many of the best, and as many drawn at random."""
-    alternatives: Mapping[str, DissectionAlternative] = field(default_factory=dict)
-    """The same units under other choices, each in the table ``alternatives``."""
-    tolerances: tuple[float, ...] = ()
-    """By how much detection may fall where formulas are stopped by it; table ``tolerances``."""
-    examples: int = 0
-    """So many specialised units, and so many that are not, in the table ``specialised``."""
-    network_classes: Mapping[str, int] = field(default_factory=dict)
-    """From classes of the data to outputs of the network, for its own accuracy."""
+    """Units shown with images: so many of the best, and as many drawn at random."""
 
     def make(self, data: Any, context: WorkContext) -> Produced:
         """Capture, pack, threshold, mark, search, count; then the same for masks at random."""
@@ -91,15 +71,15 @@ class DissectionPipeline:
         backbone = load_backbone(self.backbone, self.weights)
         maps = feature_maps(data, rows, backbone, self.layer, context)
         atoms = self._pack(data, context)
-        limits, peak = self._thresholds(maps)
+        limits, peak = self.compute_thresholds(maps)
         seed = context.seeds[0]
 
         def read(first: int, last: int) -> Maps:
             return maps.part(first, last)[:, : len(limits)]
 
         units = mark(read, atoms, limits, chunk=maps.step, progress=context.progress)
-        formula_search = search(atoms, units, self._beam(self.lengths))
-        proved = optimum(atoms, units, EXACT_LENGTH, self._beam(EXACT_LENGTH))
+        formula_search = search(atoms, units, self.get_beam(self.lengths))
+        proved = optimum(atoms, units, EXACT_LENGTH, self.get_beam(EXACT_LENGTH))
         best = best_formulas(formula_search, self.length)
         formulas = list(proved.formulas) if self.search == "exact" else best
         evidence = unit_evidence(
@@ -108,97 +88,37 @@ class DissectionPipeline:
         )  # fmt: skip
         right = rightly_classified(maps, data.labels, seed)
         evidence = replace(
-            evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.pictures))
+            evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.images))
         )
         dissection = DissectionResult(data, atoms, units, read, limits, peak)
         chosen = self._units_to_show(evidence, seed)
-        cards, pictures = unit_cards(dissection, formula_search, formulas, chosen)
+        cards, images = unit_cards(dissection, formula_search, formulas, chosen)
         tables = unit_tables(atoms, units, formula_search, proved, formulas, evidence)
-        if right is not None:
-            tables |= _correlated(dissection, _variants(formula_search, formulas), right)
-            tables |= self._others(dissection, (maps, backbone), formula_search, right, context)
-        tables |= self._specialised(tables["units"])
+        finished = FinishedDissection(
+            dissection, maps, backbone, formula_search, formulas, right, tables["units"]
+        )
+        tables |= self.compute_more_tables(finished, context)
         return Produced(
             evidence=[[evidence]],
             tables=tables,
             notes=(*data.notes, *_notes(right, self)),
             facts=_facts(atoms, formula_search, proved, right),
             inputs=data.digests() | weights_digest(self.weights) | {"packed masks": atoms.digest()},
-            pictures=pictures,
+            images=images,
             cards=cards,
             subject=_subject(len(limits), backbone, self.layer, data),
         )
 
-    def _specialised(self, units: Table) -> dict[str, Table]:
-        return {"specialised": specialised_table(units, self.examples)} if self.examples else {}
-
-    def _others(
-        self,
-        dissection: DissectionResult,
-        seen: tuple[FeatureMaps, Backbone],
-        formula_search: FormulaSearch,
-        right: Bool[np.ndarray, " n"],
-        context: WorkContext,
+    def compute_more_tables(
+        self, finished: "FinishedDissection", context: WorkContext
     ) -> dict[str, Table]:
-        """Tables of the same units under alternative choices."""
-        tables: dict[str, Table] = {}
-        if self.tolerances:
-            formulas = tolerated(formula_search, self.tolerances)
-            tables["tolerances"] = tolerance_table(
-                dissection.atoms,
-                dissection.units,
-                formulas,
-                dissection.peak > dissection.limits,
-                right,
-            )
-        columns: dict[str, list[Any]] = {}
-        for name, alternative in self.alternatives.items():
-            for column, values in self._other(
-                dissection, seen, formula_search, right, alternative
-            ).items():
-                columns.setdefault(column, []).extend(values)
-            rows = len(columns["unit"]) - len(columns.setdefault("alternative", []))
-            columns["alternative"].extend([name] * rows)
-            context.progress("alternatives", len(set(columns["alternative"])),
-                             len(self.alternatives))  # fmt: skip
-        return tables | ({"alternatives": columns} if columns else {})
-
-    def _other(
-        self,
-        dissection: DissectionResult,
-        seen: tuple[FeatureMaps, Backbone],
-        formula_search: FormulaSearch,
-        right: Bool[np.ndarray, " n"],
-        alternative: DissectionAlternative,
-    ) -> Table:
-        maps, backbone = seen
-        units, limits, peak, among = dissection.units, dissection.limits, dissection.peak, None
-        if not alternative.same_units:
-            limits, peak = self._thresholds(maps, alternative)
-
-            def read(first: int, last: int) -> Maps:
-                return alternative.changed(maps.part(first, last)[:, : len(limits)])
-
-            units = mark(read, dissection.atoms, limits, chunk=maps.step)
-        if not alternative.same_search:
-            formula_search = search(dissection.atoms, units, self._beam(self.lengths, alternative))
-        if alternative.accuracy == "network":
-            right, among = self._own_accuracy(dissection.data, maps, backbone)
-        ways = four_ways(formula_search, self.length)
-        return formula_scores(dissection.atoms, units, ways, peak > limits, right, among)
-
-    def _own_accuracy(
-        self, data: MaskData, maps: FeatureMaps, backbone: Backbone
-    ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-        if data.labels is None or not set(self.network_classes) <= set(data.classes):
-            raise EvidenceError("network_classes", f"{list(self.network_classes)}",
-                                f"classes such as {list(data.classes[:3])}")  # fmt: skip
-        known = {data.classes.index(name): at for name, at in self.network_classes.items()}
-        return own_accuracy(maps, backbone, self.layer or backbone.layer, data.labels, known)
+        """Return further tables. A pipeline that compares settings overrides this."""
+        del finished, context
+        return {}
 
     def _check(self) -> None:
         """What can be known to be wrong before an hour of work."""
-        self._beam(self.lengths)
+        self.get_beam(self.lengths)
         if not self.lengths >= EXACT_LENGTH or not 1 <= self.length <= self.lengths:
             needed = f"1 to {self.lengths}, searched to at least {EXACT_LENGTH}"
             raise EvidenceError("length", f"{self.length}", needed)
@@ -222,40 +142,35 @@ class DissectionPipeline:
         )  # fmt: skip
         if data.void:
             packed = packed.with_void(len(data.concepts))
-        return packed.without_rare(self.min_pictures)
+        return packed.without_rare(self.min_images)
 
-    def _thresholds(
-        self, maps: FeatureMaps, other: DissectionAlternative = AS_SCORED
-    ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, "pictures units"]]:
-        """Each unit's threshold, and its highest value in each picture, in one pass."""
+    def compute_thresholds(
+        self, maps: FeatureMaps, change: Callable[[Maps], Maps] | None = None
+    ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, "images units"]]:
+        """Each unit's threshold, and its highest value in each image, in one pass."""
         peaks = []
 
         def seen() -> Iterator[Maps]:
             for shard in maps:
-                own = other.changed(shard[:, : self.units])
+                own = shard[:, : self.units] if change is None else change(shard[:, : self.units])
                 peaks.append(own.max(axis=(2, 3)))
                 yield own
 
         n_values = len(maps.rows) * math.prod(maps.part(0, 1).shape[2:])
         limits = thresholds(
-            seen(), n_values, quantile=self.quantile, method=other.method or self.method,
+            seen(), n_values, quantile=self.quantile, method=self.method,
             exact=self.exact_thresholds,
         )  # fmt: skip
-        return other.limits(limits), np.concatenate(peaks)
+        return limits, np.concatenate(peaks)
 
-    def _beam(self, lengths: int, other: DissectionAlternative = AS_SCORED) -> Beam:
-        def either(own: Any, its: Any) -> Any:
-            return own if its is None else its
-
-        return Beam(
-            either(self.beam, other.beam), lengths, either(self.candidates, other.candidates),
-            either(self.distinct, other.distinct),
-        )  # fmt: skip
+    def get_beam(self, lengths: int) -> Beam:
+        """Return the settings of a search for formulas of up to ``lengths`` concepts."""
+        return Beam(self.beam, lengths, self.candidates, self.distinct)
 
     def _explain(self, atoms: Atoms, units: UnitMasks) -> list[Formula | None]:
         if self.search == "exact":
-            return list(optimum(atoms, units, EXACT_LENGTH, self._beam(EXACT_LENGTH)).formulas)
-        return best_formulas(search(atoms, units, self._beam(self.length)))
+            return list(optimum(atoms, units, EXACT_LENGTH, self.get_beam(EXACT_LENGTH)).formulas)
+        return best_formulas(search(atoms, units, self.get_beam(self.length)))
 
     def _units_to_show(self, evidence: UnitEvidence, seed: int) -> list[tuple[int, str]]:
         """Units for the cards: the best, and some drawn at random, so that nobody is fooled."""
@@ -268,38 +183,17 @@ class DissectionPipeline:
         ]
 
 
-def _correlated(
-    dissection: DissectionResult,
-    ways: Mapping[str, Sequence[Formula | None]],
-    right: Bool[np.ndarray, " n"],
-) -> dict[str, Table]:
-    """Scores and accuracy of each unit, and how they go together."""
-    fires = dissection.peak > dissection.limits
-    scores = formula_scores(dissection.atoms, dissection.units, ways, fires, right)
-    return {"formula_scores": scores, "correlations": correlations(scores)}
+@dataclass(frozen=True, eq=False)
+class FinishedDissection:
+    """What a dissection computed, for further tables."""
 
-
-def _variants(
-    formula_search: FormulaSearch, formulas: Sequence[Formula | None]
-) -> dict[str, Sequence[Formula | None]]:
-    """The ways to choose formulas that the paper compares, and each length of its Figure 3."""
-    units = range(len(formula_search.searched))
-    return {
-        "one concept": best_formulas(formula_search, 1),
-        "as scored": formulas,
-        "chosen by detection": [
-            unit_formula.formula if unit_formula else None
-            for unit_formula in map(formula_search.selected, units)
-        ],
-        "stopped by detection": [
-            unit_formula.formula if unit_formula else None
-            for unit_formula in map(formula_search.stopped, units)
-        ],
-        **{
-            f"length {length}": best_formulas(formula_search, length)
-            for length in range(2, formula_search.beam.lengths + 1)
-        },
-    }
+    result: DissectionResult
+    maps: FeatureMaps
+    backbone: Backbone
+    formula_search: FormulaSearch
+    formulas: Sequence[Formula | None]
+    right: Bool[np.ndarray, " n"] | None
+    units: Table
 
 
 def _subject(n_units: int, backbone: Backbone, layer: str | None, data: MaskData) -> Subject:
@@ -317,7 +211,7 @@ def _at_hand(data: Any) -> tuple[MaskData, np.ndarray]:
     rows = data.at_hand()
     if len(rows) != len(data):
         raise EvidenceError(
-            f"data set {data.name!r}", f"{len(rows)} of {len(data)} pictures", "all of them",
+            f"data set {data.name!r}", f"{len(rows)} of {len(data)} images", "all of them",
             "Leave the missing ones out of its tables.",
         )  # fmt: skip
     return data, rows
@@ -332,7 +226,7 @@ def _notes(right: Bool[np.ndarray, " n"] | None, settings: DissectionPipeline) -
         notes.append("Thresholds were counted in bins: each is off by less than 1/128.")
     if right is not None:
         notes.append(
-            "Accuracy is that of a linear classifier on the layer's pooled features, each picture "
+            "Accuracy is that of a linear classifier on the layer's pooled features, each image "
             "predicted by a model that did not see it (five folds)."
         )
     return notes
@@ -342,7 +236,7 @@ def _facts(
     atoms: Atoms, formula_search: FormulaSearch, proved: Any, right: Bool[np.ndarray, " n"] | None
 ) -> list[tuple[str, float | int | str]]:
     facts: list[tuple[str, float | int | str]] = [
-        ("pictures", len(atoms)),
+        ("images", len(atoms)),
         ("units", len(formula_search.searched)),
         ("concepts", len(atoms.concepts)),
         ("units that mark nothing", int((formula_search.unit_pixels == 0).sum())),

@@ -1,4 +1,4 @@
-"""Dissection of maps stored in shards: any number of pictures, on any number of workers."""
+"""Dissection of maps stored in shards: any number of images, on any number of workers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ class StoredDissectionPipeline:
     thresholds: Thresholds = "exact"
     """``exact`` keeps half a per cent of all values; ``refined`` reads all twice instead and finds
     the same; ``binned`` reads once and is off by less than 1/128."""
-    min_pictures: int = 5
-    """Concepts in fewer pictures are left out."""
+    min_images: int = 5
+    """Concepts in fewer images are left out."""
     beam: int = 5
     length: int = 3
     """The length of formula that units are scored with."""
@@ -48,7 +48,7 @@ class StoredDissectionPipeline:
         dissection = dissect_shards(
             data, context.workers, quantile=self.quantile, thresholds=self.thresholds,
             beam=Beam(self.beam, self.length), exact=self.search == "exact",
-            min_pictures=self.min_pictures, seed=context.seeds[0], progress=progress,
+            min_images=self.min_images, seed=context.seeds[0], progress=progress,
         )  # fmt: skip
         parts = list(dissection.evidence(progress))
         if not parts:
@@ -92,8 +92,8 @@ class StoredDissectionPipeline:
         notes = [
             f"A unit is active where its map, upsampled, exceeds the {self.quantile:g} quantile of "
             "all its values.",
-            f"By chance: masks are dealt out over other pictures of the same shard of up to "
-            f"{data.shard_rows} pictures.",
+            f"By chance: masks are dealt out over other images of the same shard of up to "
+            f"{data.shard_rows} images.",
         ]
         if self.thresholds == "binned":
             notes.append("Thresholds were counted in bins: each is off by less than 1/128.")
@@ -101,7 +101,7 @@ class StoredDissectionPipeline:
         if failed:
             notes.append(
                 f"{failed} of {data.n_shards} shards failed: {len(data) - n:,} of {len(data):,} "
-                "pictures are left out."
+                "images are left out."
             )
         if dissection.search.failed:
             notes.append(
@@ -114,7 +114,7 @@ class StoredDissectionPipeline:
             )
         if any(len(part) == 1 for part in parts):
             notes.append(
-                "The last shard has one picture: it has none to deal masks out over, and adds "
+                "The last shard has one image: it has none to deal masks out over, and adds "
                 "nothing to what is found by chance."
             )
         return notes
@@ -125,7 +125,7 @@ def _facts(
 ) -> list[tuple[str, float | int | str]]:
     searched, proved = dissection.searched, dissection.search.proved
     facts: list[tuple[str, float | int | str]] = [
-        ("pictures", len(evidence)),
+        ("images", len(evidence)),
         ("shards", len(dissection.marks.numbers)),
         ("units", len(dissection.limits)),
         ("concepts", len(dissection.atoms.concepts)),

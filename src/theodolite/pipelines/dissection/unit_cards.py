@@ -1,4 +1,4 @@
-"""Units for the report: their formulas, and the pictures on which they are most active."""
+"""Units for the report: their formulas, and the images on which they are most active."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
-from theodolite._storage.pictures import jpeg_bytes
+from theodolite._storage.images import jpeg_bytes
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.counts import literal_scores
@@ -18,7 +18,7 @@ from theodolite.dissection.search import FormulaSearch, UnitFormula
 from theodolite.dissection.units import UnitMasks
 from theodolite.evidence.produced import UnitCard
 
-PICTURES_EACH = 4
+IMAGES_EACH = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +30,8 @@ class DissectionResult:
     units: UnitMasks
     read: Callable[[int, int], Maps]
     limits: Float[np.ndarray, " units"]
-    peak: Float[np.ndarray, "pictures units"]
-    """The highest value of each unit in each picture."""
+    peak: Float[np.ndarray, "images units"]
+    """The highest value of each unit in each image."""
 
 
 def unit_cards(
@@ -40,14 +40,14 @@ def unit_cards(
     formulas: Sequence[Formula | None],
     selection: Sequence[tuple[int, str]],
 ) -> tuple[list[UnitCard], dict[str, bytes]]:
-    """A card for each unit to be shown, with why; and the pictures, by file."""
-    cards, pictures = [], {}
+    """A card for each unit to be shown, with why; and the images, by file."""
+    cards, images = [], {}
     for u, why in selection:
         formula = formulas[u]
         if formula is None:
             continue
         drawings = _draw_unit(dissection, u, formula)
-        pictures.update(drawings)
+        images.update(drawings)
         literals = (
             literal_scores(dissection.atoms, dissection.units, u, formula)
             if len(formula) > 1
@@ -72,19 +72,19 @@ def unit_cards(
                 files=tuple(drawings),
             )
         )
-    return cards, pictures
+    return cards, images
 
 
 def _draw_unit(dissection: DissectionResult, unit: int, formula: Formula) -> dict[str, bytes]:
-    rows = np.argsort(-dissection.peak[:, unit], kind="stable")[:PICTURES_EACH]
+    rows = np.argsort(-dissection.peak[:, unit], kind="stable")[:IMAGES_EACH]
     drawings = {}
     for number, row in enumerate(rows.tolist()):
         activation = dissection.read(row, row + 1)[0, unit]
         truth = formula.holds(partial(dissection.atoms.mask, row))
-        picture = draw_mask(
-            dissection.data.picture(row), activation, float(dissection.limits[unit]), truth=truth
+        image = draw_mask(
+            dissection.data.image(row), activation, float(dissection.limits[unit]), truth=truth
         )
-        drawings[f"pictures/unit-{unit:05d}-{number}.jpg"] = jpeg_bytes(picture, longest=200)
+        drawings[f"images/unit-{unit:05d}-{number}.jpg"] = jpeg_bytes(image, longest=200)
     return drawings
 
 

@@ -57,7 +57,7 @@ def single_concepts(atoms: Atoms, units: UnitMasks, most: int = 10) -> Table:
             table["concept"].append(atoms.concepts[c])
             table["category"].append(atoms.categories[c])
             table["iou"].append(float(overlap[c]))
-            table["detection_accuracy"].append(_share(meet[u, c], atoms.pictures_with[c]))
+            table["detection_accuracy"].append(_share(meet[u, c], atoms.images_with[c]))
             table["pixel_recall"].append(_share(shared[u, c], area[c]))
     return table
 
@@ -123,7 +123,7 @@ def _units(
         "best_of_three": [None if f is None else f.text(atoms.concepts) for f in proved.formulas],
         "best_of_three_iou": proved.iou.tolist(),
         "beam_of_three_iou": proved.beam_iou.tolist(),
-        "specialised": [
+        "specialized": [
             s is not None and single is not None and three is not None and len(s.formula) == 1
             and three.formula != single.formula
             and single.detection_accuracy > three.detection_accuracy

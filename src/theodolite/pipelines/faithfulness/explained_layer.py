@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from theodolite._storage.arrays import read_npy, write_npy
 from theodolite._storage.paths import sha256_of
-from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.produced import WorkContext
@@ -24,7 +24,7 @@ from theodolite.pipelines.features import checked_pooled
 HeadFrom = Literal["network", "probe"]
 FoundOn = Literal["predicted", "positive", "all"]
 SHARE, PER_SIDE = 5 / 13, 3
-"""Patches: their side as a share of the picture's, and how many a row and a column."""
+"""Patches: their side as a share of the image's, and how many a row and a column."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,13 +40,13 @@ class ExplainedLayer:
     classes: Classes
     samples: Samples
     patches: dict[int, "ClassPatches"]
-    """Of each class the patches of training pictures predicted as it, of those at hand."""
+    """Of each class the patches of training images predicted as it, of those at hand."""
     segments: Mapping[str, Mapping[int, Float[np.ndarray, "segments dimensions"]]] = field(
         default_factory=dict
     )
     """The same of segments, by the way they were cut."""
     places: tuple[np.ndarray, np.ndarray] | None = None
-    """Maps of training and test pictures, (pictures, dimensions, rows, columns): what is pooled."""
+    """Maps of training and test images, (images, dimensions, rows, columns): what is pooled."""
     found_on: FoundOn = "predicted"
     """Training samples that an output's concepts are found in: those predicted as the class, those
     where the output is above 0, or all."""
@@ -60,7 +60,7 @@ class ExplainedLayer:
         return np.asarray(self.predicted == of)
 
     def parts_of(self, cut: str, of: int) -> Float[np.ndarray, "parts dimensions"]:
-        """Embeddings of patches or segments of a class; none if no picture is at hand."""
+        """Embeddings of patches or segments of a class; none if no image is at hand."""
         if cut == "patches" and of in self.patches:
             return self.patches[of].patches.embeddings
         return self.segments.get(cut, {}).get(of, self.train[:0])
@@ -79,15 +79,15 @@ class ExplainedLayer:
 
 @dataclass(frozen=True, eq=False)
 class ClassPatches:
-    """Patches of the pictures of one class."""
+    """Patches of the images of one class."""
 
     patches: Patches
-    rows: Int[np.ndarray, " pictures"]
-    """The pictures, as rows of the data set."""
+    rows: Int[np.ndarray, " images"]
+    """The images, as rows of the data set."""
 
 
 def layer_from_pooled(
-    data: LabelledPictures, pooled: Path, head: HeadFrom, backbone: Backbone
+    data: LabeledImages, pooled: Path, head: HeadFrom, backbone: Backbone
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Embeddings from a file, and the layer: the network's own, or fitted to the classes."""
     n_rows = int(data.row_in_table.max()) + 1  # more rows are those of classes left out
@@ -97,23 +97,23 @@ def layer_from_pooled(
     return embeddings, _head(embeddings, data, head, backbone)
 
 
-def layer_from_pictures(
-    data: LabelledPictures, head: HeadFrom, backbone: Backbone
+def layer_from_images(
+    data: LabeledImages, head: HeadFrom, backbone: Backbone
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Embeddings of all pictures by the network itself, and the layer."""
+    """Embeddings of all images by the network itself, and the layer."""
     if not data.at_hand.all():
         missing = int((~data.at_hand).sum())
         raise EvidenceError(
-            f"data set {data.name!r}", f"{missing} pictures that are not there", "all of them",
+            f"data set {data.name!r}", f"{missing} images that are not there", "all of them",
             "Or give their features in a file, as `pooled`.",
         )  # fmt: skip
-    embeddings = embeddings_of(backbone, (data.picture(row) for row in range(len(data))))
+    embeddings = embeddings_of(backbone, (data.image(row) for row in range(len(data))))
     return embeddings, _head(embeddings, data, head, backbone)
 
 
 def _head(
-    embeddings: Float[np.ndarray, "pictures dimensions"],
-    data: LabelledPictures,
+    embeddings: Float[np.ndarray, "images dimensions"],
+    data: LabeledImages,
     head: HeadFrom,
     backbone: Backbone,
 ) -> tuple[Float[np.ndarray, "classes dimensions"], Float[np.ndarray, " classes"]]:
@@ -132,7 +132,7 @@ def _head(
     lacking = sorted(set(range(len(data.classes))) - set(data.labels[train].tolist()))
     if lacking:
         raise EvidenceError(
-            "head: probe", f"no training pictures of {data.classes[lacking[0]]!r}",
+            "head: probe", f"no training images of {data.classes[lacking[0]]!r}",
             "some of every class",
         )  # fmt: skip
     probe = LogisticRegression(max_iter=1000).fit(embeddings[train], data.labels[train])
@@ -143,14 +143,14 @@ def _head(
 
 
 def class_patches(
-    data: LabelledPictures,
-    predicted: Int[np.ndarray, " pictures"],
+    data: LabeledImages,
+    predicted: Int[np.ndarray, " images"],
     backbone: Backbone,
     most: int,
     digest: str,
     context: WorkContext,
 ) -> dict[int, ClassPatches]:
-    """Patches of up to ``most`` training pictures predicted as a class, embedded once and kept."""
+    """Patches of up to ``most`` training images predicted as a class, embedded once and kept."""
     patches = {}
     for number in range(len(data.classes)):
         context.progress("patches", number, len(data.classes))
@@ -160,7 +160,7 @@ def class_patches(
             continue
         key = hashlib.sha256(json.dumps([digest, SHARE, PER_SIDE]).encode())
         for row in rows:
-            key.update(np.asarray(data.picture(int(row))).tobytes())
+            key.update(np.asarray(data.image(int(row))).tobytes())
         stem = context.cache / "patches" / key.hexdigest()
         patches[number] = ClassPatches(_load_or_embed(data, backbone, rows, stem), rows)
     context.progress("patches", len(data.classes), len(data.classes))
@@ -168,16 +168,14 @@ def class_patches(
 
 
 def _load_or_embed(
-    data: LabelledPictures, backbone: Backbone, rows: Int[np.ndarray, " n"], stem: Path
+    data: LabeledImages, backbone: Backbone, rows: Int[np.ndarray, " n"], stem: Path
 ) -> Patches:
-    files = [stem.with_suffix(f".{part}.npy") for part in ("embeddings", "picture", "boxes")]
+    files = [stem.with_suffix(f".{part}.npy") for part in ("embeddings", "image", "boxes")]
     if all(file.is_file() for file in files):
         return Patches(*(read_npy(file) for file in files))
-    pictures = (data.picture(int(row)) for row in rows)
-    patches = patch_embeddings(backbone, pictures, share=SHARE, per_side=PER_SIDE)
-    for file, values in zip(
-        files, (patches.embeddings, patches.picture, patches.boxes), strict=True
-    ):
+    images = (data.image(int(row)) for row in rows)
+    patches = patch_embeddings(backbone, images, share=SHARE, per_side=PER_SIDE)
+    for file, values in zip(files, (patches.embeddings, patches.image, patches.boxes), strict=True):
         write_npy(file, values)
     return patches
 

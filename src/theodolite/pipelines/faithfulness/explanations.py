@@ -107,7 +107,7 @@ def _of_class(
     layer: ExplainedLayer, recipe: MethodRecipe, n_concepts: int, seed: int, of: int
 ) -> DiscoveredConcepts:
     own = layer.train[layer.rows_of(of)]
-    rows = own if recipe.rows == "pictures" else layer.parts_of(recipe.rows, of)
+    rows = own if recipe.rows == "images" else layer.parts_of(recipe.rows, of)
     if len(rows) < max(n_concepts, 2) or not len(own):
         raise EvidenceError(
             f"class {layer.classes.names[of]!r}", f"{min(len(rows), len(own))} samples",
@@ -157,13 +157,13 @@ def _weighed_shap(
     n = min(CONCEPT_SHAP_CONCEPTS, len(layer.train), layer.train.shape[1])
     shap = ConceptShap(layer.head, layer.bias, layer.train_labels, n_concepts=n, epochs=epochs)
     fitted = shap.fit(layer.train, seed=seed)
-    return fitted, shapley_table(layer, fitted, n, seed, relearnt=weighing == "shapley, relearnt")
+    return fitted, shapley_table(layer, fitted, n, seed, relearned=weighing == "shapley, relearned")
 
 
 def _in_places(
     layer: ExplainedLayer, way: Discovery, seed: int
 ) -> tuple[Discovery, Float[np.ndarray, "test concepts"]]:
-    """Directions of places; what is in a picture is the mean over its places, as in pooling."""
+    """Directions of places; what is in an image is the mean over its places, as in pooling."""
     if layer.places is None:
         raise EvidenceError("places", "none", "features before they are pooled")
     train, test = (np.moveaxis(part, 1, -1) for part in layer.places)

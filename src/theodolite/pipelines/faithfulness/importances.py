@@ -19,7 +19,7 @@ from theodolite.pipelines.faithfulness.recipes import Weighing
 
 MOST_ROWS = 500
 """Training samples on which sets of concepts are asked for their worth."""
-RELEARNT_EPOCHS = 2
+RELEARNED_EPOCHS = 2
 
 
 def importance_for(
@@ -69,11 +69,13 @@ def contrast_importance(
 
 
 def shapley_table(
-    layer: ExplainedLayer, fitted: ConceptShap, n: int, seed: int, *, relearnt: bool
+    layer: ExplainedLayer, fitted: ConceptShap, n: int, seed: int, *, relearned: bool
 ) -> Float[np.ndarray, "concepts classes"]:
-    """Class-specific importances: Shapley values of how many samples are still recognised."""
+    """Class-specific importances: Shapley values of how many samples are still recognized."""
     rows = _some_of_each(layer.train_labels, MOST_ROWS, seed)
-    value = _relearnt_value(layer, fitted, rows, seed) if relearnt else _value(layer, fitted, rows)
+    value = (
+        _relearned_value(layer, fitted, rows, seed) if relearned else _value(layer, fitted, rows)
+    )
     importances = shapley_importance(value, n, samples=8, seed=seed)
     return np.asarray(np.atleast_2d(importances).T)
 
@@ -92,7 +94,7 @@ def _value(layer: ExplainedLayer, fitted: ConceptShap, rows: np.ndarray) -> Valu
     )
 
 
-def _relearnt_value(
+def _relearned_value(
     layer: ExplainedLayer, fitted: ConceptShap, rows: np.ndarray, seed: int
 ) -> Value:
     """The worth of a set with a decoder that was trained further with these concepts alone."""
@@ -101,7 +103,7 @@ def _relearnt_value(
     def value(sets: np.ndarray) -> np.ndarray:
         worth = []
         for chosen in sets:
-            own = fitted.relearnt(codes * chosen, epochs=RELEARNT_EPOCHS, seed=seed).decode
+            own = fitted.relearned(codes * chosen, epochs=RELEARNED_EPOCHS, seed=seed).decode
             each = concept_completeness_value(
                 codes[rows] * chosen, layer.train_labels[rows], own, layer.outputs
             )

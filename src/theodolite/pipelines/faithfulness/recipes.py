@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from theodolite.explainers.discovery.methods import METHODS
 
-Rows = Literal["pictures", "patches", "grid", "slic", "places"]
-"""What concepts are found in: whole pictures, crops, segments of a picture alone on grey ground,
+Rows = Literal["images", "patches", "grid", "slic", "places"]
+"""What concepts are found in: whole images, crops, segments of an image alone on gray ground,
 or all places of the map before it is pooled."""
-Weighing = Literal["slope", "sobol", "contrast", "shapley", "shapley, relearnt"]
+Weighing = Literal["slope", "sobol", "contrast", "shapley", "shapley, relearned"]
 """Where importances come from."""
 
 
@@ -20,7 +20,7 @@ class MethodRecipe:
     method: str
     """A name of ``METHODS``."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    rows: Rows = "pictures"
+    rows: Rows = "images"
     weighing: Weighing = "slope"
 
 
@@ -29,13 +29,13 @@ RECIPES: dict[str, MethodRecipe] = {
     "craft": MethodRecipe("craft", rows="patches", weighing="sobol"),
     "concept_shap": MethodRecipe("concept_shap", weighing="shapley"),
     "cdisco": MethodRecipe("svd", weighing="contrast"),
-    "mcd_uncentred": MethodRecipe("mcd", {"centred": False}),
+    "mcd_uncentered": MethodRecipe("mcd", {"centered": False}),
     "mcd_lasso": MethodRecipe("mcd", {"solver": "lasso"}),
-    "mcd_lasso_uncentred": MethodRecipe("mcd", {"solver": "lasso", "centred": False}),
+    "mcd_lasso_uncentered": MethodRecipe("mcd", {"solver": "lasso", "centered": False}),
     "hu_mcd_grid": MethodRecipe("mcd", rows="grid"),
     "hu_mcd_slic": MethodRecipe("mcd", rows="slic"),
     "sae_places": MethodRecipe("sae", rows="places"),
-    "concept_shap_relearnt": MethodRecipe("concept_shap", weighing="shapley, relearnt"),
+    "concept_shap_relearned": MethodRecipe("concept_shap", weighing="shapley, relearned"),
 }
 """Methods and forms of them, by name."""
 FORMS = tuple(name for name in RECIPES if name not in METHODS)

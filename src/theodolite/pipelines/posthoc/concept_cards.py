@@ -1,12 +1,12 @@
-"""Concepts to look at: the patches of pictures in which each is strongest."""
+"""Concepts to look at: the patches of images in which each is strongest."""
 
 from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite._storage.pictures import jpeg_bytes
-from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite._storage.images import jpeg_bytes
+from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.evidence.produced import ConceptCard
 from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer
 from theodolite.pipelines.faithfulness.explanations import DiscoveredConcepts, Explanation
@@ -16,9 +16,9 @@ LONGEST = 112
 
 
 def concept_cards(
-    explanation: Explanation, layer: ExplainedLayer, data: LabelledPictures, n_classes: int
+    explanation: Explanation, layer: ExplainedLayer, data: LabeledImages, n_classes: int
 ) -> tuple[list[ConceptCard], dict[str, bytes]]:
-    """The strongest concepts of some classes, spread over all; and the pictures, by file."""
+    """The strongest concepts of some classes, spread over all; and the images, by file."""
     usable = [
         (of, part)
         for of in layer.patches
@@ -27,16 +27,16 @@ def concept_cards(
     ]
     step = max(len(usable) // max(n_classes, 1), 1)
     cards: list[ConceptCard] = []
-    pictures: dict[str, bytes] = {}
+    images: dict[str, bytes] = {}
     for of, part in usable[::step][:n_classes]:
         for card, files in _cards(part, layer, data, of):
             cards.append(card)
-            pictures |= files
-    return cards, pictures
+            images |= files
+    return cards, images
 
 
 def _cards(
-    part: DiscoveredConcepts, layer: ExplainedLayer, data: LabelledPictures, of: int
+    part: DiscoveredConcepts, layer: ExplainedLayer, data: LabeledImages, of: int
 ) -> Iterator[tuple[ConceptCard, dict[str, bytes]]]:
     class_patches = layer.patches[of]
     importance = part.importances[:, of]
@@ -44,7 +44,7 @@ def _cards(
     order = [int(k) for k in np.argsort(-np.abs(np.nan_to_num(adds)), kind="stable")]
     strength = part.fitted.encode(class_patches.patches.embeddings)
     for k in [k for k in order if not np.isnan(importance[k])][:5]:
-        best = strongest(strength[:, k], class_patches.patches.picture)
+        best = strongest(strength[:, k], class_patches.patches.image)
         files = {
             f"concepts/{of:03d}-{k:03d}-{at}.jpg": _cut(class_patches, int(row), data)
             for at, row in enumerate(best)
@@ -62,19 +62,19 @@ def _cards(
 
 
 def strongest(
-    strength: Float[np.ndarray, " patches"], picture: Int[np.ndarray, " patches"]
+    strength: Float[np.ndarray, " patches"], image: Int[np.ndarray, " patches"]
 ) -> Int[np.ndarray, " shown"]:
-    """The patches with most of a concept, one a picture; none without any of it.
+    """The patches with most of a concept, one an image; none without any of it.
 
     >>> strongest(np.array([3.0, 5.0, 1.0, 0.0]), np.array([0, 0, 1, 2]))
     array([1, 2])
     """
     order = np.argsort(-strength, kind="stable")
-    first = order[np.sort(np.unique(picture[order], return_index=True)[1])]
+    first = order[np.sort(np.unique(image[order], return_index=True)[1])]
     return first[strength[first] > 0][:PATCHES]
 
 
-def _cut(class_patches: ClassPatches, row: int, data: LabelledPictures) -> bytes:
+def _cut(class_patches: ClassPatches, row: int, data: LabeledImages) -> bytes:
     top, left, bottom, right = (int(v) for v in class_patches.patches.boxes[row])
-    picture = data.picture(int(class_patches.rows[class_patches.patches.picture[row]]))
-    return jpeg_bytes(picture.crop((left, top, right, bottom)), longest=LONGEST)
+    image = data.image(int(class_patches.rows[class_patches.patches.image[row]]))
+    return jpeg_bytes(image.crop((left, top, right, bottom)), longest=LONGEST)

@@ -24,7 +24,7 @@ Setting = tuple[int, float]
 class PostHocInputs:
     """What all settings share."""
 
-    features: Float[np.ndarray, "pictures channels"]
+    features: Float[np.ndarray, "images channels"]
     train: Int[np.ndarray, " train"]
     test: Int[np.ndarray, " test"]
     maps: FeatureMaps
@@ -74,7 +74,7 @@ def concept_evidence(
     model: PosthocBottleneck,
     features: Float[np.ndarray, "n channels"],
 ) -> ConceptEvidence:
-    """What the bottleneck says of some pictures, and what is true."""
+    """What the bottleneck says of some images, and what is true."""
     values = model.concepts(features)
     return ConceptEvidence(
         values=values,
@@ -88,7 +88,7 @@ def concept_evidence(
         classes=data.classes,
         samples=Samples(
             index=rows,
-            ids=np.array([data.pictures[row] for row in rows]),
+            ids=np.array([data.images[row] for row in rows]),
             clusters=None if data.groups is None else data.groups[rows],
         ),
     )
@@ -100,7 +100,7 @@ def facts(
     bundles: Sequence[Sequence[Evidence]],
     answers: NetworkOutputs | None,
 ) -> list[tuple[str, float | int | str]]:
-    """Accuracies, and of how many pictures."""
+    """Accuracies, and of how many images."""
     test_evidence = [b for seed in bundles for b in seed if isinstance(b, ConceptEvidence)]
     map_evidence = [
         b.explained for seed in bundles for b in seed if isinstance(b, LocationEvidence)
@@ -110,8 +110,8 @@ def facts(
         ("test samples", len(work.test)),
     ]
     if map_evidence:
-        entries.append(("accuracy on pictures with maps", _accuracy(map_evidence)))
-    entries.append(("test pictures with maps", len(work.maps.rows)))
+        entries.append(("accuracy on images with maps", _accuracy(map_evidence)))
+    entries.append(("test images with maps", len(work.maps.rows)))
     if answers is not None:
         right = answers.outputs[work.test].argmax(axis=1) == data.labels[work.test]
         of = "the reference layer" if answers.by == FITTED else "the network"
@@ -120,7 +120,7 @@ def facts(
 
 
 def setting_facts(best: Setting) -> tuple[tuple[str, float | int], ...]:
-    """The setting that the held-out pictures chose."""
+    """The setting that the held-out images chose."""
     return ("examples per concept", best[0]), ("SVM regulariser", best[1])
 
 

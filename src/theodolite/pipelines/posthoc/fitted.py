@@ -14,7 +14,7 @@ import sklearn
 from jaxtyping import Bool, Float, Int
 
 from theodolite._storage.arrays import read_safetensors, write_safetensors
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.axes import Concepts
 from theodolite.models.concept_bank import ConceptBank, draw_examples, fit_concept_bank
 from theodolite.models.posthoc import Head, PosthocBottleneck, fit_linear, fit_posthoc
@@ -63,7 +63,7 @@ def fitted_once(
     try:
         if path.is_file():
             return _from_arrays(read_safetensors(path), training, n_classes)
-    except (RefusedInput, KeyError):
+    except (UnsafeInputError, KeyError):
         pass  # a file that was cut off is made again
     model = _fitted(training, n_classes, settings)
     bank = model.bank
@@ -90,7 +90,7 @@ def linear_once(
         if path.is_file():
             arrays = read_safetensors(path)
             return arrays["weights"], arrays["bias"]
-    except (RefusedInput, KeyError):
+    except (UnsafeInputError, KeyError):
         pass  # a file that was cut off is made again
     weights, bias = fit_linear(features, labels, n_classes)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -120,6 +120,6 @@ def _from_arrays(
     vectors, weights = arrays["vectors"], arrays["weights"]
     expected = (len(training.concepts), training.features.shape[1])
     if vectors.shape != expected or weights.shape != (len(training.concepts), n_classes):
-        raise RefusedInput("fitted bottleneck", f"{vectors.shape}", f"{expected}")
+        raise UnsafeInputError("fitted bottleneck", f"{vectors.shape}", f"{expected}")
     bank = ConceptBank(training.concepts, vectors, arrays["intercepts"], arrays["means"])
     return PosthocBottleneck(bank, "dot", weights, arrays["bias"])

@@ -1,8 +1,8 @@
 """The network that a post-hoc bottleneck stands for, and evidence of how far it does.
 
 A surrogate adds the network's bias to what its concepts make up. Where the bias lies depends on
-where zero is: features are counted from the mean of the training pictures, so that the bias is what
-the network puts out there, and a concept's value is what sets a picture apart from that mean.
+where zero is: features are counted from the mean of the training images, so that the bias is what
+the network puts out there, and a concept's value is what sets an image apart from that mean.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class NetworkOutputs:
 
     by: str
     """Where the answers are from."""
-    outputs: Float[np.ndarray, "pictures classes"]
+    outputs: Float[np.ndarray, "images classes"]
     """Rows that were not looked at are 0."""
     head: Float[np.ndarray, "classes channels"] | None = None
     warnings: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class NetworkOutputs:
             *self.warnings,
             f"Faithful{' to the stand-in' * fitted}: the bottleneck's concepts and weights are "
             f"compared with {self.by}. Both are counted from their mean over the training "
-            f"pictures. A bottleneck is always faithful to its own answers.{stands}",
+            f"images. A bottleneck is always faithful to its own answers.{stands}",
         ]
 
 
@@ -53,24 +53,24 @@ def subject_of(answers: NetworkOutputs | None, data: ConceptData, network: str) 
     """The bottleneck as an explanation of the network, and what it was held against."""
     outputs: Outputs = "none"
     if answers is not None:
-        outputs = "stand-in" if answers.by == FITTED else "network"
+        outputs = "probe_only" if answers.by == FITTED else "model"
     return Subject(
         f"post-hoc concept bottleneck ({len(data.concepts)} concepts)",
         network,
         outputs,
-        FITTED if outputs == "stand-in" else "",
+        FITTED if outputs == "probe_only" else "",
         data.name,
     )
 
 
 def claim_of(data: ConceptData) -> Claim:
-    """What the bottleneck says of a picture, in the words of the data set."""
+    """What the bottleneck says of an image, in the words of the data set."""
     label, several, concepts = data.nouns
-    return Claim(f"This {label}, because of these {concepts}", concepts, several, "test pictures")
+    return Claim(f"This {label}, because of these {concepts}", concepts, several, "test images")
 
 
 def fitted_answers(
-    features: Float[np.ndarray, "pictures channels"],
+    features: Float[np.ndarray, "images channels"],
     data: ConceptData,
     train: Int[np.ndarray, " train"],
     cache: Path,
@@ -95,8 +95,8 @@ def own_answers(
     with evaluating(network), torch.inference_mode():
         for at in range(0, len(rows), BATCH):
             some = rows[at : at + BATCH]
-            pictures = [backbone.preprocessing(data.picture(int(row))) for row in some]
-            batch_outputs = network(torch.from_numpy(np.stack(pictures)).to(device))
+            images = [backbone.preprocessing(data.image(int(row))) for row in some]
+            batch_outputs = network(torch.from_numpy(np.stack(images)).to(device))
             if not isinstance(batch_outputs, torch.Tensor) or batch_outputs.shape != (
                 len(some),
                 n_classes,
@@ -116,7 +116,7 @@ def order_warnings(
     counts = np.zeros((n_classes, n_classes))
     np.add.at(counts, (labels, outputs.argmax(axis=1)), 1)
     share = counts / len(labels)
-    chance = share.sum(axis=1).max()  # always the commonest class
+    chance = share.sum(axis=1).max()  # most frequent concepts class
     right, best = np.trace(share), share[linear_sum_assignment(share, maximize=True)].sum()
     error = np.sqrt(chance * (1 - chance) / len(labels))
     # an order that is chosen to fit always does a little better: it has to be half way to all
@@ -124,7 +124,7 @@ def order_warnings(
         return ()
     return (
         f"THE ORDER OF CLASSES SEEMS WRONG: the network's outputs were taken in the order of the "
-        f"data set's classes, and so are right for {100 * right:.0f} % of the pictures; in another "
+        f"data set's classes, and so are right for {100 * right:.0f} % of the images; in another "
         f"order they would be for {100 * best:.0f} %. Do not rely on the answer to faithful before "
         "the network's outputs are in the order of the data set's classes.",
     )
@@ -133,7 +133,7 @@ def order_warnings(
 def surrogate_evidence(
     answers: NetworkOutputs,
     model: PosthocBottleneck,
-    features: Float[np.ndarray, "pictures channels"],
+    features: Float[np.ndarray, "images channels"],
     data: ConceptData,
     split: tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]],
 ) -> SurrogateEvidence:
@@ -156,7 +156,7 @@ def surrogate_evidence(
         classes=data.classes,
         samples=Samples(
             index=test,
-            ids=np.array([data.pictures[row] for row in test]),
+            ids=np.array([data.images[row] for row in test]),
             clusters=None if data.groups is None else data.groups[test],
         ),
     )

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from theodolite._storage.arrays import read_npy
+from theodolite._storage.images import jpeg_bytes
 from theodolite._storage.paths import sha256_of
-from theodolite._storage.pictures import jpeg_bytes
 from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
@@ -47,7 +47,7 @@ class PosthocPipeline:
     weights: Path | None = None
     layer: str | None = None
     pooled: Path | None = None
-    """Pooled features of all pictures, a row each (.npy), where not all pictures are at hand."""
+    """Pooled features of all images, a row each (.npy), where not all images are at hand."""
     n_examples: Sequence[int] = (50, 100)
     """Examples with and without each concept."""
     regulariser: Sequence[float] = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -55,7 +55,7 @@ class PosthocPipeline:
     projection: Projection = "dot"
     head: Head = "logistic"
     held_out: float = 0.2
-    """Share of the training pictures that choose among the settings; the test set never does."""
+    """Share of the training images that choose among the settings; the test set never does."""
     units: bool = False
     """Also ask what the layer's units detect, where the data set has masks."""
     setting_seeds: bool = False
@@ -81,7 +81,7 @@ class PosthocPipeline:
         assert produced.subject is not None  # noqa: S101  made below
         layer = self.layer or backbone.layer
         network = f"{backbone.name}, {layer}" if layer else backbone.name
-        return replace(produced, subject=replace(produced.subject, network=network))
+        return replace(produced, subject=replace(produced.subject, model=network))
 
     def _produce(
         self,
@@ -118,7 +118,7 @@ class PosthocPipeline:
                 "weights": models[0].weights,
                 "bias": models[0].bias,
             },
-            picture=lambda name: jpeg_bytes(data.picture(data.pictures.index(name)), longest=320),
+            image=lambda name: jpeg_bytes(data.image(data.images.index(name)), longest=320),
             subject=subject_of(answers, data, self.backbone),
             claim=claim_of(data),
         )
@@ -145,7 +145,7 @@ class PosthocPipeline:
             at_hand = data.at_hand(test)
             maps = feature_maps(data, at_hand, backbone, self.layer, context)
             note = (
-                f"{len(at_hand)} of {len(test)} test pictures were at hand: location is scored on "
+                f"{len(at_hand)} of {len(test)} test images were at hand: location is scored on "
                 "these, the other scores on all, from pooled features given as a file."
             )
             inputs[self.pooled.name] = sha256_of(self.pooled)
@@ -153,8 +153,8 @@ class PosthocPipeline:
         test, train = data.at_hand(test), data.at_hand(train)
         if not len(test) or not len(train):
             raise EvidenceError(
-                f"data set {data.name!r}", f"{len(train)} training and {len(test)} test pictures",
-                "some of both", f"Put the pictures into {data.folder.name!r}.",
+                f"data set {data.name!r}", f"{len(train)} training and {len(test)} test images",
+                "some of both", f"Put the images into {data.folder.name!r}.",
             )  # fmt: skip
         of_train = feature_maps(data, train, backbone, self.layer, context).pooled()
         of_test = feature_maps(data, test, backbone, self.layer, context)
@@ -187,7 +187,7 @@ class PosthocPipeline:
         context: WorkContext,
         tried: dict[Setting, tuple[float, float]],
     ) -> dict[str, list[Any]]:
-        """Every setting with every seed: examples are drawn and pictures held out anew."""
+        """Every setting with every seed: examples are drawn and images held out anew."""
         parts = []
         for number, seed in enumerate(context.seeds):
             own = self._try_settings(data, work, context, seed) if number else tried
@@ -198,7 +198,7 @@ class PosthocPipeline:
     def _try_settings(
         self, data: ConceptData, work: PostHocInputs, context: WorkContext, seed: int
     ) -> dict[Setting, tuple[float, float]]:
-        """Accuracy on the held-out training pictures and on the test set, for each setting."""
+        """Accuracy on the held-out training images and on the test set, for each setting."""
         chooses = split_rows(data.labels[work.train], self.held_out, seed)
         fit, choose = work.train[~chooses], work.train[chooses]
         settings = [(n, c) for n in self.n_examples for c in self.regulariser]

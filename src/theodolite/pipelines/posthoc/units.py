@@ -12,7 +12,7 @@ from theodolite.pipelines.features import FeatureMaps
 
 GRID = 112
 FEWEST = 2
-"""Masks are dealt out over other pictures for the null."""
+"""Masks are dealt out over other images for the null."""
 
 
 def unit_evidence_of(
@@ -33,7 +33,7 @@ def unit_evidence_of(
     layers = masks * np.arange(1, len(data.parts) + 1, dtype=np.uint16)[:, None, None]
     activations = np.concatenate([maps.part(int(row), int(row) + 1) for row in at])
     dissection = dissect(activations, list(layers), data.parts.names, seed=seed)
-    names = np.array([data.pictures[row] for row in rows])
+    names = np.array([data.images[row] for row in rows])
     clusters = None if data.groups is None else data.groups[rows]
     evidence = replace(
         dissection.evidence, samples=Samples(index=rows, ids=names, clusters=clusters)

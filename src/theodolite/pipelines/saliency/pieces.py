@@ -1,4 +1,4 @@
-"""One method on a few pictures: maps, and what becomes of them and of the answer."""
+"""One method on a few images: maps, and what becomes of them and of the answer."""
 
 import hashlib
 import importlib.metadata
@@ -14,13 +14,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.evidence.workers import Arrays
-from theodolite.explainers.probing.randomisation import map_similarity, randomise_weights
+from theodolite.explainers.probing.randomization import map_similarity, randomize_weights
 from theodolite.explainers.probing.removal import Removal, removal_curves
 from theodolite.explainers.probing.stability import StabilitySettings, map_changes
 from theodolite.explainers.saliency.methods import explainer
 from theodolite.models.classifier import Classifier
 from theodolite.models.classifiers import load_classifier
-from theodolite.pipelines.features import PictureFiles
+from theodolite.pipelines.features import ImageFiles
 
 Batch = Float[np.ndarray, "samples 3 rows columns"]
 LIBRARIES = ("torch", "grad-cam", "captum", "lime", "shap", "numpy", "scikit-image")
@@ -30,7 +30,7 @@ random map of its own, it is another one."""
 
 
 @dataclass(frozen=True)
-class ProbedPictures:
+class ProbedImages:
     """What is done with each map."""
 
     ways: tuple[str, ...]
@@ -43,7 +43,7 @@ class ProbedPictures:
 
 @dataclass(frozen=True)
 class SaliencyPiece:
-    """A method and the pictures that it is run on."""
+    """A method and the images that it is run on."""
 
     method: str
     layer: str | None
@@ -51,12 +51,12 @@ class SaliencyPiece:
     rows: tuple[int, ...]
     """Of the data set."""
     shaken: tuple[bool, ...]
-    randomised: tuple[bool, ...]
+    randomized: tuple[bool, ...]
     chance: bool = False
     """Whether the map is the random one that others are held against."""
 
     def as_dict(self) -> dict[str, Any]:
-        """All that decides it beside pictures and network, as plain JSON."""
+        """All that decides it beside images and network, as plain JSON."""
         return asdict(self)
 
 
@@ -86,7 +86,7 @@ class LoadedNetwork:
 
     @cached_property
     def forgetful(self) -> Any:
-        return randomise_weights(self.classifier.network, seed=0)
+        return randomize_weights(self.classifier.network, seed=0)
 
     @property
     def black(self) -> Float[np.ndarray, "3"]:
@@ -96,15 +96,15 @@ class LoadedNetwork:
         )
 
 
-def prepare(data: PictureFiles, rows: tuple[int, ...], classifier: Classifier) -> Batch:
-    """The pictures as the network wants them."""
-    return np.stack([classifier.preprocessing(data.picture(row)) for row in rows])
+def prepare(data: ImageFiles, rows: tuple[int, ...], classifier: Classifier) -> Batch:
+    """The images as the network wants them."""
+    return np.stack([classifier.preprocessing(data.image(row)) for row in rows])
 
 
 def do_piece(
-    data: PictureFiles, probed: ProbedPictures, piece: SaliencyPiece, loaded: LoadedNetwork
+    data: ImageFiles, probed: ProbedImages, piece: SaliencyPiece, loaded: LoadedNetwork
 ) -> Arrays:
-    """Maps of some pictures, and everything that is asked of them."""
+    """Maps of some images, and everything that is asked of them."""
     classifier = loaded.classifier
     batch = prepare(data, piece.rows, classifier)
     probabilities = classifier.probabilities(batch)
@@ -136,7 +136,7 @@ def do_piece(
         "most_first": curves.most_first,
         "norms": np.linalg.norm(maps.reshape(len(maps), -1).astype(np.float64), axis=1),
         "changes": _changes(explain, batch, maps, targets, probed, piece),
-        "randomised_similarity": _alike(method, batch, maps, targets, loaded, piece),
+        "randomized_similarity": _alike(method, batch, maps, targets, loaded, piece),
         "seconds": np.full(len(maps), seconds / len(maps)),
     }
 
@@ -146,7 +146,7 @@ def _changes(
     batch: Batch,
     maps: np.ndarray,
     targets: np.ndarray,
-    probed: ProbedPictures,
+    probed: ProbedImages,
     piece: SaliencyPiece,
 ) -> np.ndarray:
     changes = np.full((len(batch), max(len(probed.noises), 1), max(probed.draws, 1)), np.nan)
@@ -172,7 +172,7 @@ def _alike(
     piece: SaliencyPiece,
 ) -> np.ndarray:
     similarity = np.full(len(batch), np.nan)
-    some = np.flatnonzero(piece.randomised)
+    some = np.flatnonzero(piece.randomized)
     if len(some):
         again = method(loaded.forgetful)(batch[some], targets[some])
         similarity[some] = map_similarity(maps[some], again)
@@ -197,7 +197,7 @@ def versions() -> dict[str, str]:
     return by_package
 
 
-def piece_digest(piece: SaliencyPiece, pictures: Mapping[int, str]) -> str:
+def piece_digest(piece: SaliencyPiece, images: Mapping[int, str]) -> str:
     """A digest of what a piece looks at and how."""
-    identity = [piece.as_dict(), [pictures[row] for row in piece.rows]]
+    identity = [piece.as_dict(), [images[row] for row in piece.rows]]
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Methods that mark what matters in a picture, on one network, held against it: paper 004."""
+"""Methods that mark what matters in an image, on one network, held against it: paper 004."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
+from theodolite._storage.images import jpeg_bytes
 from theodolite._storage.paths import sha256_of
-from theodolite._storage.pictures import jpeg_bytes
 from theodolite._storage.text import read_json
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
@@ -27,7 +27,7 @@ from theodolite.explainers.saliency.methods import explainer as _checked_method
 from theodolite.models.classifier import Classifier
 from theodolite.pipelines.features import network_digest, weights_digest
 from theodolite.pipelines.saliency.pieces import (
-    ProbedPictures,
+    ProbedImages,
     SaliencyPiece,
     SavedNetwork,
     do_piece,
@@ -36,7 +36,7 @@ from theodolite.pipelines.saliency.pieces import (
     versions,
 )
 
-CHANCES = {"random": "random", "smooth": "smooth_random", "centre": "centre"}
+CHANCES = {"random": "random", "smooth": "smooth_random", "center": "center"}
 """Maps that know nothing of the network, and the methods that draw them."""
 NOT_HERE = {"bcos"}
 """Methods that need a network of their own kind."""
@@ -44,7 +44,7 @@ NOT_HERE = {"bcos"}
 
 @dataclass(frozen=True, kw_only=True)
 class SaliencyPipeline:
-    """Which methods mark which pictures, and what is done with their maps."""
+    """Which methods mark which images, and what is done with their maps."""
 
     backbone: str
     weights: Path | None = None
@@ -58,7 +58,7 @@ class SaliencyPipeline:
     """Of single methods: another layer, where that one would be too slow."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Of each method: options other than the usual ones."""
-    pictures: int = 37
+    images: int = 37
     """How many, drawn evenly over the data set's classes."""
     objects: Sequence[str] = ()
     """Concepts whose masks are the object; all of the category ``object`` if not given."""
@@ -70,28 +70,28 @@ class SaliencyPipeline:
     """Draws of each noise."""
     radius: float = 0.2
     shaken: int = 8
-    """So many pictures get noise; each draw costs an explanation."""
-    randomised: int = 8
-    """So many pictures are explained again with random weights."""
+    """So many images get noise; each draw costs an explanation."""
+    randomized: int = 8
+    """So many images are explained again with random weights."""
     chunk: int = 4
-    """Pictures in one piece of work."""
+    """Images in one piece of work."""
     shown: int = 5
-    """Pictures in the report."""
+    """Images in the report."""
 
     def make(self, data: MaskData, context: WorkContext) -> Produced:
-        """Explain, remove, shake, randomise: method by method, a few pictures at a time."""
+        """Explain, remove, shake, randomize: method by method, a few images at a time."""
         if not isinstance(data, MaskData):
             raise EvidenceError("dataset", type(data).__name__, "one with masks, such as pets")
         names = self._names()
         classifier = SavedNetwork(self.backbone, self.weights, names).classifier()
         self._check(classifier)
-        rows = _draw_rows(data, self.pictures, context.seeds[0])
+        rows = _draw_rows(data, self.images, context.seeds[0])
         marked = _objects(data, rows, classifier.preprocessing.size, self.objects)
         common = {
             "objects": marked,
             "removals": tuple(self.ways),
             "percents": np.asarray(self.percents, float),
-            "samples": Samples(index=rows, ids=np.array([data.pictures[row] for row in rows])),
+            "samples": Samples(index=rows, ids=np.array([data.images[row] for row in rows])),
             "classes": _distinct_classes(names or classifier.classes),
         }
         by_seed = [self._explain(data, rows, classifier, seed, context) for seed in context.seeds]
@@ -114,8 +114,8 @@ class SaliencyPipeline:
             notes=(*data.notes, *self._notes()),
             facts=self._facts(marked, by_seed[0][self.methods[0]]["confidence"]),
             inputs=data.digests() | weights_digest(self.weights) | _digest_of(self.class_names),
-            pictures={
-                f"pictures/sample-{at:04d}.jpg": jpeg_bytes(data.picture(int(row)), longest=224)
+            images={
+                f"images/sample-{at:04d}.jpg": jpeg_bytes(data.image(int(row)), longest=224)
                 for at, row in enumerate(rows[: self.shown])
             },
             subject=self._subject(classifier, data),
@@ -124,7 +124,7 @@ class SaliencyPipeline:
     def _subject(self, classifier: Classifier, data: MaskData) -> Subject:
         """Maps of the first method, of answers that were read from the network itself."""
         maps = f"maps of relevance by {TECHNIQUES[self.methods[0]].title}"
-        return Subject(maps, classifier.name, "network", data=data.name)
+        return Subject(maps, classifier.name, "model", data=data.name)
 
     def _check(self, classifier: Classifier) -> None:
         """What can be known to be wrong before an hour of work."""
@@ -148,12 +148,12 @@ class SaliencyPipeline:
             raise EvidenceError("percents", f"{list(self.percents)}", "rising numbers")
         if self.draws and self.noises:
             StabilitySettings(draws=self.draws, seed=0, noises=probed.noises, radius=self.radius)
-        for name in ("pictures", "chunk"):
+        for name in ("images", "chunk"):
             if getattr(self, name) < 1:
                 raise EvidenceError(name, f"{getattr(self, name)}", "at least 1")
 
-    def _probe_settings(self, seed: int) -> ProbedPictures:
-        return ProbedPictures(
+    def _probe_settings(self, seed: int) -> ProbedImages:
+        return ProbedImages(
             ways=tuple(self.ways), percents=tuple(map(float, self.percents)),
             noises=tuple(self.noises), draws=self.draws, radius=self.radius, seed=seed,
         )  # fmt: skip
@@ -169,7 +169,7 @@ class SaliencyPipeline:
         seed: int,
         context: WorkContext,
     ) -> dict[str, Arrays]:
-        """What every method gave, its pictures put together; and every map that knows nothing."""
+        """What every method gave, its images put together; and every map that knows nothing."""
         names, pieces = map(list, zip(*self._pieces(rows), strict=True))
         probed = self._probe_settings(seed)
         digests = {int(row): sha256_of(data.path(int(row))) for row in rows}
@@ -185,7 +185,7 @@ class SaliencyPipeline:
                 "probed": {**vars(probed)},
                 "versions": versions(),
             },
-            names=[f"{piece.method}, {data.pictures[piece.rows[0]]}" for piece in pieces],
+            names=[f"{piece.method}, {data.images[piece.rows[0]]}" for piece in pieces],
             tool=SavedNetwork(self.backbone, self.weights, self._names()),
             network=True,
         )
@@ -193,14 +193,14 @@ class SaliencyPipeline:
         for name, piece, arrays in zip(names, pieces, context.workers.each(work), strict=True):
             if arrays is None:
                 raise EvidenceError(
-                    piece.method, "no maps: it failed three times", "maps of all pictures",
+                    piece.method, "no maps: it failed three times", "maps of all images",
                     "See failed.parquet; leave the method out of `methods`.",
                 )  # fmt: skip
             parts_by_name.setdefault(name, []).append(arrays)
         return {name: _join(parts) for name, parts in parts_by_name.items()}
 
     def _pieces(self, rows: Int[np.ndarray, " n"]) -> Iterator[tuple[str, SaliencyPiece]]:
-        """A few pictures at a time, with the name that their maps go by; chance comes first."""
+        """A few images at a time, with the name that their maps go by; chance comes first."""
         jobs = [(f"chance {chance}", method, True) for chance, method in CHANCES.items()]
         jobs += [(method, method, False) for method in self.methods]
         for name, method, chance in jobs:
@@ -213,7 +213,7 @@ class SaliencyPipeline:
                     {} if chance else dict(self.options.get(method, {})),
                     some,
                     tuple(not chance and place < self.shaken for place in places),
-                    tuple(not chance and place < self.randomised for place in places),
+                    tuple(not chance and place < self.randomized for place in places),
                     chance=chance,
                 )
                 yield name, piece
@@ -244,10 +244,10 @@ class SaliencyPipeline:
                 "chance_changes": np.where(place < self.shaken, np.max(others, axis=0), np.nan),
                 "noises": tuple(self.noises),
             }
-        if self.randomised:
+        if self.randomized:
             fields |= {
-                "randomised_similarity": arrays["randomised_similarity"],
-                "randomised": place < self.randomised,
+                "randomized_similarity": arrays["randomized_similarity"],
+                "randomized": place < self.randomized,
             }
         return SaliencyEvidence(**fields, **common)
 
@@ -266,29 +266,29 @@ class SaliencyPipeline:
         self, marked: np.ndarray, confidence: np.ndarray
     ) -> tuple[tuple[str, float | int | str], ...]:
         return (
-            ("pictures", len(marked)),
+            ("images", len(marked)),
             ("methods", len(self.methods)),
             ("method of the verdicts", TECHNIQUES[self.methods[0]].title),
             ("mean probability of the predicted class", float(confidence.mean())),
-            ("share of the picture that is object", float(marked.mean())),
+            ("share of the image that is object", float(marked.mean())),
         )
 
     def _notes(self) -> list[str]:
         return [
             "What is explained is the class that the network predicts, right or wrong.",
-            "All methods see the same pictures, noise and removed pixels, and explain the same "
+            "All methods see the same images, noise and removed pixels, and explain the same "
             "class.",
             *(f"{TECHNIQUES[m].title} looks at layer {at}." for m, at in self.layers.items()),
-            f"Noise is tried on the first {self.shaken} pictures and random weights on the first "
-            f"{self.randomised}: each draw costs a whole explanation.",
+            f"Noise is tried on the first {self.shaken} images and random weights on the first "
+            f"{self.randomized}: each draw costs a whole explanation.",
         ]
 
 
 def _draw_rows(data: MaskData, n: int, seed: int) -> Int[np.ndarray, " n"]:
-    """Pictures at random, from the data set's classes in turn."""
+    """Images at random, from the data set's classes in turn."""
     rows = np.random.default_rng(seed).permutation(data.at_hand())
     if not len(rows):
-        raise EvidenceError("pictures", "none at hand", "at least one")
+        raise EvidenceError("images", "none at hand", "at least one")
     if data.labels is not None:
         labels = data.labels[rows]
         turn = np.zeros(len(rows), int)

@@ -10,7 +10,7 @@ from PIL import Image
 
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.datasets.study_material.checks import PRACTICE, planned_checks
-from theodolite.datasets.study_material.explained_pictures import Item, Looks, material_from_arrays
+from theodolite.datasets.study_material.explained_images import Item, Looks, material_from_arrays
 from theodolite.datasets.study_material.material import Material
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, silent
@@ -21,16 +21,16 @@ from theodolite.models.features import FeatureExtractor
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
 from theodolite.pipelines.study.twins import (
-    TwinPicture,
+    TwinImage,
     TwinSettings,
     no_material_yet,
-    twin_pictures,
+    twin_images,
 )
 
 TECHNIQUES = ("linear_head", "lime_cbm", "shap_cbm", "rise_cbm")
 """Those that explain any linear head."""
 BATCH = 16
-Values = Callable[[Sequence[Image.Image]], Float[np.ndarray, "pictures concepts"]]
+Values = Callable[[Sequence[Image.Image]], Float[np.ndarray, "images concepts"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +64,12 @@ def material_from_posthoc_run(
     progress: Progress = silent,
     origin: Mapping[str, str] | None = None,
 ) -> Material:
-    """Explain test pictures, and changed ones, by concepts; write all that people are shown.
+    """Explain test images, and changed ones, by concepts; write all that people are shown.
 
     Args:
         run: Its settings, data and bottleneck.
         folder: The study folder; it must have no material yet.
-        settings: How many pictures and hidden checks, which techniques; ``linear_head`` if none.
+        settings: How many images and hidden checks, which techniques; ``linear_head`` if none.
         progress: Told how far it is.
         origin: What else is to be known about the run, such as its digest.
     """
@@ -78,16 +78,16 @@ def material_from_posthoc_run(
     data, bottleneck = run.data, run.bottleneck()
     values = _values(run.pipeline, bottleneck)
     order = np.random.default_rng(settings.seed).permutation(np.flatnonzero(data.is_test))
-    candidates = data.at_hand(order)[: settings.pictures + PRACTICE + settings.checks]
+    candidates = data.at_hand(order)[: settings.images + PRACTICE + settings.checks]
     real, spare = settings.rows(candidates)
 
-    def predict(pictures: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
-        return np.asarray(bottleneck.predict(values(pictures)), np.int64)
+    def predict(images: Sequence[Image.Image]) -> Int[np.ndarray, " images"]:
+        return np.asarray(bottleneck.predict(values(images)), np.int64)
 
-    twins = twin_pictures(data, [*real, *spare], predict, settings, progress)
+    twins = twin_images(data, [*real, *spare], predict, settings, progress)
     # marked parts are not all there are, and few people know their names: none is to be framed
     checks = planned_checks([None] * len(spare), hidden=settings.checks, seed=settings.seed)
-    background = values([twin.pictures[0] for twin in twins.values()])
+    background = values([twin.images[0] for twin in twins.values()])
 
     def items() -> Iterator[Item]:
         total = len(techniques) * len(twins)
@@ -118,15 +118,15 @@ def material_from_posthoc_run(
 
 
 def _values(pipeline: PosthocPipeline, bottleneck: PosthocBottleneck) -> Values:
-    """From pictures to the values of their concepts."""
+    """From images to the values of their concepts."""
     backbone = load_backbone(pipeline.backbone, pipeline.weights)
     extract = FeatureExtractor(backbone.network, pipeline.layer or backbone.layer)
 
-    def values(pictures: Sequence[Image.Image]) -> Float[np.ndarray, "pictures concepts"]:
+    def values(images: Sequence[Image.Image]) -> Float[np.ndarray, "images concepts"]:
         pooled = []
-        for at in range(0, len(pictures), BATCH):
-            some = pictures[at : at + BATCH]
-            maps = extract(np.stack([backbone.preprocessing(picture) for picture in some]))
+        for at in range(0, len(images), BATCH):
+            some = images[at : at + BATCH]
+            maps = extract(np.stack([backbone.preprocessing(image) for image in some]))
             # as the run kept them
             pooled.append(maps.astype(np.float16).astype(np.float32).mean(axis=(2, 3)))
         return bottleneck.concepts(np.concatenate(pooled))
@@ -135,13 +135,13 @@ def _values(pipeline: PosthocPipeline, bottleneck: PosthocBottleneck) -> Values:
 
 
 def _item(
-    twin: TwinPicture,
+    twin: TwinImage,
     technique: str,
     values: Values,
     explain: Callable[[np.ndarray, np.ndarray], np.ndarray],
     data: ConceptData,
 ) -> Item:
-    contributions = explain(values(twin.pictures), np.asarray(twin.classes, np.int64))
+    contributions = explain(values(twin.images), np.asarray(twin.classes, np.int64))
     explanations = [
         dict(zip(data.concepts.names, map(float, row), strict=True)) for row in contributions
     ]

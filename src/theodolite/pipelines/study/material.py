@@ -16,7 +16,7 @@ from theodolite.datasets.study_material.checks import (
     frame_of,
     planned_checks,
 )
-from theodolite.datasets.study_material.explained_pictures import Item, Looks, material_from_arrays
+from theodolite.datasets.study_material.explained_images import Item, Looks, material_from_arrays
 from theodolite.datasets.study_material.material import Material
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, silent
@@ -27,10 +27,10 @@ from theodolite.pipelines.features import network_digest
 from theodolite.pipelines.saliency.pieces import SavedNetwork, versions
 from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _draw_rows
 from theodolite.pipelines.study.twins import (
-    TwinPicture,
+    TwinImage,
     TwinSettings,
     no_material_yet,
-    twin_pictures,
+    twin_images,
 )
 
 __all__ = ["TwinSettings", "material_from_saliency_run"]
@@ -45,16 +45,16 @@ def material_from_saliency_run(
     progress: Progress = silent,
     origin: Mapping[str, str] | None = None,
 ) -> Material:
-    """Explain pictures, and changed ones, once more, and write all that people are shown.
+    """Explain images, and changed ones, once more, and write all that people are shown.
 
     The same settings and seed give the same bytes. A method is explained by its layer and options
-    in the run. The network looks at the pictures as people do: no larger than ``longest``.
+    in the run. The network looks at the images as people do: no larger than ``longest``.
 
     Args:
         pipeline: The run's own, with its network and its methods.
         data: The run's data.
         folder: The study folder; it must have no material yet.
-        settings: How many pictures and hidden checks, which techniques, and how they look.
+        settings: How many images and hidden checks, which techniques, and how they look.
         progress: Told how far it is.
         origin: What else is to be known about the run, such as its digest.
     """
@@ -62,20 +62,20 @@ def material_from_saliency_run(
     techniques = settings.choose(pipeline.methods)
     objects = _object_names(data, pipeline.objects)
     classifier = SavedNetwork(pipeline.backbone, pipeline.weights, pipeline._names()).classifier()
-    candidates = _draw_rows(data, settings.pictures + PRACTICE + settings.checks, settings.seed)
+    candidates = _draw_rows(data, settings.images + PRACTICE + settings.checks, settings.seed)
     real, spare = settings.rows(candidates)
-    twins = twin_pictures(data, [*real, *spare], _predict(classifier), settings,
+    twins = twin_images(data, [*real, *spare], _predict(classifier), settings,
                          progress)  # fmt: skip
-    frames = [_frame(data, row, twins[row].pictures[0].size, objects) for row in spare]
+    frames = [_frame(data, row, twins[row].images[0].size, objects) for row in spare]
     checks = planned_checks(frames, hidden=settings.checks, seed=settings.seed)
     planned = _jobs(techniques, real, spare, checks)
     jobs = [(twins[row], name, make) for row, name, make in planned]
     items = _items(pipeline, classifier, jobs, settings, progress)
     signed = any(TECHNIQUES[name].sign == "signed" for name in techniques)
-    paper = settings.colours == "paper"
+    paper = settings.colors == "paper"
     looks = Looks(
         legend="signed" if signed or paper else "unsigned",
-        colours=np.asarray(np.rint(bwr() * 255), np.uint8) if paper else None,
+        colors=np.asarray(np.rint(bwr() * 255), np.uint8) if paper else None,
         scaled=not paper,
         longest=settings.longest,
     )
@@ -109,7 +109,7 @@ def _jobs(
 def _items(
     pipeline: SaliencyPipeline,
     classifier: Classifier,
-    jobs: Sequence[tuple[TwinPicture, str, Callable[[Item], Item]]],
+    jobs: Sequence[tuple[TwinImage, str, Callable[[Item], Item]]],
     settings: TwinSettings,
     progress: Progress,
 ) -> Iterator[Item]:
@@ -121,9 +121,9 @@ def _items(
                 name, classifier.network, layer=pipeline._layer(name), grid=classifier.grid,
                 seed=settings.seed, options=pipeline.options.get(name),
             ), name  # fmt: skip
-        batch = _prepare(classifier, twin.pictures)
+        batch = _prepare(classifier, twin.images)
         maps = explain(batch, np.asarray(twin.classes, np.int64))
-        if settings.colours == "paper":
+        if settings.colors == "paper":
             maps = maps / np.maximum(np.abs(maps).max(axis=(1, 2), keepdims=True), 1e-30)
         item = twin.item(name, list(maps), lambda label: _name(classifier, label))
         yield make(replace(item, positive=TECHNIQUES[name].sign == "positive"))
@@ -131,16 +131,16 @@ def _items(
 
 
 def _prepare(
-    classifier: Classifier, pictures: Sequence[Image.Image]
-) -> Float[np.ndarray, "pictures 3 rows columns"]:
-    return np.stack([classifier.preprocessing(picture) for picture in pictures])
+    classifier: Classifier, images: Sequence[Image.Image]
+) -> Float[np.ndarray, "images 3 rows columns"]:
+    return np.stack([classifier.preprocessing(image) for image in images])
 
 
 def _predict(
     classifier: Classifier,
-) -> Callable[[Sequence[Image.Image]], Int[np.ndarray, " pictures"]]:
-    def predict(pictures: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
-        labels = classifier.probabilities(_prepare(classifier, pictures)).argmax(axis=1)
+) -> Callable[[Sequence[Image.Image]], Int[np.ndarray, " images"]]:
+    def predict(images: Sequence[Image.Image]) -> Int[np.ndarray, " images"]:
+        labels = classifier.probabilities(_prepare(classifier, images)).argmax(axis=1)
         return np.asarray(labels, np.int64)
 
     return predict
@@ -160,7 +160,7 @@ def _object_names(data: MaskData, objects: Sequence[str]) -> list[str]:
 
 
 def _frame(data: MaskData, row: int, size: tuple[int, int], objects: Sequence[str]) -> Frame | None:
-    """The one object of a picture, if it has exactly one that can be framed."""
+    """The one object of an image, if it has exactly one that can be framed."""
     layers = data.layers(row, size[::-1])
     masks = {name: (layers == data.concepts.index(name) + 1).any(axis=0) for name in objects}
     there = [(name, mask) for name, mask in masks.items() if mask.any()]

@@ -1,4 +1,4 @@
-"""Pictures for a study with their changed twins, and what a network says of each."""
+"""Images for a study with their changed twins, and what a network says of each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from PIL import Image
 
 from theodolite.datasets.study_material.checks import PRACTICE
-from theodolite.datasets.study_material.explained_pictures import Answer, Item
+from theodolite.datasets.study_material.explained_images import Answer, Item
 from theodolite.datasets.study_material.material import INSTANCES
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress
@@ -21,13 +21,13 @@ from theodolite.explainers.perturbed_samples import (
 )
 
 BESIDE = 8
-"""Other pictures that one may be mixed with."""
+"""Other images that one may be mixed with."""
 DRAWS = 6
-"""How often a change is drawn anew if it left the picture as it was, or nothing of it."""
+"""How often a change is drawn anew if it left the image as it was, or nothing of it."""
 PLAIN = 0.3
-"""A changed picture keeps this share of the contrast, or it is but a plain surface."""
+"""A changed image keeps this share of the contrast, or it is but a plain surface."""
 BATCH = 16
-Predict: TypeAlias = Callable[[Sequence[Image.Image]], Int[np.ndarray, " pictures"]]
+Predict: TypeAlias = Callable[[Sequence[Image.Image]], Int[np.ndarray, " images"]]
 Explanation: TypeAlias = Float[np.ndarray, "rows columns"] | Mapping[str, float]
 
 
@@ -35,46 +35,46 @@ Explanation: TypeAlias = Float[np.ndarray, "rows columns"] | Mapping[str, float]
 class TwinSettings:
     """How much is asked, and how it looks."""
 
-    pictures: int = 20
+    images: int = 20
     techniques: Sequence[str] = ()
     """All that the run has, if not given."""
     checks: int = 6
-    """Hidden ones, each with a picture of its own, as the three practice items have."""
+    """Hidden ones, each with an image of its own, as the three practice items have."""
     seed: int = 0
-    """Of pictures, changes and methods; with the run's own, the pictures are the run's own."""
-    colours: Literal["even", "paper"] = "even"
+    """Of images, changes and methods; with the run's own, the images are the run's own."""
+    colors: Literal["even", "paper"] = "even"
     """``paper``: blue over white to red, as published, the steps of which do not look even."""
     longest: int = 640
-    """Pixels of a picture's longer side, for people and for the network."""
+    """Pixels of an image's longer side, for people and for the network."""
 
     def __post_init__(self) -> None:
-        for name, least in (("pictures", 1), ("checks", 0), ("longest", 32)):
+        for name, least in (("images", 1), ("checks", 0), ("longest", 32)):
             if getattr(self, name) < least:
                 raise EvidenceError(name, f"{getattr(self, name)}", f"at least {least}")
         if len(set(self.techniques)) < len(self.techniques):
             raise EvidenceError("techniques", f"{list(self.techniques)}", "each once")
-        if self.colours not in ("even", "paper"):
-            raise EvidenceError("colours", repr(self.colours), "'even' or 'paper'")
+        if self.colors not in ("even", "paper"):
+            raise EvidenceError("colors", repr(self.colors), "'even' or 'paper'")
 
     def rows(self, candidates: Int[np.ndarray, " n"]) -> tuple[list[int], list[int]]:
         """Of rows in a random order: those of the study, and others for practice and checks.
 
-        Refused if there are too few: practice shows the explanation, and whoever meets the picture
+        Refused if there are too few: practice shows the explanation, and whoever meets the image
         again would no longer say blindly what they see.
         """
         apart = PRACTICE + self.checks
-        needed = self.pictures + apart
+        needed = self.images + apart
         if len(candidates) < needed:
             left = len(candidates) - apart
             raise EvidenceError(
-                "pictures", f"{len(candidates)} at hand",
-                f"{needed}: {self.pictures} to be rated, {PRACTICE} to practise with and "
+                "images", f"{len(candidates)} at hand",
+                f"{needed}: {self.images} to be rated, {PRACTICE} to practise with and "
                 f"{self.checks} for hidden checks, all different",
-                f"Ask for fewer pictures: --pictures {left}." if left > 0
+                f"Ask for fewer images: --images {left}." if left > 0
                 else "Take more data: nothing is left to be rated.",
             )  # fmt: skip
         rows = [int(row) for row in candidates[:needed]]
-        return rows[: self.pictures], rows[self.pictures :]
+        return rows[: self.images], rows[self.images :]
 
     def choose(self, there: Sequence[str]) -> tuple[str, ...]:
         """The techniques, if the run has them."""
@@ -85,23 +85,23 @@ class TwinSettings:
 
 
 @runtime_checkable
-class NamedPictures(Protocol):
+class NamedImages(Protocol):
     """A data set, as far as it is shown."""
 
     @property
-    def pictures(self) -> tuple[str, ...]:
+    def images(self) -> tuple[str, ...]:
         """Their names."""
 
-    def picture(self, row: int) -> Image.Image:
-        """A picture, decoded."""
+    def image(self, row: int) -> Image.Image:
+        """An image, decoded."""
 
 
 @dataclass(frozen=True, eq=False)
-class TwinPicture:
-    """A picture, its twins for questions 5 and 6 where there are any, and the classes."""
+class TwinImage:
+    """An image, its twins for questions 5 and 6 where there are any, and the classes."""
 
     key: str
-    pictures: tuple[Image.Image, ...]
+    images: tuple[Image.Image, ...]
     classes: tuple[int, ...]
     roles: tuple[str, ...]
     """Of each: shown, same or different."""
@@ -111,17 +111,17 @@ class TwinPicture:
     ) -> Item:
         """All of it, explained by one technique."""
         answers: dict[str, Answer] = {}
-        for role, picture, label, explanation in zip(
-            self.roles, self.pictures, self.classes, explanations, strict=True
+        for role, image, label, explanation in zip(
+            self.roles, self.images, self.classes, explanations, strict=True
         ):
-            plain = Answer(picture=picture, predicted=name(label))
+            plain = Answer(image=image, predicted=name(label))
             answers[role] = (
                 replace(plain, map=explanation)
                 if isinstance(explanation, np.ndarray)
                 else replace(plain, concepts=explanation)
             )
         return Item(
-            picture_key=self.key,
+            image_key=self.key,
             technique=technique,
             shown=answers["shown"],
             same=answers.get("same"),
@@ -129,70 +129,70 @@ class TwinPicture:
         )
 
 
-def twin_pictures(
-    data: NamedPictures,
+def twin_images(
+    data: NamedImages,
     rows: Sequence[int],
     predict: Predict,
     settings: TwinSettings,
     progress: Progress,
-) -> dict[int, TwinPicture]:
-    """Every picture with its twins, by row."""
-    reduced = {row: _reduce(data.picture(row), settings.longest) for row in rows}
+) -> dict[int, TwinImage]:
+    """Every image with its twins, by row."""
+    reduced = {row: _reduce(data.image(row), settings.longest) for row in rows}
     cached_predict = _with_memory(predict, list(reduced.values()))
-    twins: dict[int, TwinPicture] = {}
+    twins: dict[int, TwinImage] = {}
     for row in reduced:
-        progress("changed pictures", len(twins), len(reduced))
-        twins[row] = _with_twins(data.pictures[row], row, reduced, cached_predict, settings.seed)
-    progress("changed pictures", len(twins), len(reduced))
+        progress("changed images", len(twins), len(reduced))
+        twins[row] = _with_twins(data.images[row], row, reduced, cached_predict, settings.seed)
+    progress("changed images", len(twins), len(reduced))
     return twins
 
 
 def _with_twins(
-    key: str, row: int, pictures: Mapping[int, Image.Image], predict: Predict, seed: int
-) -> TwinPicture:
-    picture = pictures[row]
+    key: str, row: int, images: Mapping[int, Image.Image], predict: Predict, seed: int
+) -> TwinImage:
+    image = images[row]
     random = np.random.default_rng([seed, 11, row])
-    beside = [pictures[int(i)] for i in random.permutation(list(pictures)) if i != row][:BESIDE]
+    beside = [images[int(i)] for i in random.permutation(list(images)) if i != row][:BESIDE]
     first = int(random.integers(2**31))
     twins = {
-        "same": _visible(picture, first, lambda s: same_prediction(picture, predict, seed=s)),
+        "same": _visible(image, first, lambda s: same_prediction(image, predict, seed=s)),
         "different": _visible(
-            picture, first, lambda s: different_prediction(picture, predict, beside, seed=s)
+            image, first, lambda s: different_prediction(image, predict, beside, seed=s)
         ),
     }
     there = {role: sample for role, sample in twins.items() if sample is not None}
-    (label,) = predict([picture])
-    return TwinPicture(
+    (label,) = predict([image])
+    return TwinImage(
         key,
-        (picture, *(sample.picture for sample in there.values())),
+        (image, *(sample.image for sample in there.values())),
         (int(label), *(sample.predicted for sample in there.values())),
         ("shown", *there),
     )
 
 
 def _visible(
-    picture: Image.Image, seed: int, search: Callable[[int], PerturbedSample | None]
+    image: Image.Image, seed: int, search: Callable[[int], PerturbedSample | None]
 ) -> PerturbedSample | None:
     """A change that can be seen, and in which something is still to be seen, if one is found."""
-    least = PLAIN * float(np.asarray(picture.convert("L")).std())
+    least = PLAIN * float(np.asarray(image.convert("L")).std())
     for draw in range(DRAWS):
         sample = search(seed + draw)
         if (
             sample is not None
             and sample.changed
-            and float(np.asarray(sample.picture.convert("L")).std()) >= least
+            and float(np.asarray(sample.image.convert("L")).std()) >= least
         ):
             return sample
     return None
 
 
-def _with_memory(predict: Predict, pictures: Sequence[Image.Image]) -> Predict:
-    """The same, with the classes of these pictures found once and for all."""
-    classes = [int(label) for at in range(0, len(pictures), BATCH)
-               for label in predict(pictures[at : at + BATCH])]  # fmt: skip
-    known = {id(picture): label for picture, label in zip(pictures, classes, strict=True)}
+def _with_memory(predict: Predict, images: Sequence[Image.Image]) -> Predict:
+    """The same, with the classes of these images found once and for all."""
+    classes = [int(label) for at in range(0, len(images), BATCH)
+               for label in predict(images[at : at + BATCH])]  # fmt: skip
+    known = {id(image): label for image, label in zip(images, classes, strict=True)}
 
-    def cached_predict(images: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
+    def cached_predict(images: Sequence[Image.Image]) -> Int[np.ndarray, " images"]:
         new = [image for image in images if id(image) not in known]
         labels = iter(predict(new) if new else ())
         return np.array(
@@ -203,8 +203,8 @@ def _with_memory(predict: Predict, pictures: Sequence[Image.Image]) -> Predict:
     return cached_predict
 
 
-def _reduce(picture: Image.Image, longest: int) -> Image.Image:
-    plain = picture.convert("RGB")
+def _reduce(image: Image.Image, longest: int) -> Image.Image:
+    plain = image.convert("RGB")
     plain.thumbnail((longest, longest), Image.Resampling.LANCZOS)
     return plain
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,9 @@ from theodolite._verdicts.scores_file import ComparedRecord, score_of
 from theodolite.evidence.base import of_kind
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.clean import loses_to_null
-from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.figures.bars import columns as column_figure
 from theodolite.report.figures.lines import PlotLine, Point, chart
+from theodolite.report.tables import Cell, Row, Table, mean_over_seeds, score_cell
 from theodolite.report.words import value_text
 from theodolite.results import Score
 
@@ -56,6 +56,7 @@ def acceptance_chapter(
     return {
         "answers": _answers(evidence),
         "agreement": _agreement(scores, models, spec),
+        "accepted": any(score.metric == "acceptance" for score in scores),
         "predicted": _learned_scores(scores, models, spec),
         "calibration": _calibration(evidence),
         "examples": _examples(material),
@@ -75,7 +76,7 @@ def _answers(evidence: RatingEvidence) -> dict[str, Any]:
     }
 
 
-def _agreement(scores: Sequence[Score], models: Models, spec: RunSpec) -> dict[str, Any] | None:
+def _agreement(scores: Sequence[Score], models: Models, spec: RunSpec) -> Table | None:
     """Sets of votes in rows, measures of agreement in columns."""
     main = str(models[0].about.get("votes", "")) if models else ""
     sets = [(main or "these votes", list(scores))]
@@ -84,94 +85,66 @@ def _agreement(scores: Sequence[Score], models: Models, spec: RunSpec) -> dict[s
         for m in models[1:]
         if m.about.get("kind") == "votes"
     ]
-    rows = [(name, {key: _agreement_score(own, key) for key in AGREEMENT}) for name, own in sets]
-    columns = [key for key in AGREEMENT if any(own[key] is not None for _, own in rows)]
+    scored = [(name, {key: _agreement_score(own, key) for key in AGREEMENT}) for name, own in sets]
+    columns = [key for key in AGREEMENT if any(own[key] is not None for _, own in scored)]
+    rows = [Row((name,), tuple(_cell(own[key], spec) for key in columns)) for name, own in scored]
     if not columns:
         return None
-    return {
-        "columns": [AGREEMENT[key][0] for key in columns],
-        "accepted": "acceptance" in columns,
-        "rows": [
-            {"name": name, "cells": [_cell(own[key], spec) for key in columns]}
-            for name, own in rows
-        ],
-    }
+    names = tuple(AGREEMENT[key][0] for key in columns)
+    return Table(("votes",), names, tuple(rows), css="agreement")
 
 
 def _agreement_score(scores: Sequence[Score], key: str) -> Score | None:
     metric = key.partition(",")[0]
-    options = AGREEMENT[key][1]
-    usual = catalogue()[metric].options()
-    for score in scores:
-        if score.metric == metric and all(
-            score.options.get(name, value) == options.get(name, value)
-            for name, value in usual.items()
-            if name in ("own",)
-        ):
-            return score
-    return None
+    own = AGREEMENT[key][1].get("own", catalogue()[metric].options().get("own"))
+    named = (score for score in scores if score.metric == metric)
+    return next((score for score in named if score.options.get("own", own) == own), None)
 
 
-def _learned_scores(
-    scores: Sequence[Score], models: Models, spec: RunSpec
-) -> dict[str, Any] | None:
+def _learned_scores(scores: Sequence[Score], models: Models, spec: RunSpec) -> Table | None:
     """Learned scores, the best first, and what a person reaches above them."""
-    own = {s.metric: s for s in reversed(scores)}
-    learned = [m for m in models if m.about.get("kind") == "learned score"]
-    columns = [name for name in PREDICTED if name in own]
+    columns = [name for name in PREDICTED if any(s.metric == name for s in scores)]
     if not columns:
         return None
-    model_scores = [(m, {s.metric: score_of(s) for s in reversed(m.scores)}) for m in learned]
+    learned = [
+        (m, {s.metric: score_of(s) for s in reversed(m.scores)})
+        for m in models
+        if m.about.get("kind") == "learned score"
+    ]
 
     def place(pair: tuple[ComparedRecord, dict[str, Score]]) -> float:
         score = pair[1].get(SORTED_BY)
         value = math.nan if score is None else mean_over_seeds(score, spec.resampling.level)[0]
         return math.inf if math.isnan(value) else -value
 
-    rows = [
-        {
-            "name": model.name,
-            "under": str(model.about.get("features", "")),
-            "own": model is models[0],
-            "cells": [_cell(of.get(name), spec) for name in columns],
-        }
-        for model, of in sorted(model_scores, key=place)
-    ]
-    people = [
+    people = tuple(
         _cell(_agreement_score(scores, CEILING[name]) if name in CEILING else None, spec)
         for name in columns
-    ]
-    return {
-        "columns": [(PREDICTED[n], f"{catalogue()[n].better} is better") for n in columns],
-        "rows": rows,
-        "people": people if any(cell["value"] != "–" for cell in people) else None,
-    }
-
-
-def _cell(score: Score | None, spec: RunSpec) -> dict[str, Any]:
-    if score is None or math.isnan(score.value):
-        return {"value": "–", "between": "", "null": "", "lost": False}
-    low, high = math.nan, math.nan
-    value, over_seeds, _ = mean_over_seeds(score, spec.resampling.level)
-    if score.interval is not None:  # over pictures or explanations: seeds share them
-        low, high = score.interval.low, score.interval.high
-    elif not math.isnan(over_seeds):
-        _, low, high = mean_over_seeds(score, spec.resampling.level)
-    between = (
-        "" if math.isnan(low) else f"{_format_value(low, score)} to {_format_value(high, score)}"
     )
-    return {
-        "value": _format_value(value, score),
-        "between": between,
-        "null": "" if score.null is None else _format_value(score.null.value, score),
-        "lost": loses_to_null(score),
-    }
+    rows = []
+    if any(cell.value != "–" for cell in people):
+        rows.append(Row(("one person",), people, "people", ("against the others",)))
+    for model, own in sorted(learned, key=place):
+        features = str(model.about.get("features", ""))
+        css = "own" if model is models[0] else ""
+        cells = tuple(_cell(own.get(name), spec) for name in columns)
+        rows.append(Row((model.name,), cells, css, (features,) if features else ()))
+    better = tuple(f"{catalogue()[name].better} is better" for name in columns)
+    names = tuple(PREDICTED[name] for name in columns)
+    return Table(("learned score",), names, tuple(rows), css="methods", better=better)
+
+
+def _cell(score: Score | None, spec: RunSpec) -> Cell:
+    level = spec.resampling.level
+    if score is not None and score.interval is not None:  # over explanations: seeds share them
+        score = replace(score, value=mean_over_seeds(score, level)[0], per_seed=())
+    return score_cell(score, level, text=_format_value)
 
 
 def _format_value(value: float, score: Score) -> str:
     if score.bounds == (0.0, 1.0):
         return value_text(value, score)
-    return f"{round(value, 3) + 0.0:.3f}".replace("-", "−")
+    return f"{round(value, 3) + 0.0:.3f}"
 
 
 def _calibration(evidence: RatingEvidence) -> dict[str, Any] | None:
@@ -205,17 +178,14 @@ def _examples(material: RunMaterial) -> list[dict[str, Any]]:
     column = next((name for name in table if name.startswith("predicted by ")), None)
     if column is None or "text" not in table:
         return []
-    predictions = np.array([np.nan if v is None else v for v in table[column]], float)
-    votes = np.array([np.nan if v is None else v for v in table["rating"]], float)
+    predictions = np.array(table[column], float)  # None becomes NaN
+    votes = np.array(table["rating"], float)
     known = np.flatnonzero(~np.isnan(predictions + votes))
-    chosen = (
-        ("Highest predicted acceptance", known[np.argsort(-predictions[known], kind="stable")][:3]),
-        ("Lowest predicted acceptance", known[np.argsort(predictions[known], kind="stable")][:3]),
-        (
-            "Misjudged most",
-            known[np.argsort(-np.abs(predictions - votes)[known], kind="stable")][:3],
-        ),
-    )
+    orders = {
+        "Highest predicted acceptance": -predictions,
+        "Lowest predicted acceptance": predictions,
+        "Misjudged most": -np.abs(predictions - votes),
+    }
     return [
         {
             "title": title,
@@ -226,9 +196,9 @@ def _examples(material: RunMaterial) -> list[dict[str, Any]]:
                     "said": f"{predictions[row]:.2f}",
                     "votes": f"{votes[row]:.2f}",
                 }
-                for row in rows.tolist()
+                for row in known[np.argsort(order[known], kind="stable")][:3].tolist()
             ],
         }
-        for title, rows in chosen
-        if len(rows)
+        for title, order in orders.items()
+        if len(known)
     ]

@@ -9,10 +9,10 @@ from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Score
 
 
-def looks_for_a_fault(score: Score) -> bool:
+def is_defect_metric(score: Score) -> bool:
     """Whether the score's null stands for a clean model."""
     metric = catalogue().get(score.metric)
-    return metric is not None and metric.looks_for_a_fault
+    return metric is not None and metric.is_defect_metric
 
 
 def loses_to_null(score: Score) -> bool:
@@ -24,7 +24,7 @@ def loses_to_null(score: Score) -> bool:
     null = score.null
     if null is None or math.isnan(null.value) or math.isnan(score.value):
         return False
-    if looks_for_a_fault(score):
+    if is_defect_metric(score):
         if null.difference is None:
             return False
         return null.difference.low > (catalogue()[score.metric].tolerance or 0.0) + 1e-12

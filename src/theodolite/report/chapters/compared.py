@@ -4,16 +4,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 
 from theodolite._runs.folder.spec import ChartSpec, RunSpec
-from theodolite._stats.resampling import mean_interval
 from theodolite._verdicts.scores_file import ComparedRecord, matches, score_named, score_of
 from theodolite._verdicts.words import percent
 from theodolite.report.figures.lines import PlotLine, Point, chart
 from theodolite.report.figures.svg import swatch
-from theodolite.report.tables import Cell, Row, Table
+from theodolite.report.tables import Row, Table, mean_over_seeds, score_cell
 from theodolite.report.words import full_title, title, value_text
 from theodolite.results import Score
 
@@ -32,23 +30,6 @@ def compared_chapter(models: Sequence[ComparedRecord], spec: RunSpec) -> dict[st
         "table": _table(models, level),
         "n": len(models),
     }
-
-
-def mean_over_seeds(score: Score, level: float) -> tuple[float, float, float]:
-    """The mean over seeds with Student's interval; without seeds, the score and its own."""
-    seeds = np.array(score.per_seed)
-    if len(seeds) > 1 and not np.isnan(seeds).all():
-        value = float(seeds[~np.isnan(seeds)].mean())
-        seed_interval = mean_interval(seeds, level, "seeds")
-        return (
-            (value, value, value)
-            if seed_interval is None
-            else (value, seed_interval.low, seed_interval.high)
-        )
-    interval = score.interval
-    if interval is None:
-        return score.value, math.nan, math.nan
-    return score.value, interval.low, interval.high
 
 
 def _chart(spec: ChartSpec, models: Sequence[ComparedRecord], level: float) -> dict[str, Any]:
@@ -97,12 +78,12 @@ def _point(model: ComparedRecord, score: Score, x: int, level: float) -> Point:
     if not math.isnan(low):
         says += f" [{value_text(low, score)}, {value_text(high, score)}]"
     if score.null is not None:
-        says += f"; {score.null.shown}: {percent(null, score)}"
+        says += f"; {score.null.label}: {percent(null, score)}"
     return Point(x, value, low, high, null, says)
 
 
 def _caption(scores: Sequence[Score]) -> str:
-    nulls = dict.fromkeys(s.null.shown for s in scores if s.null is not None)
+    nulls = dict.fromkeys(s.null.label for s in scores if s.null is not None)
     tick = f"; tick: {' or '.join(nulls)}" if nulls else ""
     return f"{scores[0].better} is better{tick}"
 
@@ -125,18 +106,15 @@ def _table(models: Sequence[ComparedRecord], level: float) -> Table:
         for key in columns
     ]
     heads = [full_title(s) + (" (%)" if s.bounds == (0.0, 1.0) else "") for s in firsts]
-    rows = [
-        Row(
-            (model.name, description), tuple(_cell(model_scores.get(key), level) for key in columns)
-        )
-        for model, description, model_scores in zip(
-            models, _descriptions(models), scores_by_model, strict=True
-        )
-    ]
+    rows = []
+    for model, what, scores in zip(models, _descriptions(models), scores_by_model, strict=True):
+        cells = (score_cell(scores.get(key), level, half=True) for key in columns)
+        rows.append(Row((model.name, what), tuple(cells)))
     several = any(len(s.per_seed) > 1 for own in scores_by_model for s in own.values())
     of = "Mean over seeds" if several else "The score"
-    note = f"{of} ± half the {100 * level:g} % interval; then the score's null."
-    return Table("", note, ("model", "what it is"), tuple(heads), tuple(rows), has_paper=False)
+    interval = f"{of} ± half the {100 * level:g} % interval"
+    note = f"{interval}; then the score's null, with ✗ where the score is no better."
+    return Table(("model", "what it is"), tuple(heads), tuple(rows), note=note)
 
 
 def _score_key(score: Score) -> tuple[str, str]:
@@ -157,13 +135,3 @@ def _descriptions(models: Sequence[ComparedRecord]) -> list[str]:
         )
         for model in models
     ]
-
-
-def _cell(score: Score | None, level: float) -> Cell:
-    if score is None:
-        return Cell("–")
-    value, low, high = mean_over_seeds(score, level)
-    under = "" if math.isnan(low) else f"± {value_text((high - low) / 2, score)}"
-    if score.null is not None:
-        under += f"{' · ' if under else ''}null {value_text(score.null.value, score)}"
-    return Cell(value_text(value, score), under)

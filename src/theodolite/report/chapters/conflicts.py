@@ -26,11 +26,13 @@ LINES = {
     "null": "the null's value",
     "accepted": "a clean null and what we accept above it",
 }
-LEFT_OUT = "Whether the explanation is faithful is left out here: it was not asked of your network."
+LEFT_OUT = (
+    "Whether the explanation is faithful is left out here: it was not evaluated for your model."
+)
 SHOWN_EXAMPLES = 3
 SHOWN_CONCEPTS = 6
-PICTURE_SIZE = 150
-"""The longer side of a picture on a card, in pixels."""
+IMAGE_SIZE = 150
+"""The longer side of an image on a card, in pixels."""
 TITLES: dict[Level, str] = {
     "explanations": "Explanation by explanation",
     "concepts": "Concept by concept",
@@ -49,7 +51,7 @@ class ConflictCell:
 
 
 def conflicts_chapter(
-    material: RunMaterial, pictures: Sequence[ExampleRecord], subject: Subject
+    material: RunMaterial, images: Sequence[ExampleRecord], subject: Subject
 ) -> dict[str, Any] | None:
     """What the page shows; nothing if fewer than two questions can be held side by side."""
     conflicts_file = material.conflicts()
@@ -57,7 +59,7 @@ def conflicts_chapter(
     levels = [level for level in candidates if level is not None]
     if not levels and not conflicts_file.verdicts:
         return None
-    files = {example.sample: example.file for example in pictures}
+    files = {example.sample: example.file for example in images}
     classes = material.record.spec.resampling.clusters == "classes"
     return {
         "verdicts": [
@@ -79,11 +81,11 @@ def conflicts_chapter(
 
 
 def _level(conflicts_file: ConflictsFile, level: Level, subject: Subject) -> dict[str, Any] | None:
-    conflicts = [conflict for conflict in conflicts_file.conflicts if conflict.of == level]
+    conflicts = [conflict for conflict in conflicts_file.conflicts if conflict.level == level]
     if not any(conflict.n for conflict in conflicts):
         return None
-    judgements = [judgement for judgement in conflicts_file.judged if judgement.of == level]
-    questions = [judgement.question for judgement in judgements]
+    judgments = [judgment for judgment in conflicts_file.judged if judgment.level == level]
+    questions = [judgment.question for judgment in judgments]
     return {
         "title": TITLES[level],
         "by_number": any(conflict.by_number and conflict.n for conflict in conflicts),
@@ -93,12 +95,12 @@ def _level(conflicts_file: ConflictsFile, level: Level, subject: Subject) -> dic
             (SHORT[good][0], [_cell(conflicts, good, bad) for bad in questions])
             for good in questions
         ],
-        "lines": [_line(judgement) for judgement in judgements],
+        "lines": [_line(judgment) for judgment in judgments],
         "agreements": [_agreement(conflict) for conflict in conflicts if _first(conflict)],
         "statements": [
             _statement(conflict, subject)
             for conflict in conflicts_file.strongest
-            if conflict.of == level
+            if conflict.level == level
         ],
     }
 
@@ -118,15 +120,15 @@ def _cell(conflicts: Sequence[ConflictRecord], good: Question, bad: Question) ->
     )
 
 
-def _line(judgement: JudgedRecord) -> dict[str, str]:
-    side = "at least" if judgement.better == "higher" else "at most"
+def _line(judgment: JudgedRecord) -> dict[str, str]:
+    side = "at least" if judgment.better == "higher" else "at most"
     return {
-        "question": QUESTIONS[judgement.question],
-        "score": _title(judgement.metric),
-        "line": f"good: {side} {metric_text(judgement.line, judgement.metric)} "
-        f"({LINES[judgement.line_is]})",
-        "n": f"{judgement.n_good:,} of {judgement.n:,} good"
-        + (f", {judgement.n_undefined:,} undefined" if judgement.n_undefined else ""),
+        "question": QUESTIONS[judgment.question],
+        "score": _title(judgment.metric),
+        "line": f"good: {side} {metric_text(judgment.threshold, judgment.metric)} "
+        f"({LINES[judgment.threshold_kind]})",
+        "n": f"{judgment.n_good:,} of {judgment.n:,} good"
+        + (f", {judgment.n_undefined:,} undefined" if judgment.n_undefined else ""),
     }
 
 
@@ -146,7 +148,7 @@ def _agreement(conflict: ConflictRecord) -> dict[str, str]:
 
 
 def _statement(conflict: ConflictRecord, subject: Subject) -> dict[str, Any]:
-    names = [example.name for example in conflict.examples] if conflict.of == "concepts" else []
+    names = [example.name for example in conflict.examples] if conflict.level == "concepts" else []
     return {
         "says": unbroken(conflict.statement(subject)),
         "means": conflict.cause(subject),
@@ -162,15 +164,15 @@ def _example_cards(
     files: dict[str, str],
     subject: Subject,
 ) -> dict[str, Any]:
-    """Examples of one conflict; those whose pictures were kept come first."""
-    metrics = {j.question: j.metric for j in conflicts_file.judged if j.of == conflict.of}
+    """Examples of one conflict; those whose images were kept come first."""
+    metrics = {j.question: j.metric for j in conflicts_file.judged if j.level == conflict.level}
     order = sorted(conflict.examples, key=lambda example: example.name not in files)
     return {
-        "title": f"{conflict.of.capitalize()} that {conflict.claim(subject)}",
+        "title": f"{conflict.level.capitalize()} that {conflict.claim(subject)}",
         "cards": [
             {
                 "name": example.name,
-                "picture": _picture(material, files.get(example.name)),
+                "image": _image(material, files.get(example.name)),
                 "good": _score_text(example.good_value, metrics[conflict.good]),
                 "bad": _score_text(example.bad_value, metrics[conflict.bad]),
             }
@@ -188,9 +190,9 @@ def _title(name: str) -> str:
     return name if metric is None else metric.title
 
 
-def _picture(material: RunMaterial, file: str | None) -> str:
+def _image(material: RunMaterial, file: str | None) -> str:
     """Small: it stands beside two lines of text."""
-    return "" if file is None else data_address(material.picture(file), QUALITY, PICTURE_SIZE)
+    return "" if file is None else data_address(material.image(file), QUALITY, IMAGE_SIZE)
 
 
 def _first(conflict: ConflictRecord) -> bool:

@@ -9,7 +9,6 @@ from theodolite._runs.material import RunMaterial
 from theodolite._verdicts.scores_file import ComparedRecord
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.subject import Subject
-from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.chapters.faithfulness_samples import (
     class_panels,
     concept_cards,
@@ -21,6 +20,7 @@ from theodolite.report.chapters.faithfulness_tables import (
     benchmark_models,
     linear_score,
 )
+from theodolite.report.tables import mean_over_seeds
 from theodolite.report.words import method_text, metric_text
 from theodolite.results import Score
 

@@ -14,8 +14,8 @@ from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.subject import WORDINGS, Wording
 from theodolite.evidence.surrogate_settings import always_the_average, outputs_of
 from theodolite.metrics.faithful.frame import surrogate_outputs
-from theodolite.report.figures.bars import added
-from theodolite.report.figures.faithfulness import Pairs, class_bars, dot_swatch, scatter
+from theodolite.report.figures.bars import Bar, bar_rows, small_bar
+from theodolite.report.figures.points import Pairs, dot_swatch, scatter
 from theodolite.report.figures.scales import Scale, round_scale
 from theodolite.report.overlays import data_address
 
@@ -51,11 +51,9 @@ def class_panels(evidence: SurrogateEvidence) -> dict[str, Any] | None:
         for i, name in enumerate(evidence.classes.names)
     ]
     scale = round_scale(np.r_[errors, nulls], (0.0, np.inf))
+    bars = [_error_bar(*row) for row in zip(names, errors.tolist(), nulls.tolist(), strict=True)]
     panels = [
-        {
-            "svg": class_bars([names[i] for i in rows], errors[rows], nulls[rows], scale, title),
-            "title": title,
-        }
+        {"svg": bar_rows([(names[i], [bars[i]]) for i in rows], scale, title), "title": title}
         for title, rows in _ends(order)
     ]
     n_shown = sum(len(rows) for _, rows in _ends(order))
@@ -66,6 +64,12 @@ def class_panels(evidence: SurrogateEvidence) -> dict[str, Any] | None:
         "worse": f"{worse} of {len(order)}",
         "any_worse": worse > 0,
     }
+
+
+def _error_bar(name: str, error: float, null: float) -> Bar:
+    css = "bar down" if error > null else "bar"
+    title = f"{name}: {error:.2f}; constant mean: {null:.2f}"
+    return Bar(css, error, title, null=null, number=f"{error:,.2f}")
 
 
 def _ends(order: Int[np.ndarray, " classes"]) -> list[tuple[str, Int[np.ndarray, " _shown"]]]:
@@ -168,8 +172,8 @@ def concept_cards(
                 "name": _short(card),
                 "importance": _signed(card.importance).removeprefix("+"),
                 "adds": _signed(card.adds),
-                "bar": added(card.adds, low, high),
-                "patches": [data_address(material.picture(file)) for file in card.files[:PATCHES]],
+                "bar": small_bar(card.adds, low, high),
+                "patches": [data_address(material.image(file)) for file in card.files[:PATCHES]],
             }
             for card in own
         ]

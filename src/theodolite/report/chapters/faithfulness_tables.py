@@ -7,9 +7,8 @@ from typing import Any
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._verdicts.scores_file import ComparedRecord, score_of
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.clean import loses_to_null
-from theodolite.report.chapters.compared import mean_over_seeds
-from theodolite.report.words import method_text, value_text
+from theodolite.report.tables import Row, Table, mean_over_seeds, score_cell
+from theodolite.report.words import method_text
 from theodolite.results import Score
 
 COLUMNS = {
@@ -66,58 +65,24 @@ def benchmark(
     benchmark_spec = spec.report.benchmark
     printed = {} if benchmark_spec is None else benchmark_spec.paper
     scores_by_model = [{name: linear_score(model, name) for name in COLUMNS} for model in chosen]
-    columns = [
-        name
-        for name in COLUMNS
-        if any(model_scores[name] is not None for model_scores in scores_by_model)
-    ]
-    rows: list[dict[str, Any]] = []
-    for model, model_scores in zip(chosen, scores_by_model, strict=True):
+    columns = [name for name in COLUMNS if any(s[name] is not None for s in scores_by_model)]
+    rows = []
+    for model, scores in zip(chosen, scores_by_model, strict=True):
         method = str(model.about["method"])
         paper = dict(zip(COLUMNS, printed.get(method, []), strict=False))
         cells = [
-            _cell(model_scores[name], paper.get(name), spec.resampling.level) for name in columns
+            score_cell(scores[name], spec.resampling.level, half=True, printed=paper.get(name))
+            for name in columns
         ]
-        rows.append(
-            {
-                "method": method_text(method),
-                "own": model is main,
-                "cells": cells,
-                "reads": _directions(model),
-            }
-        )
+        is_main = "the verdict is about this one" if model is main else ""
+        notes = tuple(filter(None, (is_main, _directions(model))))
+        rows.append(Row((method_text(method),), tuple(cells), "own" if is_main else "", notes))
     concepts = {model.about.get("concepts") for model in chosen}
     return {
-        "columns": [(COLUMNS[name], f"{catalogue()[name].better} is better") for name in columns],
-        "rows": rows,
+        "table": Table(
+            ("method",), tuple(COLUMNS[name] for name in columns), tuple(rows), css="methods",
+            better=tuple(f"{catalogue()[name].better} is better" for name in columns),
+        ),
         "concepts": concepts.pop() if len(concepts) == 1 else None,
         "level": f"{100 * spec.resampling.level:g} %",
-        "has_paper": any(cell["paper"] for row in rows for cell in row["cells"]),
-        "loses": any(cell["lost"] for row in rows for cell in row["cells"]),
-    }
-
-
-def _cell(score: Score | None, printed: float | None, level: float) -> dict[str, Any]:
-    if score is None:
-        return {"value": "–", "half": "", "null": "", "lost": False, "paper": _paper_text(printed)}
-    value, low, high = mean_over_seeds(score, level)
-    return {
-        "value": _minus(value_text(value, score)),
-        "half": "" if math.isnan(low) else f"± {value_text(_half(low, high, score), score)}",
-        "null": "" if score.null is None else _minus(value_text(score.null.value, score)),
-        "lost": loses_to_null(score),
-        "paper": "" if printed is None else _minus(value_text(printed, score)),
-    }
-
-
-def _half(low: float, high: float, score: Score) -> float:
-    """Half an interval; of two seeds it may be wider than the score can be."""
-    return min((high - low) / 2, score.bounds[1] - score.bounds[0])
-
-
-def _paper_text(printed: float | None) -> str:
-    return "" if printed is None else _minus(f"{printed:g}")
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", "−")
+    }  # fmt: skip

@@ -15,10 +15,11 @@ from theodolite._verdicts.words import percent
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.report.chapters.leakage_models import ReportModel, shown_models
 from theodolite.report.chapters.leakage_samples import activation_panels, vector_panels
-from theodolite.report.figures.leakage import Bars, concept_bars, shades, triangle
+from theodolite.report.figures.bars import Bar, bar_rows
+from theodolite.report.figures.grid import shades, triangle
 from theodolite.report.figures.lines import PlotLine, Point, accuracies, curves
 from theodolite.report.figures.scales import Scale, round_scale
-from theodolite.report.figures.svg import swatch
+from theodolite.report.figures.svg import filling, swatch
 from theodolite.report.words import title, value_text
 from theodolite.results import Detail, Score
 
@@ -119,8 +120,9 @@ def _rename_line(line: PlotLine, name: str, style: int) -> PlotLine:
 
 def _panel(policy: str, lines: Sequence[PlotLine], up: Scale) -> dict[str, Any]:
     caption = f"Order of correction: {policy}" if policy else "By order of correction"
-    steps = max(len(line.points) for line in lines)
-    return {"svg": curves(lines, steps, up, caption), "caption": caption}
+    steps = [f"{step}" for step in range(max(len(line.points) for line in lines))]
+    svg = curves(lines, steps, up, caption, "concepts corrected")
+    return {"svg": svg, "caption": caption}
 
 
 def _intervention_line(
@@ -172,31 +174,37 @@ def concept_figures(models: Sequence[ReportModel]) -> dict[str, Any] | None:
         candidates = [(model, model.score(metric, "concepts")) for model in models]
         model_scores = [(model, score) for model, score in candidates if score is not None]
         if model_scores:
-            bars = [
-                _of_names(model, score.detail, names)
-                for model, score in model_scores
-                if score.detail
-            ]
-            caption = title(model_scores[0][1])
-            svg = concept_bars(names, bars, model_scores[0][1].bounds, caption)
-            figures.append({"svg": svg, "caption": caption})
+            figures.append(_concept_figure(names, model_scores))
     if not figures:
         return None
     note = f"{len(names)} of {len(worst)} concepts shown" if len(worst) > len(names) else ""
     return {"figures": figures, "key": _key(models, filled=True), "note": note}
 
 
-def _of_names(model: ReportModel, detail: Detail, names: Sequence[str]) -> Bars:
-    """A model's values of the named concepts; NaN for one that it does not have."""
-    row = {name: i for i, name in enumerate(detail.names)}
+def _concept_figure(
+    names: Sequence[str], model_scores: Sequence[tuple[ReportModel, Score]]
+) -> dict[str, Any]:
+    """A bar per concept and model from zero, its interval across its end."""
+    first = model_scores[0][1]
+    details = [(model, score.detail) for model, score in model_scores if score.detail]
+    rows = [(name, [_concept_bar(name, *pair) for pair in details]) for name in names]
+    ends = [end for _, bars in rows for bar in bars for end in (bar.value, bar.high)]
+    caption = title(first)
+    svg = bar_rows(rows, round_scale(ends, first.bounds), caption, first.bounds)
+    return {"svg": svg, "caption": caption}
 
-    def select(values: np.ndarray | None) -> np.ndarray:
-        if values is None:
-            return np.full(len(names), np.nan)
-        return np.array([values[row[name]] if name in row else np.nan for name in names], float)
 
-    low, high = select(detail.low), select(detail.high)
-    return Bars(model.name, model.style, select(detail.values), low, high)
+def _concept_bar(name: str, model: ReportModel, detail: Detail) -> Bar:
+    """A model's value of a concept; NaN if it does not have it."""
+    css = filling(model.style)
+    if name not in detail.names:
+        return Bar(css, math.nan)
+    row = detail.names.index(name)
+    value, text = float(detail.values[row]), f"{name}, {model.name}: {detail.values[row]:.3f}"
+    if detail.low is None or detail.high is None or math.isnan(detail.low[row]):
+        return Bar(css, value, text)
+    low, high = float(detail.low[row]), float(detail.high[row])
+    return Bar(css, value, f"{text} [{low:.3f}, {high:.3f}]", low, high)
 
 
 def _pairs(models: Sequence[ReportModel]) -> list[dict[str, Any]]:

@@ -10,9 +10,10 @@ from theodolite._stats.information import is_discrete
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.report.chapters.leakage_models import ReportModel, known_rows
-from theodolite.report.figures.leakage import REST, BinCounts, Bins, activations, cloud, heights
+from theodolite.report.figures.bars import BinCounts, Bins, Heights, two_sided_histogram
+from theodolite.report.figures.points import cloud
 from theodolite.report.figures.scales import Scale, round_scale
-from theodolite.report.figures.svg import swatch
+from theodolite.report.figures.svg import REST, swatch
 
 BINS = 24
 MOST_LABELS = 4
@@ -49,7 +50,7 @@ def _activation_row(
                              for c in (g.there, g.not_there)])  # fmt: skip
     tallest = int(totals.max())
     uneven = tallest > UNEVEN * float(np.median(totals[totals > 0]))
-    tall = heights(tallest, logarithmic=uneven)
+    heights = Heights.up_to(tallest, logarithmic=uneven)
     names = matches[0][1].classes.names
     rest = len(_labels(matches[0][1])) > len(labels)
     key = [(swatch(style, filled=True), names[label]) for style, label in enumerate(labels)]
@@ -61,7 +62,9 @@ def _activation_row(
         "panels": [
             {
                 "model": model.name,
-                "svg": activations(groups, bins, tall, f"Values of {concept}, {model.name}"),
+                "svg": two_sided_histogram(
+                    groups, bins, heights, f"Values of {concept}, {model.name}"
+                ),
             }
             for model, bins, groups in histograms
         ],

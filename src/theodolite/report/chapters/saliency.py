@@ -13,18 +13,17 @@ from theodolite._verdicts.scores_file import ComparedRecord, score_of
 from theodolite.evidence.base import of_kind
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.clean import loses_to_null
-from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.overlays import (
     Annotation,
-    EmbeddedPicture,
+    EmbeddedImage,
     data_address,
     definitions,
     mask_path,
     relevance_overlay,
     tile,
 )
-from theodolite.report.words import option_text, value_text
+from theodolite.report.tables import Row, Table, score_cell
+from theodolite.report.words import option_text
 from theodolite.results import Score
 
 SORTED_BY = "removal_faithfulness"
@@ -33,10 +32,11 @@ MAIN = {
     "relevance_mass": "relevance on the object (%)",
     "relevance_peak": "peak on the object (%)",
     "max_sensitivity": "moved by noise",
-    "randomisation_similarity": "like a random network's map",
+    "randomization_similarity": "like a random network's map",
     "sparseness": "sparseness (%)",
 }
 """Columns of the ranking, in words that fit a narrow head."""
+OWN, NULL = "the verdicts are about this one", "knows nothing of the network"
 FIRST_METHODS = 4
 """Whose maps are seen at once: the one of the verdicts and the best others."""
 
@@ -73,65 +73,54 @@ def _ranking(
     main: ComparedRecord,
     spec: RunSpec,
     seconds: Mapping[str, float],
-) -> dict[str, Any]:
+) -> Table:
     scores_by_model = [{s.metric: s for s in reversed(scores)} for _, scores in ordered]
-    columns = [
-        name for name in MAIN if any(name in model_scores for model_scores in scores_by_model)
-    ]
+    columns = [name for name in MAIN if any(name in scores for scores in scores_by_model)]
     rows = []
-    for (model, _), model_scores in zip(ordered, scores_by_model, strict=True):
+    for (model, _), scores in zip(ordered, scores_by_model, strict=True):
         duration = seconds.get(str(model.about["method"]))
-        rows.append(_row(model, main) | {
-            "took": "" if duration is None else _duration_text(duration),
-            "cells": [_cell(model_scores.get(name), spec) for name in columns],
-        })  # fmt: skip
-    return {
-        "columns": [(MAIN[name], f"{catalogue()[name].better} is better") for name in columns],
-        "rows": rows,
-        "loses": any(cell["lost"] for row in rows for cell in row["cells"]),
-    }
+        notes = _notes(model, main)
+        if duration is not None and NULL not in notes:
+            notes = (*notes, _duration_text(duration))
+        cells = (score_cell(scores.get(name), spec.resampling.level) for name in columns)
+        rows.append(Row((_title(model),), tuple(cells), _css(model, main), notes))
+    better = tuple(f"{catalogue()[name].better} is better" for name in columns)
+    names = tuple(MAIN[name] for name in columns)
+    return Table(("method",), names, tuple(rows), css="methods", better=better)
 
 
 def _by_removal(
     ordered: Sequence[tuple[ComparedRecord, list[Score]]], main: ComparedRecord, spec: RunSpec
-) -> dict[str, Any] | None:
+) -> Table | None:
     """The ranking again for each way to remove pixels, where there are several."""
-    ways = list(
-        dict.fromkeys(
-            str(s.options["removal"])
-            for _, scores in ordered
-            for s in scores
-            if s.metric == SORTED_BY and "removal" in s.options
-        )
-    )
+    sorting = [[s for s in scores if s.metric == SORTED_BY] for _, scores in ordered]
+    by_way = [
+        {str(s.options["removal"]): s for s in scores if "removal" in s.options}
+        for scores in sorting
+    ]
+    ways = list(dict.fromkeys(way for scores in by_way for way in scores))
     if len(ways) < 2:
         return None
     rows = []
-    for model, scores in ordered:
-        own = {str(s.options.get("removal")): s for s in scores if s.metric == SORTED_BY}
-        rows.append(_row(model, main) | {"cells": [_cell(own.get(way), spec) for way in ways]})
-    return {"columns": [option_text("removal", way) for way in ways], "rows": rows}
+    for (model, _), scores in zip(ordered, by_way, strict=True):
+        cells = (score_cell(scores.get(way), spec.resampling.level) for way in ways)
+        rows.append(Row((_title(model),), tuple(cells), _css(model, main)))
+    names = tuple(option_text("removal", way) for way in ways)
+    return Table(("method",), names, tuple(rows), css="methods")
 
 
-def _row(model: ComparedRecord, main: ComparedRecord) -> dict[str, Any]:
-    return {
-        "method": str(model.about.get("title") or model.name),
-        "own": model.name == main.name,
-        "is_null": model.about.get("functioning") == "none",
-    }
+def _title(model: ComparedRecord) -> str:
+    return str(model.about.get("title") or model.name)
 
 
-def _cell(score: Score | None, spec: RunSpec) -> dict[str, Any]:
-    if score is None or math.isnan(score.value):
-        return {"value": "–", "between": "", "null": "", "lost": False}
-    value, low, high = mean_over_seeds(score, spec.resampling.level)
-    between = "" if math.isnan(low) else f"{value_text(low, score)} to {value_text(high, score)}"
-    return {
-        "value": _minus(value_text(value, score)),
-        "between": _minus(between),
-        "null": "" if score.null is None else _minus(value_text(score.null.value, score)),
-        "lost": loses_to_null(score),
-    }
+def _notes(model: ComparedRecord, main: ComparedRecord) -> tuple[str, ...]:
+    notes = {OWN: model.name == main.name, NULL: model.about.get("functioning") == "none"}
+    return tuple(note for note, holds in notes.items() if holds)
+
+
+def _css(model: ComparedRecord, main: ComparedRecord) -> str:
+    css = {OWN: "own", NULL: "null"}
+    return " ".join(css[note] for note in _notes(model, main))
 
 
 def _seconds(material: RunMaterial) -> dict[str, float]:
@@ -143,7 +132,7 @@ def _seconds(material: RunMaterial) -> dict[str, float]:
 
 
 def _duration_text(seconds: float) -> str:
-    return f"{seconds:.1f} s of one core a picture" if seconds >= 0.05 else "no time to speak of"
+    return f"{seconds:.1f} s of one core an image" if seconds >= 0.05 else "no time to speak of"
 
 
 # the maps themselves
@@ -155,12 +144,12 @@ def _maps(
     main: ComparedRecord,
     spec: RunSpec,
 ) -> dict[str, Any] | None:
-    """A row of maps for each method, over the pictures that the run kept."""
-    files = material.sample_pictures()
+    """A row of maps for each method, over the images that the run kept."""
+    files = material.sample_images()
     rows = [int(Path(file).stem.rpartition("-")[2]) for file in files]
     if not files:
         return None
-    pictures = [material.picture(file) for file in files]
+    images = [material.image(file) for file in files]
     method_rows, first_evidence = [], None
     for model in models:
         name = "" if model.name == main.name else model.name
@@ -169,37 +158,35 @@ def _maps(
         if evidence is None or max(rows) >= len(evidence):
             continue
         first_evidence = evidence if first_evidence is None else first_evidence
-        method_rows.append(_row(model, main) | {
-            "maps": [
-                data_address(relevance_overlay(picture, np.asarray(evidence.maps[row], float)))
-                for picture, row in zip(pictures, rows, strict=True)
-            ]
-        })  # fmt: skip
+        maps = [
+            data_address(relevance_overlay(image, np.asarray(evidence.maps[row], float)))
+            for image, row in zip(images, rows, strict=True)
+        ]
+        notes = _notes(model, main)
+        method_rows.append(
+            {"method": _title(model), "notes": notes, "css": _css(model, main), "maps": maps}
+        )
     if first_evidence is None:
         return None
-    embedded = [EmbeddedPicture.of(p, f"sample-{r}") for p, r in zip(pictures, rows, strict=True)]
-    own_first = sorted(method_rows, key=lambda method: not method["own"])
+    embedded = [EmbeddedImage.of(p, f"sample-{r}") for p, r in zip(images, rows, strict=True)]
+    own_first = sorted(method_rows, key=lambda method: OWN not in method["notes"])
     return {
         "definitions": definitions(embedded),
-        "pictures": [_picture(first_evidence, p, r) for p, r in zip(embedded, rows, strict=True)],
+        "images": [_image(first_evidence, p, r) for p, r in zip(embedded, rows, strict=True)],
         "first": own_first[:FIRST_METHODS],
         "more": own_first[FIRST_METHODS:],
     }
 
 
-def _picture(evidence: SaliencyEvidence, picture: EmbeddedPicture, row: int) -> dict[str, Any]:
-    """A picture with the object's outline, and the class that the maps explain."""
+def _image(evidence: SaliencyEvidence, image: EmbeddedImage, row: int) -> dict[str, Any]:
+    """An image with the object's outline, and the class that the maps explain."""
     outlined = evidence.objects is not None
     objects = [np.asarray(evidence.objects[row])] if evidence.objects is not None else []
-    annotation = Annotation(masks=[mask_path(o, (picture.width, picture.height)) for o in objects])
-    words = f"Picture {evidence.samples.name(row)}" + (" with the object outlined" * outlined)
+    annotation = Annotation(masks=[mask_path(o, (image.width, image.height)) for o in objects])
+    words = f"Image {evidence.samples.name(row)}" + (" with the object outlined" * outlined)
     name = (
         "" if evidence.predicted is None else evidence.classes.names[int(evidence.predicted[row])]
     )
     sure = "" if evidence.clean is None else f"{100 * float(evidence.clean[row]):.0f} %"
-    drawing = tile(picture, f"sample-tile-{row}", words, annotation=annotation)
+    drawing = tile(image, f"sample-tile-{row}", words, annotation=annotation)
     return {"tile": drawing, "predicted": name, "sure": sure}
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", "−")

@@ -8,7 +8,8 @@ import numpy as np
 from theodolite._runs.folder.run_file import UnitCardRecord
 from theodolite._runs.material import RunMaterial
 from theodolite.report.figures.bars import columns
-from theodolite.report.figures.lines import curve
+from theodolite.report.figures.lines import PlotLine, Point, curves
+from theodolite.report.figures.scales import round_scale
 from theodolite.report.overlays import data_address
 from theodolite.results import Score
 
@@ -23,20 +24,26 @@ def units_chapter(
     return {
         "curves": _curves(lengths),
         "chosen": _chosen_lengths(chosen),
-        "specialised": _specialised_units(units),
+        "specialized": _specialized_units(units),
         "cards": [_card(material, card, scores) for card in cards],
     }
 
 
 def _curves(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
     titles = {"iou": "Overlap (IoU)", "detection_accuracy": "Detection accuracy"}
-    lengths = np.asarray(table["length"], float)
+    lengths = [f"{length:g}" for length in table["length"]]
     figures = []
     for name, title in titles.items():
-        middle = np.array([np.nan if v is None else v for v in table[name]])
-        spread = np.array([np.nan if v is None else v for v in table[f"{name}_spread"]])
+        rows = zip(lengths, table[name], table[f"{name}_spread"], strict=True)
+        points = [
+            Point(x, mean, mean - spread, mean + spread, says=f"{length}: {100 * mean:.1f} %")
+            for x, (length, mean, spread) in enumerate(rows)
+            if mean is not None and spread is not None
+        ]
+        scale = round_scale([point.high for point in points], (0.0, 1.0))
         caption = f"{title} by length of formula: mean over units, band of one deviation"
-        figures.append({"svg": curve(lengths, middle, spread, caption), "caption": caption})
+        svg = curves([PlotLine(title, 0, tuple(points))], lengths, scale, caption)
+        figures.append({"svg": svg, "caption": caption})
     return figures
 
 
@@ -52,9 +59,9 @@ def _chosen_lengths(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
     return figures
 
 
-def _specialised_units(table: dict[str, list[Any]], most: int = 8) -> list[tuple[str, str, str]]:
+def _specialized_units(table: dict[str, list[Any]], most: int = 8) -> list[tuple[str, str, str]]:
     """Units whose one concept is detected more often than the longer formula (Figure 6)."""
-    rows = [i for i, special in enumerate(table["specialised"]) if special]
+    rows = [i for i, special in enumerate(table["specialized"]) if special]
     rows.sort(key=lambda i: -(table["alone_detection_accuracy"][i] or 0.0))
 
     def formula_text(name: str, i: int) -> str:
@@ -77,7 +84,7 @@ def _card(material: RunMaterial, card: UnitCardRecord, scores: Sequence[Score]) 
         "literals": [
             (name, _percent(iou), _percent(detected)) for name, iou, detected in card.literals
         ],
-        "pictures": [data_address(material.picture(file)) for file in card.files],
+        "images": [data_address(material.image(file)) for file in card.files],
     }
 
 

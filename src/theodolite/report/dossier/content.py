@@ -11,7 +11,7 @@ from theodolite._runs.finished import Run
 from theodolite._runs.folder.run_file import MadeRecord
 from theodolite._storage.records import Record
 from theodolite._verdicts.gates.file import Thresholds
-from theodolite._verdicts.gates.judge import fails, judged
+from theodolite._verdicts.gates.outcome import check_gate
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.citations import references
 from theodolite.report.dossier.crosswalk import COMPARED, CROSSWALK, DISCLAIMER, CrosswalkRow
@@ -27,7 +27,7 @@ class AnswerNull(Record):
     """What an explanation without knowledge scored, and how far the score is from it."""
 
     name: str
-    shown: str
+    label: str
     value: float | None
     difference_low: float | None = None
     difference_high: float | None = None
@@ -48,7 +48,7 @@ class AnswerScore(Record):
     best: float | None
     null: AnswerNull | None
     n: int
-    n_of: str
+    n_unit: str
     n_undefined: int
 
 
@@ -56,9 +56,9 @@ class AnswerRecord(Record):
     """The answer to one question, with the score that it is read from."""
 
     question: str
-    asks: str
+    question_text: str
     answer: Answer
-    because: str
+    summary: str
     score: AnswerScore | None = None
 
 
@@ -66,9 +66,9 @@ class NullNote(Record):
     """What an explanation without knowledge would score."""
 
     name: str
-    shown: str
+    label: str
     """The name in words for readers."""
-    says: str
+    description: str
 
 
 class MetricNote(Record):
@@ -77,9 +77,9 @@ class MetricNote(Record):
     metric: str
     version: int
     title: str
-    asks: str
-    read: str
-    misleads: str
+    question: str
+    interpretation: str
+    limitations: str
     nulls: list[NullNote]
     reference: str
 
@@ -90,7 +90,7 @@ class GateRow(Record):
     of: str
     threshold: str
     result: str
-    outcome: Literal["met", "not met", "cannot tell"]
+    outcome: Literal["met", "not met", "inconclusive"]
     passes: bool
 
 
@@ -110,7 +110,7 @@ class RunSummary(Record):
     code: str
     inputs: dict[str, str]
     """SHA-256 of what went in, by name."""
-    failed_pieces: int
+    failed_tasks: int
 
 
 class DossierFile(Record):
@@ -125,7 +125,7 @@ class DossierFile(Record):
     result: Result
     answers: list[AnswerRecord]
     """Of the questions that were asked."""
-    not_asked: list[AnswerRecord]
+    not_evaluated: list[AnswerRecord]
     gate: list[GateRow] = Field(default_factory=list)
     metrics: list[MetricNote]
     limits: list[str]
@@ -149,17 +149,17 @@ def dossier_file(source: DossierSource) -> DossierFile:
     """The content, in which nothing depends on when or where it is put together."""
     run = source.run
     gate = _gate(source)
-    partial = [_partial(run.failed_pieces)] if run.failed_pieces else []
+    partial = [_partial(run.failed_tasks)] if run.failed_tasks else []
     return DossierFile(
         facts=source.facts,
         audited=run.subject.sentence,
         bottom_line=bottom_line(run.verdicts),
         result=_result(run.verdicts, gate),
         answers=[_answer(verdict) for verdict in asked_verdicts(run.verdicts)],
-        not_asked=[_answer(v) for v in run.verdicts if v.answer == "not asked"],
+        not_evaluated=[_answer(v) for v in run.verdicts if v.answer == "not_evaluated"],
         gate=gate,
         metrics=_metrics(run.verdicts),
-        limits=[*partial, *source.produced.notes, *map(str, run.failed)],
+        limits=[*partial, *source.produced.notes, *map(str, run.errors)],
         run=_summary(source),
         crosswalk=list(CROSSWALK),
         crosswalk_compared=COMPARED,
@@ -169,15 +169,15 @@ def dossier_file(source: DossierSource) -> DossierFile:
 
 def asked_verdicts(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Those of questions that were asked."""
-    return [verdict for verdict in verdicts if verdict.answer != "not asked"]
+    return [verdict for verdict in verdicts if verdict.answer != "not_evaluated"]
 
 
 def _answer(verdict: Verdict) -> AnswerRecord:
     return AnswerRecord(
         question=verdict.question,
-        asks=verdict.asks,
+        question_text=verdict.question_text,
         answer=verdict.answer,
-        because=verdict.because,
+        summary=verdict.summary,
         score=None if verdict.score is None else _answer_score(verdict.score),
     )
 
@@ -200,13 +200,13 @@ def _answer_score(score: Score) -> AnswerScore:
         if null is None
         else AnswerNull(
             name=null.name,
-            shown=null.shown,
+            label=null.label,
             value=_finite(null.value),
             difference_low=None if difference is None else _finite(difference.low),
             difference_high=None if difference is None else _finite(difference.high),
         ),
         n=score.n,
-        n_of=score.n_of,
+        n_unit=score.n_unit,
         n_undefined=score.n_undefined,
     )
 
@@ -217,18 +217,15 @@ def _finite(value: float) -> float | None:
 
 
 def _gate(source: DossierSource) -> list[GateRow]:
-    run, thresholds = source.run, source.thresholds
-    if thresholds is None:
+    if source.thresholds is None:
         return []
-    checks = judged(
-        thresholds, run.scores, run.verdicts, failed_pieces=run.failed_pieces, failed=run.failed
-    )
+    gate = check_gate(source.thresholds, source.run)
     return [
         GateRow(
             of=check.of, threshold=check.asked, result=check.found, outcome=check.outcome,
-            passes=not fails(check, thresholds),
+            passes=check not in gate.failures,
         )
-        for check in checks
+        for check in gate.checks
     ]  # fmt: skip
 
 
@@ -250,11 +247,12 @@ def _metrics(verdicts: Sequence[Verdict]) -> list[MetricNote]:
             metric=metric.name,
             version=metric.version,
             title=metric.title,
-            asks=metric.card.asks,
-            read=metric.card.read,
-            misleads=metric.card.misleads,
+            question=metric.card.question,
+            interpretation=metric.card.interpretation,
+            limitations=metric.card.limitations,
             nulls=[
-                NullNote(name=null.name, shown=null.shown, says=null.says) for null in metric.nulls
+                NullNote(name=null.name, label=null.label, description=null.description)
+                for null in metric.nulls
             ],
             reference=_reference(metric.cite),
         )
@@ -286,5 +284,5 @@ def _summary(source: DossierSource) -> RunSummary:
         packages=record.packages,
         code=record.code,
         inputs=dict(sorted((source.produced.inputs | record.inputs).items())),
-        failed_pieces=source.run.failed_pieces,
+        failed_tasks=source.run.failed_tasks,
     )

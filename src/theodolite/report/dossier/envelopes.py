@@ -9,7 +9,7 @@ from typing import Any
 from theodolite._storage.optional import require
 from theodolite._storage.paths import all_or_nothing, size_within
 from theodolite._storage.text import json_from
-from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite.report.dossier.statement import canonical
 
 ENVELOPE = "statement.dsse.json"
@@ -65,7 +65,7 @@ def check_envelope(folder: Path, statement: bytes, key: Path | None) -> str:
         except invalid:
             continue
         return key_identity(public)
-    raise VerificationFailed(f"envelope {ENVELOPE!r}", f"no signature by {key.name!r}", "one")
+    raise VerificationError(f"envelope {ENVELOPE!r}", f"no signature by {key.name!r}", "one")
 
 
 def key_identity(public: Any) -> str:
@@ -85,9 +85,9 @@ def _signatures(path: Path, statement: bytes) -> list[dict[str, Any]]:
         payload, kind = _decoded(content["payload"]), content["payloadType"]
         signatures = [dict(signature) for signature in content["signatures"]]
     except (KeyError, TypeError, ValueError) as error:
-        raise VerificationFailed(what, "a broken envelope", "a DSSE envelope") from error
+        raise VerificationError(what, "a broken envelope", "a DSSE envelope") from error
     if (payload, kind) != (statement, PAYLOAD_TYPE):
-        raise VerificationFailed(what, "another statement", "the bytes of statement.json")
+        raise VerificationError(what, "another statement", "the bytes of statement.json")
     return signatures
 
 
@@ -95,7 +95,7 @@ def _decoded(text: Any) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, TypeError, ValueError) as error:
-        raise VerificationFailed(f"envelope {ENVELOPE!r}", "broken base64", "base64") from error
+        raise VerificationError(f"envelope {ENVELOPE!r}", "broken base64", "base64") from error
 
 
 def _private_key(path: Path) -> Any:
@@ -117,7 +117,7 @@ def _public_key(path: Path) -> Any:
         key = load(content)
     except ValueError as error:
         needed = "a public Ed25519 key of OpenSSH or in PEM"
-        raise RefusedInput(f"key {path.name!r}", "something else", needed) from error
+        raise UnsafeInputError(f"key {path.name!r}", "something else", needed) from error
     return _ed25519(key, path, "Ed25519PublicKey")
 
 

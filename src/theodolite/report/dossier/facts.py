@@ -33,7 +33,7 @@ model_files:               # required; hashed where the path exists, else give s
     sha256: ""
 data:                      # required: what the audit was made on
   name: ""
-  licence: ""
+  license: ""
   description: ""
 responsible:               # required: who signs
   - name: ""
@@ -93,7 +93,7 @@ class DataFacts(Strict):
     """What the audit was made on."""
 
     name: Text = ""
-    licence: Text = ""
+    license: Text = ""
     description: Text = ""
 
 

@@ -13,7 +13,7 @@ from theodolite._storage.paths import all_or_nothing, existing
 from theodolite._storage.records import READING, first_fault
 from theodolite._storage.text import json_text, read_json
 from theodolite._verdicts.gates.file import read_thresholds
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.report.dossier.content import DossierFile, DossierSource, dossier_file
 from theodolite.report.dossier.envelopes import ENVELOPE
 from theodolite.report.dossier.facts import DossierFacts
@@ -69,7 +69,7 @@ def read_dossier(folder: Path) -> DossierFile:
         return DossierFile.model_validate(content, context=READING)
     except ValidationError as error:
         needed = "what theodolite wrote"
-        raise RefusedInput(f"file {DOSSIER!r}", first_fault(error), needed) from error
+        raise UnsafeInputError(f"file {DOSSIER!r}", first_fault(error), needed) from error
 
 
 def _check_free(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
+from pathlib import Path
 
 from theodolite._runs.finished import Run
 from theodolite.report.dossier.content import DossierFile, asked_verdicts
@@ -12,6 +13,7 @@ from theodolite.report.formulas import with_code
 from theodolite.report.head import card
 from theodolite.report.page import page_text
 
+FOLDER = Path(__file__).parent
 MOST_LIMITS = 12
 RESULTS = {
     "PASSED": "passed",
@@ -21,7 +23,7 @@ RESULTS = {
 MISREADINGS = (
     "That an explanation may be relied upon does not say that the system decides rightly.",
     "An answer holds for the data that are named here, and for this version of the system.",
-    "A question that was not asked is not one that was passed.",
+    "A question that was not evaluated is not one that was passed.",
     "Yes means that the score reached what we take to be enough, not that there are no faults.",
 )
 
@@ -44,7 +46,8 @@ def dossier_page(content: DossierFile, run: Run, noun: str, files: Mapping[str, 
         "namespace": NAMESPACE,
         "not_stated": NOT_STATED,
     }
-    return page_text("dossier.html.j2", parts, styles=["dossier.css"]).encode()
+    page = page_text("dossier.html.j2", parts, styles=["dossier.css"], folder=FOLDER)
+    return page.encode()
 
 
 def _stated(facts: DossierFacts) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from theodolite._storage.paths import all_or_nothing, existing, size_within
-from theodolite.errors import EvidenceError, VerificationFailed, printable
+from theodolite.errors import EvidenceError, VerificationError, printable
 from theodolite.report.dossier.statement import STATEMENT
 
 NAMESPACE = "theodolite-dossier"
@@ -74,12 +74,12 @@ def check_signatures(
     existing(signers, "list of signers")
     files = signature_files(folder)
     if not files:
-        raise VerificationFailed(what, "no signature", f"{STATEMENT}.sig by an allowed signer")
+        raise VerificationError(what, "no signature", f"{STATEMENT}.sig by an allowed signer")
     checks = [_check(path, statement, signers, signer) for path in files]
     if not any(check.signer for check in checks):
         by = repr(signer) if signer else "anybody in the list of signers"
         reasons = "; ".join(dict.fromkeys(check.message for check in checks))
-        raise VerificationFailed(what, f"no signature by {by} ({reasons})", "one that is valid now")
+        raise VerificationError(what, f"no signature by {by} ({reasons})", "one that is valid now")
     return checks
 
 
@@ -88,7 +88,7 @@ def key_of_signature(path: Path, statement: bytes) -> str:
     size_within(path, LARGEST, "signature")
     done = _run(["check-novalidate", "-n", NAMESPACE, "-s", str(path)], statement)
     if done.returncode:
-        raise VerificationFailed(
+        raise VerificationError(
             f"signature {path.name!r}", _message(done), f"one of the bytes of {STATEMENT}"
         )
     match = re.search(r"with (\S+ key SHA256:\S+)", done.stdout.decode(errors="replace"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite._storage.text import json_from
-from theodolite.errors import RefusedInput, VerificationFailed, printable
+from theodolite.errors import UnsafeInputError, VerificationError, printable
 
 if TYPE_CHECKING:
     from theodolite.report.dossier.content import DossierFile
@@ -17,7 +17,7 @@ STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://in-toto.io/attestation/test-result/v0.1"
 EXTENSION = "urn:theodolite:dossier:1"
 """The property of the predicate that holds what its type has no field for."""
-TESTS = {"yes": "passedTests", "partly": "warnedTests", "cannot tell": "warnedTests"}
+TESTS = {"yes": "passedTests", "partly": "warnedTests", "inconclusive": "warnedTests"}
 CONFIGURATION = ("run.json", "thresholds.yaml")
 
 
@@ -44,7 +44,7 @@ def statement_bytes(dossier: "DossierFile", files: Mapping[str, bytes]) -> bytes
                 "system": facts.system.model_dump(),
                 "responsible": [person.model_dump() for person in facts.responsible],
                 "date": facts.date,
-                "notAsked": [answer.question for answer in dossier.not_asked],
+                "notAsked": [answer.question for answer in dossier.not_evaluated],
             },
         },
     }
@@ -75,14 +75,14 @@ def read_digests(statement: bytes) -> dict[str, str]:
     try:
         content = json_from(statement, STATEMENT)
         if (content["_type"], content["predicateType"]) != (STATEMENT_TYPE, PREDICATE_TYPE):
-            raise VerificationFailed(what, "another type of statement", needed)
+            raise VerificationError(what, "another type of statement", needed)
         for resource in (*content["subject"], *content["predicate"]["configuration"]):
             name, digest = resource["name"], resource["digest"]["sha256"]
             texts = isinstance(name, str) and isinstance(digest, str)
             if not texts or digests.setdefault(name, digest) != digest:
-                raise VerificationFailed(what, f"no single digest of {name}", needed)
-    except (KeyError, TypeError, RefusedInput) as error:
-        raise VerificationFailed(what, printable(error), needed) from error
+                raise VerificationError(what, f"no single digest of {name}", needed)
+    except (KeyError, TypeError, UnsafeInputError) as error:
+        raise VerificationError(what, printable(error), needed) from error
     return digests
 
 

@@ -10,7 +10,7 @@ from theodolite._runs.folder.seal import MANIFEST, no_links, verify
 from theodolite._runs.recompute import recompute
 from theodolite._storage.paths import confined, sha256_below, size_within
 from theodolite._storage.records import read_record
-from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite.evidence.produced import Progress, silent
 from theodolite.report.dossier.envelopes import ENVELOPE, check_envelope
 from theodolite.report.dossier.folder import COPIES, PAGE, RUN, read_dossier
@@ -116,8 +116,8 @@ def _statement(folder: Path) -> bytes:
     path = folder / STATEMENT
     try:
         size_within(path, LARGEST, "statement")
-    except RefusedInput as error:
-        raise VerificationFailed(f"dossier {folder.name!r}", f"no {STATEMENT}", "one") from error
+    except UnsafeInputError as error:
+        raise VerificationError(f"dossier {folder.name!r}", f"no {STATEMENT}", "one") from error
     return path.read_bytes()  # once: what was verified is what is read
 
 
@@ -132,7 +132,7 @@ def _signatures(
         for path in files:
             key_of_signature(path, statement)
     if by.public_key is not None and not envelope:
-        raise VerificationFailed(f"dossier {folder.name!r}", f"no {ENVELOPE}", "a signed one")
+        raise VerificationError(f"dossier {folder.name!r}", f"no {ENVELOPE}", "a signed one")
     identity = check_envelope(folder, statement, by.public_key) if envelope else ""
     unchecked = [path.name for path in files] if by.signers is None else []
     unchecked += [ENVELOPE] if envelope and by.public_key is None else []
@@ -143,13 +143,13 @@ def _check_subjects(folder: Path, digests: dict[str, str]) -> None:
     what = f"dossier {folder.name!r}"
     for name in (DOSSIER, PAGE, MANIFEST, "report.html", "run.json"):
         if name not in digests:
-            raise VerificationFailed(what, f"a statement without {name}", "all that it is made of")
+            raise VerificationError(what, f"a statement without {name}", "all that it is made of")
     for name, digest in digests.items():
         _check_file(folder, name, digest, "the statement")
     known = {*digests, *COPIES, STATEMENT, ENVELOPE, RUN}
     for path in sorted(folder.iterdir()):
         if path.name not in known and not SIGNATURE.fullmatch(path.name):
-            raise VerificationFailed(what, f"{path.name}, which nobody signed", "no further files")
+            raise VerificationError(what, f"{path.name}, which nobody signed", "no further files")
 
 
 def _check_manifest(folder: Path, digests: dict[str, str], runs: Sequence[Path]) -> int:
@@ -161,7 +161,7 @@ def _check_manifest(folder: Path, digests: dict[str, str], runs: Sequence[Path])
     n = len({*digests, *copies})
     for run in runs:
         if not (run / MANIFEST).is_file() or sha256_below(run, MANIFEST) != digests[MANIFEST]:
-            raise VerificationFailed(
+            raise VerificationError(
                 f"run {run.name!r}", f"another {MANIFEST}", "the one that the statement names"
             )
         n += verify(run)
@@ -173,19 +173,19 @@ def _check_file(folder: Path, name: str, digest: str, by: str) -> None:
     try:
         confined(folder, name)
         same = sha256_below(folder, name) == digest
-    except RefusedInput as error:
-        raise VerificationFailed(what, f"no {name}", f"the file that {by} names") from error
+    except UnsafeInputError as error:
+        raise VerificationError(what, f"no {name}", f"the file that {by} names") from error
     if not same:
-        raise VerificationFailed(what, f"{name} changed", f"the bytes that {by} names")
+        raise VerificationError(what, f"{name} changed", f"the bytes that {by} names")
 
 
 def _check_answers(folder: Path, run: Path) -> None:
     """The answers in the dossier are those that the run's scores lead to."""
     dossier = read_dossier(folder)
-    stated = {row.question: row.answer for row in (*dossier.answers, *dossier.not_asked)}
+    stated = {row.question: row.answer for row in (*dossier.answers, *dossier.not_evaluated)}
     answers = {verdict.question: verdict.answer for verdict in read_finished(run).verdicts}
     for question, answer in answers.items():
         if stated.get(question) != answer:
-            raise VerificationFailed(
+            raise VerificationError(
                 f"dossier {folder.name!r}", f"{stated.get(question)!r} to {question}", repr(answer)
             )

@@ -88,7 +88,7 @@ class PackedTable:
     left_out: int = 0
     """Scores that did not fit."""
     row_notes: Mapping[int, Any] = field(default_factory=dict)
-    """What else is known of some rows: sentences, and which pictures show them."""
+    """What else is known of some rows: sentences, and which images show them."""
 
     def worst(self, most: int) -> list[int]:
         """The rows with the worst values of the first column; undefined ones come last."""

@@ -9,21 +9,19 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
 from theodolite._runs.material import RunMaterial
 from theodolite.report.examples import Example
+from theodolite.report.explorer.images import Items, key, shown_items
 from theodolite.report.explorer.packed_table import (
     LONGEST_NAME,
     PackedTable,
     ScoreColumn,
     pack_table,
 )
-from theodolite.report.explorer.pictures import Items, key, shown_items
 from theodolite.report.explorer.tables import item_tables
-from theodolite.report.figures.bars import spread
+from theodolite.report.figures.bars import histogram
 from theodolite.report.figures.scales import round_scale
-from theodolite.report.figures.vega import vega
 from theodolite.report.page import TEMPLATES
 from theodolite.results import Score
 
@@ -35,16 +33,7 @@ TITLES = {"pairs": "Pairs of concepts"}
 STATIC_ROWS = 25
 FIRST_COLUMNS = 5
 STATIC_FIGURES = 3
-ENOUGH_FOR_VEGA = 200
-"""From so many rows on, figures that can be pointed at are worth a megabyte."""
-SCRIPTS = (
-    "elements",
-    "explorer_data",
-    "explorer_vega",
-    "explorer_figures",
-    "explorer_panel",
-    "explorer",
-)
+SCRIPTS = ("elements", "explorer_data", "explorer_figures", "explorer_panel", "explorer")
 DIGITS = (
     "Numbers here are rounded: scores between −1 and 1 to four decimals (percentages to two), "
     "others to four digits. Rows that are equal to that many digits keep the order of the run. The "
@@ -55,26 +44,22 @@ DIGITS = (
 def explorer_chapter(
     material: RunMaterial, scores: Sequence[Score], examples: Sequence[Example]
 ) -> dict[str, Any] | None:
-    """All that the page shows one by one, its scripts and its pictures; None if there is nothing.
+    """All that the page shows one by one, its scripts and its images; None if there is nothing.
 
-    ``scripts`` and ``pictures`` are for :func:`theodolite.report.page.write_page`.
+    ``scripts`` and ``images`` are for :func:`theodolite.report.page.write_page`.
     """
     tables = item_tables(material.per_sample(), scores)
     if not tables:
         return None
     items = shown_items(material, examples)
     tables = [replace(table, row_notes=_row_notes(table, items)) for table in tables]
-    large = any(len(table.names) >= ENOUGH_FOR_VEGA for table in tables)
-    drawing = vega() if large else None
-    figures = drawing.figures if drawing else {}
     return {
         "tables": [_table(table) for table in tables],
-        "specs": [(name, _inert(text)) for name, text in figures.items()],
         "digits": DIGITS,
         "shown": STATIC_ROWS,
         "files": " and ".join(_files(tables)),
-        "scripts": ([drawing.script] if drawing else []) + [explorer_script()],
-        "pictures": _pictures(tables, items),
+        "scripts": [explorer_script()],
+        "images": _images(tables, items),
     }
 
 
@@ -84,11 +69,6 @@ def explorer_script() -> str:
     return "(() => {\n" + '"use strict";\n' + "\n".join(parts) + "})();"
 
 
-def _inert(text: str) -> Markup:
-    """JSON inside a script element that is no script: nothing in it may end the element."""
-    return Markup(text.replace("<", "\\u003c"))  # noqa: S704  no tag can begin in it
-
-
 def _files(tables: Sequence[PackedTable]) -> list[str]:
     kinds = {table.over for table in tables}
     scored = ["scores.json"] if kinds - {"samples"} else []
@@ -96,24 +76,22 @@ def _files(tables: Sequence[PackedTable]) -> list[str]:
 
 
 def _row_notes(table: PackedTable, items: Items) -> dict[int, Any]:
-    """What is known of rows beyond their scores; pictures by the key that scripts find them by."""
+    """What is known of rows beyond their scores; images by the key that scripts find them by."""
     known = {name: item for (kind, name), item in items.items() if kind == table.over}
     rows = {name: row for row, name in enumerate(table.names) if name in known}
     return {
         row: {
             "says": [text[:LONGEST_NAME] for text in known[name].says],
-            "pictures": [[key(a), words[:LONGEST_NAME]] for a, words in known[name].pictures],
+            "images": [[key(a), words[:LONGEST_NAME]] for a, words in known[name].images],
         }
         for name, row in rows.items()
     }
 
 
-def _pictures(tables: Sequence[PackedTable], items: Items) -> list[str]:
-    """Addresses of the pictures that rows refer to, each once."""
-    keys = {
-        picture[0] for t in tables for note in t.row_notes.values() for picture in note["pictures"]
-    }
-    addresses = dict.fromkeys(a for item in items.values() for a, _ in item.pictures)
+def _images(tables: Sequence[PackedTable], items: Items) -> list[str]:
+    """Addresses of the images that rows refer to, each once."""
+    keys = {image[0] for t in tables for note in t.row_notes.values() for image in note["images"]}
+    addresses = dict.fromkeys(a for item in items.values() for a, _ in item.images)
     return [a for a in addresses if key(a) in keys and a.startswith("data:")]
 
 
@@ -166,7 +144,7 @@ def _cell(column: ScoreColumn, row: int) -> dict[str, str]:
 
 
 def _figure(table: PackedTable, column: ScoreColumn) -> dict[str, Any]:
-    """How all rows are spread, for pages without scripts or without Vega."""
+    """How all rows are spread, for pages without scripts or with few rows."""
     missing = int(np.isnan(column.values).sum())
     named = f"{column.title}, {column.options}" if column.options else column.title
     caption = f"{named}, of {len(table.names) - missing:,} {table.over}"
@@ -174,5 +152,5 @@ def _figure(table: PackedTable, column: ScoreColumn) -> dict[str, Any]:
         caption += f"; {missing:,} undefined"
     finite = column.values[np.isfinite(column.values)]
     scale = round_scale([finite.min(), finite.max()] if len(finite) else [], column.bounds)
-    svg = spread(finite, table.over, (scale.low, scale.high), caption)
+    svg = histogram(finite, table.over, (scale.low, scale.high), caption)
     return {"svg": svg, "caption": caption}

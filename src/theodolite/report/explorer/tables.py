@@ -10,7 +10,7 @@ import numpy as np
 
 from theodolite._storage.tables import Words
 from theodolite._verdicts.words import percent
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.explorer.packed_table import PackedTable, ScoreColumn, Values
 from theodolite.report.words import interval_words, options_text, title
@@ -75,7 +75,7 @@ def _distinct_names(names: Sequence[str]) -> Sequence[str]:
 def _spread(values: np.ndarray, rows: np.ndarray, n: int) -> Values:
     """Values at their rows; undefined elsewhere."""
     if len(values) != len(rows):
-        raise RefusedInput(
+        raise UnsafeInputError(
             "scores.json", f"{len(values)} values of items", f"{len(rows)}, as names"
         )
     column = np.full(n, np.nan)
@@ -99,7 +99,7 @@ def _column(
         bounds=score.bounds,
         better=score.better,
         whole=whole,
-        null=None if score.null is None else (score.null.shown, score.null.value),
+        null=None if score.null is None else (score.null.label, score.null.value),
     )
 
 

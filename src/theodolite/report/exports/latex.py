@@ -15,7 +15,7 @@ from theodolite._verdicts.scores_file import read_scores
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.subject import Subject
 from theodolite.questions import QUESTIONS
-from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.exports.latex_text import latex_text
 from theodolite.report.words import options_text, source_words, title
 from theodolite.results import Interval, Score
@@ -188,11 +188,11 @@ def _null(score: Score) -> str:
     null = score.null
     if null is None or math.isnan(null.value):
         return NOTHING
-    return f"{value_latex(null.value)} ({latex_text(null.shown)})"
+    return f"{value_latex(null.value)} ({latex_text(null.label)})"
 
 
 def _null_head(scores: Sequence[Score]) -> str:
-    clean = {looks_for_a_fault(score) for score in scores}
+    clean = {is_defect_metric(score) for score in scores}
     return "Knows nothing" if clean == {False} else "Clean null" if clean == {True} else "Null"
 
 
@@ -221,7 +221,7 @@ def _about_nulls(scores: Sequence[Score]) -> str:
         False: "with the explanation made meaningless, which it should beat",
     }
     titles = {
-        clean: dict.fromkeys(title(s) for s in scores if looks_for_a_fault(s) == clean)
+        clean: dict.fromkeys(title(s) for s in scores if is_defect_metric(s) == clean)
         for clean in kinds
     }
     both = all(titles.values())

@@ -59,8 +59,8 @@ def model_card_section(folder: Path, vouching: str = "") -> str:
     scores, _ = read_scores(folder / "scores.json")
     subject = read_subject(folder)
     verdicts = verdicts_of(record.spec, scores, subject)
-    silent = [v for v in verdicts if v.answer == "not asked"]
-    answered_verdicts = [v for v in verdicts if v.answer != "not asked" and v.score is not None]
+    silent = [v for v in verdicts if v.answer == "not_evaluated"]
+    answered_verdicts = [v for v in verdicts if v.answer != "not_evaluated" and v.score is not None]
     parts = [
         BEGIN,
         "## Explanations",
@@ -121,10 +121,10 @@ def _answers(verdicts: Sequence[Verdict]) -> list[str]:
     rows = ["| Question | Answer | Because | Counted |", "|---|---|---|---|"]
     for verdict in verdicts:
         assert verdict.score is not None  # noqa: S101  asked, so there is one
-        because = markdown_text(f"{full_title(verdict.score)}: {verdict.because}")
+        because = markdown_text(f"{full_title(verdict.score)}: {verdict.summary}")
         rows.append(
-            f"| {markdown_text(verdict.asks)} | **{verdict.answer.capitalize()}** | {because} "
-            f"| {_counted(verdict.score)} |"
+            f"| {markdown_text(verdict.question_text)} | **{verdict.answer.capitalize()}** "
+            f"| {because} | {_counted(verdict.score)} |"
         )
     levels = dict.fromkeys(
         f"{100 * v.score.interval.level:g} %" for v in verdicts if v.score and v.score.interval
@@ -135,17 +135,19 @@ def _answers(verdicts: Sequence[Verdict]) -> list[str]:
 
 def _counted(score: Score) -> str:
     undefined = f", {score.n_undefined:,} undefined" if score.n_undefined else ""
-    return f"{score.n:,} {score.n_of}{undefined}"
+    return f"{score.n:,} {score.n_unit}{undefined}"
 
 
 def _silent(silent: Sequence[Verdict]) -> list[str]:
-    """A question that was not asked is not one that was passed."""
+    """A question that was not evaluated is not one that was passed."""
     if not silent:
         return []
-    apart = [verdict for verdict in silent if verdict.reason == "stand-in"]
-    plain = " ".join(markdown_text(verdict.asks) for verdict in silent if verdict not in apart)
-    lines = [markdown_text(f"{verdict.asks} {verdict.because}") for verdict in apart]
-    return [*([f"Not asked: {plain}"] if plain else []), *lines]
+    apart = [verdict for verdict in silent if verdict.reason == "probe_only"]
+    plain = " ".join(
+        markdown_text(verdict.question_text) for verdict in silent if verdict not in apart
+    )
+    lines = [markdown_text(f"{verdict.question_text} {verdict.summary}") for verdict in apart]
+    return [*([f"Not evaluated: {plain}"] if plain else []), *lines]
 
 
 def _disagree(folder: Path, subject: Subject) -> list[str]:
@@ -166,10 +168,10 @@ def _disagree(folder: Path, subject: Subject) -> list[str]:
 def _distrust(verdicts: Sequence[Verdict], made_record: MadeRecord) -> list[str]:
     metrics = dict.fromkeys(v.score.metric for v in verdicts if v.score is not None)
     known = [catalogue()[name] for name in metrics if name in catalogue()]
-    caveats = [f"**{markdown_text(e.title)}:** {markdown_text(e.card.misleads)}" for e in known]
-    if made_record.failed_pieces:
+    caveats = [f"**{markdown_text(e.title)}:** {markdown_text(e.card.limitations)}" for e in known]
+    if made_record.failed_tasks:
         caveats.insert(
-            0, f"**Partial:** {made_record.failed_pieces} pieces of the evidence were left out."
+            0, f"**Partial:** {made_record.failed_tasks} pieces of the evidence were left out."
         )
     caveats += [markdown_text(note) for note in made_record.notes[:SHOWN_NOTES]]
     if len(made_record.notes) > SHOWN_NOTES:

@@ -1,1 +1,1 @@
-"""Figures: one set of scales and marks, written as SVG, Vega-Lite or with matplotlib."""
+"""Draw figures by one grammar: strips, bars, lines, points and grids."""

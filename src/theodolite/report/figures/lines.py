@@ -1,14 +1,13 @@
-"""Lines over models and over corrections, each with a mark of its own besides its colour."""
+"""Draw lines over models, corrections and lengths, each with its own mark and color."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from jaxtyping import Float
 from markupsafe import Markup
 
 from theodolite.report.figures.scales import (
+    NAN,
     PlotFrame,
     Scale,
     round_scale,
@@ -27,14 +26,11 @@ from theodolite.report.figures.svg import (
     text,
 )
 
-NAN = float("nan")
 Place = Callable[[int], float]
 LETTER = 7.0
 """About how wide a letter of a label is."""
 END = 18
 """The longest name beside a line's end."""
-TOPS = (0.02, 0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-"""Where the scale of a curve may end."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ class PlotLine:
 
     @property
     def css(self) -> str:
-        """The class of its colour."""
+        """The class of its color."""
         return f"c{self.style % STYLES}"
 
 
@@ -83,9 +79,13 @@ def chart(
     step = (frame.right - frame.left) / max(len(across), 1)
     apart = min(13.0, 0.8 * step / max(len(lines), 1))
     parts = [frame.rules(lambda t: tick_text(t, bounds)), _positions(across, frame, step)]
-    for number, each in enumerate(lines):
-        aside = (number - (len(lines) - 1) / 2) * apart
-        parts.append(_line(each, frame, aside, step))
+
+    def aside(number: int) -> Place:
+        """Each line a little beside the others, so that none hides another."""
+        first = frame.left + step / 2 + (number - (len(lines) - 1) / 2) * apart
+        return lambda x: first + x * step
+
+    parts += [_line(each, frame, aside(number)) for number, each in enumerate(lines)]
     crowded = _crowded(across, step)
     return drawing("chart", (320, 192 if crowded else 178), caption, parts)
 
@@ -108,12 +108,10 @@ def _crowded(across: Sequence[str], step: float) -> bool:
     return any(len(name) * LETTER > step - 8 for name in across)
 
 
-def _line(plotted: PlotLine, frame: PlotFrame, aside: float, step: float) -> str:
-    """One line's marks, a little aside so that lines do not hide each other."""
-
-    def place(x: int) -> float:
-        return frame.left + (x + 0.5) * step + aside
-
+def _line(
+    plotted: PlotLine, frame: PlotFrame, place: Place, every: int = 1, *, banded: bool = False
+) -> str:
+    """Draw one line: its path, nulls, intervals that are no band, and marks at some points."""
     known = [p for p in plotted.points if not math.isnan(p.value)]
     parts = []
     if len({p.x for p in known}) == len(known) > 1:  # several models in one place are not a path
@@ -124,11 +122,12 @@ def _line(plotted: PlotLine, frame: PlotFrame, aside: float, step: float) -> str
         if not math.isnan(p.null):
             y = frame.y(p.null)
             parts.append(line("null thin", (x - 6, y), (x + 6, y)))
-        if not math.isnan(p.low):
+        if not (math.isnan(p.low) or banded):
             parts.append(line(f"reach {plotted.css}", (x, frame.y(p.low)), (x, frame.y(p.high))))
         if p.ringed:
             parts.append(dot(x, frame.y(p.value), 8, css="ring"))
-        parts.append(mark(plotted.style, x, frame.y(p.value), p.says))
+        if p.x % every == 0:
+            parts.append(mark(plotted.style, x, frame.y(p.value), p.says))
     return "".join(parts)
 
 
@@ -140,29 +139,32 @@ def accuracies(lines: Iterable[PlotLine]) -> Scale:
     return round_scale(values, (0.0, 1.0), zero=False)
 
 
-def curves(lines: Sequence[PlotLine], steps: int, up: Scale, caption: str) -> Markup:
-    """Accuracy over corrections: a band per line, its name at its end, references dashed."""
+def curves(
+    lines: Sequence[PlotLine], across: Sequence[str], up: Scale, caption: str, axis: str = ""
+) -> Markup:
+    """Draw shares over steps: a band per line, its name at its end, references dashed."""
     longest = min(max(len(each.name) for each in lines), END)
     room = longest * LETTER + 12 if len(lines) > 1 else 8.0
     frame = PlotFrame(52.0, 392.0 - room, 12.0, 186.0, up)
-    step = (frame.right - frame.left) / max(steps - 1, 1)
+    step = (frame.right - frame.left) / max(len(across) - 1, 1)
 
     def place(x: int) -> float:
         return frame.left + x * step
 
     parts = [frame.rules(lambda t: tick_text(t, (0.0, 1.0)))]
-    every = max(math.ceil(steps / 12), 1)
-    for x in range(0, steps, every):
-        parts.append(text(f"{x}", place(x), frame.base + 17))
-    parts.append(text("concepts corrected", (frame.left + frame.right) / 2, frame.base + 34))
+    every = max(math.ceil(len(across) / 12), 1)
+    for x in range(0, len(across), every):
+        parts.append(text(across[x], place(x), frame.base + 17))
+    if axis:
+        parts.append(text(axis, (frame.left + frame.right) / 2, frame.base + 34))
     for level, css in _references(lines):
         y = frame.y(level)
         parts.append(line(f"reference{css}", (frame.left, y), (frame.right, y)))
     parts += [_band(each, frame, place) for each in lines]
-    parts += [_curve(each, frame, place, every) for each in lines]
+    parts += [_line(each, frame, place, every, banded=True) for each in lines]
     if len(lines) > 1:
         parts.append(_ends(lines, frame))
-    return drawing("chart", (400, 226), caption, parts)
+    return drawing("chart", (400, 226 if axis else 209), caption, parts)
 
 
 def _references(lines: Sequence[PlotLine]) -> list[tuple[float, str]]:
@@ -181,16 +183,6 @@ def _band(plotted: PlotLine, frame: PlotFrame, place: Place) -> str:
     return band(f"around {plotted.css}", upper, lower)
 
 
-def _curve(plotted: PlotLine, frame: PlotFrame, place: Place, every: int) -> str:
-    path = polyline(f"path {plotted.css}", [(place(p.x), frame.y(p.value)) for p in plotted.points])
-    marks = [
-        mark(plotted.style, place(p.x), frame.y(p.value), p.says)
-        for p in plotted.points
-        if p.x % every == 0
-    ]
-    return path + "".join(marks)
-
-
 def _ends(lines: Sequence[PlotLine], frame: PlotFrame) -> str:
     """Each line's name beside its end, moved apart where ends are close."""
     order = sorted(lines, key=lambda each: frame.y(each.points[-1].value))
@@ -206,28 +198,3 @@ def _ends(lines: Sequence[PlotLine], frame: PlotFrame) -> str:
         text(shortened(each.name, END), frame.right + 10, y + 4, "start", f"label {each.css}")
         for each, y in zip(order, heights, strict=True)
     )
-
-
-def curve(
-    x: Float[np.ndarray, " n"],
-    middle: Float[np.ndarray, " n"],
-    spread: Float[np.ndarray, " n"],
-    caption: str,
-) -> Markup:
-    """A line with a band around it, on a scale from 0 to 100 % or less."""
-    tallest = float(np.nanmax(middle + spread, initial=0.0))
-    most = next((top for top in TOPS if tallest <= top), 1.0)
-    frame = PlotFrame(40.0, 326.0, 12.0, 150.0, Scale(0.0, most, (0.0, 0.5 * most, most)))
-    step = (frame.right - frame.left) / max(len(x) - 1, 1)
-    parts = [frame.rules(lambda t: f"{100 * t:.0f} %")]
-    parts += [text(f"{x[i]:g}", frame.left + i * step, frame.base + 16) for i in range(len(x))]
-    known = [i for i in range(len(x)) if not math.isnan(middle[i])]
-
-    def path(values: Float[np.ndarray, " n"]) -> list[tuple[float, float]]:
-        return [(frame.left + i * step, frame.y(values[i])) for i in known]
-
-    parts.append(band("band", path(middle + spread), path(middle - spread)))
-    parts.append(polyline("line", path(middle)))
-    for i, (across, up) in zip(known, path(middle), strict=True):
-        parts.append(dot(across, up, 2.6, f"{x[i]:g}: {100 * middle[i]:.1f} %"))
-    return drawing("curve", (340, 180), caption, parts)

@@ -48,5 +48,5 @@ def _unlimited(score: Score) -> bool:
 
 def _telling_options(score: Score) -> list[object]:
     """The options that tell this figure from the metric's others."""
-    telling = ("form", "denominator", "by", "normaliser")
+    telling = ("form", "denominator", "by", "normalizer")
     return [score.options[name] for name in telling if name in score.options]

@@ -10,6 +10,8 @@ from jaxtyping import Float, Int
 from theodolite.report.figures.svg import Number, line, text
 
 BINS = 20
+NAN = math.nan
+UNLIMITED = (-math.inf, math.inf)
 
 
 def shortened(name: str, most: int = 28) -> str:

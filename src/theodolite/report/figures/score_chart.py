@@ -13,7 +13,7 @@ from theodolite.report.palette import palette
 from theodolite.report.words import full_title
 from theodolite.results import Score
 
-COLOURS = palette()
+COLORS = palette()
 """Of the page's light style: figures of matplotlib and altair have a white ground."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 STEP = 36
@@ -40,18 +40,18 @@ def chart_spec(scores: Sequence[Score]) -> dict[str, Any]:
             _layer("interval", _bar("score", BAND, minBandSize=4), wide=True),
             _layer("quoted", {"type": "text", "align": "left", "dx": 14}, text=True),
             _layer("value", {"type": "point", "shape": "triangle-down", "filled": True, "size": 70,
-                             "opacity": 1, "color": COLOURS["ink"], "yOffset": -BAND}),
+                             "opacity": 1, "color": COLORS["ink"], "yOffset": -BAND}),
         ],
         "config": {"view": {"stroke": None}, "axis": {"domain": False, "ticks": False}},
     }  # fmt: skip
 
 
-def _bar(colour: str, size: int, **style: Any) -> dict[str, Any]:
-    return {"type": "bar", "color": COLOURS[colour], "size": size, **style}
+def _bar(color: str, size: int, **style: Any) -> dict[str, Any]:
+    return {"type": "bar", "color": COLORS[color], "size": size, **style}
 
 
-def _tick(colour: str, size: float, **style: Any) -> dict[str, Any]:
-    base = {"type": "tick", "color": COLOURS[colour], "size": size, "thickness": 2, "opacity": 1}
+def _tick(color: str, size: float, **style: Any) -> dict[str, Any]:
+    base = {"type": "tick", "color": COLORS[color], "size": size, "thickness": 2, "opacity": 1}
     return base | style
 
 

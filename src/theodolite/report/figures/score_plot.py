@@ -10,7 +10,7 @@ from theodolite._verdicts.words import interval_text, percent
 from theodolite.errors import EvidenceError
 from theodolite.questions import QUESTIONS
 from theodolite.report.figures.scales import shortened
-from theodolite.report.figures.score_chart import COLOURS, ZONES, chart_spec
+from theodolite.report.figures.score_chart import COLORS, ZONES, chart_spec
 from theodolite.report.figures.score_strip import StripMarks, end_text, strip_marks
 from theodolite.report.words import options_text, title
 from theodolite.results import Score
@@ -99,34 +99,32 @@ def _draw(axes: Any, marks: StripMarks, score: Score, row: float) -> None:
         _band(axes, (zone.start, zone.end), row, f"zone-{zone.answer}", 2)
     if marks.null is not None:
         at = x(marks.null.value)
-        axes.plot((at, at), (row - BAND, row + 2.4 * BAND), color=COLOURS["null"], lw=2, zorder=3,
+        axes.plot((at, at), (row - BAND, row + 2.4 * BAND), color=COLORS["null"], lw=2, zorder=3,
                   solid_capstyle="butt")  # fmt: skip
     if marks.interval is not None:
         start, end = sorted(map(x, marks.interval))
         missing = max(LEAST - (end - start), 0.0) / 2
         _band(axes, (start - missing, end + missing), row, "score", 4)
     if not math.isnan(marks.value):
-        axes.plot(
-            x(marks.value), row - 2.1 * BAND, marker="v", ms=7, color=COLOURS["ink"], zorder=5
-        )
+        axes.plot(x(marks.value), row - 2.1 * BAND, marker="v", ms=7, color=COLORS["ink"], zorder=5)
     for end, side in ((marks.axis.worst, "left"), (marks.axis.best, "right")):
         axes.annotate(end_text(end, score), (x(end), row), (0, -10), textcoords="offset points",
-                      ha=side, va="center", fontsize=6.5, color=COLOURS["soft"])  # fmt: skip
+                      ha=side, va="center", fontsize=6.5, color=COLORS["soft"])  # fmt: skip
 
 
-def _band(axes: Any, ends: tuple[float, float], row: float, colour: str, order: int) -> None:
-    axes.fill_between(ends, row - BAND, row + BAND, color=COLOURS[colour], lw=0, zorder=order)
+def _band(axes: Any, ends: tuple[float, float], row: float, color: str, order: int) -> None:
+    axes.fill_between(ends, row - BAND, row + BAND, color=COLORS[color], lw=0, zorder=order)
 
 
 def _key(axes: Any) -> None:
     """What the marks mean."""
     lines = require("matplotlib.lines", "plot", "notebook").Line2D
     marks: list[tuple[str, dict[str, Any]]] = [
-        ("score", {"marker": "v", "color": COLOURS["ink"], "ls": ""}),
-        ("interval", {"color": COLOURS["score"], "lw": 6}),
+        ("score", {"marker": "v", "color": COLORS["ink"], "ls": ""}),
+        ("interval", {"color": COLORS["score"], "lw": 6}),
         ("an explanation that knows nothing",
-         {"marker": "|", "ms": 11, "mew": 2, "color": COLOURS["null"], "ls": ""}),
-        *((zone, {"color": COLOURS[f"zone-{zone}"], "lw": 6}) for zone in ZONES),
+         {"marker": "|", "ms": 11, "mew": 2, "color": COLORS["null"], "ls": ""}),
+        *((zone, {"color": COLORS[f"zone-{zone}"], "lw": 6}) for zone in ZONES),
     ]  # fmt: skip
     handles = [lines([], [], label=label, **style) for label, style in marks]
     axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False,

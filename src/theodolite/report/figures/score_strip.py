@@ -1,7 +1,7 @@
 """A score on its axis, before anybody draws it: what SVG, matplotlib and Vega-Lite all show.
 
 The left end is the worst value and the right end the best one, whichever way the score goes. The
-axis is coloured by what a score there would be answered: no, partly, yes.
+axis is colored by what a score there would be answered: no, partly, yes.
 """
 
 import math
@@ -19,7 +19,7 @@ from theodolite._verdicts.draws import (
 from theodolite._verdicts.rules import enough_line
 from theodolite._verdicts.words import is_share, percent
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.figures.scales import round_scale
 from theodolite.results import Null, Score
 
@@ -113,7 +113,7 @@ def _hardest(score: Score, marks: Sequence[NullMark]) -> NullMark | None:
     defined = [mark for mark in marks if math.isfinite(mark.value)]
     if not defined:
         return None
-    if looks_for_a_fault(score):
+    if is_defect_metric(score):
         return defined[0]
     return (max if score.better == "higher" else min)(defined, key=lambda mark: mark.value)
 
@@ -125,9 +125,9 @@ def _counts(score: Score, null: Null) -> bool:
 def _null_mark(score: Score, null: Null) -> NullMark:
     model = model_of(score, null) if score.metric in catalogue() else None
     if model is None or not model.draws_in or not null.draws:
-        return NullMark(null.shown, null.value)
+        return NullMark(null.label, null.value)
     best = (max if score.better == "higher" else min)(null.draws)
-    return NullMark(f"{null.shown}, best of {len(null.draws)}", best)
+    return NullMark(f"{null.label}, best of {len(null.draws)}", best)
 
 
 def zones_on(score: Score, axis: StripAxis) -> tuple[Zone, ...]:
@@ -147,7 +147,7 @@ def zone_borders(score: Score) -> tuple[tuple[ZoneAnswer, float | None], ...]:
     hardest, metric = hardest_null(score), catalogue().get(score.metric)
     if hardest is None or metric is None:
         return ()
-    if looks_for_a_fault(score):
+    if is_defect_metric(score):
         return ("no", hardest.value + (metric.tolerance or 0.0)), ("yes", None)
     null, enough = _null_for_any_claim(score) or hardest, enough_line(score)
     if enough is not None and math.isfinite(enough):
@@ -177,7 +177,7 @@ def strip_axis(scores: Sequence[Score], marks: Sequence[float] | None = None) ->
     )
     best = min(max(best, low), high)
     metric = catalogue().get(scores[0].metric)
-    fault = metric is not None and metric.looks_for_a_fault
+    fault = metric is not None and metric.is_defect_metric
     start = max(best, 0.0) if fault else best  # less than no fault is no better
     away = max((sign * (start - min(max(mark, low), high)) for mark in marks), default=math.inf)
     if away <= NEAR_BEST * abs(start - worst):
@@ -217,9 +217,9 @@ def _range(scores: Sequence[Score], marks: Sequence[float]) -> tuple[float, floa
     if metric is None or low >= 0:
         return low, high
     below = max(-min(marks, default=0.0), 0.0)
-    if metric.share or (metric.looks_for_a_fault and not below):
+    if metric.is_percentage or (metric.is_defect_metric and not below):
         return 0.0, high
-    if metric.looks_for_a_fault:
+    if metric.is_defect_metric:
         low = max(low, -next((cut * high for cut in CUTS if cut * high >= below), high))
     return low, high
 

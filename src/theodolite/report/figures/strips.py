@@ -1,6 +1,6 @@
 """Scores on their axes: right is better, always, and nothing covers an interval.
 
-An axis is a band, coloured by what a score there would be answered. Above it a triangle marks the
+An axis is a band, colored by what a score there would be answered. Above it a triangle marks the
 score, in it lies the interval, and a line down from it is the null that is hardest to beat.
 
 - ``score_strip(score)``: one score, with its ends and its null named;
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from theodolite._verdicts.words import percent
-from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.figures.scales import squeezed
 from theodolite.report.figures.score_strip import (
     NullMark,
@@ -63,7 +63,7 @@ class _StripLane:
         return self.top + self.height
 
     def zones(self, zones: Sequence[Zone]) -> list[str]:
-        """The coloured band; without zones, plain."""
+        """The colored band; without zones, plain."""
         if not zones:
             return [box("zone", (self.left, self.top), (self.right - self.left, self.height))]
         return [
@@ -94,7 +94,7 @@ class _StripLane:
 
 
 def score_strip(score: Score, *, width: int = 330) -> Markup:
-    """A score with its interval and the null that is hardest to beat, its axis labelled."""
+    """A score with its interval and the null that is hardest to beat, its axis labeled."""
     marks = strip_marks(score)
     lane = _StripLane(EDGE, width - EDGE, 22.0)
     parts = [
@@ -179,7 +179,7 @@ def item_strips(score: Score) -> ItemStrips:
     ]  # fmt: skip
     numbers = [n for value, ends in rows for n in (value, *(ends or ())) if math.isfinite(n)]
     axis = strip_axis([score], numbers)
-    zones = zones_on(score, axis) if looks_for_a_fault(score) else ()
+    zones = zones_on(score, axis) if is_defect_metric(score) else ()
     strips = tuple(plain_strip(value, ends, axis, zones=zones) for value, ends in rows)
     return ItemStrips((end_text(axis.worst, score), end_text(axis.best, score)), strips)
 

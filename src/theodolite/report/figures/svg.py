@@ -1,7 +1,7 @@
 """The marks that all drawings are made of, as SVG: lines, boxes, dots, outlines, text.
 
 Coordinates have one digit after the point, names are escaped, and what a mark says when it is
-pointed at is its title. Colours are classes of the page's style.
+pointed at is its title. Colors are classes of the page's style.
 """
 
 import math
@@ -22,7 +22,9 @@ MARKS = (
 )
 """Outlines around 0: circle, square, triangle, diamond, triangle on its tip, cross."""
 STYLES = len(MARKS)
-"""How many lines or groups are told apart: by outline or hatching, and by colour too."""
+"""How many lines or groups are told apart: by outline or hatching, and by color too."""
+REST = -1
+"""Style of samples that belong to no group."""
 
 
 def px(number: Number) -> str:
@@ -114,10 +116,15 @@ def drawing(
     )
 
 
+def filling(style: int) -> str:
+    """Return the class that fills a bar."""
+    return "rest" if style == REST else f"f{style % STYLES}"
+
+
 def swatch(style: int, *, filled: bool = False) -> Markup:
     """A line's mark, or a group's filling, for a key."""
     if filled:
-        inside = box(f"f{style % STYLES}", (1, 1), (14, 12))
+        inside = box(filling(style), (1, 1), (14, 12))
     else:
         inside = mark(style, 8, 7)
     return drawing("swatch", (16, 14), "", [inside], fixed=True)

@@ -81,7 +81,7 @@ def _questions(pairs: Sequence[Comparison]) -> list[dict[str, Any]]:
         score = score or own[0][1].line.score
         rows.append(
             {
-                "asks": own[0][1].asks,
+                "asks": own[0][1].question_text,
                 "better": score.better,
                 "changed": any(
                     verdict_pair.before != verdict_pair.after for _, verdict_pair in own
@@ -107,7 +107,7 @@ def _question_row(pair: Comparison, verdict_pair: VerdictPair, reach: float) -> 
         "reference": pair.first.name,
         "before": verdict_pair.before,
         "after": verdict_pair.after,
-        "after_css": verdict_pair.after.replace(" ", "-"),
+        "after_css": verdict_pair.after.replace("_", "-"),
         "changed": verdict_pair.before != verdict_pair.after,
         "both": _two_runs(pair, line),
         **_line(line, reach),
@@ -160,7 +160,7 @@ def _value_parts(score: Score | None) -> tuple[str, ...]:
     if score is None:
         return "–", "", ""
     null = score.null
-    beside = "" if null is None else f"{null.shown}: {percent(null.value, score)}"
+    beside = "" if null is None else f"{null.label}: {percent(null.value, score)}"
     parts = percent(score.value, score), interval_text(score).strip(), beside
     return tuple(unbroken(part) for part in parts)
 

@@ -10,13 +10,13 @@ from theodolite._runs.comparison.leaderboard_runs import ExcludedModel
 from theodolite._runs.comparison.runs import key_of
 from theodolite._verdicts.words import interval_text, percent
 from theodolite.questions import QUESTIONS, Question
-from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.figures.strips import shared_strips, strip_key
 from theodolite.report.page import TEMPLATES, write_page
-from theodolite.report.words import full_title, unbroken
+from theodolite.report.words import full_title, joined, unbroken
 from theodolite.results import Score
 
-MARKS = {"yes": "✓", "partly": "~", "no": "✗", "cannot tell": "?"}
+MARKS = {"yes": "✓", "partly": "~", "no": "✗", "inconclusive": "?"}
 SHORT: dict[Question, str] = {
     "exists": "in the input?",
     "located": "looks there?",
@@ -107,7 +107,7 @@ def _board(board: Board, number: int) -> dict[str, Any]:
         "head": f"{'Runs' if len(board.standings) > 1 else 'One run'} on {board.why}",
         "alone": len(board.standings) == 1,
         "pairs": board.pairs,
-        "over": _listed(board.over),
+        "over": joined(board.over or ("samples",)),
         "one_seed": "seeds" not in board.over,
         "columns": [_column(board, question) for question in board.columns],
         "rows": _rows(board),
@@ -138,11 +138,6 @@ def _rows(board: Board) -> list[dict[str, Any]]:
     return rows
 
 
-def _listed(names: Sequence[str]) -> str:
-    *before, last = names or ("samples",)
-    return f"{', '.join(before)} and {last}" if before else last
-
-
 def _row(row: LeaderboardRow, board: Board) -> dict[str, Any]:
     run = row.run
     return {
@@ -156,7 +151,7 @@ def _row(row: LeaderboardRow, board: Board) -> dict[str, Any]:
         "sealed": run.sealed,
         "started": run.record.started.partition("T")[0],
         "version": run.record.packages.get("theodolite", ""),
-        "partial": run.made_record.failed_pieces,
+        "partial": run.made_record.failed_tasks,
     }
 
 
@@ -168,9 +163,9 @@ def _cell(row: LeaderboardRow, question: Question, board: Board) -> dict[str, An
     score = row.run.headline(question)
     if score is None:
         nothing = dict.fromkeys(("order", "interval", "null", "mark", "answer", "css"), "")
-        apart = question == "faithful" and row.run.subject.outputs == "stand-in"
-        why = "not asked of your network" if apart else "not asked"
-        return nothing | {"value": "–", "grey": True, "why": why, "strip": ""}
+        apart = question == "faithful" and row.run.subject.outputs == "probe_only"
+        why = "not evaluated for your model" if apart else "not_evaluated"
+        return nothing | {"value": "–", "gray": True, "why": why, "strip": ""}
     answer = row.run.verdicts[question].answer
     comparable = key_of(score) == board.columns[question]
     return {
@@ -180,8 +175,8 @@ def _cell(row: LeaderboardRow, question: Question, board: Board) -> dict[str, An
         "null": _null(score),
         "mark": MARKS[answer],
         "answer": answer,
-        "css": answer.replace(" ", "-"),
-        "grey": not comparable or not beats_its_null(score, answer),
+        "css": answer.replace("_", "-"),
+        "gray": not comparable or not beats_its_null(score, answer),
         "why": _why(score, answer, comparable=comparable),
         "strip": "",
     }
@@ -191,13 +186,13 @@ def _null(score: Score) -> str:
     null = score.null
     if null is None:
         return ""
-    return unbroken(f"{null.shown} {percent(null.value, score)}")
+    return unbroken(f"{null.label} {percent(null.value, score)}")
 
 
 def _why(score: Score, answer: str, *, comparable: bool) -> str:
     if not comparable:
         return f"another score: {full_title(score)}"
     if answer == "no":
-        fault = looks_for_a_fault(score)
+        fault = is_defect_metric(score)
         return "more than is accepted" if fault else "no better than knowing nothing"
-    return "cannot tell" if answer == "cannot tell" else ""
+    return "inconclusive" if answer == "inconclusive" else ""

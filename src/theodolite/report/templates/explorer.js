@@ -1,6 +1,7 @@
 // One by one: pages of a table, ordered and searched, with all that is known of a row.
 
 const FIRST_COLUMNS = 5;
+const ENOUGH_FOR_PLOTS = 200;  // few rows are seen as well in the plain figures of the page
 
 class Explorer {
   constructor(section, table, panel) {
@@ -140,29 +141,17 @@ class Explorer {
   }
 
   figures() {
-    if (document.getElementById("explorer-histogram") === null || this.table.rows < 2) return;
+    if (this.table.rows < ENOUGH_FOR_PLOTS) return;
     const figures = [histogramFigure(this.table)];
     if (this.table.columns.length > 1) figures.push(scatterFigure(this.table, this.open));
     const place = made("div", { className: "plots" }, ...figures.map((one) => one.element));
     this.section.querySelector(".static-figures")?.remove();
     this.section.append(place);
-    const redraw = () => figures.reduce((done, one) => done.then(() => one.redraw()), Promise.resolve());
-    let seen = false, wide = 0, later;
     new IntersectionObserver((entries, observer) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       observer.disconnect();
-      seen = true;
-      wide = place.clientWidth;
-      redraw();
+      figures.forEach((one) => one.redraw());
     }, { rootMargin: "400px" }).observe(place);
-    const again = () => { if (seen && place.clientWidth > 0) redraw(); };
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
-    new ResizeObserver(() => {
-      if (!seen || place.clientWidth === wide || place.clientWidth === 0) return;
-      wide = place.clientWidth;
-      clearTimeout(later);
-      later = setTimeout(again, 150);
-    }).observe(place);
   }
 }
 

@@ -1,6 +1,7 @@
 // Figures over a table: how a score is spread over all items, and two scores against each other.
 
 const BINS = 40, CELLS = 36, POINTS = 4000, ENDS = 50, SEED = 0;
+const PLOT = { width: 480, left: 60, right: 472, top: 24 };
 
 // Numbers between 0 and 1 that are the same for the same seed (mulberry32).
 function generator(seed) {
@@ -41,7 +42,7 @@ function binned(values, bins = BINS) {
   return {
     rows: rows.length,
     bins: counts.map((count, i) =>
-      ({ start: span[0] + i * step, end: span[0] + (i + 1) * step, count })),
+      ({ left: span[0] + i * step, right: span[0] + (i + 1) * step, bottom: 0, top: count, count })),
   };
 }
 
@@ -99,23 +100,67 @@ function chooser(text, table, chosen, changed) {
   return { select, element: made("label", {}, text, " ", select) };
 }
 
-const format = (column) => (column.share ? ".3~%" : ".4~g");
+// Round numbers from low to high, about five.
+function ticks([low, high]) {
+  const least = (high - low) / 5, size = 10 ** Math.floor(Math.log10(least));
+  const step = [1, 2, 2.5, 5, 10].map((by) => by * size).find((one) => one >= least * (1 - 1e-9));
+  const first = Math.ceil(low / step - 1e-9), last = Math.floor(high / step + 1e-9);
+  return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
+}
+
+const tickText = (column, value) => {
+  const text = column?.share ? `${Number((100 * value).toPrecision(3))} %`
+    : counted(Number(value.toPrecision(4)));
+  return text.replace("-", "−");
+};
+
+// A plot as SVG: boxes below, points above, each with the numbers that it shows as "datum". An axis
+// has ends, a title and a column, which tells the unit of its ticks.
+function plotted(height, across, up, boxes, points = []) {
+  const base = height - 44, { width, left, right, top } = PLOT;
+  const svg = drawing("svg", { class: "plotted", viewBox: `0 0 ${width} ${height}` });
+  const place = ([low, high], start, end) => (value) =>
+    start + ((end - start) * (value - low)) / (high - low);
+  const x = place(across.ends, left, right), y = place(up.ends, base, top);
+  const text = (content, at, height, anchor) => {
+    const element = drawing("text", { class: "label", x: at, y: height, "text-anchor": anchor });
+    element.textContent = content;
+    svg.append(element);
+  };
+  const add = (tag, datum, attributes) => {
+    const element = drawing(tag, attributes);
+    element.datum = datum;
+    svg.append(element);
+  };
+  for (const tick of ticks(up.ends)) {
+    svg.append(drawing("line", { class: "grid", x1: left, x2: right, y1: y(tick), y2: y(tick) }));
+    text(tickText(up.column, tick), left - 6, y(tick) + 4, "end");
+  }
+  for (const tick of ticks(across.ends)) text(tickText(across.column, tick), x(tick), base + 17, "middle");
+  text(across.title, (left + right) / 2, base + 37, "middle");
+  text(up.title, 2, 13, "start");
+  for (const one of boxes) {
+    add("rect", one, { class: "bar", x: x(one.left), y: y(one.top), opacity: one.depth ?? 1,
+      width: x(one.right) - x(one.left), height: y(one.bottom) - y(one.top) });
+  }
+  for (const one of points) add("circle", one, { class: "dot", cx: x(one.x), cy: y(one.y), r: 1.8 });
+  return svg;
+}
 
 // A small box that follows the pointer; what is said in it is text.
-function pointed(view, place, tip, words, open) {
-  view.addEventListener("mousemove", (event, item) => {
-    const text = item?.datum === undefined ? "" : words(item.datum);
-    tip.hidden = text === "";
-    tip.replaceChildren(isolated(text, 400));
-    const box = place.getBoundingClientRect();
+function pointed(svg, place, tip, words, open) {
+  svg.addEventListener("mousemove", (event) => {
+    const datum = event.target.datum, box = place.getBoundingClientRect();
+    tip.hidden = datum === undefined;
+    if (datum !== undefined) tip.replaceChildren(isolated(words(datum), 400));
     const right = event.clientX - box.left, wide = Math.min(260, box.width);
     tip.style.left = `${Math.max(0, Math.min(right + 12, box.width - wide))}px`;
     tip.style.top = `${event.clientY - box.top + 16}px`;
-    place.classList.toggle("points", item?.datum?.row !== undefined);
+    place.classList.toggle("points", datum?.row !== undefined);
   });
-  view.addEventListener("mouseout", () => { tip.hidden = true; });
-  view.addEventListener("click", (event, item) => {
-    if (item?.datum?.row !== undefined) open(item.datum.row);
+  svg.addEventListener("mouseleave", () => { tip.hidden = true; });
+  svg.addEventListener("click", (event) => {
+    if (event.target.datum?.row !== undefined) open(event.target.datum.row);
   });
 }
 
@@ -130,16 +175,15 @@ class Figure {
     this.place.append(this.inner, this.tip);
     this.words = made("figcaption");
     this.draw = draw;
-    this.element = made("figure", { className: "vega" }, made("h3", {}, title),
+    this.element = made("figure", {}, made("h3", {}, title),
       made("div", { className: "choose" }, ...this.choosers.map((one) => one.element)),
       this.place, this.words);
   }
 
   get columns() { return this.choosers.map((one) => Number(one.select.value)); }
 
-  async redraw() {
-    this.view?.finalize();
-    this.view = await this.draw(this);
+  redraw() {
+    this.inner.replaceChildren(this.draw(this));
     this.element.dataset.drawn = String(Number(this.element.dataset.drawn ?? 0) + 1);
   }
 
@@ -151,27 +195,27 @@ class Figure {
 }
 
 function histogramFigure(table) {
-  return new Figure(table, "How a score is spread", [["Score", 0]], async (figure) => {
+  return new Figure(table, "How a score is spread", [["Score", 0]], (figure) => {
     const column = table.columns[figure.columns[0]], values = table.numbers(column);
     const { rows, bins } = binned(values);
     const missing = table.rows - rows;
     const tallest = bins.reduce((a, b) => (b.count > a.count ? b : a), { count: -1 });
     figure.says(rows === 0 ? `${label(column)} is undefined for all ${table.over}.`
       : `${label(column)} of all ${counted(rows)} ${table.over} for which it is defined, in `
-        + `${BINS} bins from ${said(column, bins[0].start)} to ${said(column, bins.at(-1).end)}; `
-        + `most lie from ${said(column, tallest.start)} to ${said(column, tallest.end)}. `
+        + `${BINS} bins from ${said(column, bins[0].left)} to ${said(column, bins.at(-1).right)}; `
+        + `most lie from ${said(column, tallest.left)} to ${said(column, tallest.right)}. `
         + `${counted(missing)} undefined.`);
-    const words = { x: label(column), y: table.over, xformat: format(column), yformat: ",.3~f" };
-    const view = await drawVega("explorer-histogram", figure.inner, words, { bins });
-    pointed(view, figure.place, figure.tip, (datum) => datum.start === undefined ? ""
-      : `${said(column, datum.start)} to ${said(column, datum.end)}: ${counted(datum.count)}`);
+    const across = { ends: [bins[0]?.left ?? 0, bins.at(-1)?.right ?? 1], title: label(column), column };
+    const view = plotted(230, across, { ends: [0, Math.max(tallest.count, 1)], title: table.over }, bins);
+    pointed(view, figure.place, figure.tip, (datum) =>
+      `${said(column, datum.left)} to ${said(column, datum.right)}: ${counted(datum.count)}`);
     return view;
   });
 }
 
 function scatterFigure(table, open) {
   const title = "Two scores of the same " + table.over;
-  return new Figure(table, title, [["Across", 0], ["Up", 1]], async (figure) => {
+  return new Figure(table, title, [["Across", 0], ["Up", 1]], (figure) => {
     const [across, up] = figure.columns.map((at) => table.columns[at]);
     const x = table.numbers(across), y = table.numbers(up), found = drawn(x, y);
     const shown = counted(found.chosen.length), all = counted(found.all.length);
@@ -184,15 +228,13 @@ function scatterFigure(table, open) {
         : `${counted(missing)} are not drawn: the first score (across) is undefined for `
           + `${counted(found.undefinedX)}, the second (up) for ${counted(found.undefinedY)}.`)
       + " Click on a point to see what it is; the table has the same by keyboard.");
-    const words = { x: label(across), y: label(up), xformat: format(across), yformat: format(up) };
-    const view = await drawVega("explorer-scatter", figure.inner, words, {
-      cells: found.all.length ? cells(x, y, found.all) : [],
-      points: found.chosen.map((row) => ({ x: x[row], y: y[row], row })),
-    });
+    const spans = [x, y].map((values) => (found.all.length ? ends(values, found.all) : [0, 1]));
+    const view = plotted(320, { ends: spans[0], title: label(across), column: across },
+      { ends: spans[1], title: label(up), column: up }, found.all.length ? cells(x, y, found.all) : [],
+      found.chosen.map((row) => ({ x: x[row], y: y[row], row })));
     pointed(view, figure.place, figure.tip, (datum) =>
-      datum.row !== undefined
-        ? `${table.names[datum.row]}: ${said(across, datum.x)}, ${said(up, datum.y)}`
-        : datum.count === undefined ? "" : `${counted(datum.count)} ${table.over}`, open);
+      datum.row === undefined ? `${counted(datum.count)} ${table.over}`
+        : `${table.names[datum.row]}: ${said(across, datum.x)}, ${said(up, datum.y)}`, open);
     return view;
   });
 }

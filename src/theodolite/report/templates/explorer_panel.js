@@ -32,7 +32,7 @@ function strip(column, value, low, high) {
   return svg;
 }
 
-// Pictures are in the page once: they are found by length and checksum of their address.
+// Images are in the page once: they are found by length and checksum of their address.
 function checksum(text) {
   let low = 1, high = 0;
   for (let i = 0; i < text.length; i++) {
@@ -44,7 +44,7 @@ function checksum(text) {
 
 // Drawings of the page are found by name, and copied.
 let addresses;
-function picture(key) {
+function image(key) {
   const named = document.getElementById(key);
   if (named !== null) return named.cloneNode(true);
   addresses ??= new Map([...document.images].map((one) => one.getAttribute("src") ?? "")
@@ -64,9 +64,9 @@ class Panel {
   }
 
   open(table, row) {
-    const about = table.about[row] ?? { says: [], pictures: [] };
+    const about = table.about[row] ?? { says: [], images: [] };
     const heading = made("h3", { id: "item-name" }, isolated(table.names[row]));
-    const pictures = about.pictures.map(([key, words]) => [picture(key), words])
+    const images = about.images.map(([key, words]) => [image(key), words])
       .filter(([image]) => image !== undefined)
       .map(([image, words]) => made("figure", {}, image,
         made("figcaption", {}, isolated(words))));
@@ -75,8 +75,8 @@ class Panel {
         + `${counted(table.rows)} in the run`),
       heading,
       ...about.says.map((words) => made("p", {}, isolated(words))),
-      ...(pictures.length ? [made("div", { className: "pictures" }, ...pictures)]
-        : [made("p", { className: "soft" }, `The run kept no pictures of this ${table.one}.`)]),
+      ...(images.length ? [made("div", { className: "images" }, ...images)]
+        : [made("p", { className: "soft" }, `The run kept no images of this ${table.one}.`)]),
       this.scores(table, row));
     this.dialog.showModal();
     this.dialog.scrollTop = 0;

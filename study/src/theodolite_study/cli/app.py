@@ -19,7 +19,7 @@ from theodolite_study.cli.server import study_jobs, study_material
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Ask people: make a study from a run, serve it, bring home what they said.",
+    help="Run a user study and collect ratings",
     no_args_is_help=True,
 )
 app.command("demo")(study_demo)

@@ -32,31 +32,34 @@ def study_init(
         Path,
         typer.Argument(
             help="A run folder (saliency or posthoc_cbm), or a folder with instances.json and "
-            "pictures/ made from Python."
+            "images/ made from Python."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The study folder to write.")],
     title: Annotated[str, typer.Option(help="As people read it.")] = "What do you see?",
     contact: Annotated[str, typer.Option(help="Shown on each page.")] = CONTACT,
     data: Annotated[Path, typer.Option(help="The folder that the run's paths are in.")] = Path(),
-    pictures: Annotated[int, typer.Option(help="How many pictures of the run.", min=1)] = 12,
+    images: Annotated[int, typer.Option(help="Images of the run", min=1)] = 12,
     techniques: Annotated[
         str | None, typer.Option(help="Some methods of the run, with commas; else all.")
     ] = None,
-    votes: Annotated[int, typer.Option(help="For each explanation.", min=1, max=50)] = 5,
+    ratings: Annotated[int, typer.Option(help="Ratings per explanation", min=1, max=50)] = 5,
     quota: Annotated[int, typer.Option(help="Explanations for each person.", min=1)] = 20,
     slug: Annotated[
         str | None, typer.Option(help="Part of the address; else of the title.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Make a study folder from a finished run: pictures, explanations, practice, study.yaml."""
+    """Make a study folder from a finished run.
+
+    It holds images, explanations, practice items and study.yaml.
+    """
     from theodolite_study.new_study import Beginning, begin_study
     from theodolite_study.planning.sample_text import plan_text
 
     check_there(data)
-    material = material_from(source, out, data, pictures, techniques, quiet=quiet)
-    beginning = Beginning(title=title, contact=contact, slug=slug, votes=votes, quota=quota)
+    material = material_from(source, out, data, images, techniques, quiet=quiet)
+    beginning = Beginning(title=title, contact=contact, slug=slug, votes=ratings, quota=quota)
     protocol = begin_study(out, material, beginning)
     real = material.of("real")
     typer.echo(
@@ -69,9 +72,9 @@ def study_init(
 
 
 def material_from(
-    source: Path, out: Path, data: Path, pictures: int, techniques: str | None, *, quiet: bool
+    source: Path, out: Path, data: Path, images: int, techniques: str | None, *, quiet: bool
 ) -> "Material":
-    """Pictures and explanations of a run, or of a folder that has them already."""
+    """Images and explanations of a run, or of a folder that has them already."""
     from theodolite.errors import EvidenceError
     from theodolite.ext.studies import INSTANCES, read_material
 
@@ -85,7 +88,7 @@ def material_from(
     from theodolite.ext.studies import TwinSettings, material_of_run, seed_of_run
 
     chosen = tuple(name.strip() for name in techniques.split(",")) if techniques else ()
-    settings = TwinSettings(pictures=pictures, techniques=chosen, seed=seed_of_run(source))
+    settings = TwinSettings(images=images, techniques=chosen, seed=seed_of_run(source))
     with show_progress(quiet=quiet) as progress:
         return material_of_run(source, data, out, settings, progress)
 
@@ -112,9 +115,11 @@ def study_serve(
         int | None, typer.Option(help="For GET /metrics, on this machine only.", min=1, max=65535)
     ] = None,
 ) -> None:
-    """Serve all studies of a database; study.yaml, if the folder has one, is put there first.
+    """Serve all studies of a database.
 
-    The server reads the database, and pictures and keys of the folder; a proxy with TLS goes
+    If the folder has a study.yaml, it is put there first.
+
+    The server reads the database, and images and keys of the folder; a proxy with TLS goes
     before it.
     """
     from theodolite_study.serve.run import serve
@@ -159,7 +164,7 @@ def study_demo(
         bool, typer.Option("--check", help="Start it, see that its first page answers, and end.")
     ] = False,
 ) -> None:
-    """A small study with drawn pictures, ready to be tried in a browser."""
+    """Try a small study with drawn images in a browser."""
     import shutil
     from contextlib import nullcontext
     from tempfile import mkdtemp
@@ -174,7 +179,7 @@ def study_demo(
     try:
         if not (place / "study.yaml").exists():
             material = demo_material(place, seed=0)
-            title = "A study to try: drawn pictures"
+            title = "A study to try: drawn images"
             begin_study(
                 place,
                 material,
@@ -209,7 +214,7 @@ def _demo(folder: Path, port: int, *, keep_answers: bool) -> None:
 
 
 def study_status(folder: Folder, database: StudyDatabase = None, as_json: Json = False) -> None:
-    """How far a study is, what holds it up, and how many people it still needs."""
+    """Show the progress of a study and what it still needs."""
     import json
     from dataclasses import asdict
 
@@ -238,7 +243,10 @@ def study_set(
     database: StudyDatabase = None,
     yes: Annotated[bool, typer.Option("--yes", help="To close: it is meant.")] = False,
 ) -> None:
-    """Open a study, give it a break, close it. When it closes, platform ids are deleted."""
+    """Open, pause or close a study.
+
+    When it closes, platform ids are deleted.
+    """
     from theodolite.errors import EvidenceError
     from theodolite_study.store.opening import set_study_state
 
@@ -261,7 +269,10 @@ def study_invite(
     out: Annotated[Path, typer.Option(help="A new text file for the codes, one a line.")],
     database: StudyDatabase = None,
 ) -> None:
-    """Invitation codes for a study with `access: invite`. Only digests of them are kept."""
+    """Make invitation codes for a study.
+
+    The study has `access: invite`. Only digests of the codes are kept.
+    """
     from theodolite_study.platforms.invites import new_invitations
 
     with (

@@ -38,7 +38,10 @@ def study_desk(
         bool, typer.Option("--behind-proxy", help="A proxy with limits of time is in front.")
     ] = False,
 ) -> None:
-    """Serve the desk: make studies, watch them, pay people, export, close. A process of its own."""
+    """Serve the admin console of all studies.
+
+    It is a process of its own: make studies, watch them, pay participants, export, close.
+    """
     from theodolite_study.desk.run import serve_desk
     from theodolite_study.serve.settings import Settings
 
@@ -63,7 +66,7 @@ def study_staff(
     ] = False,
     disable: Annotated[bool, typer.Option("--disable", help="Close the account.")] = False,
 ) -> None:
-    """A link with which somebody sets up an account at the desk, once.
+    """Make a link to set up an account, once.
 
     Accounts own the studies that they make; the owner of the folder's study is whoever comes first.
     """
@@ -80,11 +83,11 @@ def account_link(folder: Path, url: str, origin: str, name: str, *, operator: bo
     """The link of an account, which owns all studies that nobody owns yet."""
     import psycopg
 
-    from theodolite_study.desk.accounts import enrol_link
+    from theodolite_study.desk.accounts import enroll_link
     from theodolite_study.keys import Keys
 
     with psycopg.connect(url) as connection:
-        link = enrol_link(
+        link = enroll_link(
             connection, Keys.read(folder), origin, name, operator=True if operator else None
         )
         connection.execute(
@@ -104,7 +107,7 @@ def _close_account(url: str, name: str) -> None:
 
     with psycopg.connect(url) as connection:
         row = connection.execute(
-            "update staff set disabled = true, enrol_sha256 = null where name = %s returning id",
+            "update staff set disabled = true, enroll_sha256 = null where name = %s returning id",
             (name,),
         ).fetchone()
         if row is None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from threading import Thread
 
-from theodolite.errors import VerificationFailed
+from theodolite.errors import VerificationError
 
 LONGEST = 60.0
 """Seconds until the first page must have come."""
@@ -38,7 +38,7 @@ def ends_when_answered(port: int, page: str) -> Iterator[None]:
     finally:
         asking.join(1)
     if 200 not in seen:
-        raise VerificationFailed(page, f"{seen or 'no answer'}", "the page")
+        raise VerificationError(page, f"{seen or 'no answer'}", "the page")
 
 
 def _status(port: int, page: str) -> list[int]:

@@ -129,11 +129,11 @@ def in_words() -> Iterator[None]:
     from psycopg import OperationalError, ProgrammingError
 
     from theodolite.errors import EvidenceError
-    from theodolite_study.refusals import StudyRefusal
+    from theodolite_study.refusals import StudyError
 
     try:
         yield
-    except StudyRefusal as refusal:
+    except StudyError as refusal:
         raise EvidenceError(refusal.message.rstrip(".")) from refusal
     except ProgrammingError as error:
         raise EvidenceError(

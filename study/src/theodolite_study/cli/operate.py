@@ -15,7 +15,7 @@ def study_backup(
     out: Annotated[Path, typer.Option(help="A new folder, which only you can read.")],
     database: StudyDatabase = None,
 ) -> None:
-    """One moment of the database as a dump, and the list of pictures with their digests."""
+    """Dump the database and list the images with digests."""
     from theodolite_study.operate.backup import backup
 
     with in_words(), database_of(folder, database) as url:
@@ -25,15 +25,18 @@ def study_backup(
 def study_rehearse_restore(
     folder: Folder, backup: Backup, database: StudyDatabase = None
 ) -> None:  # fmt: skip
-    """Bring a backup back into a scratch database, compare and verify it, and drop it again."""
-    from theodolite.errors import VerificationFailed
+    """Restore a backup into a scratch database and check it.
+
+    The scratch database is dropped again.
+    """
+    from theodolite.errors import VerificationError
     from theodolite_study.operate.restore import rehearse_restore
 
     with in_words(), database_of(folder, database) as url:
         report = rehearse_restore(backup, url, folder)
     typer.echo(str(report))
     if report.problems:
-        raise VerificationFailed("restore", f"{len(report.problems)} problems", "none")
+        raise VerificationError("restore", f"{len(report.problems)} problems", "none")
 
 
 def study_upgrade(
@@ -44,8 +47,11 @@ def study_upgrade(
     ] = None,
     database: StudyDatabase = None,
 ) -> None:
-    """Bring the tables to the form of this release; with --check, try it on a copy first."""
-    from theodolite.errors import VerificationFailed
+    """Upgrade the tables to the format of this release.
+
+    With --check, try it on a copy first.
+    """
+    from theodolite.errors import VerificationError
     from theodolite_study.operate.revision import newest_revision
     from theodolite_study.operate.upgrade import check_upgrade, upgrade
 
@@ -57,4 +63,4 @@ def study_upgrade(
         report = check_upgrade(check, url)
     typer.echo(str(report))
     if report.problems:
-        raise VerificationFailed("upgrade", f"{len(report.problems)} problems", "none")
+        raise VerificationError("upgrade", f"{len(report.problems)} problems", "none")

@@ -14,7 +14,10 @@ def study_payments(
     out: Annotated[Path, typer.Option(help="A new CSV file that you alone can read.")],
     database: StudyDatabase = None,
 ) -> None:
-    """Whom to pay, by the ids of their platform. Before the study closes: then ids are deleted."""
+    """List participants to pay, by their platform ids.
+
+    Do this before the study closes: then the ids are deleted.
+    """
     from theodolite_study.keys import Keys
     from theodolite_study.money.csv_file import csv_bytes
     from theodolite_study.money.payments import payments
@@ -38,7 +41,10 @@ def study_withdraw(
         bool, typer.Option("--paid", help="They want to be paid for what they did.")
     ] = False,
 ) -> None:
-    """Delete everything that a person gave, for somebody who writes instead of using the page."""
+    """Delete all data of a participant.
+
+    For a participant who writes instead of using the page.
+    """
     from theodolite_study.keys import Keys
     from theodolite_study.refusals import NotHere
 
@@ -60,7 +66,10 @@ def study_invalidate(
     reason: Annotated[str, typer.Option(help="For the log; disagreement is none.")],
     database: StudyDatabase = None,
 ) -> None:
-    """Take somebody's votes out of the count. They are kept as surplus; seats are free again."""
+    """Exclude a participant's ratings from the count.
+
+    They are kept as surplus; their seats are free again.
+    """
     from theodolite_study.refusals import NotHere
 
     with in_words(), studied(folder, database) as study:

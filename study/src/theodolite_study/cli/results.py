@@ -18,9 +18,9 @@ LONGEST = 1000
 
 def study_plan(
     instances: Annotated[int, typer.Option(help="Explanations in all.", min=1)],
-    votes: Annotated[int, typer.Option(help="For each.", min=1, max=50)] = 5,
+    ratings: Annotated[int, typer.Option(help="Ratings per explanation", min=1, max=50)] = 5,
     quota: Annotated[int, typer.Option(help="Explanations for each person.", min=1)] = 20,
-    techniques: Annotated[int, typer.Option(help="On the same pictures.", min=1)] = 1,
+    techniques: Annotated[int, typer.Option(help="On the same images.", min=1)] = 1,
     leave: Annotated[float, typer.Option(help="Share of people who leave.", min=0, max=0.9)] = 0.1,
     panel: Annotated[
         int | None, typer.Option(help="People, if they are known: is it enough?", min=1)
@@ -29,19 +29,24 @@ def study_plan(
         float | None, typer.Option(help="How well a technique's mean rating is to be known: 0.2.")
     ] = None,
 ) -> None:
-    """How many people a study needs, and how well its answers will be known."""
+    """Compute how many participants a study needs.
+
+    It also prints how precise the answers will be.
+    """
     from theodolite.ext.studies import votes_needed
     from theodolite_study.planning.sample_text import plan_text, wanted_text
 
     if panel is not None:
-        typer.echo(f"{votes_needed(instances, votes, panel, quota)}.")
+        typer.echo(f"{votes_needed(instances, ratings, panel, quota)}.")
     typer.echo(
         plan_text(
-            instances=instances, votes=votes, quota=quota, techniques=techniques, dropout=leave
+            instances=instances, votes=ratings, quota=quota, techniques=techniques, dropout=leave
         )
     )
     if half_width is not None:
-        typer.echo(wanted_text(half_width, instances=instances, votes=votes, techniques=techniques))
+        typer.echo(
+            wanted_text(half_width, instances=instances, votes=ratings, techniques=techniques)
+        )
 
 
 def study_export(
@@ -57,12 +62,15 @@ def study_export(
         typer.Option("--reviewed", help="Somebody read all texts: nothing in them is personal."),
     ] = False,
 ) -> None:
-    """Votes, own answers, agreement and the proof of order and count, as plain tables."""
+    """Write ratings, answers and agreement as plain tables.
+
+    The export includes the proof of order and count.
+    """
     from theodolite_study.export.study_export import export_study
 
     with in_words(), studied(folder, database) as study:
         manifest = export_study(
-            study.connection, study.id, out, pictures=folder, csv=csv, public=public,
+            study.connection, study.id, out, images=folder, csv=csv, public=public,
             reviewed=reviewed,
         )  # fmt: skip
     for line in manifest.summary().splitlines():
@@ -74,8 +82,8 @@ def study_verify(
     folder: Annotated[Path, typer.Argument(help="An export, or a study folder.")],
     database: StudyDatabase = None,
 ) -> None:
-    """Prove order and count: of an export from its files alone, of a study from its tables."""
-    from theodolite.errors import VerificationFailed
+    """Verify the order and count of an export or a study."""
+    from theodolite.errors import VerificationError
 
     if (folder / "manifest.json").is_file():
         from theodolite_study.export.folder_check import verify_export
@@ -100,7 +108,7 @@ def study_verify(
         typer.echo(printable(fault, LONGEST), err=True)
     if faults:
         count = "1 thing" if len(faults) == 1 else f"{len(faults)} things"
-        raise VerificationFailed(f"{folder.name}", f"{count} that must not be", "none")
+        raise VerificationError(f"{folder.name}", f"{count} that must not be", "none")
     typer.echo("ok: order, count, digests and aggregates hold")
 
 
@@ -115,7 +123,7 @@ def study_convert(
         typer.Option("--from", help="What people said there: a JSON export, or Potato's folder."),
     ] = None,
 ) -> None:
-    """The same study in another tool, or votes from there as our tables.
+    """Convert a study to another tool, or its ratings back.
 
     Neither tool holds the explanation back or gives exactly n votes.
     """
@@ -140,17 +148,17 @@ def study_convert(
         if answers.is_dir()
         else read_label_studio(answers, material, protocol)
     )
-    names = sorted({name for instance in material.instances for name in instance.pictures()})
+    names = sorted({name for instance in material.instances for name in instance.images()})
     _write(conversion, folder, names, out)
 
 
-def _write(conversion: "Converted", folder: Path, pictures: Sequence[str], out: Path) -> None:
-    from theodolite.ext.studies import PICTURES, existing, picture_path, write_parquet
+def _write(conversion: "Converted", folder: Path, images: Sequence[str], out: Path) -> None:
+    from theodolite.ext.studies import IMAGES, existing, image_path, write_parquet
 
-    there = [existing(picture_path(folder, name), "picture") for name in pictures]
-    (out / PICTURES).mkdir(parents=True)
+    there = [existing(image_path(folder, name), "image") for name in images]
+    (out / IMAGES).mkdir(parents=True)
     for path in there:  # those that are named, and none that a link leads to elsewhere
-        (out / PICTURES / path.name).write_bytes(path.read_bytes())
+        (out / IMAGES / path.name).write_bytes(path.read_bytes())
     for name, columns in conversion.tables.items():
         write_parquet(out / f"{name}.parquet", columns)
     for note in conversion.notes:

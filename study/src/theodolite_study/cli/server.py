@@ -11,7 +11,10 @@ from theodolite_study.cli.folder import Folder, StudyDatabase, database_of, in_w
 
 
 def study_jobs(folder: Folder, database: StudyDatabase = None) -> None:
-    """Pay people, hear from platforms, end what lapsed, write exports. A second one waits."""
+    """Run the background jobs: payments, platforms, exports.
+
+    A second process waits.
+    """
     from theodolite_study.keys import Keys
     from theodolite_study.money.job import run_jobs
     from theodolite_study.operate.jobs import ExportTask, FigureTask
@@ -27,17 +30,17 @@ def study_jobs(folder: Folder, database: StudyDatabase = None) -> None:
 
 def study_material(
     source: Annotated[
-        Path, typer.Argument(help="A run folder, or a folder with instances.json and pictures/.")
+        Path, typer.Argument(help="A run folder, or a folder with instances.json and images/.")
     ],
     out: Annotated[Path, typer.Option(help="A new zip file, for the desk.")],
     data: Annotated[Path, typer.Option(help="The folder that the run's paths are in.")] = Path(),
-    pictures: Annotated[int, typer.Option(help="How many pictures of the run.", min=1)] = 12,
+    images: Annotated[int, typer.Option(help="Images of the run", min=1)] = 12,
     techniques: Annotated[
         str | None, typer.Option(help="Some methods of the run, with commas; else all.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Pictures and explanations of a run as one file, to be uploaded in the desk."""
+    """Pack images and explanations of a run for upload."""
     import shutil
     from tempfile import mkdtemp
 
@@ -55,7 +58,7 @@ def study_material(
         scratch = Path(mkdtemp(prefix="theodolite-material-"))
         try:
             folder = scratch / "material"
-            material_from(source, folder, data, pictures, techniques, quiet=quiet)
+            material_from(source, folder, data, images, techniques, quiet=quiet)
             write_archive(folder, out)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

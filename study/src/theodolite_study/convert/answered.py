@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.ext.studies import (
     Instance,
     Material,
@@ -51,7 +51,7 @@ class Converted:
 
 
 def frame_of(share: tuple[float, float, float, float], columns: float, rows: float) -> Frame | None:
-    """A box given in shares of a picture, in pixels, cut off at its edges; None if nothing is left.
+    """A box given in shares of an image, in pixels, cut off at its edges; None if nothing is left.
 
     >>> frame_of((0.5, -0.5, 1.0, 1.0), 200, 100)
     (100.0, 0.0, 100.0, 50.0)
@@ -74,7 +74,7 @@ def converted(answers: Iterable[Answered], material: Material, protocol: Protoco
         (answer.instance for answer in history if answer.instance not in instances), None
     )
     if strange is not None:
-        raise RefusedInput("answers", f"instance {strange!r}"[:80], "instances of this study")
+        raise UnsafeInputError("answers", f"instance {strange!r}"[:80], "instances of this study")
     last = {(answer.instance, answer.rater): answer for answer in history}
     latest = sorted(last.values(), key=lambda answer: answer.at)
     names = {
@@ -110,7 +110,7 @@ def _votes(
 ) -> list[dict[str, Any]]:
     seen = image_exposure_index(
         [answer.rater for answer in answers],
-        [instances[answer.instance].picture_key for answer in answers],
+        [instances[answer.instance].image_key for answer in answers],
     )
     votes: list[dict[str, Any]] = []
     filled: Counter[str] = Counter()
@@ -124,7 +124,7 @@ def _votes(
         votes.append({
             **_key(answer, names), **ratings,
             "technique": instances[answer.instance].technique,
-            "picture_key": instances[answer.instance].picture_key,
+            "image_key": instances[answer.instance].image_key,
             "counted": filled[answer.instance] <= protocol.votes,
             "position": positions[answer.rater],
             "image_exposure_index": int(index),
@@ -137,7 +137,7 @@ def _ratings(answer: Answered, instance: Instance, protocol: Protocol) -> dict[s
     questions = asked_of(instance, protocol)
     odd = [value for value in answer.ratings.values() if value != int(value)]
     if odd:
-        raise RefusedInput(f"rating of {answer.instance!r}", f"{odd[0]}", "1 to 5")
+        raise UnsafeInputError(f"rating of {answer.instance!r}", f"{odd[0]}", "1 to 5")
     return {name: int(value) for name, value in answer.ratings.items() if name in questions}
 
 

@@ -2,7 +2,7 @@
 
 What is lost: Label Studio does not hold the explanation back, so nobody can prove that the own
 answer came first; it does not guarantee n votes of different people (of more than n the first n
-are counted, and it is said where there are fewer); consent, practice, hidden checks, pictures that
+are counted, and it is said where there are fewer); consent, practice, hidden checks, images that
 are kept apart within one person's items, and times before and after stay with our server.
 """
 
@@ -24,51 +24,51 @@ from theodolite.ext.studies import (
     write_json,
 )
 from theodolite_study.convert.answered import Answered, Converted, Frame, converted, frame_of
-from theodolite_study.convert.project_pages import PICTURES, Page, always_asked, pages
+from theodolite_study.convert.project_pages import IMAGES, Page, always_asked, pages
 from theodolite_study.protocol import QUESTIONS, Protocol
 
 CONFIG, TASKS = "labeling_config.xml", "tasks.json"
-LOCAL = f"/data/local-files/?d={PICTURES}/"
+LOCAL = f"/data/local-files/?d={IMAGES}/"
 """How Label Studio names files below its LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT; set that to the
 project's folder, and LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED to true."""
 
 
 def write_label_studio(
-    folder: Path, material: Material, protocol: Protocol, out: Path, *, pictures: str = LOCAL
+    folder: Path, material: Material, protocol: Protocol, out: Path, *, images: str = LOCAL
 ) -> None:
-    """Write a project: labelling configuration, tasks to import, and the pictures.
+    """Write a project: labeling configuration, tasks to import, and the images.
 
     Args:
         folder: The study folder.
         material: What it shows.
         protocol: What it asks.
         out: A new folder.
-        pictures: What stands before a picture's name in a task.
+        images: What stands before an image's name in a task.
     """
     study_pages = pages(folder, material, protocol, out)
     root = _configuration(material, protocol, with_twins=list(study_pages[0].twins))
     ElementTree.indent(root)
     with all_or_nothing(out / CONFIG) as stream:
         stream.write(ElementTree.tostring(root, encoding="utf-8", xml_declaration=False))
-    write_json(out / TASKS, [{"data": _data(page, pictures)} for page in study_pages])
+    write_json(out / TASKS, [{"data": _data(page, images)} for page in study_pages])
 
 
-def _data(page: Page, pictures: str) -> dict[str, str]:
+def _data(page: Page, images: str) -> dict[str, str]:
     instance = page.instance
     data = {
         "instance": instance.key,
         "technique": instance.technique,
-        "picture": instance.picture_key,
+        "image_key": instance.image_key,
         "label": instance.shown.predicted,
-        "image": pictures + page.picture,
+        "image": images + page.image,
         "before": page.before,
-        "explanation": pictures + page.explanation,
+        "explanation": images + page.explanation,
         "explained": page.text,
     }
-    for question, (picture, explanation, text) in page.twins.items():
+    for question, (image, explanation, text) in page.twins.items():
         data |= {
-            f"{question}_image": pictures + picture,
-            f"{question}_explanation": pictures + explanation,
+            f"{question}_image": images + image,
+            f"{question}_explanation": images + explanation,
             f"{question}_explained": text,
         }
     return data
@@ -83,27 +83,27 @@ def _configuration(
         return ElementTree.SubElement(within, tag, attributes)
 
     add("Header", value="$before")
-    add("Image", name="picture", value="$image")
-    boxes = add("RectangleLabels", name="boxes", toName="picture", canRotate="false")
+    add("Image", name="image", value="$image")
+    boxes = add("RectangleLabels", name="boxes", toName="image", canRotate="false")
     add("Label", boxes, value="part")
     add("Header", value=_static(protocol.before_boxes))
     add(
-        "TextArea", name="text", toName="picture", required="true", maxSubmissions="1",
+        "TextArea", name="text", toName="image", required="true", maxSubmissions="1",
         editable="true", rows="3",
     )  # fmt: skip
     add("Image", name="explanation", value="$explanation")
     add("Text", name="explained", value="$explained")
     for name, question in protocol.questions.items():
         if name in with_twins:
-            add("Image", name=f"{name}_picture", value=f"${name}_image")
+            add("Image", name=f"{name}_image", value=f"${name}_image")
             add("Image", name=f"{name}_explanation", value=f"${name}_explanation")
             add("Text", name=f"{name}_explained", value=f"${name}_explained")
         elif not always_asked(name, material):
-            continue  # nobody is asked: there is no changed picture
+            continue  # nobody is asked: there is no changed image
         add("Header", value=_static(question.text))
         add("Header", size="5", value=_static(f"1: {question.low}; 5: {question.high}"))
         add(
-            "Rating", name=name, toName="picture", maxRating="5",
+            "Rating", name=name, toName="image", maxRating="5",
             required=str(always_asked(name, material)).lower(),
         )  # fmt: skip
     return root
@@ -163,7 +163,7 @@ def _texts(result: Mapping[str, Any]) -> list[str]:
 
 
 def _frame(result: Mapping[str, Any]) -> Frame | None:
-    """A rectangle in pixels, cut off at the picture's edge; None if it is turned or nowhere."""
+    """A rectangle in pixels, cut off at the image's edge; None if it is turned or nowhere."""
     value = result.get("value")
     size = (result.get("original_width"), result.get("original_height"))
     if not isinstance(value, dict) or value.get("rotation", 0):

@@ -1,6 +1,6 @@
 """A study in Potato: its project from ours, and our tables from its annotations.
 
-What is lost: Potato shows the explanation together with the picture, so nobody can prove that the
+What is lost: Potato shows the explanation together with the image, so nobody can prove that the
 own answer came first; its cap on votes is counted when they are given, so that explanations can get
 more or fewer than n (of more the first n are counted, and it is said where there are fewer); nor
 does it store when an answer was given: the order is that of each person's own items. Consent,
@@ -14,14 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.ext.studies import (
     POTATO_STATE,
     Material,
     all_or_nothing,
+    image_path,
+    image_size,
     json_from,
-    picture_path,
-    picture_size,
     plain_text,
     potato_annotations,
     potato_by_question,
@@ -31,7 +31,7 @@ from theodolite.ext.studies import (
     write_yaml,
 )
 from theodolite_study.convert.answered import Answered, Converted, Frame, converted, frame_of
-from theodolite_study.convert.project_pages import PICTURES, Page, always_asked, pages
+from theodolite_study.convert.project_pages import IMAGES, Page, always_asked, pages
 from theodolite_study.protocol import QUESTIONS, Protocol
 
 CONFIG, DATA = "config.yaml", "data/instances.json"
@@ -40,7 +40,7 @@ PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def write_potato(folder: Path, material: Material, protocol: Protocol, out: Path) -> None:
-    """Write a project: configuration, data file, and the pictures as its media.
+    """Write a project: configuration, data file, and the images as its media.
 
     Args:
         folder: The study folder.
@@ -68,14 +68,14 @@ def _data(page: Page) -> dict[str, str]:
 
     data = {
         "id": identifier(page.instance.key),
-        "picture": file(page.picture),
+        "image": file(page.image),
         "before": page.before,
         "explanation": file(page.explanation),
         "explained": page.text,
     }
-    for question, (picture, explanation, text) in page.twins.items():
+    for question, (image, explanation, text) in page.twins.items():
         data |= {
-            f"{question}_picture": file(picture),
+            f"{question}_image": file(image),
             f"{question}_explanation": file(explanation),
             f"{question}_explained": text,
         }
@@ -85,13 +85,13 @@ def _data(page: Page) -> dict[str, str]:
 def _configuration(material: Material, protocol: Protocol, twins: list[str]) -> dict[str, Any]:
     fields = [
         {"key": "before", "type": "text"},
-        {"key": "picture", "type": "image", "label": "Picture"},
+        {"key": "image", "type": "image", "label": "Image"},
         {"key": "explanation", "type": "image", "label": "Explanation"},
         {"key": "explained", "type": "text"},
     ]
     for question in twins:
         fields += [
-            {"key": f"{question}_picture", "type": "image", "label": "Changed picture"},
+            {"key": f"{question}_image", "type": "image", "label": "Changed image"},
             {"key": f"{question}_explanation", "type": "image", "label": "Its explanation"},
             {"key": f"{question}_explained", "type": "text"},
         ]
@@ -100,8 +100,8 @@ def _configuration(material: Material, protocol: Protocol, twins: list[str]) -> 
         "task_dir": ".",
         "output_annotation_dir": "annotation_output/",
         "data_files": [DATA],
-        "item_properties": {"id_key": "id", "text_key": "picture"},
-        "media_directory": PICTURES,
+        "item_properties": {"id_key": "id", "text_key": "image"},
+        "media_directory": IMAGES,
         "user_config": {"allow_all_users": True, "users": []},
         "num_annotators_per_item": protocol.votes,
         "max_annotations_per_user": protocol.quota,
@@ -117,7 +117,7 @@ def _schemes(material: Material, protocol: Protocol, twins: list[str]) -> list[d
         "annotation_type": "image_annotation",
         "name": BOXES,
         "description": plain_text(protocol.before_boxes),
-        "source_field": "picture",
+        "source_field": "image",
         "tools": ["bbox"],
         "labels": [{"name": "part", "color": "#6e56cf"}],
     }
@@ -149,21 +149,23 @@ def _schemes(material: Material, protocol: Protocol, twins: list[str]) -> list[d
 def read_potato(path: Path, folder: Path, material: Material, protocol: Protocol) -> Converted:
     """The tables of a folder ``annotation_output``, or of one of its files.
 
-    Boxes come as shares of the picture and are turned into pixels of the study folder's own. Times
+    Boxes come as shares of the image and are turned into pixels of the study folder's own. Times
     are not known: both columns are empty, and votes are in the order of people's own items.
     """
     keys = {identifier(instance.key): instance.key for instance in material.of("real")}
-    sizes = {instance.key: instance.shown.picture or "" for instance in material.of("real")}
+    sizes = {instance.key: instance.shown.image or "" for instance in material.of("real")}
 
     def size(key: str) -> tuple[int, int]:
-        return picture_size(picture_path(folder, sizes[key]))
+        return image_size(image_path(folder, sizes[key]))
 
     answers: list[Answered] = []
     for file in potato_files(Path(path)):
         order = _order(file)
         for place, (rater, item, annotation, _) in enumerate(potato_annotations(file)):
             if item not in keys:
-                raise RefusedInput("answers", f"instance {item!r}"[:80], "instances of this study")
+                raise UnsafeInputError(
+                    "answers", f"instance {item!r}"[:80], "instances of this study"
+                )
             at = (order.get(item, len(order) + place), rater)
             answers.append(
                 _answered(keys[item], rater, at, potato_by_question(annotation), size(keys[item]))
@@ -214,7 +216,7 @@ def _shapes(stored: Any) -> Iterator[Any]:
 
 
 def _frame(shape: Any, size: tuple[int, int]) -> Frame | None:
-    """A box in pixels, cut off at the picture's edge; None for other shapes."""
+    """A box in pixels, cut off at the image's edge; None for other shapes."""
     if not isinstance(shape, dict) or shape.get("type") != "bbox":
         return None
     try:

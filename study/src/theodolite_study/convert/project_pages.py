@@ -6,52 +6,52 @@ from pathlib import Path
 
 from PIL import Image
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.ext.studies import (
-    PICTURES,
+    IMAGES,
     Explained,
     Instance,
     Material,
-    keep_picture,
-    picture_path,
+    image_path,
+    keep_image,
     plain_text,
-    read_picture,
+    read_image,
     shown_from,
 )
 from theodolite_study.protocol import Protocol
 
 OPACITY = 0.5
-"""Of a map over its picture: these tools cannot lay one over the other."""
+"""Of a map over its image: these tools cannot lay one over the other."""
 TWINS = {"q5": "same", "q6": "different"}
-"""Questions that compare with a changed picture, and which."""
+"""Questions that compare with a changed image, and which."""
 NOT_ASKED = "This question is not asked here. Please leave it."
 
 
 @dataclass(frozen=True)
 class Page:
-    """One explanation. Files are names in the folder of pictures."""
+    """One explanation. Files are names in the folder of images."""
 
     instance: Instance
-    picture: str
+    image: str
     before: str
     """What is asked before, with the class in it."""
     explanation: str
     text: str
-    """An explanation by concepts, in words; for a map it says what colours mean."""
+    """An explanation by concepts, in words; for a map it says what colors mean."""
     twins: Mapping[str, tuple[str, str, str]]
-    """By question 5 and 6: the changed picture, its explanation, and that in words."""
+    """By question 5 and 6: the changed image, its explanation, and that in words."""
 
 
 def pages(folder: Path, material: Material, protocol: Protocol, out: Path) -> Sequence[Page]:
-    """All real explanations; their pictures are copied into ``out``.
+    """All real explanations; their images are copied into ``out``.
 
     Practice items and hidden checks have no place in these tools and are left out.
     """
     if any(out.glob("*")):
-        raise RefusedInput(f"folder {out.name!r}", "files in it", "a new or empty folder")
+        raise UnsafeInputError(f"folder {out.name!r}", "files in it", "a new or empty folder")
     all_pages = []
     for instance in material.of("real"):
-        picture, explanation, text = _seen(folder, instance.shown, material, out)
+        image, explanation, text = _seen(folder, instance.shown, material, out)
         label = plain_text(instance.shown.predicted)
         twins = {}
         for question, name in TWINS.items():
@@ -60,43 +60,43 @@ def pages(folder: Path, material: Material, protocol: Protocol, out: Path) -> Se
             ):
                 changed: Explained | None = getattr(instance, name)
                 twins[question] = (
-                    (picture, explanation, NOT_ASKED)
+                    (image, explanation, NOT_ASKED)
                     if changed is None
                     else _seen(folder, changed, material, out)
                 )
         before = plain_text(protocol.before_text).replace("{label}", label)
-        all_pages.append(Page(instance, picture, before, explanation, text, twins))
+        all_pages.append(Page(instance, image, before, explanation, text, twins))
     return all_pages
 
 
 def _seen(
     folder: Path, explained: Explained, material: Material, out: Path
 ) -> tuple[str, str, str]:
-    """The picture, the explanation as a picture, and in words."""
-    if explained.picture is None:
-        raise RefusedInput(
-            "material", "explanations of texts or tables", "explanations of pictures",
-            "Other platforms are given pictures; the server of studies shows all.",
+    """The image, the explanation as an image, and in words."""
+    if explained.image is None:
+        raise UnsafeInputError(
+            "material", "explanations of texts or tables", "explanations of images",
+            "Other platforms are given images; the server of studies shows all.",
         )  # fmt: skip
-    path = picture_path(folder, explained.picture)
-    picture = keep_picture(out, path.read_bytes(), path.suffix[1:])
+    path = image_path(folder, explained.image)
+    image = keep_image(out, path.read_bytes(), path.suffix[1:])
     prediction = f"The program's answer: {plain_text(explained.predicted)}."
     if explained.map is None:
-        return picture, picture, f"{prediction}\n{concept_lines(explained.concepts or {})}"
-    over = laid_over(path, picture_path(folder, explained.map))
+        return image, image, f"{prediction}\n{concept_lines(explained.concepts or {})}"
+    over = laid_over(path, image_path(folder, explained.map))
     overlay = shown_from(over, longest=max(over.size))
     meant = "Red speaks for it, blue against it." if material.legend == "signed" else ""
     return (
-        picture,
-        keep_picture(out, overlay.content, overlay.suffix),
+        image,
+        keep_image(out, overlay.content, overlay.suffix),
         f"{prediction} {meant}".strip(),
     )
 
 
-def laid_over(picture: Path, saliency_map: Path, opacity: float = OPACITY) -> Image.Image:
-    """A picture with the colours of a map over it."""
-    below = read_picture(picture)
-    return Image.blend(below, read_picture(saliency_map).resize(below.size), opacity)
+def laid_over(image: Path, saliency_map: Path, opacity: float = OPACITY) -> Image.Image:
+    """An image with the colors of a map over it."""
+    below = read_image(image)
+    return Image.blend(below, read_image(saliency_map).resize(below.size), opacity)
 
 
 def concept_lines(concepts: Mapping[str, float]) -> str:
@@ -127,5 +127,5 @@ def always_asked(question: str, material: Material) -> bool:
 
 
 __all__ = [
-    "PICTURES", "TWINS", "Page", "always_asked", "asked_of", "concept_lines", "laid_over", "pages",
+    "IMAGES", "TWINS", "Page", "always_asked", "asked_of", "concept_lines", "laid_over", "pages",
 ]  # fmt: skip

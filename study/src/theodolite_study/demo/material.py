@@ -27,11 +27,11 @@ TECHNIQUES = (*MAPS, "concepts")
 STEADY = ("on the object", "concepts")
 HIDDEN = 2
 MIXED = 0.68
-"""Of the other picture, where the answer becomes another one."""
+"""Of the other image, where the answer becomes another one."""
 
 
 def demo_material(folder: Path, *, seed: int = 0) -> Material:
-    """Twelve drawn pictures, three maps and a list of concepts for each, practice and checks.
+    """Twelve drawn images, three maps and a list of concepts for each, practice and checks.
 
     No data and no network are needed: of the scenes it is known where their parts are. The same
     seed gives the same bytes.
@@ -48,7 +48,7 @@ def _items(seed: int) -> Iterator[Item]:
         trio = _trio(first[label], first[labels[(number + 5) % len(labels)]], seed + number)
         for technique in TECHNIQUES:
             yield _item(f"{label} 1", technique, trio, seed + number)
-    # practice must not show the pictures of the study: the same scenes, moved and mirrored
+    # practice must not show the images of the study: the same scenes, moved and mirrored
     mirrored = scenes(seed=2 * seed + 1)
     spare = [mirrored[label] for label in labels[::2]]
     frames = [frame_of(scene.object_pixels, scene.label) for scene in spare]
@@ -58,7 +58,7 @@ def _items(seed: int) -> Iterator[Item]:
         trio = _trio(scene, other, seed + number)
         technique = TECHNIQUES[number % len(MAPS)]
         yield check.make(_item(f"{scene.label} 2", technique, trio, seed + number))
-    assert len(frames) >= PRACTICE + HIDDEN  # noqa: S101  so that each has a picture of its own
+    assert len(frames) >= PRACTICE + HIDDEN  # noqa: S101  so that each has an image of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,22 +75,22 @@ def _trio(scene: Scene, other: Scene, seed: int) -> _Trio:
     random = np.random.default_rng([seed, 3])
     change = random.integers(3)
     if change == 0:
-        same = ImageEnhance.Brightness(scene.picture).enhance(0.78)
+        same = ImageEnhance.Brightness(scene.image).enhance(0.78)
     elif change == 1:
-        same = scene.picture.filter(ImageFilter.GaussianBlur(2.2))
+        same = scene.image.filter(ImageFilter.GaussianBlur(2.2))
     else:
-        same = ImageEnhance.Color(scene.picture).enhance(0.45)
-    return _Trio(scene, other, same, Image.blend(scene.picture, other.picture, MIXED))
+        same = ImageEnhance.Color(scene.image).enhance(0.45)
+    return _Trio(scene, other, same, Image.blend(scene.image, other.image, MIXED))
 
 
 def _item(key: str, technique: str, trio: _Trio, seed: int) -> Item:
-    # what is right hardly moves with a picture that hardly moves; what is wrong jumps about
+    # what is right hardly moves with an image that hardly moves; what is wrong jumps about
     again = 0 if technique in STEADY else 1
 
-    def answer(scene: Scene, picture: Image.Image, draw: int, shake: float) -> Answer:
+    def answer(scene: Scene, image: Image.Image, draw: int, shake: float) -> Answer:
         random = np.random.default_rng([seed, 4, TECHNIQUES.index(technique), draw])
         weights = {part: float(random.uniform(0.4, 1.0)) + shake for part in scene.parts}
-        plain = Answer(picture=picture, predicted=scene.label)
+        plain = Answer(image=image, predicted=scene.label)
         if technique == "concepts":
             against = {part: float(random.uniform(-0.3, 0.2)) for part in scene.beside}
             concepts = {name: round(value, 3) for name, value in (weights | against).items()}
@@ -98,9 +98,9 @@ def _item(key: str, technique: str, trio: _Trio, seed: int) -> Item:
         return replace(plain, map=_map(technique, scene, weights, random))
 
     return Item(
-        picture_key=key,
+        image_key=key,
         technique=technique,
-        shown=answer(trio.scene, trio.scene.picture, 0, 0.0),
+        shown=answer(trio.scene, trio.scene.image, 0, 0.0),
         same=answer(trio.scene, trio.same, again, 0.06),
         different=answer(trio.other, trio.different, 2, 0.0),
     )
@@ -130,7 +130,7 @@ def _hills(random: np.random.Generator) -> Map:
 
 
 def _blurred(mask: Map, radius: float) -> Map:
-    """A soft mask, 1 where it is most; the radius in pixels of the picture."""
-    grey = Image.fromarray(np.rint(np.clip(mask, 0, 1) * 255).astype(np.uint8))
-    soft = np.asarray(grey.filter(ImageFilter.GaussianBlur(radius / CELL)), np.float64)
+    """A soft mask, 1 where it is most; the radius in pixels of the image."""
+    gray = Image.fromarray(np.rint(np.clip(mask, 0, 1) * 255).astype(np.uint8))
+    soft = np.asarray(gray.filter(ImageFilter.GaussianBlur(radius / CELL)), np.float64)
     return np.asarray(soft / (soft.max() or 1.0))

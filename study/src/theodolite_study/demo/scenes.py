@@ -1,4 +1,4 @@
-"""Twelve pictures that we drew ourselves: something to look at where there is no data."""
+"""Twelve images that we drew ourselves: something to look at where there is no data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ import numpy as np
 from jaxtyping import Bool, Float
 from PIL import Image, ImageOps
 
-from theodolite.errors import RefusedInput
-from theodolite.ext.studies import read_json, read_picture
+from theodolite.errors import UnsafeInputError
+from theodolite.ext.studies import read_image, read_json
 
 FOLDER = Path(__file__).parent / "scenes"
 STORED = (520, 390)
 WIDTH, HEIGHT = 480, 360
-"""Of the window through which a stored picture is seen."""
+"""Of the window through which a stored image is seen."""
 CELL = 4
-"""Pixels along the side of a cell: maps are drawn in cells and stretched to the picture."""
+"""Pixels along the side of a cell: maps are drawn in cells and stretched to the image."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A drawn picture, what it shows, and where its parts are."""
+    """A drawn image, what it shows, and where its parts are."""
 
     label: str
-    picture: Image.Image
+    image: Image.Image
     object_pixels: Bool[np.ndarray, "rows columns"]
     """Where that is which it shows."""
     parts: dict[str, Float[np.ndarray, "down across"]]
@@ -40,15 +40,15 @@ def scenes(*, seed: int) -> dict[str, Scene]:
 
 
 def _scene(label: str, greys: Mapping[str, Mapping[str, int]], number: int, seed: int) -> Scene:
-    """A picture, and a second one in which each part has a grey of its own."""
+    """An image, and a second one in which each part has a gray of its own."""
     file = FOLDER / label.replace(" ", "_")
-    picture = read_picture(file.with_suffix(".png"))
-    grey = read_picture(file.with_name(f"{file.name}_parts.png"), "L")
-    if not picture.size == grey.size == STORED:
-        raise RefusedInput(f"scene {label!r}", f"{picture.size} and {grey.size}", f"{STORED}")
+    image = read_image(file.with_suffix(".png"))
+    gray = read_image(file.with_name(f"{file.name}_parts.png"), "L")
+    if not image.size == gray.size == STORED:
+        raise UnsafeInputError(f"scene {label!r}", f"{image.size} and {gray.size}", f"{STORED}")
     named = {0, *greys["object"].values(), *greys["beside"].values()}
-    if set(np.unique(np.asarray(grey)).tolist()) != named:
-        raise RefusedInput(f"parts of the scene {label!r}", "other greys", f"{sorted(named)}")
+    if set(np.unique(np.asarray(gray)).tolist()) != named:
+        raise UnsafeInputError(f"parts of the scene {label!r}", "other greys", f"{sorted(named)}")
     random = np.random.default_rng([seed, number])
     left, top = (
         int(random.integers(s - w + 1)) for s, w in zip(STORED, (WIDTH, HEIGHT), strict=True)
@@ -56,7 +56,7 @@ def _scene(label: str, greys: Mapping[str, Mapping[str, int]], number: int, seed
     window = (left, top, left + WIDTH, top + HEIGHT)
     seen, parts = (
         ImageOps.mirror(image.crop(window)) if seed % 2 else image.crop(window)
-        for image in (picture, grey)
+        for image in (image, gray)
     )
     pixels = np.asarray(parts)
 

@@ -15,17 +15,17 @@ from typing import BinaryIO
 
 from theodolite.errors import EvidenceError
 from theodolite.ext.studies import (
+    IMAGES,
     INSTANCES,
-    PICTURES,
     Material,
     all_or_nothing,
     existing,
-    picture_path,
+    image_path,
     read_material,
 )
 from theodolite_study.refusals import Invalid
 
-PICTURE = re.compile(r"pictures/([0-9a-f]{64}\.(?:png|jpg|webp))")
+IMAGE = re.compile(r"images/([0-9a-f]{64}\.(?:png|jpg|webp))")
 END = struct.Struct("<4s4H2LH")
 END_MARK, LARGE_MARK = b"PK\x05\x06", b"PK\x06\x07"
 LARGE_LOCATOR = 20
@@ -43,7 +43,7 @@ class ArchiveLimits:
     """Bytes of the table of contents: it is read whole."""
     table: int = 32 << 20
     """Bytes of instances.json."""
-    picture: int = 8 << 20
+    image: int = 8 << 20
     whole: int = 2 << 30
     """Bytes of all that is unpacked."""
 
@@ -58,7 +58,7 @@ class CheckedArchive:
     folder: Path
     material: Material
     sizes: dict[str, tuple[int, int]]
-    """Width and height of each picture."""
+    """Width and height of each image."""
 
 
 def unpack_material(
@@ -71,19 +71,19 @@ def unpack_material(
         folder: Where its files go; whoever calls removes it, also after a refusal.
         limits: What is taken at most.
     """
-    (folder / PICTURES).mkdir(parents=True)
+    (folder / IMAGES).mkdir(parents=True)
     _need_small_directory(archive, limits)
     try:
         with zipfile.ZipFile(archive) as opened:
             members = _members(opened, limits)
             _unpack(opened, members.pop(INSTANCES), folder / INSTANCES)
             material = _material(folder)
-            _need_same_pictures(material, set(members))
+            _need_same_images(material, set(members))
             for name, info in members.items():
-                _unpack(opened, info, folder / PICTURES / name, name.split(".")[0])
+                _unpack(opened, info, folder / IMAGES / name, name.split(".")[0])
     except (zipfile.BadZipFile, NotImplementedError, EOFError, zlib.error) as error:
         raise Invalid(f"The archive is damaged: {error}") from error
-    return CheckedArchive(folder, material, picture_sizes(folder / PICTURES))
+    return CheckedArchive(folder, material, image_sizes(folder / IMAGES))
 
 
 def _need_small_directory(file: BinaryIO, limits: ArchiveLimits) -> None:
@@ -109,12 +109,12 @@ def _members(opened: zipfile.ZipFile, limits: ArchiveLimits) -> dict[str, zipfil
     members: dict[str, zipfile.ZipInfo] = {}
     for info in opened.infolist():
         name = info.orig_filename
-        if name == f"{PICTURES}/" and info.file_size == 0:
+        if name == f"{IMAGES}/" and info.file_size == 0:
             continue
-        match = PICTURE.fullmatch(name)
+        match = IMAGE.fullmatch(name)
         if match is None and name != INSTANCES:
             raise Invalid(f"“{name[:80]}” does not belong into material: only {INSTANCES} and"
-                          f" {PICTURES}/ with names of 64 letters do.")  # fmt: skip
+                          f" {IMAGES}/ with names of 64 letters do.")  # fmt: skip
         short = name if match is None else match[1]
         kind = stat.S_IFMT(info.external_attr >> 16)
         if kind not in (0, stat.S_IFREG) or info.flag_bits & 1:
@@ -123,7 +123,7 @@ def _members(opened: zipfile.ZipFile, limits: ArchiveLimits) -> dict[str, zipfil
             raise Invalid(f"“{name}” is packed in a way that is not taken.")
         if short in members:
             raise Invalid(f"“{name}” is there twice.")
-        if info.file_size > (limits.table if match is None else limits.picture):
+        if info.file_size > (limits.table if match is None else limits.image):
             raise Invalid(f"“{name}” is too large: {info.file_size:,} bytes.")
         members[short] = info
     if INSTANCES not in members:
@@ -156,41 +156,41 @@ def _material(folder: Path) -> Material:
         raise Invalid(f"{INSTANCES} does not fit: {error}") from error
 
 
-def _need_same_pictures(material: Material, there: set[str]) -> None:
-    named = {file for instance in material.instances for file in instance.pictures()}
+def _need_same_images(material: Material, there: set[str]) -> None:
+    named = {file for instance in material.instances for file in instance.images()}
     missing, spare = sorted(named - there), sorted(there - named)
     if missing:
-        raise Invalid(f"{len(missing)} pictures are missing, such as {missing[0]}.")
+        raise Invalid(f"{len(missing)} images are missing, such as {missing[0]}.")
     if spare:
-        raise Invalid(f"{len(spare)} pictures are shown by nothing, such as {spare[0]}.")
+        raise Invalid(f"{len(spare)} images are shown by nothing, such as {spare[0]}.")
 
 
-def picture_sizes(folder: Path) -> dict[str, tuple[int, int]]:
-    """Width and height of each picture of a folder, as a process with little memory reads them."""
-    command = [sys.executable, "-m", "theodolite_study.designer.picture_check", str(folder)]
+def image_sizes(folder: Path) -> dict[str, tuple[int, int]]:
+    """Width and height of each image of a folder, as a process with little memory reads them."""
+    command = [sys.executable, "-m", "theodolite_study.designer.image_check", str(folder)]
     try:
         done = subprocess.run(  # noqa: S603  our own program
             command, capture_output=True, timeout=SECONDS_OF_CHECK, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise Invalid("The pictures take too long to be checked.") from error
+        raise Invalid("The images take too long to be checked.") from error
     lines = done.stdout.decode("utf-8", "replace").splitlines()
     try:
         report = json.loads(lines[-1])
     except (ValueError, IndexError):
-        report = {"refused": "The pictures cannot be read within the memory that they get."}
+        report = {"refused": "The images cannot be read within the memory that they get."}
     if "refused" in report:
         raise Invalid(str(report["refused"]))
     return {name: (int(size[0]), int(size[1])) for name, size in report.items()}
 
 
 def write_archive(folder: Path, out: Path) -> None:
-    """instances.json and the pictures that it names; nothing else, and the same bytes each time."""
+    """instances.json and the images that it names; nothing else, and the same bytes each time."""
     material = read_material(folder)
-    names = sorted({name for instance in material.instances for name in instance.pictures()})
+    names = sorted({name for instance in material.instances for name in instance.images()})
     with all_or_nothing(out) as stream, zipfile.ZipFile(stream, "w") as archive:
         records = material.model_dump_json(exclude_none=True)
         archive.writestr(zipfile.ZipInfo(INSTANCES), records, zipfile.ZIP_DEFLATED)
         for name in names:
-            content = existing(picture_path(folder, name), "picture").read_bytes()
-            archive.writestr(zipfile.ZipInfo(f"{PICTURES}/{name}"), content)
+            content = existing(image_path(folder, name), "image").read_bytes()
+            archive.writestr(zipfile.ZipInfo(f"{IMAGES}/{name}"), content)

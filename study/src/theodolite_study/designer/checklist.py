@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.errors import EvidenceError
-from theodolite.ext.studies import picture_path
+from theodolite.ext.studies import image_path
 from theodolite_study.designer.changes import VersionContent
 from theodolite_study.designer.consent_check import consent_faults
 from theodolite_study.designer.pilot_report import median_minutes
@@ -65,7 +65,7 @@ def opening_facts(
     return OpeningFacts(
         content=content,
         kinds={row["kind"]: row["n"] for row in kinds},
-        missing_files=sum(not picture_path(folder, row["file"]).is_file() for row in files),
+        missing_files=sum(not image_path(folder, row["file"]).is_file() for row in files),
         backup_at=backup[0]["at"] if backup else None,
         pilot_minutes=median_minutes(connection, study),
         currency=currency,
@@ -164,13 +164,13 @@ def _material(facts: OpeningFacts) -> CheckEntry:
     if not real:
         return _to_do("Material", "There are no explanations yet.", "/material")
     if facts.missing_files:
-        message = f"{facts.missing_files} pictures are not on this server."
+        message = f"{facts.missing_files} images are not on this server."
         return _to_do("Material", message, "/material")
     words = {"training": "for practice", "gold": "hidden checks"}
     others = "".join(
         f", {facts.kinds[kind]} {words[kind]}" for kind in words if kind in facts.kinds
     )
-    message = f"{real} explanations{others}; every picture is there."
+    message = f"{real} explanations{others}; every image is there."
     return _done("Material", message, "/material")
 
 

@@ -9,13 +9,13 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from theodolite.errors import EvidenceError
-from theodolite.ext.studies import PICTURES, picture_path
+from theodolite.ext.studies import IMAGES, image_path
 from theodolite_study.designer.archive import LIMITS, unpack_material
 from theodolite_study.designer.links import base, design_page
 from theodolite_study.desk.rights import needs
 from theodolite_study.desk.site import DeskRequest, onward
 from theodolite_study.refusals import Invalid, NotHere
-from theodolite_study.serve.pictures import kind_of
+from theodolite_study.serve.images import kind_of
 from theodolite_study.store.material import add_material
 
 A_PAGE = 50
@@ -32,12 +32,12 @@ def _material_page(desk: DeskRequest, error: str = "") -> Response:
     after = desk.request.query_params.get("after", "")
     number = int(after) if after.isascii() and after.isdigit() and len(after) < 18 else 0
     listed = desk.rows(
-        "select id, key, picture_key, technique, modality, kind, shown -> 'shown' as part from"
+        "select id, key, image_key, technique, modality, kind, shown -> 'shown' as part from"
         " instance where study_id = %s and id > %s order by id limit %s",
         desk.study_id, number, A_PAGE,
     )  # fmt: skip
     kinds = desk.rows(
-        "select kind, technique, count(*) as n, count(distinct picture_key) as pictures"
+        "select kind, technique, count(*) as n, count(distinct image_key) as images"
         " from instance where study_id = %s group by 1, 2 order by 1 desc, 2", desk.study_id,
     )  # fmt: skip
     seated = desk.row("select from slot where study_id = %s limit 1", desk.study_id) is not None
@@ -64,7 +64,7 @@ def take_material(desk: DeskRequest) -> Response:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     total = len(checked.material.instances)
-    message = f"{new} explanations are new, of {total} with {len(checked.sizes)} pictures."
+    message = f"{new} explanations are new, of {total} with {len(checked.sizes)} images."
     desk.log("draft changed", {"changes": [f"Material: {message}"]})
     return onward(desk, f"{base(desk)}/material", message)
 
@@ -74,7 +74,7 @@ def instance_page(desk: DeskRequest) -> Response:
     """One explanation with all its parts, beside each other."""
     number = int(desk.request.path_params["number"])
     row = desk.row(
-        "select id, key, picture_key, technique, kind, shown, record -> 'check' as check"
+        "select id, key, image_key, technique, kind, shown, record -> 'check' as check"
         " from instance where study_id = %s and id = %s", desk.study_id, number,
     )  # fmt: skip
     if row is None:
@@ -86,14 +86,14 @@ def instance_page(desk: DeskRequest) -> Response:
 
 
 @needs("design")
-def picture(desk: DeskRequest) -> Response:
-    """A picture of this study's material; those of other studies are not here."""
+def image(desk: DeskRequest) -> Response:
+    """An image of this study's material; those of other studies are not here."""
     file = str(desk.request.path_params["file"])
     row = desk.row(
         "select from instance where study_id = %s and shown -> 'sizes' ? %s limit 1",
         desk.study_id, file,
     )  # fmt: skip
-    path = picture_path(desk.site.settings.folder, file) if row is not None else None
+    path = image_path(desk.site.settings.folder, file) if row is not None else None
     if path is None or not path.is_file():
         raise NotHere
     headers = {"cache-control": "private, max-age=3600, immutable"}
@@ -104,5 +104,5 @@ ROUTES = [
     Route("/studies/{slug}/design/material", material_page),
     Route("/studies/{slug}/design/material", take_material, methods=["POST"]),
     Route("/studies/{slug}/design/material/{number:int}", instance_page),
-    Route(f"/studies/{{slug}}/design/{PICTURES}/{{file}}", picture),
+    Route(f"/studies/{{slug}}/design/{IMAGES}/{{file}}", image),
 ]

@@ -30,8 +30,8 @@ LABELS = {
     "audience": "Prolific: the study's id there", "sandbox": "MTurk: its place for trials",
     "smallest_width": "Windows must be so many pixels wide (0: any)",
     "screening": "Whom the door turns away: rules over answers of the door, as JSON",
-    "same_picture_gap": "Other explanations between two of one picture, at least",
-    "same_picture_most": "How often one person meets one picture, at most",
+    "same_image_gap": "Other explanations between two of one image, at least",
+    "same_image_most": "How often one person meets one image, at most",
     "baseline": "What one sees oneself is asked",
     "votes_per": "Votes are counted for each",
     "design": "Who rates what", "panel": "Planned: people of the panel",
@@ -62,8 +62,8 @@ class SettingsForm(StrictRecord):
     sandbox: bool = False
     smallest_width: Annotated[int, Field(ge=0, le=4000)] = 0
     screening: Annotated[str, Field(max_length=10_000)] = ""
-    same_picture_gap: Annotated[int, Field(ge=0, le=1000)] = 0
-    same_picture_most: Annotated[int, Field(ge=1, le=1000)] | None = None
+    same_image_gap: Annotated[int, Field(ge=0, le=1000)] = 0
+    same_image_most: Annotated[int, Field(ge=1, le=1000)] | None = None
     baseline: Literal["per_instance", "once_per_image"] = "per_instance"
     votes_per: Literal["explanation", "explanation_and_condition"] = "explanation"
     design: Literal["dynamic", "planned"] = "dynamic"
@@ -132,8 +132,8 @@ class SettingsForm(StrictRecord):
         new = {
             "minutes": self.minutes, "access": access, "smallest_width": self.smallest_width,
             "screening": json.loads(self.screening or "[]"),
-            "same_picture_gap": self.same_picture_gap,
-            "same_picture_most": self.same_picture_most, "baseline": self.baseline,
+            "same_image_gap": self.same_image_gap,
+            "same_image_most": self.same_image_most, "baseline": self.baseline,
             "votes_per": self.votes_per, "design": self.design, "panel": self.panel,
             "training": {"pass_mark": self.practice_pass, "attempts": self.practice_attempts},
             "checks": {"every": self.checks_every, "allowed": self.checks_allowed,
@@ -166,7 +166,7 @@ def form_of(content: VersionContent) -> SettingsForm:
         **{name: pay[name] / 100 for name in ("reward", "floor", "screenout") if name in pay},
         "hourly": stored["hourly"] / 100 if "hourly" in stored else None,
         **{name: stored.get(name) for name in (
-            "minutes", "same_picture_gap", "same_picture_most", "baseline", "votes_per", "design",
+            "minutes", "same_image_gap", "same_image_most", "baseline", "votes_per", "design",
             "panel", "sample_note")},
     }  # fmt: skip
     return SettingsForm.model_construct(

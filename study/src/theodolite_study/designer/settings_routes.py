@@ -32,7 +32,7 @@ GROUPS = {
     "Languages": ("languages", "default_language"),
     "Access": ("access", "signed", "audience", "sandbox", "smallest_width", "screening"),
     "Pay": ("reward", "floor", "screenout", "hourly"),
-    "Order": ("same_picture_gap", "same_picture_most", "baseline", "votes_per", "design", "panel"),
+    "Order": ("same_image_gap", "same_image_most", "baseline", "votes_per", "design", "panel"),
     "Practice and checks": ("practice_pass", "practice_attempts", "checks_every", "checks_allowed",
                             "checks_then"),
 }  # fmt: skip

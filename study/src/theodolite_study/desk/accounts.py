@@ -10,7 +10,7 @@ from threading import BoundedSemaphore
 
 from zxcvbn import zxcvbn  # type: ignore[import-untyped]
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite_study.desk.site import Connection, rows, write_log
 from theodolite_study.keys import Keys
 from theodolite_study.passwords import (
@@ -18,7 +18,7 @@ from theodolite_study.passwords import (
     check_code,
     check_passphrase,
     hashed,
-    new_enrolment,
+    new_enrollment,
     new_phone_secret,
     phone_address,
     token_digest,
@@ -37,17 +37,17 @@ _waiting = BoundedSemaphore(8)
 
 
 @dataclass(frozen=True)
-class DeskEnrolment:
+class DeskEnrollment:
     """What somebody needs to set up their account."""
 
     staff_id: int
     name: str
     secret: str = field(repr=False)
     address: str = field(repr=False)
-    """The secret as apps read it from a picture."""
+    """The secret as apps read it from an image."""
 
 
-def enrol_link(
+def enroll_link(
     connection: Connection, keys: Keys, origin: str, name: str, *, operator: bool | None = None
 ) -> str:
     """A link that sets up an account, once and within a day.
@@ -64,7 +64,7 @@ def enrol_link(
     """
     if not 2 <= len(name) <= 60 or not name.isprintable() or name != name.strip():
         raise Invalid("A name has 2 to 60 letters.")
-    invitation = new_enrolment(datetime.now(timezone.utc))
+    invitation = new_enrollment(datetime.now(timezone.utc))
     values = (
         invitation.digest,
         invitation.expires,
@@ -73,14 +73,14 @@ def enrol_link(
     )
     records = rows(
         connection,
-        "update staff set enrol_sha256 = %s, enrol_expires_at = %s, totp_sealed = %s,"
+        "update staff set enroll_sha256 = %s, enroll_expires_at = %s, totp_sealed = %s,"
         " totp_last_step = 0, password_hash = null, disabled = false where name = %s returning id",
         *values,
     )
     if not records:
         records = rows(
             connection,
-            "insert into staff (enrol_sha256, enrol_expires_at, totp_sealed, name)"
+            "insert into staff (enroll_sha256, enroll_expires_at, totp_sealed, name)"
             " values (%s, %s, %s, %s) returning id", *values,
         )  # fmt: skip
     staff_id = records[0]["id"]
@@ -89,7 +89,7 @@ def enrol_link(
         connection.execute("update staff set operator = %s where id = %s", (operator, staff_id))
     detail = {"name": name, "became": "linked", "operator": bool(operator)}
     write_log(connection, "member", detail, study=None, staff=None)
-    return f"{origin}/enrol/{invitation.token}"
+    return f"{origin}/enroll/{invitation.token}"
 
 
 def end_all(connection: Connection, staff_id: int) -> None:
@@ -98,25 +98,25 @@ def end_all(connection: Connection, staff_id: int) -> None:
     connection.execute("delete from device where staff_id = %s", (staff_id,))
 
 
-def enrolment(connection: Connection, keys: Keys, token: str) -> DeskEnrolment:
+def enrollment(connection: Connection, keys: Keys, token: str) -> DeskEnrollment:
     """Whose link it is, and the secret for their phone. Looking uses nothing up."""
     records = rows(
         connection,
-        "select id, name, totp_sealed from staff where enrol_sha256 = %s"
-        " and enrol_expires_at > clock_timestamp() and not disabled", token_digest(token),
+        "select id, name, totp_sealed from staff where enroll_sha256 = %s"
+        " and enroll_expires_at > clock_timestamp() and not disabled", token_digest(token),
     )  # fmt: skip
     secret = phone_secret(keys, records[0]["totp_sealed"]) if records else None
     if secret is None:
         raise NotHere(USED)
     name = str(records[0]["name"])
-    return DeskEnrolment(records[0]["id"], name, secret, phone_address(secret, name))
+    return DeskEnrollment(records[0]["id"], name, secret, phone_address(secret, name))
 
 
-def enrol(
+def enroll(
     connection: Connection, keys: Keys, token: str, passphrase: str, code: str, names: Sequence[str]
 ) -> int:
     """Set the account up; the link is used up. The transaction is the caller's."""
-    who = enrolment(connection, keys, token)
+    who = enrollment(connection, keys, token)
     check_strength(passphrase, [who.name, *names, *study_names(connection, who.staff_id)])
     step = check_code(who.secret, code, None, time.time())
     if step is None:
@@ -124,8 +124,8 @@ def enrol(
     with turn():
         stored = hashed(passphrase)
     done = connection.execute(
-        "update staff set password_hash = %s, totp_last_step = %s, enrol_sha256 = null,"
-        " enrol_expires_at = null where enrol_sha256 = %s and not disabled",
+        "update staff set password_hash = %s, totp_last_step = %s, enroll_sha256 = null,"
+        " enroll_expires_at = null where enroll_sha256 = %s and not disabled",
         (stored, step, token_digest(token)),
     )
     if done.rowcount != 1:
@@ -167,7 +167,7 @@ def phone_secret(keys: Keys, sealed: bytes | None) -> str | None:
     """Return the secret of an account's phone, or None if other keys sealed it."""
     try:
         return None if sealed is None else keys.opened(sealed, SEALED_FOR)
-    except RefusedInput:
+    except UnsafeInputError:
         return None
 
 

@@ -30,7 +30,7 @@ from theodolite_study.desk import (
 from theodolite_study.desk.rights import SAFE, NotSignedIn, Visit, public
 from theodolite_study.desk.site import HERE, DeskSite, new_pages, new_pool
 from theodolite_study.keys import Keys
-from theodolite_study.refusals import NotHere, StudyRefusal
+from theodolite_study.refusals import NotHere, StudyError
 from theodolite_study.serve.pages import files_in
 from theodolite_study.serve.security import Counter, NotTooMany, OwnHost, OwnPages, SafeHeaders
 from theodolite_study.serve.settings import Settings
@@ -74,7 +74,7 @@ def create_desk(settings: Settings) -> Starlette:
             Middleware(NotTooMany, working=Counter(AT_ONCE), refuse=refuse),
         ],
         exception_handlers={
-            StudyRefusal: refused, OperationalError: away, PoolTimeout: away, 404: gone, 405: gone,
+            StudyError: refused, OperationalError: away, PoolTimeout: away, 404: gone, 405: gone,
         },
         lifespan=connected,
     )  # fmt: skip
@@ -105,7 +105,7 @@ def message(site: DeskSite, status: int, text: str, retry_after: int = 0) -> Res
 
 async def refused(request: Request, error: Exception) -> Response:
     """What the desk does not do, in words."""
-    assert isinstance(error, StudyRefusal)  # noqa: S101
+    assert isinstance(error, StudyError)  # noqa: S101
     if isinstance(error, NotSignedIn) and request.method in SAFE:
         return RedirectResponse(SIGN_IN, 303)
     wait = int(getattr(error, "retry_after", 0))

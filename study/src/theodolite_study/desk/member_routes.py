@@ -3,7 +3,7 @@
 from starlette.responses import Response
 from starlette.routing import Route
 
-from theodolite_study.desk.accounts import enrol_link
+from theodolite_study.desk.accounts import enroll_link
 from theodolite_study.desk.rights import RIGHTS, needs
 from theodolite_study.desk.site import DeskRequest, onward, page
 from theodolite_study.refusals import Invalid, NotHere
@@ -47,7 +47,7 @@ def add(desk: DeskRequest) -> Response:
     link = ""
     if known is None or known["unused"]:
         origin = desk.site.settings.public_origin
-        link = enrol_link(desk.connection, desk.site.keys, origin, name)
+        link = enroll_link(desk.connection, desk.site.keys, origin, name)
     desk.connection.execute(
         "insert into member (study_id, staff_id, role) select %s, id, %s from staff where name = %s"
         " on conflict (study_id, staff_id) do nothing",

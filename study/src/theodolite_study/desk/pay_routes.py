@@ -7,7 +7,7 @@ from uuid import UUID
 from starlette.responses import Response
 from starlette.routing import Route
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_study.desk.rights import needs
 from theodolite_study.desk.site import DeskRequest, onward, page
 from theodolite_study.money.ledger import sums
@@ -97,7 +97,7 @@ def show_id(desk: DeskRequest) -> Response:
         raise NotHere("Nobody's id is kept for this payment.")
     try:
         identity = desk.site.keys.opened(payout["sealed_submission"], desk.slug)
-    except RefusedInput as error:
+    except UnsafeInputError as error:
         raise NotHere("These keys do not open the id of this payment.") from error
     desk.log("ids shown", {"payout": str(payout["id"])}, person=payout["participant_id"])
     return page(desk, "payout_id", {"payout": payout, "identity": identity})

@@ -14,7 +14,7 @@ from theodolite_study.desk.forms import FEW_BYTES, DeskForm, read_form
 from theodolite_study.desk.sessions import BEFORE, cookie, signed_in
 from theodolite_study.desk.site import Connection, DeskRequest, DeskSite, StaffAccount, rows
 from theodolite_study.passwords import token_digest
-from theodolite_study.refusals import NotHere, Refused, StudyRefusal
+from theodolite_study.refusals import NotHere, Refused, StudyError
 
 Right: TypeAlias = Literal[
     "account", "design", "open", "pause", "watch", "counts", "pay", "export", "aggregates",
@@ -36,7 +36,7 @@ Endpoint: TypeAlias = Callable[[DeskRequest], Response]
 Route: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
-class NotSignedIn(StudyRefusal):
+class NotSignedIn(StudyError):
     """Nobody has signed in, or not recently."""
 
     status = 401

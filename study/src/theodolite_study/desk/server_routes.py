@@ -5,7 +5,7 @@ from importlib.metadata import version as installed
 from starlette.responses import Response
 from starlette.routing import Route
 
-from theodolite_study.desk.accounts import end_all, enrol_link
+from theodolite_study.desk.accounts import end_all, enroll_link
 from theodolite_study.desk.rights import needs
 from theodolite_study.desk.site import DeskRequest, onward, page
 from theodolite_study.operate.revision import newest_revision
@@ -64,7 +64,7 @@ def link(desk: DeskRequest) -> Response:
             "This account belongs to a study or runs the server: the command theodolite study staff"
             " makes a new link for it."
         )
-    address = enrol_link(desk.connection, desk.site.keys, origin, name)
+    address = enroll_link(desk.connection, desk.site.keys, origin, name)
     desk.log("member", {"name": name, "became": "linked"})
     return _page(desk, address)
 

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from theodolite_study.desk.accounts import DeskEnrolment, enrol, enrolment
+from theodolite_study.desk.accounts import DeskEnrollment, enroll, enrollment
 from theodolite_study.desk.rights import Visit, needs, public
 from theodolite_study.desk.sessions import (
     BEFORE,
@@ -50,26 +50,26 @@ def sign_in_form(visit: Visit) -> Response:
 
 
 @public
-def enrol_page(visit: Visit) -> Response:
+def enroll_page(visit: Visit) -> Response:
     """What a new account needs. Looking at it uses nothing up."""
-    return _enrolment_page(visit, str(visit.request.path_params["token"]))
+    return _enrollment_page(visit, str(visit.request.path_params["token"]))
 
 
 @public
-def enrol_form(visit: Visit) -> Response:
+def enroll_form(visit: Visit) -> Response:
     """Make the account; the link is used up."""
     form, site = visit.form, visit.site
     token = form.text("token", 100)
     names = [urlsplit(site.settings.public_origin).hostname or "", "theodolite study"]
     try:
         with site.pool.connection() as connection:
-            staff_id = enrol(
+            staff_id = enroll(
                 connection, site.keys, token, form.text("passphrase", 200), form.text("code", 20),
                 names,
             )  # fmt: skip
             tokens = SignedIn(begin_session(connection, staff_id), new_device(connection, staff_id))
     except Invalid as refusal:
-        return _enrolment_page(visit, token, refusal.message)
+        return _enrollment_page(visit, token, refusal.message)
     return _with_session(visit, tokens)
 
 
@@ -93,16 +93,16 @@ def _with_session(visit: Visit, tokens: SignedIn) -> Response:
     return response
 
 
-def _enrolment_page(visit: Visit, token: str, *errors: str) -> Response:
+def _enrollment_page(visit: Visit, token: str, *errors: str) -> Response:
     with visit.site.pool.connection() as connection:
-        who: DeskEnrolment = enrolment(connection, visit.site.keys, token)
+        who: DeskEnrollment = enrollment(connection, visit.site.keys, token)
     svg = segno.make(who.address, error="m").svg_inline(border=0, omitsize=True)
     context = {
-        "enrolment": who, "token": token,
-        "picture": Markup(svg),  # noqa: S704  tokens of squares by segno
+        "enrollment": who, "token": token,
+        "image": Markup(svg),  # noqa: S704  tokens of squares by segno
         "secret": " ".join(who.secret[i : i + 4] for i in range(0, len(who.secret), 4)),
     }  # fmt: skip
-    return _visitor_page(visit, "enrol", context, errors)
+    return _visitor_page(visit, "enroll", context, errors)
 
 
 def _visitor_page(
@@ -122,5 +122,5 @@ def _visitor_page(
 ROUTES = [
     Route("/sign-in", sign_in_page), Route("/sign-in", sign_in_form, methods=["POST"]),
     Route("/sign-out", sign_out, methods=["POST"]),
-    Route("/enrol/{token}", enrol_page), Route("/enrol", enrol_form, methods=["POST"]),
+    Route("/enroll/{token}", enroll_page), Route("/enroll", enroll_form, methods=["POST"]),
 ]  # fmt: skip

@@ -52,7 +52,7 @@ SCORES: Mapping[str, tuple[str, dict[str, Any]]] = {
 SAYS = {
     HEADLINE: "Quadratic kappa of each vote with the mode of the others' votes.",
     "qwk_vs_mode_incl": "The same with a mode that contains the vote itself, as paper 004 has it: "
-    "votes at random give 0.31 with five of them. Read it beside its null only.",
+    "random ratings give 0.31 with five of them. Read it beside its null only.",
     "qwk_pairwise": "Mean over pairs of people of their quadratic kappa.",
     "krippendorff_alpha": "Krippendorff's alpha, ordinal.",
     "icc1": "Intraclass correlation, each explanation rated by other people.",
@@ -73,56 +73,56 @@ class RatedVotes:
     evidence: RatingEvidence
     weights: Float[np.ndarray, "rows samples"]
     """The first row is the study itself."""
-    pictures: Int[np.ndarray, " pictures"]
-    """Explanations of each picture."""
+    images: Int[np.ndarray, " images"]
+    """Explanations of each image."""
     null: Callable[[int], tuple[RatingEvidence, Float[np.ndarray, "rows samples"]]]
 
 
 def agreement(
-    counts: VoteCounts, pictures: Int[np.ndarray, " instances"], groups: Mapping[str, Sequence[Any]]
+    counts: VoteCounts, images: Int[np.ndarray, " instances"], groups: Mapping[str, Sequence[Any]]
 ) -> dict[str, Any]:
     """Everything about agreement that can be said of the counted votes.
 
     Args:
         counts: Of the votes.
-        pictures: The number of each explanation's picture.
+        images: The number of each explanation's image.
         groups: What people told about themselves, as it is exported, each for all people in their
             order: what is suppressed there is not used here.
     """
     description = {
         "headline": HEADLINE, "level": LEVEL, "resamples": RESAMPLES, "seed": SEED,
         "scores": SAYS, "points": dict(counts.questions),
-        "resampled": "whole pictures, so that explanations of one picture stay together",
+        "resampled": "whole images, so that explanations of one image stay together",
         "groups": f"only where {FEWEST} or more people of a group voted",
     }  # fmt: skip
     # one core, so that the last digit does not depend on how many there are
     with threadpool_limits(1, user_api="blas"):
-        every = {name: _question(counts, name, pictures, groups) for name in counts.questions}
+        every = {name: _question(counts, name, images, groups) for name in counts.questions}
     return {"about": description, "questions": every}
 
 
 def _question(
-    counts: VoteCounts, question: str, pictures: np.ndarray, groups: Mapping[str, Sequence[Any]]
+    counts: VoteCounts, question: str, images: np.ndarray, groups: Mapping[str, Sequence[Any]]
 ) -> dict[str, Any]:
     table = counts.histogram(question)
     if not table.any():
         return {"instances": 0, "votes": 0, "raters": 0, "reason": "Nobody voted."}
     votes, most = table.sum(axis=1), table.max(axis=1, keepdims=True)
     answers = counts.column(2 + list(counts.questions).index(question))
-    rated = rated_votes(counts, question, pictures, None)
+    rated = rated_votes(counts, question, images, None)
     return {
         "instances": int((votes > 0).sum()),
         "votes": int(votes.sum()),
         "raters": len(np.unique(counts.column(1)[answers > 0])),
         "mode_ties": int((((table == most) & (most > 0)).sum(axis=1) > 1).sum()),
         "scores": {name: scored(rated, name) for name in SCORES},
-        "by_group": {trait: dict(_groups(counts, question, pictures, values))
+        "by_group": {trait: dict(_groups(counts, question, images, values))
                      for trait, values in groups.items()},
     }  # fmt: skip
 
 
 def _groups(
-    counts: VoteCounts, question: str, pictures: np.ndarray, values: Sequence[Any]
+    counts: VoteCounts, question: str, images: np.ndarray, values: Sequence[Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     own = np.array([None if value is None else str(value) for value in values], object)
     answers = counts.column(2 + list(counts.questions).index(question))
@@ -130,21 +130,21 @@ def _groups(
         people = own == name
         raters = len(np.unique(counts.column(1)[people[counts.column(1)] & (answers > 0)]))
         if raters >= FEWEST:
-            rated = rated_votes(counts, question, pictures, people)
+            rated = rated_votes(counts, question, images, people)
             scores = {score: scored(rated, score, null=False) for score in OF_GROUPS}
             yield name, {"raters": raters, "scores": scores}
 
 
 def rated_votes(
-    counts: VoteCounts, question: str, pictures: np.ndarray, people: np.ndarray | None
+    counts: VoteCounts, question: str, images: np.ndarray, people: np.ndarray | None
 ) -> RatedVotes:
     """The votes on a question, perhaps of some people alone: side by side if they are few."""
     if counts.counted > MOST_SIDE_BY_SIDE or (counts.of_people() > 0).sum() > MOST_RATERS:
-        return by_pattern(counts.histogram(question, people), pictures)
+        return by_pattern(counts.histogram(question, people), images)
     at = 2 + list(counts.questions).index(question)
     answers = zip(*(counts.column(n).tolist() for n in (0, 1, at)), strict=True)
     data = explanations_from(
-        (Vote(str(item), str(who), question, float(answer or "nan"), picture=str(pictures[item]),
+        (Vote(str(item), str(who), question, float(answer or "nan"), image=str(images[item]),
               group="" if people is None else str(people[who]))
          for item, who, answer in answers),
         name="study", scale=[float(n + 1) for n in range(counts.questions[question])],
@@ -165,10 +165,10 @@ def side_by_side(evidence: RatingEvidence) -> RatedVotes:
     )
 
 
-def by_pattern(counts: Int[np.ndarray, "instances points"], pictures: np.ndarray) -> RatedVotes:
+def by_pattern(counts: Int[np.ndarray, "instances points"], images: np.ndarray) -> RatedVotes:
     """A row for each pattern of answers, however many explanations have it."""
     voted = counts.any(axis=1)
-    counts, keys = counts[voted], np.unique(pictures[voted], return_inverse=True)[1]
+    counts, keys = counts[voted], np.unique(images[voted], return_inverse=True)[1]
     sizes = np.bincount(keys)
 
     @cache
@@ -213,20 +213,20 @@ def scored(rated: RatedVotes, name: str, *, null: bool = True) -> dict[str, Any]
     if np.isnan(rows[0]):
         return {"value": None, "reason": _reason(evidence, name)}
     entered, without = scoring.counted(evidence, weights[:1])
-    estimate = _estimate(rows, rated.pictures)
+    estimate = _estimate(rows, rated.images)
     shape = fisher_interval if scoring.entry.bounds == (-1.0, 1.0) else student_interval
     interval = None if estimate is None else shape(estimate, LEVEL)
     result: dict[str, Any] = {
         "value": _round(rows[0]), "interval": _ends(interval, scoring.entry.bounds),
-        "n": entered, "n_of": scoring.entry.state.counts_of, "n_undefined": without,
+        "n": entered, "n_unit": scoring.entry.state.counts_of, "n_undefined": without,
     }  # fmt: skip
     if null:
         baseline = scoring.entry.nulls[0]
         chance, between = scoring.by_chance(rated)
-        estimate = _estimate(rows - chance, rated.pictures, between)
+        estimate = _estimate(rows - chance, rated.images, between)
         away = None if estimate is None else student_interval(estimate, LEVEL)
         result["null"] = {
-            "name": baseline.name, "says": baseline.says, "value": _round(chance[0]),
+            "name": baseline.name, "says": baseline.description, "value": _round(chance[0]),
             "difference": _ends(away),
         }  # fmt: skip
     return result

@@ -18,12 +18,12 @@ from theodolite_study.model.instrument import Instrument, Stage
 
 CellKind = Literal["text", "whole", "number", "flag", "json"]
 RESERVED = {
-    "instance", "technique", "picture_key", "participant", "counted", "position", "version",
+    "instance", "technique", "image_key", "participant", "counted", "position", "version",
     "image_exposure_index", "seconds_before", "seconds_after", "at_order", "language", "condition",
     "consent_sha256", "visible_before", "visible_after", "viewport", "pointer", "pasted", "moves",
     "shown_before", "shown_after", "kind", "attempt", "passed", "text", "copied",
     "state", "outcome", "votes", "surplus_votes", "checks", "checks_passed", "practice_items",
-    "most_of_a_picture",
+    "most_of_a_image",
 }  # fmt: skip
 SHORTEST_TEXT = 10
 """Characters of a text that is as good as a choice, such as the code of a country."""

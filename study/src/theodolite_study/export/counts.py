@@ -21,7 +21,7 @@ class VoteCounts:
     counted: int = 0
     surplus: int = 0
     exposures: Int[np.ndarray, " times"] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """How many counted votes are of somebody who meets the picture for the n-th time."""
+    """How many counted votes are of somebody who meets the image for the n-th time."""
     _parts: list[tuple[np.ndarray, ...]] = field(default_factory=list)
 
     def add(self, batch: pa.RecordBatch) -> None:

@@ -35,8 +35,8 @@ MOMENTS = {
 }
 FURTHER = {
     "agreement.json": "how far people agree, with intervals and what chance would give",
-    "material.jsonl": "everything that was shown, changed pictures, practice and checks included",
-    "pictures/": "the pictures, named by their SHA-256",
+    "material.jsonl": "everything that was shown, changed images, practice and checks included",
+    "images/": "the images, named by their SHA-256",
     "versions.json": "what was asked in which words: instrument, texts, consents and settings of "
     "each version, as they were frozen when it opened",
     "manifest.json": "digests of all files, numbers, versions, seeds",
@@ -71,7 +71,7 @@ def datasheet(
         version: The newest version, as it is exported.
         content: Of the manifest.
         agreed: How far people agree.
-        numbers: Pictures, techniques, modes and ties, and how often people met a picture.
+        numbers: Images, techniques, modes and ties, and how often people met an image.
     """
     parts = [
         f"# {_escaped_line(content['study']['title'])}",
@@ -116,8 +116,8 @@ def _what(
     )
     return (
         f"People's votes on {content['votes']['instances']:,} explanations of "
-        f"{numbers['pictures']:,} pictures, made by {len(numbers['techniques']):,} techniques: "
-        f"{named}. Questions on a scale:\n\n{questions}\n\nA question about a changed picture is "
+        f"{numbers['images']:,} images, made by {len(numbers['techniques']):,} techniques: "
+        f"{named}. Questions on a scale:\n\n{questions}\n\nA question about a changed image is "
         "asked where there is one to compare with. `versions.json` has all questions and texts."
     )
 
@@ -136,13 +136,13 @@ def _who(version: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         f"than {people['fewest_of_a_combination']} people who voted share "
         f"({people['bands_suppressed']:,} people here). This makes people hard to find and does "
         "not make the data anonymous: who knows what somebody answered, wrote or framed may "
-        "recognise them."
+        "recognize them."
     )
 
 
 def _how(content: Mapping[str, Any]) -> str:
     when = (
-        "once for each picture; at further explanations of it that answer is copied"
+        "once for each image; at further explanations of it that answer is copied"
         if content["study"]["baseline"] == "once_per_image"
         else "for each explanation"
     )
@@ -177,7 +177,7 @@ def _agreement(agreed: Mapping[str, Any]) -> str:
     introduction = (
         "Quadratic kappa of each vote with the mode of the others' votes; 95 % intervals over "
     )
-    return introduction + "pictures. More of them in agreement.json.\n\n" + "\n".join(lines)
+    return introduction + "images. More of them in agreement.json.\n\n" + "\n".join(lines)
 
 
 def _files(content: Mapping[str, Any]) -> str:
@@ -214,15 +214,15 @@ def _traps(content: Mapping[str, Any], numbers: Mapping[str, Any]) -> list[str]:
         "lowest is given. With five votes on five answers a third of all patterns tie: use the "
         "histogram.",
         "Agreement with a mode that contains the rater's own vote (`qwk_vs_mode_incl`) is high by "
-        "construction, 0.31 for votes at random; the headline leaves the rater out.",
+        "construction, 0.31 for random ratings; the headline leaves the rater out.",
         "Kappa is computed on all answers of the scale, seen or not. Tools that number only the "
         "answers they see give other values. Undefined is null with a reason, never 0.",
         "Rank correlations of votes have ties: use a coefficient that handles them, and do not "
         "average it with its p-value.",
         f"Exposure: {again:,} of {sum(met):,} counted votes are by somebody who had met the "
-        f"picture before, up to {max(len(met) - 1, 0)} times (`image_exposure_index`). What they "
+        f"image before, up to {max(len(met) - 1, 0)} times (`image_exposure_index`). What they "
         "say before the explanation is then not said blindly: take index 1 for that.",
-        "A phone shows another picture than a large screen; seconds are those of the server's "
+        "A phone shows another image than a large screen; seconds are those of the server's "
         "clock and include pauses.",
         "Ratings are opinions. They say whether people accept an explanation, not whether it is "
         "right about the network.",

@@ -28,7 +28,7 @@ def participants_query(columns: Sequence[AnswerColumn]) -> TableQuery:
         "checks": ("whole", "checked.n"), "checks_passed": ("whole", "checked.passed"),
         "practice_items": ("whole", "(select count(*) from practice t"
                            " where t.participant_id = p.id and t.answers is not null)"),
-        "most_of_a_picture": ("whole", "coalesce(given.most, 0)"),
+        "most_of_a_image": ("whole", "coalesce(given.most, 0)"),
         "_hidden": ("flag", f"({any_told}) and not (given.n > 0 and {many} >= %(fewest)s)"),
     }  # fmt: skip
     return TableQuery("participants", cells, """

@@ -58,13 +58,13 @@ def _instances(study: StudySnapshot) -> TableQuery:
         for block, part in needs.items()
     }
     cells: Cells = {
-        "instance": ("text", "i.key"), "picture_key": ("text", "i.picture_key"),
+        "instance": ("text", "i.key"), "image_key": ("text", "i.image_key"),
         "technique": ("text", "i.technique"), "modality": ("text", "i.modality"),
         "predicted": ("text", "coalesce(i.shown #>> '{shown,predicted}', 'unknown')"),
-        "picture": ("text", "i.shown #>> '{shown,picture}'"),
+        "image": ("text", "i.shown #>> '{shown,image}'"),
         "map": ("text", "i.shown #>> '{shown,map}'"),
         "concepts": ("json", "nullif(i.shown #> '{shown,concepts}', 'null')::text"),
-        "_picture": ("whole", "dense_rank() over (order by i.picture_key) - 1"),
+        "_image": ("whole", "dense_rank() over (order by i.image_key) - 1"),
     }  # fmt: skip
     return TableQuery("instances", cells | asks, "from real i order by i.n")
 
@@ -77,7 +77,7 @@ def _votes(columns: Sequence[AnswerColumn], moments: Moments) -> TableQuery:
     cells: Cells = {
         "_instance": ("whole", "i.n"), "_person": ("whole", "p.n"),
         "instance": ("text", "i.key"), "technique": ("text", "i.technique"),
-        "picture_key": ("text", "i.picture_key"), "participant": ("text", "p.pseudonym"),
+        "image_key": ("text", "i.image_key"), "participant": ("text", "p.pseudonym"),
         **cells_of(columns, "v.answers"),
         "counted": ("flag", "v.counted"), "position": ("whole", "a.position"),
         "image_exposure_index": ("whole", "a.image_exposure_index"),
@@ -217,7 +217,7 @@ def _order(moments: Moments) -> TableQuery:
 
 MATERIAL = """
     select jsonb_strip_nulls(jsonb_build_object(
-        'key', key, 'picture_key', picture_key, 'technique', technique, 'modality', modality,
+        'key', key, 'image_key', image_key, 'technique', technique, 'modality', modality,
         'kind', kind, 'shown', shown, 'meta', nullif(meta, '{}'), 'check', record -> 'check'))::text
       from instance where study_id = %(study)s order by place, key collate "C" """
 MOMENTS_OF_LOG = """

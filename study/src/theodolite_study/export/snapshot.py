@@ -16,7 +16,7 @@ Moments = Literal["of the study", "of each person"]
 """How moments are told: in one order of everybody and to the microsecond; or, in what is published,
 in an order of each person's own and in whole seconds."""
 FEWEST = 3
-"""Fewer people of one age band, gender and country might be recognised."""
+"""Fewer people of one age band, gender and country might be recognized."""
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.ext.studies import (
-    PICTURES,
+    IMAGES,
     concepts_text,
     existing,
-    picture_path,
+    image_path,
     read_columns,
 )
 from theodolite_study.export.agreement import agreement
@@ -44,11 +44,11 @@ from theodolite_study.export.table_query import TableQuery
 VERSIONS, AGREEMENT, DATASHEET, LINES = (
     "versions.json", "agreement.json", "DATASHEET.md", "material.jsonl",
 )  # fmt: skip
-PICTURE = re.compile(rb'"([0-9a-f]{64}\.(?:png|jpg|webp))"')
+IMAGE = re.compile(rb'"([0-9a-f]{64}\.(?:png|jpg|webp))"')
 RAW = "format csv, quote e'\\x01', delimiter e'\\x02'"
 """A column as it is: JSON of the database has no such characters."""
 GROUPED = ("age_band", "gender")
-ABOUT = ["instance", "technique", "picture_key"]
+ABOUT = ["instance", "technique", "image_key"]
 
 
 def export_study(  # noqa: PLR0913  each is a choice of its own
@@ -56,7 +56,7 @@ def export_study(  # noqa: PLR0913  each is a choice of its own
     study: UUID | str,
     folder: Path,
     *,
-    pictures: Path | None = None,
+    images: Path | None = None,
     csv: bool = False,
     public: bool = False,
     reviewed: bool = False,
@@ -72,7 +72,7 @@ def export_study(  # noqa: PLR0913  each is a choice of its own
         database: A connection that is in no transaction, or the address of the database.
         study: Its id, or its slug.
         folder: A folder that is not there yet, or is empty.
-        pictures: The folder of the server's pictures; without it they are left out.
+        images: The folder of the server's images; without it they are left out.
         csv: Also as CSV.
         public: It is to be published: what people wrote is left out unless it was reviewed, the
             order of moments is told of each person alone, and seconds are whole ones.
@@ -94,7 +94,7 @@ def export_study(  # noqa: PLR0913  each is a choice of its own
                     how,
                     "of each person" if public else "of the study",
                 )
-                manifest = writer.written(pictures)
+                manifest = writer.written(images)
             connection.execute(
                 "insert into export_run (study_id, manifest_sha256) values (%s, %s)",
                 (now.study["id"], bytes.fromhex(manifest.sha256)),
@@ -131,7 +131,7 @@ class _Writer:
     )
     """What is repeated of each explanation."""
 
-    def written(self, pictures: Path | None) -> Manifest:
+    def written(self, images: Path | None) -> Manifest:
         """All files."""
         points = {
             column.name: column.points
@@ -148,11 +148,11 @@ class _Writer:
             self._table(query, counts.add if query.name == "votes" else None)
         self._aggregates(counts, instance_facts)
         content = self._content(counts, people, hidden)
-        agreed = agreement(counts, np.asarray(instance_facts["_picture"]), groups)
+        agreed = agreement(counts, np.asarray(instance_facts["_image"]), groups)
         self._small(AGREEMENT, agreed)
         versions = version_records(self.study)
         self._small(VERSIONS, versions)
-        self._material(pictures)
+        self._material(images)
         sheet = datasheet(versions[-1], content, agreed, self._traps(counts, instance_facts))
         self.files.content(DATASHEET, sheet.encode())
         content["files"] = dict(sorted(self.files.digests.items()))
@@ -225,7 +225,7 @@ class _Writer:
         most = max(counts.questions.values(), default=0)
         levels = [f"n_{level + 1}" for level in range(most)]
         kinds: dict[str, CellKind] = {
-            "instance": "text", "technique": "text", "picture_key": "text", "question": "text",
+            "instance": "text", "technique": "text", "image_key": "text", "question": "text",
             "n": "whole", "mode": "whole", "mode_tie": "flag", "median": "number", "mean": "number",
             **dict.fromkeys(levels, "whole"),
         }  # fmt: skip
@@ -253,33 +253,33 @@ class _Writer:
             "modes": len(ties),
             "ties": sum(chunk.true_count for chunk in ties.chunks),
             "exposures": counts.exposures.tolist(),
-            "pictures": len(np.unique(instance_facts["_picture"])),
+            "images": len(np.unique(instance_facts["_image"])),
             "techniques": sorted(set(techniques.unique().to_pylist())),
         }
 
     def _read(self, table: str, *names: str) -> dict[str, Any]:
         return read_columns(self.files.folder / f"{table}.parquet", names, f"table {table}")
 
-    def _material(self, pictures: Path | None) -> None:
+    def _material(self, images: Path | None) -> None:
         names: set[bytes] = set()
 
         def lines() -> Iterator[bytes]:
             for line in copied(self.study.connection, self.study.filled(MATERIAL), RAW):
-                if pictures is not None:
-                    names.update(PICTURE.findall(line))
+                if images is not None:
+                    names.update(IMAGE.findall(line))
                 yield line
 
         self.files.lines(LINES, lines())
-        if pictures is None:
+        if images is None:
             return
-        (self.files.folder / PICTURES).mkdir()
+        (self.files.folder / IMAGES).mkdir()
         for name in sorted(name.decode() for name in names):
-            content = existing(picture_path(pictures, name), "picture").read_bytes()
+            content = existing(image_path(images, name), "image").read_bytes()
             if hashlib.sha256(content).hexdigest() != name.split(".")[0]:
-                raise RefusedInput(
-                    f"picture {name[:12]}…", "another content", "the content that its name tells"
+                raise UnsafeInputError(
+                    f"image {name[:12]}…", "another content", "the content that its name tells"
                 )
-            self.files.content(f"{PICTURES}/{name}", content)
+            self.files.content(f"{IMAGES}/{name}", content)
 
     def _log(self) -> dict[str, Any]:
         digest, lines = hashlib.sha256(), 0
@@ -307,5 +307,5 @@ def _summed(
             asks = instance_facts.get(f"_asks_{name}")
             if asks is None or asks[first + i]:
                 often = table[first + i].tolist()
-                own = (row["instance"], row["technique"], row["picture_key"], name)
+                own = (row["instance"], row["technique"], row["image_key"], name)
                 yield (*own, *of_question[name][i], *often, *[None] * (most - len(often)))

@@ -85,8 +85,8 @@ ANSWERS: dict[str, str] = {
                        select coalesce(jsonb_object_agg(
                            n.value, case when i.shown -> n.value <> 'null' then true end), '{}')
                          from jsonb_each_text(o.settings -> 'needs') n) || jsonb_build_object(
-                       'shown', jsonb_build_object('picture', case
-                           when i.shown #> '{shown,picture}' <> 'null' then true end)) as shown,
+                       'shown', jsonb_build_object('image', case
+                           when i.shown #> '{shown,image}' <> 'null' then true end)) as shown,
                    case when jsonb_path_exists(o.instrument -> 'after', '$[*].blocks[*].show_if')
                         then v.participant_id end as rules_about
               from vote v join instance i on i.id = v.instance_id

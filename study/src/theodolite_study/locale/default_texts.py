@@ -10,7 +10,7 @@ FOLDER = Path(__file__).with_name("pasta")
 CONSENT_GAPS = ("contact", "pay", "until")
 """What only the researcher knows: whom to write to, the pay, and by when the study closes."""
 LABEL = "label"
-"""The gap that pages fill in themselves: what the picture is said to show."""
+"""The gap that pages fill in themselves: what the image is said to show."""
 
 
 def default_languages() -> list[str]:

@@ -35,7 +35,7 @@ PAGES: dict[str, tuple[Message, ...]] = {
         N_("I am somebody else: begin"),
         NN_("It takes about {minutes} minute.", "It takes about {minutes} minutes."),
         N_("You can stop at any time."),
-        NN_("You rate up to {items} picture.", "You rate up to {items} pictures."),
+        NN_("You rate up to {items} image.", "You rate up to {items} images."),
         N_("For the whole study you are paid {amount}."),
         N_(
             "This study takes no new people now: it has a break, or it is over. Thank you for "
@@ -98,33 +98,33 @@ PAGES: dict[str, tuple[Message, ...]] = {
         N_("Next practice item"),
     ),
     "item": (
-        N_("Picture {position} of {total}"),
-        N_("Pictures done"),
+        N_("Image {position} of {total}"),
+        N_("Images done"),
         N_("I am still here"),
-        N_("Skip this picture"),
+        N_("Skip this image"),
         N_("You will not see it again, and it does not count for you. Why do you skip it?"),
-        N_("I cannot see the picture"),
+        N_("I cannot see the image"),
         N_("Something on the page is broken"),
         N_("I do not want to answer this one"),
         N_("Skip it"),
     ),
     "before": (
         N_("First: what do you see?"),
-        N_("The picture that is asked about: {label}"),
+        N_("The image that is asked about: {label}"),
         N_("Draw"),
         N_("Move page"),
-        N_("Drag over the picture, or click two opposite corners of a part."),
+        N_("Drag over the image, or click two opposite corners of a part."),
         N_("Choose “Draw” and drag with one finger, or tap two opposite corners of a part."),
         N_("Add a frame"),
         N_("There is nothing to mark"),
         N_("With the keyboard"),
         N_(
-            "“Add a frame” puts a frame on the picture. Arrow keys move it by 1 pixel, with "
+            "“Add a frame” puts a frame on the image. Arrow keys move it by 1 pixel, with "
             "Shift by 10. Ctrl or Alt with arrow keys changes its size. Delete removes it. "
             "Escape leaves a frame half drawn. The number fields do the same."
         ),
         N_(
-            "The picture is {width} pixels wide and {height} high. Give for each frame its "
+            "The image is {width} pixels wide and {height} high. Give for each frame its "
             "distance from the left and from the top, its width and its height. Leave empty "
             "what you do not need."
         ),
@@ -133,8 +133,8 @@ PAGES: dict[str, tuple[Message, ...]] = {
     ),
     "after": (
         N_("Now the explanation. The program said: “{label}”"),
-        N_("The picture: {label}"),
-        N_("Colours over the picture: which parts mattered"),
+        N_("The image: {label}"),
+        N_("Colors over the image: which parts mattered"),
         N_("Your frames: {number}"),
         N_("Blue: against the answer. White: nothing. Red: for the answer."),
         N_("From dark, least, to light, most."),
@@ -154,33 +154,33 @@ PAGES: dict[str, tuple[Message, ...]] = {
         N_("The lighter a part, the more it mattered for “{label}”."),
         N_("Bars to the right spoke for “{label}”, bars to the left against it."),
         N_("The longer a bar, the more the concept mattered for “{label}”."),
-        N_("Colours"),
+        N_("Colors"),
         N_("Original only"),
         N_("My frames"),
         N_("Keys 1 to {points} answer the question you are in; Tab goes to the next."),
         N_("What you said before"),
         N_("Before: “{label}”"),
         N_("Changed: “{label}”"),
-        N_("The picture before the change: {label}"),
-        N_("The changed picture: {label}"),
-        N_("Pictures only"),
+        N_("The image before the change: {label}"),
+        N_("The changed image: {label}"),
+        N_("Images only"),
         N_("Left explanation"),
         N_("Right explanation"),
-        N_("Enlarge the picture"),
+        N_("Enlarge the image"),
         N_("Send and go on"),
     ),
     "next": (
-        N_("Next picture"),
-        N_("Ready for the next picture?"),
+        N_("Next image"),
+        N_("Ready for the next image?"),
         N_(
-            "Your answers are stored after each picture. You can take a break now, or stop at "
+            "Your answers are stored after each image. You can take a break now, or stop at "
             "any time."
         ),
         N_("How it works"),
-        N_("Show the picture"),
+        N_("Show the image"),
         N_("Please wait a moment"),
         N_(
-            "Other people are looking at the last pictures. You can wait, or finish now; your "
+            "Other people are looking at the last images. You can wait, or finish now; your "
             "answers count."
         ),
         N_("Look again now"),
@@ -202,8 +202,8 @@ PAGES: dict[str, tuple[Message, ...]] = {
     "leaving": (
         N_("Do you want to stop now?"),
         NN_(
-            "You have rated {number} picture; this answer is kept.",
-            "You have rated {number} pictures; these answers are kept.",
+            "You have rated {number} image; this answer is kept.",
+            "You have rated {number} images; these answers are kept.",
         ),
         N_("If you stop now you are paid {amount}."),
         N_("Yes, stop now"),
@@ -215,8 +215,8 @@ PAGES: dict[str, tuple[Message, ...]] = {
         N_("What was published before cannot be called back."),
         N_("You got it after you agreed to take part."),
         NN_(
-            "Shall we pay you for the {number} picture so far?",
-            "Shall we pay you for the {number} pictures so far?",
+            "Shall we pay you for the {number} image so far?",
+            "Shall we pay you for the {number} images so far?",
         ),
         N_(
             "Yes. The platform’s number of your submission is then kept encrypted for at most "
@@ -229,10 +229,7 @@ PAGES: dict[str, tuple[Message, ...]] = {
         N_("The end"),
         N_("Thank you"),
         N_("Your code for the end of the study:"),
-        N_(
-            "There is no code, since no picture was rated. If that is not right, write to "
-            "{contact}."
-        ),
+        N_("There is no code, since no image was rated. If that is not right, write to {contact}."),
         N_("You are paid {amount}."),
         NN_(
             "The payment is made by the platform, usually within {days} day.",

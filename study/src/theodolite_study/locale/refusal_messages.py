@@ -13,12 +13,12 @@ REFUSALS: dict[str, str] = {
     "ticks": N_("Please tick every box, or do not agree."),
     "no consent": N_("This version has no consent yet."),
     "barred": N_("You have left this study, and cannot take part in it again."),
-    "ran out": N_("There is no picture left for you. You are paid in full; thank you."),
+    "ran out": N_("There is no image left for you. You are paid in full; thank you."),
     "wait": N_(
-        "Other people are looking at the last pictures. One may come back to you: please wait "
+        "Other people are looking at the last images. One may come back to you: please wait "
         "a little."
     ),
-    "no picture": N_("This picture is no longer waiting for you."),
+    "no image": N_("This image is no longer waiting for you."),
     "own first": N_("First say what you see yourself."),
     "look first": N_("First look at the explanation."),
     "code": N_("There is no such code. Please check each letter."),
@@ -37,7 +37,7 @@ REFUSALS: dict[str, str] = {
     "not done here": N_("This cannot be done here."),
     "not understood": N_("This could not be understood."),
     "no key": N_("This form has no key. Please load the page again."),
-    "beyond": N_("A frame reaches beyond the picture. Please move it."),
+    "beyond": N_("A frame reaches beyond the image. Please move it."),
     "old page": N_("This page is too old. Please load it again."),
     "old fields": N_("This form is too old. Please load the page again."),
     "too much": N_("This is too much to be kept."),

@@ -12,14 +12,14 @@ SCRIPTS: dict[str, Message] = {
         "This could not be sent. Your answers are still here: please try again in a moment."
     ),
     "kept_for": NN_(
-        "This picture is kept for you for {minutes} more minute.",
-        "This picture is kept for you for {minutes} more minutes.",
+        "This image is kept for you for {minutes} more minute.",
+        "This image is kept for you for {minutes} more minutes.",
     ),
     "took_long": N_(
-        "This took long. You can still answer; perhaps somebody else got this picture meanwhile."
+        "This took long. You can still answer; perhaps somebody else got this image meanwhile."
     ),
     "went_away": N_(
-        "This picture went to somebody else; your answers are still stored, but will not count."
+        "This image went to somebody else; your answers are still stored, but will not count."
     ),
     "copied": N_("Copied"),
     "code_copied": N_("The code was copied."),

@@ -18,9 +18,9 @@ UNFIT: dict[str, str] = {
     "comparison": N_("Please choose one of both explanations."),
     "comparison_tie": N_("Please choose one of both explanations, or say that they are equal."),
     "ranking": N_("Please give every line its place."),
-    "regions": N_("Please mark {least} to {most} places inside of the picture."),
+    "regions": N_("Please mark {least} to {most} places inside of the image."),
     "regions_nothing": N_(
-        "Please mark {least} to {most} places inside of the picture, or say that there is "
+        "Please mark {least} to {most} places inside of the image, or say that there is "
         "nothing to mark."
     ),
 }

@@ -11,7 +11,7 @@ from theodolite_study.model.rules import Name, Rule
 
 Key: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")]
 LARGEST = 1_000_000
-"""Of numbers and of places in pictures."""
+"""Of numbers and of places in images."""
 LONGEST = 10_000
 """Characters of a text."""
 MOST_SHAPES = 100
@@ -19,7 +19,7 @@ EXTENT = ("width", "height")
 OTHER, TIE = "other", "tie"
 
 
-class UnfitAnswer(ValueError):
+class InvalidAnswerError(ValueError):
     """An answer that a block does not take, in words for whoever gave it."""
 
 
@@ -46,7 +46,7 @@ class LikertBlock(BaseBlock):
         """A whole number on the scale."""
         number = whole(value)
         if number is None or not 1 <= number <= self.points:
-            raise UnfitAnswer(f"a number from 1 to {self.points}")
+            raise InvalidAnswerError(f"a number from 1 to {self.points}")
         return number
 
 
@@ -77,26 +77,26 @@ class ChoiceBlock(BaseBlock):
         words = None
         if self.other and isinstance(value, dict):
             if set(value) != {"chosen", OTHER}:
-                raise UnfitAnswer("the choice and words for `other`")
+                raise InvalidAnswerError("the choice and words for `other`")
             value, words = value["chosen"], stripped(value[OTHER], 1, 500)
         keys = self._several(value) if self.several else [self._key(value)]
         if (OTHER in keys) != (words is not None):
-            raise UnfitAnswer("words where `other` is chosen, and only there")
+            raise InvalidAnswerError("words where `other` is chosen, and only there")
         chosen = keys if self.several else keys[0]
         return chosen if words is None else {"chosen": chosen, OTHER: words}
 
     def _key(self, value: Any) -> str:
         if not isinstance(value, str) or value not in self.keys():
-            raise UnfitAnswer("one of the options")
+            raise InvalidAnswerError("one of the options")
         return value
 
     def _several(self, value: Any) -> list[str]:
         if not isinstance(value, list) or len(set(map(str, value))) < len(value):
-            raise UnfitAnswer("a list of different options")
+            raise InvalidAnswerError("a list of different options")
         chosen = {self._key(item) for item in value}
         most = self.most or len(self.keys())
         if not self.least <= len(chosen) <= most:
-            raise UnfitAnswer(f"{self.least} to {most} options")
+            raise InvalidAnswerError(f"{self.least} to {most} options")
         return [key for key in self.keys() if key in chosen]
 
 
@@ -142,17 +142,17 @@ class NumberBlock(BaseBlock):
     def normal(self, value: Any) -> int | float:
         """A number on the steps; compared as decimal numbers, as 0.1 is no binary one."""
         if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > LARGEST:
-            raise UnfitAnswer(f"a number from {self.least:g} to {self.most:g}")
+            raise InvalidAnswerError(f"a number from {self.least:g} to {self.most:g}")
         if not self.least <= value <= self.most:
-            raise UnfitAnswer(f"a number from {self.least:g} to {self.most:g}")
+            raise InvalidAnswerError(f"a number from {self.least:g} to {self.most:g}")
         if (Decimal(str(value)) - Decimal(str(self.least))) % Decimal(str(self.step)):
-            raise UnfitAnswer(f"a number in steps of {self.step:g}")
+            raise InvalidAnswerError(f"a number in steps of {self.step:g}")
         number = whole(value)
         return value if number is None else number
 
 
 class ComparisonBlock(BaseBlock):
-    """Which of the explanations of one picture is better."""
+    """Which of the explanations of one image is better."""
 
     kind: Literal["comparison"] = "comparison"
     of: Annotated[list[Key], Field(min_length=2, max_length=2)]
@@ -167,7 +167,7 @@ class ComparisonBlock(BaseBlock):
     def normal(self, value: Any) -> str:
         """The key of the explanation, not the side it was on."""
         if not isinstance(value, str) or value not in [*self.of, *([TIE] if self.tie else [])]:
-            raise UnfitAnswer("one of both")
+            raise InvalidAnswerError("one of both")
         return value
 
 
@@ -187,12 +187,12 @@ class RankingBlock(BaseBlock):
         """All items, each once."""
         strings = isinstance(value, list) and all(isinstance(item, str) for item in value)
         if not strings or sorted(value) != sorted(self.items):
-            raise UnfitAnswer("every item in its place")
+            raise InvalidAnswerError("every item in its place")
         return list(value)
 
 
 class RegionsBlock(BaseBlock):
-    """Places in a picture, marked by boxes or points."""
+    """Places in an image, marked by boxes or points."""
 
     kind: Literal["regions"] = "regions"
     shapes: Annotated[tuple[Literal["box", "point"], ...], Field(min_length=1)] = ("box",)
@@ -204,22 +204,22 @@ class RegionsBlock(BaseBlock):
     def normal(self, value: Any) -> list[dict[str, float]]:
         """Boxes and points in pixels; an empty list where nothing is to be marked."""
         if not isinstance(value, list):
-            raise UnfitAnswer("a list of places")
+            raise InvalidAnswerError("a list of places")
         if not value and self.nothing:
             return []
         if not max(self.least, 1) <= len(value) <= self.most:
-            raise UnfitAnswer(f"{max(self.least, 1)} to {self.most} places")
+            raise InvalidAnswerError(f"{max(self.least, 1)} to {self.most} places")
         return [self._shape(item) for item in value]
 
     def _shape(self, item: Any) -> dict[str, float]:
         box = isinstance(item, dict) and set(item) == {"x", "y", "width", "height"}
         point = isinstance(item, dict) and set(item) == {"x", "y"}
         if not (box and "box" in self.shapes) and not (point and "point" in self.shapes):
-            raise UnfitAnswer("boxes or points")
+            raise InvalidAnswerError("boxes or points")
         for part, number in item.items():
             plain = isinstance(number, int | float) and not isinstance(number, bool)
             if not plain or not 0 <= number <= LARGEST or (part in EXTENT and number == 0):
-                raise UnfitAnswer("places inside the picture")
+                raise InvalidAnswerError("places inside the image")
         return dict(item)
 
 
@@ -231,7 +231,7 @@ class NoteBlock(BaseBlock):
 
     def normal(self, value: Any) -> Any:
         """Nothing is asked."""
-        raise UnfitAnswer("nothing: this is a note")
+        raise InvalidAnswerError("nothing: this is a note")
 
 
 Block: TypeAlias = Annotated[
@@ -244,10 +244,10 @@ Block: TypeAlias = Annotated[
 def stripped(value: Any, least: int, most: int) -> str:
     """Text without blanks around it and without characters that no database keeps."""
     if not isinstance(value, str):
-        raise UnfitAnswer("words")
+        raise InvalidAnswerError("words")
     text = value.replace("\x00", "").encode("utf-8", "ignore").decode().strip(BLANKS)
     if not least <= len(text) <= most:
-        raise UnfitAnswer(f"{least} to {most} characters")
+        raise InvalidAnswerError(f"{least} to {most} characters")
     return text
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from theodolite.ext.studies import StrictRecord
-from theodolite_study.model.blocks import BaseBlock, Block, UnfitAnswer, names_of
+from theodolite_study.model.blocks import BaseBlock, Block, InvalidAnswerError, names_of
 from theodolite_study.model.rules import DEEPEST, compared_blocks, depth, holds
 
 Stage: TypeAlias = Literal["door", "about", "before", "after", "end"]
@@ -106,23 +106,23 @@ def fitted(
         earlier: Answers of the stages `door` and `about`.
 
     Raises:
-        UnfitAnswer: With the name of the block first, where anything does not fit.
+        InvalidAnswerError: With the name of the block first, where anything does not fit.
     """
     unknown = answers.keys() - set(names_of(blocks))
     if unknown:
-        raise UnfitAnswer(f"{min(unknown)}: nothing, as it is not asked")
+        raise InvalidAnswerError(f"{min(unknown)}: nothing, as it is not asked")
     normal: dict[str, Any] = {}
     known = dict(earlier)
     for block in blocks:
         if not holds(block.show_if, known):
             if block.name in answers:
-                raise UnfitAnswer(f"{block.name}: nothing, as it is not shown")
+                raise InvalidAnswerError(f"{block.name}: nothing, as it is not shown")
             continue
         if block.name in answers:
             try:
                 normal[block.name] = known[block.name] = block.normal(answers[block.name])
-            except UnfitAnswer as error:
-                raise UnfitAnswer(f"{block.name}: {error}") from error
+            except InvalidAnswerError as error:
+                raise InvalidAnswerError(f"{block.name}: {error}") from error
         elif block.required:
-            raise UnfitAnswer(f"{block.name}: an answer")
+            raise InvalidAnswerError(f"{block.name}: an answer")
     return normal

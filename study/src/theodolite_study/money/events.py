@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Literal, TypeAlias
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_study.keys import Keys
 from theodolite_study.money.submission import Connection, submission_digest
 from theodolite_study.platforms.prolific_events import MOMENT, TIMESTAMP, Event, event
@@ -32,7 +32,7 @@ def signed_event(
     signed = float(moment) if MOMENT.fullmatch(moment) else now
     verified = event(headers, body, secret, signed)
     if not now - OLDEST <= signed <= now + EARLIEST:
-        raise RefusedInput("message of Prolific", "an old one", "one of the last 25 hours")
+        raise UnsafeInputError("message of Prolific", "an old one", "one of the last 25 hours")
     when = header_values.get(EVENT_TIME, "")
     if MOMENT.fullmatch(when) and float(when) <= signed + EARLIEST:
         signed = float(when)

@@ -13,7 +13,7 @@ import psycopg
 from theodolite_study.keys import Keys
 from theodolite_study.money.events import apply_events
 from theodolite_study.money.pay import Payer, PayTimes
-from theodolite_study.money.prolific import PlatformRefusal, Prolific, UnclearAnswer
+from theodolite_study.money.prolific import PlatformError, Prolific, UnclearResponseError
 from theodolite_study.money.reconcile import reconcile
 from theodolite_study.money.submission import Connection, PlatformLink, linked_studies
 
@@ -101,7 +101,7 @@ class Job:
                 reconcile(self.connection, self.keys, link, client)
                 self.point("reconciled")
                 self._pause_if_full(link, client)
-        except (UnclearAnswer, PlatformRefusal) as error:
+        except (UnclearResponseError, PlatformError) as error:
             self.problems.append(f"{link.slug}: {error}")
         return taken
 

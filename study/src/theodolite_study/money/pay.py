@@ -8,7 +8,12 @@ from typing import Literal, TypeAlias
 from theodolite_study.keys import Keys
 from theodolite_study.money import ledger
 from theodolite_study.money.ledger import MOST_TRIES, Payout
-from theodolite_study.money.prolific import PlatformRefusal, Prolific, Submission, UnclearAnswer
+from theodolite_study.money.prolific import (
+    PlatformError,
+    Prolific,
+    Submission,
+    UnclearResponseError,
+)
 from theodolite_study.money.submission import Connection, PlatformLink
 
 Way: TypeAlias = Literal["done", "approve", "share", "return", "bonus", "wait", "look"]
@@ -82,7 +87,7 @@ class Payer:
         for payout in ledger.unsettled(self.connection, self.link.study):
             try:
                 self._settle(payout)
-            except (UnclearAnswer, PlatformRefusal):  # not read: it may have been paid
+            except (UnclearResponseError, PlatformError):  # not read: it may have been paid
                 ledger.postpone(self.connection, payout, payout.state, self.times.look)
         payouts = ledger.take(self.connection, self.link.study)
         if payouts:
@@ -99,9 +104,9 @@ class Payer:
         """A platform that does not answer stops one payout, not all."""
         try:
             return self._act(payout)
-        except UnclearAnswer:  # it stays as it is: read back next time
+        except UnclearResponseError:  # it stays as it is: read back next time
             ledger.postpone(self.connection, payout, payout.state, self.times.look)
-        except PlatformRefusal as error:
+        except PlatformError as error:
             self._failed(payout, str(error))
         return False
 
@@ -164,9 +169,9 @@ class Payer:
         amounts = [(self._id(payout), payout.amount) for payout in payouts]
         try:
             batch = self.client.set_up_bonuses(self.link.external_id, amounts)
-        except UnclearAnswer:
+        except UnclearResponseError:
             return  # nothing is paid by setting up: they are owed again when they are settled
-        except PlatformRefusal as error:
+        except PlatformError as error:
             for payout in payouts:
                 self._failed(payout, str(error))
             return
@@ -181,10 +186,10 @@ class Payer:
         self.point("paying")
         try:
             self.client.pay_bonuses(batch)
-        except UnclearAnswer:
+        except UnclearResponseError:
             ledger.mark_batch(self.connection, batch, "sending", self.times.look)
             return
-        except PlatformRefusal as error:
+        except PlatformError as error:
             ledger.refuse_batch(self.connection, batch, str(error), self.times.look)
             return
         self.point("paid")

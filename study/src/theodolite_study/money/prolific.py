@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 HOST = "api.prolific.com"
 """The only host outside of this machine that is ever called."""
@@ -27,7 +27,7 @@ Status: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-class PlatformRefusal(Exception):
+class PlatformError(Exception):
     """The platform understood, and did not do it."""
 
     def __init__(self, status: int, what: str) -> None:
@@ -35,7 +35,7 @@ class PlatformRefusal(Exception):
         self.status = status
 
 
-class UnclearAnswer(Exception):
+class UnclearResponseError(Exception):
     """No answer, or one that does not say whether it was done: to be read back."""
 
 
@@ -73,9 +73,11 @@ class Prolific:
 
     def __post_init__(self) -> None:
         if self.host != HOST and not LOOPBACK.fullmatch(self.host):
-            raise RefusedInput("host of Prolific's API", "another one", HOST)
+            raise UnsafeInputError("host of Prolific's API", "another one", HOST)
         if not re.fullmatch(r"[\x21-\x7e]{8,400}", self.token):
-            raise RefusedInput("token of Prolific", "nothing that is one", "the researcher's token")
+            raise UnsafeInputError(
+                "token of Prolific", "nothing that is one", "the researcher's token"
+            )
 
     def study(self, study: str) -> PlatformStudy:
         """Its state and reward."""
@@ -138,19 +140,19 @@ class Prolific:
                 status, content, wait = self._once(method, f"/api/v1{path}", body)
             except (OSError, http.client.HTTPException) as error:
                 if again != AGAIN or attempt == MOST_TRIES:
-                    raise UnclearAnswer(f"no answer to {method}") from error
+                    raise UnclearResponseError(f"no answer to {method}") from error
                 status, content, wait = 0, b"", 0.0
             if 200 <= status < 300:
                 return _json(content)
             if status and status not in again:
                 if status >= 500:
-                    raise UnclearAnswer(f"{status} to {method}")
-                raise PlatformRefusal(status, method)
+                    raise UnclearResponseError(f"{status} to {method}")
+                raise PlatformError(status, method)
             if attempt < MOST_TRIES:
                 self.pause(min(LONGEST_PAUSE, max(wait, 0.5 * 2**attempt)))
         if status == 429:
-            raise PlatformRefusal(status, method)
-        raise UnclearAnswer(f"{status} to {method}, {MOST_TRIES} times")
+            raise PlatformError(status, method)
+        raise UnclearResponseError(f"{status} to {method}, {MOST_TRIES} times")
 
     def _once(self, method: str, path: str, body: Any) -> tuple[int, bytes, float]:
         connection: http.client.HTTPConnection
@@ -180,7 +182,7 @@ def _json(content: bytes) -> dict[str, Any]:
     try:
         value = json.loads(content or b"{}")
     except ValueError as error:
-        raise UnclearAnswer("an answer that cannot be read") from error
+        raise UnclearResponseError("an answer that cannot be read") from error
     return value if isinstance(value, dict) else {}
 
 
@@ -196,5 +198,5 @@ def _submission(content: Any) -> Submission:
 def _part(text: str) -> str:
     """A part of an address: an id, and nothing that could lead elsewhere."""
     if not PART.fullmatch(text):
-        raise RefusedInput("id of Prolific", "something that is no id", "letters and digits")
+        raise UnsafeInputError("id of Prolific", "something that is no id", "letters and digits")
     return text

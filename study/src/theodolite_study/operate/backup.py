@@ -1,4 +1,4 @@
-"""A backup: one moment of the database, and which pictures it needs."""
+"""A backup: one moment of the database, and which images it needs."""
 
 import json
 import time
@@ -12,12 +12,12 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from theodolite.errors import EvidenceError
-from theodolite.ext.studies import PICTURES, sha256_of
+from theodolite.ext.studies import IMAGES, sha256_of
 from theodolite_study.keys import KEYS
 from theodolite_study.operate.programs import postgres_program, row_sums
 
 DUMP = "database.dump"
-PICTURE_LIST = "pictures.json"
+IMAGE_LIST = "images.json"
 CONTENT = "backup.json"
 REMINDER = (
     f"{KEYS} is not in it: keep a copy, encrypted, elsewhere. Who has both can name people; "
@@ -31,7 +31,7 @@ class BackupSummary:
 
     folder: Path
     rows: int
-    pictures: int
+    images: int
     megabytes: float
     minutes: float
 
@@ -39,17 +39,17 @@ class BackupSummary:
         return (
             f"backup:   {self.folder}\n"
             f"rows:     {self.rows:,} in {self.megabytes:.1f} MB, {self.minutes:.1f} minutes\n"
-            f"pictures: {self.pictures:,}, listed in {PICTURE_LIST}; copy them once, they do not"
+            f"images: {self.images:,}, listed in {IMAGE_LIST}; copy them once, they do not"
             f" change\n{REMINDER}"
         )
 
 
 def backup(url: str, folder: Path, out: Path) -> BackupSummary:
-    """Write a dump, the list of pictures and what a restore is compared with.
+    """Write a dump, the list of images and what a restore is compared with.
 
     Args:
         url: The database, with a login that reads all of it.
-        folder: Where pictures are.
+        folder: Where images are.
         out: A new folder, which only its owner can read.
     """
     begun = time.monotonic()
@@ -65,8 +65,8 @@ def backup(url: str, folder: Path, out: Path) -> BackupSummary:
         )
         sums = row_sums(connection)
         revision = _one(connection, "select version_num from alembic_version")
-    pictures = list(_pictures(folder))
-    (out / PICTURE_LIST).write_text(json.dumps(pictures, indent=1) + "\n")
+    images = list(_images(folder))
+    (out / IMAGE_LIST).write_text(json.dumps(images, indent=1) + "\n")
     content = {
         "at": datetime.now(timezone.utc).isoformat(timespec="seconds"), "revision": revision,
         "dump_sha256": sha256_of(out / DUMP), "tables": sums,
@@ -78,15 +78,15 @@ def backup(url: str, folder: Path, out: Path) -> BackupSummary:
     size = (out / DUMP).stat().st_size
     note_operation(url, "backup", {"bytes": size, "minutes": round(minutes, 2)})
     rows = sum(int(n) for n, _ in sums.values())
-    return BackupSummary(out, rows, len(pictures), size / 2**20, minutes)
+    return BackupSummary(out, rows, len(images), size / 2**20, minutes)
 
 
-def _pictures(folder: Path) -> Iterator[dict[str, Any]]:
-    """Each picture with its digest, which is its name; one that is not so is broken."""
-    for file in sorted((folder / PICTURES).glob("*.*")):
+def _images(folder: Path) -> Iterator[dict[str, Any]]:
+    """Each image with its digest, which is its name; one that is not so is broken."""
+    for file in sorted((folder / IMAGES).glob("*.*")):
         digest = sha256_of(file)
         if digest != file.stem:
-            raise EvidenceError("picture", f"{file.name} with other bytes", "bytes of that digest")
+            raise EvidenceError("image", f"{file.name} with other bytes", "bytes of that digest")
         yield {"file": file.name, "bytes": file.stat().st_size}
 
 

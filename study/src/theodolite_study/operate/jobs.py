@@ -17,7 +17,7 @@ from theodolite_study.export.study_export import export_study
 
 LOG = logging.getLogger(__name__)
 EXPORTS = "exports"
-"""In the folder of pictures and keys."""
+"""In the folder of images and keys."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class ExportTask:
 
     url: str = field(repr=False)
     folder: Path
-    """Of pictures and keys; the desk looks there for exports."""
+    """Of images and keys; the desk looks there for exports."""
     write: Callable[..., object] = export_study
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ class ExportTask:
         shutil.rmtree(out, ignore_errors=True)  # of a process that was cut off before it said so
         out.parent.mkdir(mode=0o700, exist_ok=True)
         with psycopg.connect(self.url, autocommit=True) as connection:
-            self.write(connection, slug, out, pictures=self.folder, csv=True)
+            self.write(connection, slug, out, images=self.folder, csv=True)
         return hashlib.sha256((out / MANIFEST).read_bytes()).digest()
 
     def _note(

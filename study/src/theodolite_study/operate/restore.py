@@ -12,10 +12,10 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from theodolite.errors import EvidenceError
-from theodolite.ext.studies import PICTURES, sha256_of
+from theodolite.ext.studies import IMAGES, sha256_of
 from theodolite_study.export.verify import excess_rights, missing_guards
 from theodolite_study.export.violations import violations
-from theodolite_study.operate.backup import CONTENT, DUMP, PICTURE_LIST, note_operation
+from theodolite_study.operate.backup import CONTENT, DUMP, IMAGE_LIST, note_operation
 from theodolite_study.operate.programs import postgres_program, row_sums, scratch_database
 
 
@@ -38,7 +38,7 @@ def rehearse_restore(backup: Path, url: str, folder: Path | None = None) -> Rehe
     Args:
         backup: A folder that `backup` wrote.
         url: A database beside which the scratch one is made; it hears how it went.
-        folder: Where pictures are; then those that the backup needs have to be there.
+        folder: Where images are; then those that the backup needs have to be there.
     """
     begun = time.monotonic()
     content = backup_content(backup)
@@ -46,7 +46,7 @@ def rehearse_restore(backup: Path, url: str, folder: Path | None = None) -> Rehe
         sums = row_sums_of(scratch)
         problems = [*_differences(content["tables"], sums), *problems_of(scratch)]
     if folder is not None:
-        problems += _missing_pictures(backup, folder)
+        problems += _missing_images(backup, folder)
     rows = sum(int(n) for n, _ in sums.values())
     report = RehearsalReport(tuple(problems), rows, (time.monotonic() - begun) / 60)
     detail = {"problems": len(problems), "minutes": round(report.minutes, 2)}
@@ -100,11 +100,11 @@ def _differences(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]
             yield f"{name}: rows came back changed"
 
 
-def _missing_pictures(backup: Path, folder: Path) -> list[str]:
-    listed = json.loads((backup / PICTURE_LIST).read_text())
+def _missing_images(backup: Path, folder: Path) -> list[str]:
+    listed = json.loads((backup / IMAGE_LIST).read_text())
     files = [str(entry["file"]) for entry in listed]
-    missing = [file for file in files if not (folder / PICTURES / file).is_file()]
-    return [f"{len(missing):,} pictures are missing, {missing[0]} among them"] if missing else []
+    missing = [file for file in files if not (folder / IMAGES / file).is_file()]
+    return [f"{len(missing):,} images are missing, {missing[0]} among them"] if missing else []
 
 
 def _name(url: str) -> str:

@@ -9,7 +9,7 @@ from theodolite.errors import EvidenceError
 from theodolite_study.database import alembic_config
 
 
-class OtherRelease(EvidenceError):
+class RevisionMismatchError(EvidenceError):
     """Tables that another release made."""
 
 
@@ -41,7 +41,7 @@ def need_same_revision(url: str) -> None:
     """Refuse tables that another release made, newer or older ones."""
     there, ours = database_revision(url), newest_revision()
     if there != ours:
-        raise OtherRelease(
+        raise RevisionMismatchError(
             "database", f"tables of revision {there}", f"revision {ours}",
             "Older ones: theodolite study upgrade. Newer ones need a newer release.",
         )  # fmt: skip

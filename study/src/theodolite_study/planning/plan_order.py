@@ -1,4 +1,4 @@
-"""The order of one person's explanations: the same picture not too soon again."""
+"""The order of one person's explanations: the same image not too soon again."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ ATTEMPTS = 8
 
 
 def fits(counts: Mapping[str, int], gap: int) -> bool:
-    """Whether so many explanations of each picture can be put in an order that keeps the gap.
+    """Whether so many explanations of each image can be put in an order that keeps the gap.
 
-    The most frequent pictures decide: between their rounds others have to fill the gap.
+    The most frequent images decide: between their rounds others have to fill the gap.
 
     >>> fits({"cat": 2, "dog": 1}, 1), fits({"cat": 2, "dog": 1}, 2)
     (True, False)
@@ -22,7 +22,7 @@ def fits(counts: Mapping[str, int], gap: int) -> bool:
 
 
 def largest_gap(counts: Mapping[str, int]) -> int:
-    """The largest gap that can be kept; as many as there are if no picture comes twice.
+    """The largest gap that can be kept; as many as there are if no image comes twice.
 
     >>> largest_gap({"cat": 2, "dog": 1}), largest_gap({"cat": 2})
     (1, 0)
@@ -35,12 +35,12 @@ def largest_gap(counts: Mapping[str, int]) -> int:
     return (total - last) // (most - 1) - 1
 
 
-def ordered(pictures: Sequence[str], gap: int, random: np.random.Generator) -> list[int]:
-    """A random order of the places of ``pictures`` that keeps the gap; it has to exist."""
+def ordered(images: Sequence[str], gap: int, random: np.random.Generator) -> list[int]:
+    """A random order of the places of ``images`` that keeps the gap; it has to exist."""
     if gap == 0:
-        return [int(i) for i in random.permutation(len(pictures))]
-    names = list(dict.fromkeys(pictures))
-    counts = Counter(pictures)
+        return [int(i) for i in random.permutation(len(images))]
+    names = list(dict.fromkeys(images))
+    counts = Counter(images)
     many = np.array([counts[name] for name in names])
     for _ in range(ATTEMPTS):
         sequence = _at_random(many, gap, random)
@@ -48,14 +48,14 @@ def ordered(pictures: Sequence[str], gap: int, random: np.random.Generator) -> l
             break
     else:
         sequence = _most_first(many, gap, random)
-    waiting = {name: [i for i, p in enumerate(pictures) if p == name] for name in names}
+    waiting = {name: [i for i, p in enumerate(images) if p == name] for name in names}
     for places in waiting.values():
         random.shuffle(places)
     return [waiting[names[i]].pop() for i in sequence]
 
 
 def _at_random(many: np.ndarray, gap: int, random: np.random.Generator) -> list[int] | None:
-    """Any picture that may come, the more of it is left the likelier; None if it runs aground."""
+    """Any image that may come, the more of it is left the likelier; None if it runs aground."""
     left, free = many.copy(), np.zeros(len(many), dtype=np.int64)
     total = int(many.sum())
     sequence: list[int] = []
@@ -78,7 +78,7 @@ def _at_random(many: np.ndarray, gap: int, random: np.random.Generator) -> list[
 
 
 def _most_first(many: np.ndarray, gap: int, random: np.random.Generator) -> list[int]:
-    """The picture of which most are left, of those that may come: finds an order if one exists."""
+    """The image of which most are left, of those that may come: finds an order if one exists."""
     left, free = many.copy(), np.zeros(len(many), dtype=np.int64)
     sequence: list[int] = []
     for now in range(int(many.sum())):

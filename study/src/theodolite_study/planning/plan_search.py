@@ -29,7 +29,7 @@ class PlanLimits:
 
 
 def found_shares(
-    pictures: Sequence[str],
+    images: Sequence[str],
     techniques: Sequence[str],
     limits: PlanLimits,
     random: np.random.Generator,
@@ -39,14 +39,14 @@ def found_shares(
     If there are none: whether that is proven.
     """
     of: dict[str, list[int]] = defaultdict(list)
-    for i in random.permutation(len(pictures)):
-        of[pictures[i]].append(int(i))
+    for i in random.permutation(len(images)):
+        of[images[i]].append(int(i))
     many = np.array([len(members) for members in of.values()])
     at_least = -(-int(many.max()) * limits.votes // limits.panel)
-    if (at_least - 1) * (limits.gap + 1) + 1 > min(limits.quota, len(pictures)):
+    if (at_least - 1) * (limits.gap + 1) + 1 > min(limits.quota, len(images)):
         return None, True
-    # with more of one picture the rest would not fill the gaps
-    deep = min(int(many.max()), (min(limits.quota, len(pictures)) - 1) // (limits.gap + 1) + 1)
+    # with more of one image the rest would not fill the gaps
+    deep = min(int(many.max()), (min(limits.quota, len(images)) - 1) // (limits.gap + 1) + 1)
     deep = deep if limits.most is None else min(deep, limits.most)
     if limits.panel * len(many) * deep > MOST_UNKNOWNS:
         return None, False
@@ -54,14 +54,14 @@ def found_shares(
     if counts is None:
         return None, proven
     rows = dealt(list(of.values()), counts)
-    _even_techniques(rows, pictures, techniques)
+    _even_techniques(rows, images, techniques)
     return rows, True
 
 
 def _counts(many: np.ndarray, deep: int, limits: PlanLimits) -> tuple[np.ndarray | None, bool]:
-    """How many of each picture each person gets, people by pictures, by integer programming.
+    """How many of each image each person gets, people by images, by integer programming.
 
-    ``x[r, p, j]``: person r gets more than j of picture p; ``y[r, j]``: of any picture. ``low`` and
+    ``x[r, p, j]``: person r gets more than j of image p; ``y[r, j]``: of any image. ``low`` and
     ``high``: the smallest and the largest share.
     """
     people, n = limits.panel, len(many)
@@ -98,10 +98,10 @@ def _counts(many: np.ndarray, deep: int, limits: PlanLimits) -> tuple[np.ndarray
 
 
 def _ordered_rules(rules: "_Rules", own: np.ndarray, any_of: np.ndarray, j: int, gap: int) -> None:
-    """With j + 1 of one picture, j rounds of gap + 1 come before the last round."""
-    for of_picture in own:
-        rules.add([of_picture[j], of_picture[j - 1]], [1, -1], most=0)
-        rules.add([of_picture[j], any_of[j]], [1, -1], most=0)
+    """With j + 1 of one image, j rounds of gap + 1 come before the last round."""
+    for of_image in own:
+        rules.add([of_image[j], of_image[j - 1]], [1, -1], most=0)
+        rules.add([of_image[j], any_of[j]], [1, -1], most=0)
     others = np.delete(own, j, axis=1).ravel()
     rules.add([*others, any_of[j]], [*np.ones(len(others)), -j * (gap + 1)], least=0)
 
@@ -140,9 +140,9 @@ class _Rules:
 
 
 def _even_techniques(
-    rows: Sequence[list[int]], pictures: Sequence[str], techniques: Sequence[str]
+    rows: Sequence[list[int]], images: Sequence[str], techniques: Sequence[str]
 ) -> None:
-    """Exchange explanations of one picture between two people as long as that evens techniques."""
+    """Exchange explanations of one image between two people as long as that evens techniques."""
     names = numbered(techniques)
     counts = np.array([np.bincount(names[row], minlength=names.max() + 1) for row in rows])
     changed = True
@@ -150,19 +150,19 @@ def _even_techniques(
         changed = False
         for r, row in enumerate(rows):
             for s in range(r):
-                changed |= _exchange((row, rows[s]), (counts[r], counts[s]), pictures, names)
+                changed |= _exchange((row, rows[s]), (counts[r], counts[s]), images, names)
 
 
 def _exchange(
     rows: tuple[list[int], list[int]],
     counts: tuple[np.ndarray, np.ndarray],
-    pictures: Sequence[str],
+    images: Sequence[str],
     names: np.ndarray,
 ) -> bool:
     first, second = rows
     for a, i in enumerate(first):
         for b, j in enumerate(second):
-            if pictures[i] != pictures[j] or i in second or j in first:
+            if images[i] != images[j] or i in second or j in first:
                 continue
             t, u = names[i], names[j]
             # moving one t there and one u back brings both closer, in squares

@@ -11,29 +11,29 @@ SOURCE, SINK, START, END = 0, 1, 2, 3
 
 
 def even_shares(
-    pictures: Sequence[str],
+    images: Sequence[str],
     techniques: Sequence[str],
     votes: int,
     panel: int,
     random: np.random.Generator,
 ) -> list[list[int]]:
-    """Shares whose sizes, pictures and techniques differ by one at most between people.
+    """Shares whose sizes, images and techniques differ by one at most between people.
 
-    An explanation is an edge between its picture and its technique, to be coloured with ``votes``
-    of ``panel`` colours. One person after the other takes, of all that is left and of each part of
+    An explanation is an edge between its image and its technique, to be colored with ``votes``
+    of ``panel`` colors. One person after the other takes, of all that is left and of each part of
     it, the share of one among those that are still to come, rounded up or down: a flow finds
-    which. Pictures that come equally often are a part too, so that nobody gets all the ceilings.
+    which. Images that come equally often are a part too, so that nobody gets all the ceilings.
     """
     pairs: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for i in random.permutation(len(pictures)):
-        pairs[pictures[i], techniques[i]].append(int(i))
+    for i in random.permutation(len(images)):
+        pairs[images[i], techniques[i]].append(int(i))
     left = np.array([len(members) * votes for members in pairs.values()])
-    picture, technique = (numbered([pair[axis] for pair in pairs]) for axis in (0, 1))
-    often = np.bincount(picture, weights=left).astype(int) // panel
+    image, technique = (numbered([pair[axis] for pair in pairs]) for axis in (0, 1))
+    often = np.bincount(image, weights=left).astype(int) // panel
     alike = numbered([str(n) for n in often])
     taken = []
     for still in range(panel, 0, -1):
-        share = _one_share(left, picture, technique, alike, still)
+        share = _one_share(left, image, technique, alike, still)
         taken.append(share)
         left = left - share
     return dealt(list(pairs.values()), np.array(taken))
@@ -46,19 +46,19 @@ def numbered(names: Sequence[str]) -> np.ndarray:
 
 
 def _one_share(
-    left: np.ndarray, picture: np.ndarray, technique: np.ndarray, alike: np.ndarray, still: int
+    left: np.ndarray, image: np.ndarray, technique: np.ndarray, alike: np.ndarray, still: int
 ) -> np.ndarray:
     """How many of each pair the next person takes."""
     first_alike = 4
-    first_picture = first_alike + alike.max() + 1
-    first_technique = first_picture + picture.max() + 1
+    first_image = first_alike + alike.max() + 1
+    first_technique = first_image + image.max() + 1
     nodes = first_technique + technique.max() + 1
-    of_picture = np.bincount(picture, weights=left).astype(int)
+    of_image = np.bincount(image, weights=left).astype(int)
     steps = [
         (np.full(alike.max() + 1, START), first_alike + np.arange(alike.max() + 1),
-         np.bincount(alike, weights=of_picture).astype(int)),
-        (first_alike + alike, first_picture + np.arange(picture.max() + 1), of_picture),
-        (first_picture + picture, first_technique + technique, left),
+         np.bincount(alike, weights=of_image).astype(int)),
+        (first_alike + alike, first_image + np.arange(image.max() + 1), of_image),
+        (first_image + image, first_technique + technique, left),
         (first_technique + np.arange(technique.max() + 1), np.full(technique.max() + 1, END),
          np.bincount(technique, weights=left).astype(int)),
         (np.array([END]), np.array([START]), np.array([left.sum()])),
@@ -76,7 +76,7 @@ def _one_share(
     shape = (int(nodes), int(nodes))
     network = csr_array((room.astype(np.int32), (tails, heads)), shape=shape)
     flow = csr_array(maximum_flow(network, SOURCE, SINK).flow)
-    extra = flow[first_picture + picture, first_technique + technique]
+    extra = flow[first_image + image, first_technique + technique]
     return np.asarray(left // still + np.asarray(extra).ravel())
 
 

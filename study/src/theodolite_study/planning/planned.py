@@ -21,7 +21,7 @@ class Seat:
     """One explanation that needs votes."""
 
     key: str
-    picture_key: str
+    image_key: str
     technique: str
 
 
@@ -32,7 +32,7 @@ class Plan:
     rows: tuple[tuple[str, ...], ...]
     needed: VotesNeeded
     even: bool
-    """People get the same number of explanations, of each technique and of each picture, up to
+    """People get the same number of explanations, of each technique and of each image, up to
     one. Where limits leave no such plan it is false."""
 
     def table(self) -> dict[str, list[Any]]:
@@ -63,8 +63,8 @@ def planned(  # noqa: PLR0913  each is a limit of its own
 ) -> Plan:
     """Share explanations out so that each has votes of so many different people.
 
-    Numbers of explanations, and those of each technique and each picture, differ by one at most
-    between people: such a plan exists always (a balanced colouring of the edges between pictures
+    Numbers of explanations, and those of each technique and each image, differ by one at most
+    between people: such a plan exists always (a balanced coloring of the edges between images
     and techniques) and is found by flows. If the gap cannot be kept within it, a plan with
     other shares is sought; numbers then differ as little as was found.
 
@@ -73,8 +73,8 @@ def planned(  # noqa: PLR0913  each is a limit of its own
         votes: Of different people for each.
         panel: How many people there are.
         quota: The most that one of them is asked for.
-        gap: At least so many others between two explanations of one picture.
-        most: How often one person may meet one picture.
+        gap: At least so many others between two explanations of one image.
+        most: How often one person may meet one image.
         seed: Of everything that is left to chance.
 
     Raises:
@@ -84,20 +84,20 @@ def planned(  # noqa: PLR0913  each is a limit of its own
     limits = PlanLimits(votes, panel, quota, gap, most)
     needed = _possible(instances, limits)
     random = np.random.default_rng(seed)
-    pictures = [seat.picture_key for seat in instances]
-    shares = even_shares(pictures, [seat.technique for seat in instances], votes, panel, random)
-    even = all(fits(_counts(row, pictures), gap) for row in shares)
+    images = [seat.image_key for seat in instances]
+    shares = even_shares(images, [seat.technique for seat in instances], votes, panel, random)
+    even = all(fits(_counts(row, images), gap) for row in shares)
     if not even:
         shares = _other_shares(instances, limits, shares, random)
     rows = []
     for at in random.permutation(panel):
-        order = ordered([pictures[i] for i in shares[at]], gap, random)
+        order = ordered([images[i] for i in shares[at]], gap, random)
         rows.append(tuple(instances[shares[at][i]].key for i in order))
     return Plan(tuple(rows), needed, even)
 
 
-def _counts(row: Sequence[int], pictures: Sequence[str]) -> Mapping[str, int]:
-    return Counter(pictures[i] for i in row)
+def _counts(row: Sequence[int], images: Sequence[str]) -> Mapping[str, int]:
+    return Counter(images[i] for i in row)
 
 
 def _possible(instances: Sequence[Seat], limits: PlanLimits) -> VotesNeeded:
@@ -105,18 +105,18 @@ def _possible(instances: Sequence[Seat], limits: PlanLimits) -> VotesNeeded:
     if len({seat.key for seat in instances}) < len(instances):
         raise EvidenceError("instances", "a key twice", "distinct keys")
     if limits.gap < 0:
-        raise EvidenceError("same_picture_gap", f"{limits.gap}", "0 or more")
+        raise EvidenceError("same_image_gap", f"{limits.gap}", "0 or more")
     if limits.most is not None and limits.most < 1:
-        raise EvidenceError("same_picture_most", f"{limits.most}", "1 or more")
+        raise EvidenceError("same_image_most", f"{limits.most}", "1 or more")
     needed = votes_needed(len(instances), limits.votes, limits.panel, limits.quota)
-    of_picture = Counter(seat.picture_key for seat in instances)
-    picture, many = of_picture.most_common(1)[0]
+    of_image = Counter(seat.image_key for seat in instances)
+    image, many = of_image.most_common(1)[0]
     at_least = -(-many * limits.votes // limits.panel)
     if limits.most is not None and at_least > limits.most:
         raise EvidenceError(
-            "same_picture_most",
+            "same_image_most",
             f"{limits.most}",
-            f"{at_least} or more: {picture!r} has {many} explanations with {limits.votes} votes "
+            f"{at_least} or more: {image!r} has {many} explanations with {limits.votes} votes "
             f"each, for {limits.panel} people",
             "Raise it, have more people or fewer votes.",
         )
@@ -129,15 +129,15 @@ def _other_shares(
     shares: Sequence[Sequence[int]],
     random: np.random.Generator,
 ) -> list[list[int]]:
-    pictures = [seat.picture_key for seat in instances]
+    images = [seat.image_key for seat in instances]
     techniques = [seat.technique for seat in instances]
-    other, proven = found_shares(pictures, techniques, limits, random)
+    other, proven = found_shares(images, techniques, limits, random)
     if other is not None:
         return other
-    works = min(largest_gap(_counts(row, pictures)) for row in shares)
-    beside = "" if limits.most is None else f" with same_picture_most {limits.most}"
+    works = min(largest_gap(_counts(row, images)) for row in shares)
+    beside = "" if limits.most is None else f" with same_image_most {limits.most}"
     raise EvidenceError(
-        "same_picture_gap",
+        "same_image_gap",
         f"{limits.gap}{beside}",
         f"a smaller one: {'no plan keeps it' if proven else 'no plan that keeps it was found'}",
         f"{works} can be kept." if works >= 0 else "Have more people.",

@@ -57,14 +57,14 @@ def half_width(
 
     with :math:`n` instances of :math:`v` votes by :math:`r` raters. ``one explanation``: the rating
     of a single one, :math:`t\,\sigma_w / \sqrt{v}`. ``difference``: the mean rating of one
-    technique less that of another on the same ``instances`` pictures, where ``spread_between`` is
-    that of the true differences from picture to picture; habits of raters cancel if they rate both.
+    technique less that of another on the same ``instances`` images, where ``spread_between`` is
+    that of the true differences from image to image; habits of raters cancel if they rate both.
     Student's t has the degrees of freedom of what is estimated. NaN where one value tells nothing
     of spread.
 
     Args:
         votes: For each explanation.
-        instances: Explanations of the technique, or pictures.
+        instances: Explanations of the technique, or images.
         spread_between: Standard deviation of true ratings between explanations.
         spread_within: Standard deviation of votes on one explanation.
         quantity: What is to be known.
@@ -180,26 +180,26 @@ def people_for(instances: int, votes: int, quota: int, dropout: float = 0.0) -> 
 
 
 def power(
-    difference: float, votes: int, pictures: int, *, spread_between: float, spread_within: float
+    difference: float, votes: int, images: int, *, spread_between: float, spread_within: float
 ) -> float:
     """How likely a true difference of two techniques is found: its interval leaves 0 out.
 
-    Both techniques explain the same pictures; ``spread_between`` is that of the true differences.
-    NaN for one picture.
+    Both techniques explain the same images; ``spread_between`` is that of the true differences.
+    NaN for one image.
     """
-    _check(votes=votes, pictures=pictures)
+    _check(votes=votes, images=images)
     _check_spread(spread_between=spread_between, spread_within=spread_within)
-    if pictures < 2:
+    if images < 2:
         return math.nan
-    error = math.sqrt((spread_between**2 + 2 * spread_within**2 / votes) / pictures)
+    error = math.sqrt((spread_between**2 + 2 * spread_within**2 / votes) / images)
     if not error:
         return float(difference != 0)
-    limit = float(t.ppf((1 + CONFIDENCE) / 2, pictures - 1))
+    limit = float(t.ppf((1 + CONFIDENCE) / 2, images - 1))
     shift = difference / error
     # nct loses its tail far out, where the answer is 1 to every digit
     if abs(shift) > limit + 30:
         return 1.0
-    return float(nct.sf(limit, pictures - 1, shift) + nct.cdf(-limit, pictures - 1, shift))
+    return float(nct.sf(limit, images - 1, shift) + nct.cdf(-limit, images - 1, shift))
 
 
 def _check(**numbers: int) -> None:

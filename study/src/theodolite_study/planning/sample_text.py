@@ -25,7 +25,7 @@ class ExpectedRatings:
     people: float = 0.3
     """Standard deviation of people's habits: strict or mild throughout."""
     difference: float = 0.5
-    """Standard deviation of the true difference of two techniques from picture to picture."""
+    """Standard deviation of the true difference of two techniques from image to image."""
 
 
 def plan_text(
@@ -43,7 +43,7 @@ def plan_text(
         instances: Explanations in all, equally many of each technique.
         votes: For each.
         quota: Explanations for each person.
-        techniques: On the same pictures.
+        techniques: On the same images.
         dropout: Share of people who leave.
         expected: What ratings are expected to be like.
     """
@@ -111,14 +111,14 @@ def _plus_minus(half: float) -> str:
     return "nothing that could be told" if math.isnan(half) else f"± {half:.2f}"
 
 
-def _compared(votes: int, pictures: int, like: ExpectedRatings) -> str:
+def _compared(votes: int, images: int, like: ExpectedRatings) -> str:
     spreads = {"spread_between": like.difference, "spread_within": like.within}
-    half = half_width(votes, pictures, quantity="difference", **spreads)  # type: ignore[arg-type]
+    half = half_width(votes, images, quantity="difference", **spreads)  # type: ignore[arg-type]
     if math.isnan(half):
-        return "Two techniques cannot be compared with one picture."
-    detected = power(0.5, votes, pictures, **spreads)
+        return "Two techniques cannot be compared with one image."
+    detected = power(0.5, votes, images, **spreads)
     return (
-        f"The difference of two techniques on the same {pictures:,} pictures will be known to "
+        f"The difference of two techniques on the same {images:,} images will be known to "
         f"{_plus_minus(half)}; a true difference of 0.5 is found with a probability of "
         f"{min(round(100 * detected), 99)} %."
     )

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite_study.codes import code_digest
 from theodolite_study.keys import Keys
 from theodolite_study.model.door import Access
 from theodolite_study.money.submission import submission_digest
 from theodolite_study.platforms import invites, mturk, prolific
 from theodolite_study.platforms.identity import Identity, Preview, visitor
-from theodolite_study.platforms.prolific_keys import KeysUnavailable, SigningKeys
+from theodolite_study.platforms.prolific_keys import KeysUnavailableError, SigningKeys
 from theodolite_study.refusals import Refused
 
 INVITATION = "code"
@@ -122,9 +122,11 @@ def from_address(
             parameters.get(prolific.TOKEN, ""), prolific.Expected(address, access.audience),
             keys, time.time(),
         )  # fmt: skip
-    except KeysUnavailable as error:
-        raise Refused(503, f"Prolific gives no answer now. {error.do}", 60) from error
-    except RefusedInput as error:
-        raise Refused(400, f"This link cannot be used: {error.came}. {error.do}".strip()) from error
+    except KeysUnavailableError as error:
+        raise Refused(503, f"Prolific gives no answer now. {error.hint}", 60) from error
+    except UnsafeInputError as error:
+        raise Refused(
+            400, f"This link cannot be used: {error.got}. {error.hint}".strip()
+        ) from error
     # remembered as long as the cookie lasts: a copy that comes later is known
     return Arrival(signed.identity, signed.token_digest, max(until, signed.expires.timestamp()))

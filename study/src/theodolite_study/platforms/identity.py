@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -27,7 +27,7 @@ class Identity:
         for name in ("platform", "platform_id", "study_id", "session_id"):
             value = getattr(self, name)
             if value is not None and not ID.fullmatch(value):
-                raise RefusedInput(
+                raise UnsafeInputError(
                     name.replace("_", " "), "something that is no id", "letters and digits",
                     "Open the study by the link on the platform's page.",
                 )  # fmt: skip
@@ -52,7 +52,7 @@ def named(parameters: Mapping[str, str], name: str, platform: str) -> str:
         problem = (
             "a blank form" if "{" in value else "something that is no id" if value else "nothing"
         )
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"{name} in the address", problem, f"an id of {platform}",
             f"Open the study by the link on {platform}'s page.",
         )  # fmt: skip

@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 import jwt
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_study.platforms.identity import ID, Identity, named
 from theodolite_study.platforms.prolific_keys import NAME, SigningKeys
 
@@ -141,7 +141,7 @@ def _identity(claims: Mapping[str, Any], expected: Expected) -> Identity:
     person, study, session = (value if isinstance(value, str) else "" for value in ids)
     if not all(ID.fullmatch(value) for value in (person, study, session)):
         raise _refused(
-            "a token without the ids", do=f"The link needs {PERSON}, {STUDY} and {SESSION}."
+            "a token without the ids", hint=f"The link needs {PERSON}, {STUDY} and {SESSION}."
         )
     if expected.study_id is not None and study != expected.study_id:
         raise _refused("a token for another study")
@@ -150,8 +150,8 @@ def _identity(claims: Mapping[str, Any], expected: Expected) -> Identity:
     return Identity(PLATFORM, person, study_id=study, session_id=session, signed=True)
 
 
-def _refused(problem: str, do: str = AGAIN) -> RefusedInput:
-    return RefusedInput("the link from Prolific", problem, "the link as Prolific made it", do)
+def _refused(problem: str, hint: str = AGAIN) -> UnsafeInputError:
+    return UnsafeInputError("the link from Prolific", problem, "the link as Prolific made it", hint)
 
 
 def unsigned_arrival(parameters: Mapping[str, str]) -> Identity:
@@ -165,5 +165,5 @@ def unsigned_arrival(parameters: Mapping[str, str]) -> Identity:
 def completion_url(code: str) -> str:
     """Where people hand in their code. The host is fixed."""
     if not ID.fullmatch(code):
-        raise RefusedInput("completion code", "other letters", "letters and digits")
+        raise UnsafeInputError("completion code", "other letters", "letters and digits")
     return f"{EXIT}?{urlencode({'cc': code})}"

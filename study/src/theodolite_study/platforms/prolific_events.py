@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.ext.studies import json_from
 from theodolite_study.platforms.identity import ID
 
@@ -77,5 +77,5 @@ def _event(name: str, delivery: bytes, body: bytes) -> Event:
     return Event(name, delivery, kind, resource, content)
 
 
-def _refused(problem: str) -> RefusedInput:
-    return RefusedInput("message of Prolific", problem, "one that Prolific signed just now")
+def _refused(problem: str) -> UnsafeInputError:
+    return UnsafeInputError("message of Prolific", problem, "one that Prolific signed just now")

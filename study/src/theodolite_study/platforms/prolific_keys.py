@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.ext.studies import json_from, read_text
 
 HOST = "api.prolific.com"
@@ -31,7 +31,7 @@ FRESH, USABLE, WAIT = 6 * 3600.0, 24 * 3600.0, 60.0
 NAME = re.compile(r"[\x21-\x7e]{1,200}")
 
 
-class KeysUnavailable(EvidenceError):
+class KeysUnavailableError(EvidenceError):
     """Nobody is at fault, but signatures cannot be checked now. Trying again later helps."""
 
 
@@ -65,7 +65,7 @@ def keys_in(content: bytes, name: str) -> StoredKeys:
     key_set = json_from(content, name)
     entries = key_set.get("keys") if isinstance(key_set, dict) else None
     if not isinstance(entries, list) or len(entries) > MOST_KEYS:
-        raise RefusedInput(
+        raise UnsafeInputError(
             f"key set {name!r}", "something else", f"a list of at most {MOST_KEYS} keys"
         )
     keys = {}
@@ -74,7 +74,7 @@ def keys_in(content: bytes, name: str) -> StoredKeys:
         if key is not None:
             keys[str(entry["kid"])] = key
     if not keys:
-        raise RefusedInput(f"key set {name!r}", "no key for RS256", "at least one")
+        raise UnsafeInputError(f"key set {name!r}", "no key for RS256", "at least one")
     return StoredKeys(keys)
 
 
@@ -112,7 +112,7 @@ class FetchedKeys:
             if (stale or not known) and abs(now - self._tried) >= WAIT:
                 self._look(now)
             if self._kept is None or abs(now - self._at) > USABLE:
-                raise KeysUnavailable(
+                raise KeysUnavailableError(
                     "the link from Prolific", "no answer from Prolific", "its public keys",
                     "Please try again in some minutes.",
                 )  # fmt: skip
@@ -122,7 +122,7 @@ class FetchedKeys:
         self._tried = now
         try:
             self._kept = keys_in(self._fetch(), FILE)
-        except (OSError, http.client.HTTPException, RefusedInput):
+        except (OSError, http.client.HTTPException, UnsafeInputError):
             return  # what we have stays good for a day
         self._at = now
 
@@ -141,12 +141,12 @@ def answer(connection: http.client.HTTPConnection) -> bytes:
         connection.request("GET", PATH, headers={"Accept": "application/json"})
         response = connection.getresponse()
         if response.status != http.client.OK:
-            raise RefusedInput("keys of Prolific", f"the answer {response.status}", "200")
+            raise UnsafeInputError("keys of Prolific", f"the answer {response.status}", "200")
         content = b""
         while piece := response.read1(MOST_BYTES):
             content += piece
             if len(content) > MOST_BYTES or time.monotonic() > until:
-                raise RefusedInput("keys of Prolific", "too much or too slow", "a small file")
+                raise UnsafeInputError("keys of Prolific", "too much or too slow", "a small file")
         return content
     finally:
         connection.close()

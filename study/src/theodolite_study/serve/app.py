@@ -21,7 +21,7 @@ from theodolite_study.money import hook_routes
 from theodolite_study.operate.meter import Meter, RequestMeter
 from theodolite_study.platforms.prolific_keys import FILE, FetchedKeys, SigningKeys, stored_keys
 from theodolite_study.rate_limits import Limiter
-from theodolite_study.refusals import NotHere, StudyRefusal
+from theodolite_study.refusals import NotHere, StudyError
 from theodolite_study.serve import (
     consent_routes,
     door_routes,
@@ -31,8 +31,8 @@ from theodolite_study.serve import (
     previews,
 )
 from theodolite_study.serve.calls import StepCalls
+from theodolite_study.serve.images import ImageAddresses, ImageFiles
 from theodolite_study.serve.pages import StudyPages, files_in, words_in
-from theodolite_study.serve.pictures import PictureAddresses, PictureFiles
 from theodolite_study.serve.security import (
     Counter,
     Faults,
@@ -45,7 +45,7 @@ from theodolite_study.serve.security import (
     wants_json,
 )
 from theodolite_study.serve.settings import Settings
-from theodolite_study.serve.site import StudySite, picture_key
+from theodolite_study.serve.site import StudySite, image_key
 from theodolite_study.serve.versions import KnownVersions
 
 STATIC = Path(__file__).parent / "static"
@@ -55,13 +55,13 @@ KEPT_FOR = "public, max-age=86400"
 
 
 def create_app(settings: Settings) -> Starlette:
-    """A server for all studies of a database; pictures lie in the settings' folder."""
+    """A server for all studies of a database; images lie in the settings' folder."""
     pooled = os.environ.get("THEODOLITE_POOLER") == "transaction"
     calls = StepCalls(settings.database_url, size=settings.limits.pool, pooled=pooled)
     keys, meter = Keys.read(settings.folder), Meter()
     site = StudySite(
         calls=calls, versions=KnownVersions(calls), pages=StudyPages(), keys=keys,
-        addresses=PictureAddresses(picture_key(keys)), pictures=PictureFiles(settings.folder),
+        addresses=ImageAddresses(image_key(keys)), images=ImageFiles(settings.folder),
         settings=settings, signing_keys=prolific_keys(settings.folder),
     )  # fmt: skip
 
@@ -82,7 +82,7 @@ def create_app(settings: Settings) -> Starlette:
         ],
         middleware=_middleware(site, meter),
         exception_handlers={
-            StudyRefusal: refused, OperationalError: away, PoolTimeout: away, 404: gone,
+            StudyError: refused, OperationalError: away, PoolTimeout: away, 404: gone,
             405: not_done,
         },
         lifespan=connected,
@@ -144,7 +144,7 @@ def message(
 
 async def refused(request: Request, error: Exception) -> Response:
     """What a study does not do, in words."""
-    assert isinstance(error, StudyRefusal)  # noqa: S101
+    assert isinstance(error, StudyError)  # noqa: S101
     wait = int(getattr(error, "retry_after", 0))
     site: StudySite = request.app.state.site
     return message(site, request.headers, error.status, error.message, wait)

@@ -7,9 +7,9 @@ from typing import Any
 from theodolite_study.model.blocks import (
     BaseBlock,
     ChoiceBlock,
+    InvalidAnswerError,
     RankingBlock,
     RegionsBlock,
-    UnfitAnswer,
 )
 from theodolite_study.model.rules import holds
 from theodolite_study.refusals import Invalid
@@ -41,7 +41,7 @@ def answers_from(
         blocks: The blocks of a stage.
         fields: What came.
         earlier: Answers of the stages `door` and `about`.
-        size: Width and height of the picture in which places are marked.
+        size: Width and height of the image in which places are marked.
 
     Raises:
         UnfitForm: With all blocks that do not fit.
@@ -56,7 +56,7 @@ def answers_from(
             continue
         try:
             answers[block.name] = block.normal(value)
-        except UnfitAnswer:
+        except InvalidAnswerError:
             unfit.append(block)
             continue
         if isinstance(block, RegionsBlock) and size and not _inside(answers[block.name], size):
@@ -67,7 +67,7 @@ def answers_from(
 
 
 def _inside(shapes: Sequence[Mapping[str, float]], size: Size) -> bool:
-    """Whether places that were marked lie inside of the picture; a rounded edge may touch it."""
+    """Whether places that were marked lie inside of the image; a rounded edge may touch it."""
     width, height = size
     return all(
         shape["x"] + shape.get("width", 0) <= width + 0.5

@@ -47,7 +47,7 @@ def block_view(
         texts: Its words by part.
         language: Of the person.
         fields: What was answered so far.
-        label: What the picture is said to show, for texts that name it.
+        label: What the image is said to show, for texts that name it.
         unfit: Blocks whose answers were refused.
     """
     kind = getattr(block, "kind", "")

@@ -12,7 +12,7 @@ from psycopg_pool import AsyncConnectionPool
 from theodolite_study.locale.refusal_messages import REFUSALS
 from theodolite_study.operate.meter import note_word
 from theodolite_study.refusals import Conflict as StoredOtherwise
-from theodolite_study.refusals import Invalid, NotHere, NotOpen, StudyRefusal, WrongStage
+from theodolite_study.refusals import Invalid, NotHere, NotOpen, StudyError, WrongStage
 
 RECONNECT = 2.0
 """Seconds in which a connection is tried again, with growing pauses; then whoever asks next begins
@@ -24,13 +24,13 @@ OPTIONS = (
 )
 
 
-class NobodyHere(StudyRefusal):
+class NobodyHere(StudyError):
     """There is no session: the person has not begun, or it ended."""
 
     status = 401
 
 
-class OldForm(StudyRefusal):
+class OldForm(StudyError):
     """The consent was changed while its page was open."""
 
     status = 409
@@ -108,14 +108,14 @@ class StepCalls:
             return [dict(zip(names, row, strict=True)) for row in await cursor.fetchall()]
 
 
-def refusal(result: Mapping[str, Any]) -> StudyRefusal:
+def refusal(result: Mapping[str, Any]) -> StudyError:
     """The words for a step that was not taken."""
     word = result["word"]
     kind = REFUSED.get(word, WrongStage)
     return kind(REFUSALS.get(word, REFUSALS["stage"]))
 
 
-REFUSED: dict[str, type[StudyRefusal]] = {
+REFUSED: dict[str, type[StudyError]] = {
     "nobody": NobodyHere, "not here": NotHere, "conflict": StoredOtherwise, "not open": NotOpen,
     "old form": OldForm,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""One picture at a time: say what you see, then see the explanation and rate it."""
+"""One image at a time: say what you see, then see the explanation and rate it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,8 +14,8 @@ from theodolite_study.serve.answers import measures, payload_digest
 from theodolite_study.serve.block_forms import UnfitForm, answers_from
 from theodolite_study.serve.block_views import unfit_for_script, wants_script
 from theodolite_study.serve.door_routes import site_of
-from theodolite_study.serve.items import asked_blocks, item_context, picture_size, seconds_left
-from theodolite_study.serve.pictures import kind_of
+from theodolite_study.serve.images import kind_of
+from theodolite_study.serve.items import asked_blocks, image_size, item_context, seconds_left
 from theodolite_study.serve.site import StudySite, form_of, onward, sent
 from theodolite_study.serve.versions import StudyVersion
 from theodolite_study.sessions import digest_of
@@ -68,7 +68,7 @@ async def own_answer(request: Request) -> Response:
     version, instance, row = await _known(site, session, item)
     blocks = asked_blocks(version, "before", instance)
     try:
-        answers = answers_from(blocks, fields, row["earlier"], picture_size(instance))
+        answers = answers_from(blocks, fields, row["earlier"], image_size(instance))
     except UnfitForm as error:
         return await _asked_again(request, site, session, fields, error)
     await site.calls.taken(
@@ -86,7 +86,7 @@ async def ratings(request: Request) -> Response:
     version, instance, row = await _known(site, session, item)
     blocks = asked_blocks(version, "after", instance)
     try:
-        answers = answers_from(blocks, fields, row["earlier"], picture_size(instance))
+        answers = answers_from(blocks, fields, row["earlier"], image_size(instance))
     except UnfitForm as error:
         return await _asked_again(request, site, session, fields, error)
     try:
@@ -171,14 +171,14 @@ async def release(request: Request) -> Response:
     return _went(request, await site.calls.taken("st_release", session, item, reason))
 
 
-async def picture(request: Request) -> Response:
-    """A picture, for the session that was given its address."""
+async def image(request: Request) -> Response:
+    """An image, for the session that was given its address."""
     site = site_of(request)
     session = digest_of(site.token(request))
     expiry, mac, file = (request.path_params[name] for name in ("expiry", "mac", "file"))
     if not site.addresses.good(expiry, mac, file, session):
         raise NotHere
-    content = site.pictures.content(file)
+    content = site.images.content(file)
     if content is None:
         raise NotHere
     headers = {"cache-control": KEEP, "content-type": kind_of(file)}
@@ -193,5 +193,5 @@ ROUTES = [
     Route("/a/{item:long}/draft", draft, methods=["POST"]),
     Route("/a/{item:long}/heartbeat", heartbeat, methods=["POST"]),
     Route("/a/{item:long}/release", release, methods=["POST"]),
-    Route("/p/{expiry}/{mac}/{file}", picture),
+    Route("/p/{expiry}/{mac}/{file}", image),
 ]

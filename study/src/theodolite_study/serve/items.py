@@ -15,7 +15,7 @@ from theodolite_study.serve.block_views import (
     in_their_order,
     version_views,
 )
-from theodolite_study.serve.pictures import PictureAddresses
+from theodolite_study.serve.images import ImageAddresses
 from theodolite_study.serve.versions import StudyVersion
 
 SIZES = "sizes"
@@ -27,30 +27,30 @@ def asked_blocks(
 ) -> list[BaseBlock]:
     """Blocks of a stage without those that ask for what this explanation does not have."""
     needs = version.settings.get("needs", {})
-    picture = instance["shown"].get("picture")
+    image = instance["shown"].get("image")
     return [
         block for block in version.instrument.blocks(stage)
         if (block.name not in needs or instance.get(needs[block.name]) is not None)
-        and (picture or not isinstance(block, RegionsBlock))
+        and (image or not isinstance(block, RegionsBlock))
     ]  # fmt: skip
 
 
-def picture_size(instance: Mapping[str, Any]) -> Size | None:
-    """Width and height of the picture that is asked about; None where there is none."""
-    size = instance.get(SIZES, {}).get(instance["shown"].get("picture"))
+def image_size(instance: Mapping[str, Any]) -> Size | None:
+    """Width and height of the image that is asked about; None where there is none."""
+    size = instance.get(SIZES, {}).get(instance["shown"].get("image"))
     return None if size is None else (size[0], size[1])
 
 
 def item_context(
-    row: Mapping[str, Any], version: StudyVersion, addresses: PictureAddresses, session: bytes,
+    row: Mapping[str, Any], version: StudyVersion, addresses: ImageAddresses, session: bytes,
     fields: Mapping[str, Any] | None = None, unfit: Sequence[BaseBlock] = (),
 ) -> dict[str, Any]:  # fmt: skip
-    """Before one's own answer nothing but the picture is named; afterwards all of it.
+    """Before one's own answer nothing but the image is named; afterwards all of it.
 
     Args:
         row: What the item's step returned.
         version: The person's.
-        addresses: Where pictures are.
+        addresses: Where images are.
         session: Whose they are.
         fields: A form that was refused; without one, the draft is shown.
         unfit: Blocks that were refused.
@@ -92,9 +92,9 @@ def seconds_left(lease: str | None) -> float:
 
 
 class ExplanationViews:
-    """Explanations with signed addresses of their pictures."""
+    """Explanations with signed addresses of their images."""
 
-    def __init__(self, addresses: PictureAddresses, session: bytes, sizes: Mapping[str, Any]):
+    def __init__(self, addresses: ImageAddresses, session: bytes, sizes: Mapping[str, Any]):
         self._addresses, self._session, self._sizes = addresses, session, sizes
 
     def of(self, part: Mapping[str, Any], *, before: bool) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class ExplanationViews:
             before: Whether the person has not answered yet.
         """
         view = {
-            "label": part.get("predicted", ""), "picture": self._picture(part.get("picture")),
+            "label": part.get("predicted", ""), "image": self._image(part.get("image")),
             "map": None, "concepts": [], "tokens": [], "table": [], "most": 1.0, "signed": False,
             "weighted": not before,
         }  # fmt: skip
@@ -117,14 +117,14 @@ class ExplanationViews:
         concepts = list((part.get("concepts") or {}).items())
         weights = [row[-1] for row in (*concepts, *tokens, *table)]
         return view | {
-            "map": self._picture(part.get("map")), "tokens": tokens,
+            "map": self._image(part.get("map")), "tokens": tokens,
             "concepts": sorted(concepts, key=lambda row: -abs(row[1])),
             "table": sorted(table, key=lambda row: -abs(row[2])),
             "most": max(map(abs, weights), default=0) or 1.0,
             "signed": any(weight < 0 for weight in weights),
         }  # fmt: skip
 
-    def _picture(self, file: str | None) -> dict[str, Any] | None:
+    def _image(self, file: str | None) -> dict[str, Any] | None:
         if not file:
             return None
         width, height = self._sizes.get(file, (0, 0))

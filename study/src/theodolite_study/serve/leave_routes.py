@@ -127,7 +127,7 @@ def _code(site: StudySite, here: dict[str, Any], fields: Any) -> bytes:
 
 
 async def wait_page(request: Request) -> Response:
-    """Others look at the last pictures just now."""
+    """Others look at the last images just now."""
     return await _notice(request, "wait")
 
 

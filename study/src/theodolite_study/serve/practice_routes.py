@@ -11,7 +11,7 @@ from theodolite_study.refusals import NotHere
 from theodolite_study.serve.block_forms import UnfitForm, answers_from
 from theodolite_study.serve.block_views import unfit_for_script, wants_script
 from theodolite_study.serve.door_routes import site_of
-from theodolite_study.serve.items import asked_blocks, item_context, picture_size
+from theodolite_study.serve.items import asked_blocks, image_size, item_context
 from theodolite_study.serve.site import StudySite, form_of, onward
 from theodolite_study.sessions import digest_of
 
@@ -67,7 +67,7 @@ async def _sent(request: Request, stage: Any, step: str) -> Response:
     version = await site.version(row, session)
     blocks = asked_blocks(version, stage, row["shown"])
     try:
-        answers = answers_from(blocks, fields, row["earlier"], picture_size(row["shown"]))
+        answers = answers_from(blocks, fields, row["earlier"], image_size(row["shown"]))
     except UnfitForm as error:
         if wants_script(request):
             return unfit_for_script(error, row["language"])

@@ -16,7 +16,7 @@ from theodolite.errors import EvidenceError
 from theodolite_study.operate import meter
 from theodolite_study.operate.logs import LOGGING
 from theodolite_study.operate.metrics import exposition, figures_of, metrics_server, snapshots_in
-from theodolite_study.operate.revision import OtherRelease, need_same_revision
+from theodolite_study.operate.revision import RevisionMismatchError, need_same_revision
 from theodolite_study.serve.app import create_app
 from theodolite_study.serve.settings import Settings, settings_from
 from theodolite_study.serve.workers import (
@@ -42,7 +42,7 @@ def serve(
     """Serve until told to stop; on this machine only, as people come by a proxy.
 
     Args:
-        settings: The database, and where pictures and keys are.
+        settings: The database, and where images and keys are.
         host: Where to listen. Off this machine only with ``behind_proxy``: for containers, whose
             port is published to a proxy alone.
         port: The port.
@@ -92,7 +92,7 @@ def from_environment() -> Starlette:
     settings = settings_from()
     try:
         need_same_revision(settings.database_url)
-    except OtherRelease as error:
+    except RevisionMismatchError as error:
         time.sleep(PAUSE)  # it is started again at once
         sys.exit(f"theodolite: {error}")
     except EvidenceError:

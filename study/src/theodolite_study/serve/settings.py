@@ -34,7 +34,7 @@ class Limits:
     """A second, in one session."""
     posts_burst: int = 60
     looks_rate: float = 20.0
-    """A second, in one session: pages and pictures."""
+    """A second, in one session: pages and images."""
     looks_burst: int = 200
     landings_rate: float = 50.0
     """A second, of everybody together: people who are not known yet."""

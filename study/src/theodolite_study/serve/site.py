@@ -20,8 +20,8 @@ from theodolite_study.platforms.prolific_keys import SigningKeys
 from theodolite_study.refusals import Invalid, Refused
 from theodolite_study.serve import cookies
 from theodolite_study.serve.calls import NobodyHere, StepCalls
+from theodolite_study.serve.images import ImageAddresses, ImageFiles
 from theodolite_study.serve.pages import StudyPages, words_in
-from theodolite_study.serve.pictures import PictureAddresses, PictureFiles
 from theodolite_study.serve.settings import Settings
 from theodolite_study.serve.versions import KnownVersions, StudyVersion
 from theodolite_study.sessions import digest_of
@@ -67,8 +67,8 @@ class StudySite:
     versions: KnownVersions
     pages: StudyPages
     keys: Keys = field(repr=False)
-    addresses: PictureAddresses
-    pictures: PictureFiles
+    addresses: ImageAddresses
+    images: ImageFiles
     settings: Settings
     signing_keys: SigningKeys
     """Of Prolific."""
@@ -132,9 +132,9 @@ class StudySite:
         )
 
 
-def picture_key(keys: Keys) -> bytes:
-    """The key that signs addresses of pictures; it fits nothing else."""
-    return keys.derived("pictures")
+def image_key(keys: Keys) -> bytes:
+    """The key that signs addresses of images; it fits nothing else."""
+    return keys.derived("images")
 
 
 async def form_of(request: Request, site: StudySite, session: bytes) -> dict[str, Sequence[str]]:

@@ -92,14 +92,14 @@ end $$;
 -- The desk sees all and sets studies up. What people answered and agreed to it cannot change.
 grant usage on schema public to theodolite_desk;
 grant select on all tables in schema public to theodolite_desk;
-grant insert on study, version, wording, consent_text, condition, outcome, picture, instance, slot,
+grant insert on study, version, wording, consent_text, condition, outcome, image, instance, slot,
     place, door, member, session, device, sign_in_failure, invite, platform_link, export_run,
     export_request, log to theodolite_desk;
-grant insert (name, totp_sealed, enrol_sha256, enrol_expires_at) on staff to theodolite_desk;
-grant update on version, wording, consent_text, condition, outcome, picture, instance, place, door,
+grant insert (name, totp_sealed, enroll_sha256, enroll_expires_at) on staff to theodolite_desk;
+grant update on version, wording, consent_text, condition, outcome, image, instance, place, door,
     member, sign_in_failure, platform_link to theodolite_desk;
 grant update (state, title, currency, origin, legend, opened_at, closed_at) on study to theodolite_desk;
-grant update (password_hash, totp_sealed, totp_last_step, enrol_sha256, enrol_expires_at,
+grant update (password_hash, totp_sealed, totp_last_step, enroll_sha256, enroll_expires_at,
     disabled, last_success) on staff to theodolite_desk;
 grant update (last_seen) on session to theodolite_desk;
 grant update (reserved_for, planned_position) on slot to theodolite_desk;

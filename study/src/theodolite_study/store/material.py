@@ -1,4 +1,4 @@
-"""Pictures and explanations of a study: rows, and files named by the digest of their bytes."""
+"""Images and explanations of a study: rows, and files named by the digest of their bytes."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,14 +8,14 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.ext.studies import (
     Explained,
     Instance,
     Material,
-    keep_picture,
-    picture_path,
-    picture_size,
+    image_path,
+    image_size,
+    keep_image,
     sha256_of,
 )
 
@@ -23,7 +23,7 @@ MIME = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
 
 
 def add_material(
-    connection: Connection[Any], study: UUID, material: Material, pictures_folder: Path,
+    connection: Connection[Any], study: UUID, material: Material, images_folder: Path,
     store: Path | None = None,
 ) -> int:  # fmt: skip
     """What a study shows. Until it has seats, all of it is replaced; afterwards only added to.
@@ -32,17 +32,17 @@ def add_material(
         connection: The caller's transaction.
         study: Whose material it is.
         material: The explanations.
-        pictures_folder: A folder with ``pictures/`` in it, where the files are now.
-        store: The server's folder of pictures, where they are copied to; None: they are there.
+        images_folder: A folder with ``images/`` in it, where the files are now.
+        store: The server's folder of images, where they are copied to; None: they are there.
 
     Returns:
         How many explanations are new.
 
     Raises:
         EvidenceError: An explanation of this key is there already and is another one.
-        RefusedInput: A picture's bytes are not those that its name tells.
+        UnsafeInputError: An image's bytes are not those that its name tells.
     """
-    sizes = _stored_pictures(connection, material, pictures_folder, store or pictures_folder)
+    sizes = _stored_images(connection, material, images_folder, store or images_folder)
     connection.execute("select from study where id = %s for update", (study,))
     seated = connection.execute("select from slot where study_id = %s limit 1", (study,)).fetchone()
     if seated is None:
@@ -60,7 +60,7 @@ def add_material(
     new = [instance for instance in material.instances if not _same(instance, known)]
     with connection.cursor() as cursor:
         cursor.executemany(
-            "insert into instance (study_id, key, picture_key, technique, modality, kind, place,"
+            "insert into instance (study_id, key, image_key, technique, modality, kind, place,"
             " record, shown) values (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
             (
                 _row(study, len(known) + place, instance, sizes)
@@ -92,9 +92,9 @@ def _row(
     record = instance.model_dump(mode="json")
     visible = {name: value for name, value in record.items() if name != "check"}
     visible["instruction"] = instance.check.instruction if instance.check else None
-    visible["sizes"] = {file: sizes[file] for file in instance.pictures()}
+    visible["sizes"] = {file: sizes[file] for file in instance.images()}
     return (
-        study, instance.key, instance.picture_key, instance.technique,
+        study, instance.key, instance.image_key, instance.technique,
         modality_of(instance.shown), instance.kind, place, Jsonb(record), Jsonb(visible),
     )  # fmt: skip
 
@@ -105,24 +105,24 @@ def modality_of(part: Explained) -> str:
     return next(word for name, word in names.items() if getattr(part, name) is not None)
 
 
-def _stored_pictures(
+def _stored_images(
     connection: Connection[Any], material: Material, source: Path, store: Path
 ) -> dict[str, list[int]]:
     """Width and height of each file, after its bytes and its row are where they belong."""
     sizes = {}
     for file in sorted(set(_files(material))):
-        path = picture_path(source, file)
+        path = image_path(source, file)
         digest, _, suffix = file.partition(".")
         if not path.is_file() or sha256_of(path) != digest:
-            raise RefusedInput(
-                f"picture {file[:12]}…", "another content", "the content that its name tells"
+            raise UnsafeInputError(
+                f"image {file[:12]}…", "another content", "the content that its name tells"
             )
-        height, width = picture_size(path)
+        height, width = image_size(path)
         if store != source:
-            keep_picture(store, path.read_bytes(), suffix)
+            keep_image(store, path.read_bytes(), suffix)
         connection.execute(
-            "insert into picture (sha256, mime, width, height, bytes) values (%s, %s, %s, %s, %s)"
-            " on conflict (sha256) do update set bytes = excluded.bytes where picture.bytes = 0",
+            "insert into image (sha256, mime, width, height, bytes) values (%s, %s, %s, %s, %s)"
+            " on conflict (sha256) do update set bytes = excluded.bytes where image.bytes = 0",
             (bytes.fromhex(digest), MIME[suffix], width, height, path.stat().st_size),
         )
         sizes[file] = [width, height]
@@ -130,4 +130,4 @@ def _stored_pictures(
 
 
 def _files(material: Material) -> Iterable[str]:
-    return (file for instance in material.instances for file in instance.pictures())
+    return (file for instance in material.instances for file in instance.images())

@@ -283,14 +283,14 @@ def _reserve(connection: Connection[Any], row: Row) -> None:
     if _by_condition(row):
         raise Invalid("A planned design has no votes for each condition.")
     real = connection.execute(
-        "select key, picture_key, technique from instance where study_id = %s and kind = 'real'"
+        "select key, image_key, technique from instance where study_id = %s and kind = 'real'"
         " order by place",
         (row["study_id"],),
     ).fetchall()
     plan = planned(
         [Seat(*instance) for instance in real], votes=row["n_votes"],
         panel=settings.get("panel") or 0, quota=row["quota"],
-        gap=settings.get("same_picture_gap") or 0, most=settings.get("same_picture_most"),
+        gap=settings.get("same_image_gap") or 0, most=settings.get("same_image_most"),
         seed=settings.get("seed") or 0,
     ).table()  # fmt: skip
     taken: dict[str, int] = {}

@@ -84,7 +84,7 @@ grant select, insert, update on operation to theodolite_steps;
 grant select on export_request to theodolite_steps, theodolite_jobs;
 -- what an export is made of; no account, no session, no sealed id
 grant select on version, wording, consent_text, condition, outcome, place, instance, slot, consent,
-    answer, assignment, baseline, gold_result, vote, practice, log, log_kind, tally, picture
+    answer, assignment, baseline, gold_result, vote, practice, log, log_kind, tally, image
     to theodolite_jobs;
 grant select (id, study_id, platform, pseudonym, state, quota, design_row, preview, flags, created_at,
     finished_at, version_id, language, condition_id, promised, outcome, outcome_at)

@@ -6,18 +6,18 @@ set search_path = public, pg_temp as $$
                  coalesce(since, clock_timestamp()) + make_interval(secs => 4 * w.lease))
 $$;
 
--- Pictures that this person met just before, or often enough.
+-- Images that this person met just before, or often enough.
 create function st_avoided(w step_person) returns text[] language sql stable
 set search_path = public, pg_temp as $$
-    select coalesce(array_agg(distinct picture_key), '{}') from (
-        select picture_key, row_number() over (order by position desc) as back,
-               count(*) over (partition by picture_key) as times
+    select coalesce(array_agg(distinct image_key), '{}') from (
+        select image_key, row_number() over (order by position desc) as back,
+               count(*) over (partition by image_key) as times
           from assignment where participant_id = w.person) own
-     where back <= coalesce((w.settings ->> 'same_picture_gap')::integer, 0)
-        or times >= (w.settings ->> 'same_picture_most')::integer
+     where back <= coalesce((w.settings ->> 'same_image_gap')::integer, 0)
+        or times >= (w.settings ->> 'same_image_most')::integer
 $$;
 
-create type free_seat as (id bigint, instance_id bigint, assignment_id bigint, picture_key text);
+create type free_seat as (id bigint, instance_id bigint, assignment_id bigint, image_key text);
 
 -- A seat that nobody holds, of an explanation that the person has not met: breadth first, beginning
 -- at random within a layer, so that dead entries of the index lie apart and claimers seldom meet.
@@ -28,11 +28,11 @@ declare
     layer_ smallint; first smallint; door_ bigint; low_ double precision; high_ double precision;
 begin
     if w.design_row is not null then
-        select s.id, s.instance_id, s.assignment_id, i.picture_key into seat
+        select s.id, s.instance_id, s.assignment_id, i.image_key into seat
           from slot s join instance i on i.id = s.instance_id
          where s.study_id = w.study and s.round = w.round and s.reserved_for = w.design_row
            and (s.state = 'open' or s.state = 'leased' and s.lease_expires_at < clock_timestamp())
-           and i.picture_key <> all (avoided)
+           and i.image_key <> all (avoided)
            and not exists (select from assignment a
                             where a.instance_id = s.instance_id and a.participant_id = w.person)
          order by s.planned_position limit 1 for update of s skip locked;
@@ -43,7 +43,7 @@ begin
         for half in 1 .. 2 loop  -- bounds, as an index finds them
             low_ := case half when 1 then start else -1 end;
             high_ := case half when 1 then 2 else start end;
-            select s.id, s.instance_id, s.assignment_id, i.picture_key into seat
+            select s.id, s.instance_id, s.assignment_id, i.image_key into seat
               from slot s join instance i on i.id = s.instance_id
              where s.study_id = w.study and s.round = w.round and s.slot_no = layer_
                and s.rnd >= low_ and s.rnd < high_
@@ -51,7 +51,7 @@ begin
                and s.condition_id is not distinct from
                    case when w.settings ->> 'votes_per' = 'explanation_and_condition' then w.condition end
                and (s.state = 'open' or s.lease_expires_at < clock_timestamp())
-               and i.picture_key <> all (avoided)
+               and i.image_key <> all (avoided)
                and not exists (select from assignment a
                                 where a.instance_id = s.instance_id and a.participant_id = w.person)
                and (w.design_row is null or not exists (
@@ -72,21 +72,21 @@ begin
     return null;
 end $$;
 
-create function st_added(w step_person, instance_ bigint, picture text, slot_ bigint)
+create function st_added(w step_person, instance_ bigint, image text, slot_ bigint)
 returns bigint language plpgsql set search_path = public, pg_temp as $$
 declare
     item bigint; said baseline;
 begin
-    insert into assignment (participant_id, instance_id, slot_id, picture_key, position,
+    insert into assignment (participant_id, instance_id, slot_id, image_key, position,
                             image_exposure_index, version_id)
-    select w.person, instance_, slot_, picture, 1 + count(*),
-           1 + count(*) filter (where picture_key = picture), w.version
+    select w.person, instance_, slot_, image, 1 + count(*),
+           1 + count(*) filter (where image_key = image), w.version
       from assignment where participant_id = w.person
     returning id into item;
     if w.settings ->> 'baseline' = 'once_per_image' and slot_ is not null then
-        -- the same picture again: what they saw is known, and is not asked twice
+        -- the same image again: what they saw is known, and is not asked twice
         select b.* into said from baseline b join assignment a on a.id = b.assignment_id
-         where a.participant_id = w.person and a.picture_key = picture and a.slot_id is not null
+         where a.participant_id = w.person and a.image_key = image and a.slot_id is not null
            and a.id <> item order by b.at limit 1;
         if found then
             insert into baseline (assignment_id, answers, shown, client, copied_from, payload_sha256)
@@ -135,21 +135,21 @@ begin
         return jsonb_build_object('go', 'consent');
     end if;
     if w.preview then
-        select i.id, i.picture_key into check_ from instance i
+        select i.id, i.image_key into check_ from instance i
          where i.study_id = w.study and i.kind = 'real' and not exists (
              select from assignment a where a.instance_id = i.id and a.participant_id = w.person)
          order by i.place limit 1;
         if not found then return jsonb_build_object('go', 'done'); end if;
-        return jsonb_build_object('go', 'item', 'item', st_added(w, check_.id, check_.picture_key, null));
+        return jsonb_build_object('go', 'item', 'item', st_added(w, check_.id, check_.image_key, null));
     end if;
     if own - seated < seated / coalesce((w.settings -> 'checks' ->> 'every')::integer, 7) then
-        select i.id, i.picture_key into check_ from instance i
+        select i.id, i.image_key into check_ from instance i
          where i.study_id = w.study and i.kind = 'gold' and not exists (
              select from assignment a where a.instance_id = i.id and a.participant_id = w.person)
          order by i.place limit 1;
         if found then
             return jsonb_build_object('go', 'item',
-                                      'item', st_added(w, check_.id, check_.picture_key, null));
+                                      'item', st_added(w, check_.id, check_.image_key, null));
         end if;
     end if;
     seat := st_seat(w);
@@ -161,7 +161,7 @@ begin
            and (s.reserved_for is null or s.reserved_for = w.design_row)
            and s.condition_id is not distinct from
                case when w.settings ->> 'votes_per' = 'explanation_and_condition' then w.condition end
-           and i.picture_key <> all (st_avoided(w))
+           and i.image_key <> all (st_avoided(w))
            and not exists (select from assignment a
                             where a.instance_id = s.instance_id and a.participant_id = w.person);
         if left_ > 0 then
@@ -169,7 +169,7 @@ begin
         end if;
         return jsonb_build_object('go', 'ran out');
     end if;
-    item := st_added(w, seat.instance_id, seat.picture_key, seat.id);
+    item := st_added(w, seat.instance_id, seat.image_key, seat.id);
     if seat.assignment_id is not null then
         update assignment set state = 'lost'
          where id = seat.assignment_id and state in ('leased', 'revealed');

@@ -1,7 +1,7 @@
 -- Items: own answer, reveal, ratings, drafts ---------------------------------------------------
 
 -- All that the page of an item needs. Once there is an own answer, the explanation may be shown from
--- this moment on, which is kept; before, nothing but the picture is named by the server. Whoever only
+-- this moment on, which is kept; before, nothing but the image is named by the server. Whoever only
 -- takes in a form does not look.
 create function st_item(tok bytea, item bigint, looking boolean) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp as $$

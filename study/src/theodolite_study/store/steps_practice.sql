@@ -105,7 +105,7 @@ begin
     return jsonb_build_object('word', 'ok', 'passed', t.passed);
 end $$;
 
--- After the feedback of the last item: the person goes on, practises again, or does not go on.
+-- After the feedback of the last item: the person goes on, practices again, or does not go on.
 create function st_practice_end(tok bytea) returns jsonb language plpgsql security definer
 set search_path = public, pg_temp as $$
 declare

@@ -60,18 +60,18 @@ $$;
 
 -- Pages of a stage without the blocks that ask for what an explanation does not have: a block names
 -- what it needs by the setting `needs` of the version, {"q5": "same", "q6": "different"}; places are
--- marked in pictures alone.
+-- marked in images alone.
 create function asked_of(pages jsonb, settings jsonb, shown jsonb) returns jsonb
 language sql immutable set search_path = pg_catalog, public, pg_temp as $$
     select case when shown is null
-                  or settings -> 'needs' is null and coalesce(shown #> '{shown,picture}', 'null') <> 'null'
+                  or settings -> 'needs' is null and coalesce(shown #> '{shown,image}', 'null') <> 'null'
     then coalesce(pages, '[]') else (
         select coalesce(jsonb_agg(jsonb_set(page, '{blocks}', (
             select coalesce(jsonb_agg(b order by q), '[]')
               from jsonb_array_elements(page -> 'blocks') with ordinality as inside(b, q)
              where (coalesce(shown -> (settings -> 'needs' ->> (b ->> 'name')), 'null') <> 'null'
                     or settings -> 'needs' -> (b ->> 'name') is null)
-               and (b ->> 'kind' <> 'regions' or coalesce(shown #> '{shown,picture}', 'null') <> 'null')
+               and (b ->> 'kind' <> 'regions' or coalesce(shown #> '{shown,image}', 'null') <> 'null')
             )) order by p), '[]')
           from jsonb_array_elements(pages) with ordinality as every(page, p)) end
 $$;

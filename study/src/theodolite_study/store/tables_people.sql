@@ -137,7 +137,7 @@ create table assignment (
     participant_id uuid not null constraint assignment_participant_id_fkey references participant (id),
     instance_id bigint not null constraint assignment_instance_id_fkey references instance (id),
     slot_id bigint constraint assignment_slot_id_fkey references slot (id),
-    picture_key text not null,
+    image_key text not null,
     position integer not null,
     image_exposure_index integer not null,
     state text not null default 'leased',

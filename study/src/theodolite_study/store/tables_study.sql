@@ -27,13 +27,13 @@ create table staff (
     password_hash text,
     totp_sealed bytea,
     totp_last_step bigint not null default 0,
-    enrol_sha256 bytea,
-    enrol_expires_at timestamptz,
+    enroll_sha256 bytea,
+    enroll_expires_at timestamptz,
     disabled boolean not null default false,
     operator boolean not null default false,
     last_success timestamptz,
     constraint staff_pkey primary key (id),
-    constraint staff_enrol_sha256_key unique (enrol_sha256)
+    constraint staff_enroll_sha256_key unique (enroll_sha256)
 );
 
 create table member (
@@ -138,22 +138,22 @@ create table outcome (
 
 -- Material and seats ------------------------------------------------------------------------------
 
-create table picture (
+create table image (
     sha256 bytea not null,
     mime text not null,
     width integer not null,
     height integer not null,
     bytes bigint not null,
-    constraint picture_pkey primary key (sha256),
-    constraint picture_sha256 check (octet_length(sha256) = 32),
-    constraint picture_mime check (mime in ('image/png', 'image/jpeg', 'image/webp'))
+    constraint image_pkey primary key (sha256),
+    constraint image_sha256 check (octet_length(sha256) = 32),
+    constraint image_mime check (mime in ('image/png', 'image/jpeg', 'image/webp'))
 );
 
 create table instance (
     id bigint generated always as identity,
     study_id uuid not null constraint instance_study_id_fkey references study (id),
     key text not null,
-    picture_key text not null,
+    image_key text not null,
     technique text not null,
     modality text not null,
     kind text not null,

@@ -1,4 +1,4 @@
-"""A study folder with drawn pictures, and people who take part in the study that it describes."""
+"""A study folder with drawn images, and people who take part in the study that it describes."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from support.study.stepped_study import SteppedStudy, Walker, digest
 from theodolite._storage.paths import sha256_of
 from theodolite._storage.text import write_json
 from theodolite.datasets.study_material.material import (
-    PICTURES,
+    IMAGES,
     Check,
     Explained,
     Instance,
@@ -30,39 +30,39 @@ ANSWERS = {"q1": 4, "q2": 3, "q3": 5, "q4": 2}
 TWINS = {"q5": ("same", 1), "q6": ("different", 5)}
 
 
-def picture(folder: Path, number: int) -> str:
-    """A picture of its own colour; its name in the folder."""
-    (folder / PICTURES).mkdir(exist_ok=True, parents=True)
+def image(folder: Path, number: int) -> str:
+    """An image of its own color; its name in the folder."""
+    (folder / IMAGES).mkdir(exist_ok=True, parents=True)
     pixels = np.full((SIZE[1], SIZE[0], 3), [number % 256, number // 256, 90], np.uint8)
-    draft = folder / PICTURES / "draft.png"
+    draft = folder / IMAGES / "draft.png"
     Image.fromarray(pixels).save(draft)
     name = f"{sha256_of(draft)}.png"
-    draft.rename(folder / PICTURES / name)
+    draft.rename(folder / IMAGES / name)
     return name
 
 
-def instance(folder: Path, number: int, *, kind: Kind = "real", pictures: int = 10**6) -> Instance:
+def instance(folder: Path, number: int, *, kind: Kind = "real", images: int = 10**6) -> Instance:
     """Even ones are maps with twins, odd ones concepts without."""
-    one = number % pictures
-    shown = picture(folder, one)
+    one = number % images
+    shown = image(folder, one)
     check = (
         None if kind == "real" else Check(ratings={"q3": 2}, instruction="Give 2 to question 3.")
     )
     if number % 2:
-        said = Explained(picture=shown, predicted="cat", concepts={"paw": 0.7, "beak": -0.2})
-        return Instance(key=f"{kind}{number}", picture_key=f"picture{one}", technique="words",
+        said = Explained(image=shown, predicted="cat", concepts={"paw": 0.7, "beak": -0.2})
+        return Instance(key=f"{kind}{number}", image_key=f"image{one}", technique="words",
                         shown=said, kind=kind, check=check)  # fmt: skip
-    maps = [picture(folder, 20_000 + 3 * number + i) for i in range(3)]
+    maps = [image(folder, 20_000 + 3 * number + i) for i in range(3)]
     return Instance(
-        key=f"{kind}{number}", picture_key=f"picture{one}", technique="gradcam", kind=kind,
-        check=check, shown=Explained(picture=shown, predicted="dog", map=maps[0]),
-        same=Explained(picture=picture(folder, 10_000 + one), predicted="dog", map=maps[1]),
-        different=Explained(picture=picture(folder, 15_000 + one), predicted="cow", map=maps[2]),
+        key=f"{kind}{number}", image_key=f"image{one}", technique="gradcam", kind=kind,
+        check=check, shown=Explained(image=shown, predicted="dog", map=maps[0]),
+        same=Explained(image=image(folder, 10_000 + one), predicted="dog", map=maps[1]),
+        different=Explained(image=image(folder, 15_000 + one), predicted="cow", map=maps[2]),
     )  # fmt: skip
 
 
 def study_folder(
-    folder: Path, *, instances: int = 3, training: int = 0, gold: int = 0, pictures: int = 10**6,
+    folder: Path, *, instances: int = 3, training: int = 0, gold: int = 0, images: int = 10**6,
     **settings: object,
 ) -> Path:  # fmt: skip
     """A study folder with keys."""
@@ -70,7 +70,7 @@ def study_folder(
     kinds: list[tuple[Kind, int]] = [("real", instances), ("training", training), ("gold", gold)]
     made = [
         instance(folder, number + 1000 * ("real", "training", "gold").index(kind), kind=kind,
-                 pictures=pictures)
+                 images=images)
         for kind, count in kinds for number in range(count)
     ]  # fmt: skip
     write_material(folder, Material(instances=made))

@@ -17,7 +17,7 @@ import uvicorn
 from PIL import Image
 
 from support.study.stepped_study import SteppedStudy
-from theodolite.ext.studies import PICTURES, Explained, Instance, Material, sha256_of
+from theodolite.ext.studies import IMAGES, Explained, Instance, Material, sha256_of
 from theodolite_study.keys import Keys
 from theodolite_study.locale.default_texts import default_texts
 from theodolite_study.model.instrument import Instrument
@@ -63,44 +63,44 @@ TEXTS = {
     "why.text": "Why so sure?", "note.text": "Take your time.",
     "q2.text": "Would you show it to a friend?", "q2.point.1": "no", "q2.point.2": "rather not",
     "q2.point.3": "rather yes", "q2.point.4": "yes", "better.text": "Which explanation is better?",
-    "better.option.shown": "Explanation of the first picture", "better.option.tie": "No difference",
-    "better.option.same": "Explanation of the changed picture",
+    "better.option.shown": "Explanation of the first image", "better.option.tie": "No difference",
+    "better.option.same": "Explanation of the changed image",
 }  # fmt: skip
 WORDS = [("The", 0.0), (" film", 0.1), (" was", 0.0), (" not", -0.9), (" good", 0.7), (", but", -0.2),
          (" the", 0.0), (" music", 0.4), (" saved", 0.3), (" it", 0.0), (".", 0.0)]  # fmt: skip
 ROW = [("age", "41", 0.3), ("income per year", "32,000", -0.8), ("children", "2", 0.1)]
 
 
-def drawn(folder: Path, number: int, *, colours: bool = False) -> str:
-    """A picture of a disc, or colours to be laid over it."""
+def drawn(folder: Path, number: int, *, colors: bool = False) -> str:
+    """An image of a disc, or colors to be laid over it."""
     y, x = np.mgrid[: SIZE[1], : SIZE[0]]
     disc = np.hypot(x - 120 - 20 * number, y - 110) < 70
     near = np.clip(1 - np.hypot(x - 120 - 20 * number, y - 110) / 120, 0, 1)[..., None]
-    low, high = ([245, 244, 244], [177, 40, 36]) if colours else ([205, 214, 196], [120, 88, 60])
-    share = near if colours else disc[..., None]
+    low, high = ([245, 244, 244], [177, 40, 36]) if colors else ([205, 214, 196], [120, 88, 60])
+    share = near if colors else disc[..., None]
     pixels = (np.array(low) * (1 - share) + np.array(high) * share).astype(np.uint8)
-    (folder / PICTURES).mkdir(exist_ok=True, parents=True)
-    draft = folder / PICTURES / "draft.png"
+    (folder / IMAGES).mkdir(exist_ok=True, parents=True)
+    draft = folder / IMAGES / "draft.png"
     Image.fromarray(pixels).save(draft)
     name = f"{sha256_of(draft)}.png"
-    draft.rename(folder / PICTURES / name)
+    draft.rename(folder / IMAGES / name)
     return name
 
 
 def material(folder: Path) -> Material:
     """A map with twins, concepts, a text and a row of a table."""
     file = [drawn(folder, n) for n in range(3)]
-    over = [drawn(folder, n, colours=True) for n in range(3)]
-    maps = [Explained(picture=file[n], predicted=("horse", "horse", "cow")[n], map=over[n])
+    over = [drawn(folder, n, colors=True) for n in range(3)]
+    maps = [Explained(image=file[n], predicted=("horse", "horse", "cow")[n], map=over[n])
             for n in range(3)]  # fmt: skip
     bars = {"long mane": 0.7, "horns": -0.3, "four legs": 0.2}
     parts: dict[str, dict[str, Explained]] = {
         "map": {"shown": maps[0], "same": maps[1], "different": maps[2]},
-        "bars": {"shown": Explained(picture=file[0], predicted="horse", concepts=bars)},
+        "bars": {"shown": Explained(image=file[0], predicted="horse", concepts=bars)},
         "words": {"shown": Explained(predicted="bad review", tokens=WORDS)},
         "row": {"shown": Explained(predicted="no loan", table=ROW)},
     }
-    made = [Instance(key=key, picture_key=key, technique="t", **part)
+    made = [Instance(key=key, image_key=key, technique="t", **part)
             for key, part in parts.items()]  # fmt: skip
     return Material(instances=made)
 

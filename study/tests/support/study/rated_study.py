@@ -10,7 +10,7 @@ import numpy as np
 import psycopg
 from psycopg.types.json import Jsonb
 
-from support.study.folder_study import SIZE, picture
+from support.study.folder_study import SIZE, image
 from support.study.stepped_study import SteppedStudy, Walker, digest
 from theodolite_study.model.blocks import CommentBlock
 from theodolite_study.model.pasta import NEEDS, RANKED, pasta
@@ -65,13 +65,13 @@ class RatedStudy:
 
     def _shown(self, number: int) -> dict[str, Any]:
         """Even ones are maps with twins, odd ones concepts without."""
-        files = [picture(self.folder, 3 * number + n) for n in range(2)]
-        shown: dict[str, Any] = {"picture": files[0], "predicted": ("dog", "cat")[number % 2]}
+        files = [image(self.folder, 3 * number + n) for n in range(2)]
+        shown: dict[str, Any] = {"image": files[0], "predicted": ("dog", "cat")[number % 2]}
         if number % 2:
             shown["concepts"] = {"paw": 0.7, "beak": -0.2}
         else:
             shown["map"] = files[1]
-        twin = None if number % 2 else {"picture": files[0], "map": files[1]}
+        twin = None if number % 2 else {"image": files[0], "map": files[1]}
         sizes = {file: list(SIZE) for file in files}
         return {"shown": shown, "same": twin, "different": twin, "sizes": sizes}
 

@@ -77,7 +77,7 @@ class Player:
     ) -> Any:
         return person.step("st_answer", person.token, "door", {"device": device}, {}, b"d", away)
 
-    def _practises(self, person: PaidWalker, value: int) -> dict[str, Any]:
+    def _practices(self, person: PaidWalker, value: int) -> dict[str, Any]:
         for act in (
             ("st_practice_own", 1, OWN),
             ("st_practice", 1),
@@ -89,7 +89,7 @@ class Player:
     def _active(self, person: PaidWalker, votes: int, value: int = RIGHT) -> PaidWalker:
         self._passes_door(person)
         assert person.step("st_begin", person.token)["state"] == "training"
-        assert self._practises(person, RIGHT)["state"] == "active"
+        assert self._practices(person, RIGHT)["state"] == "active"
         given = 0
         while given < votes:
             went = person.next()
@@ -132,8 +132,8 @@ class Player:
     def _failed_practice(self, person: PaidWalker) -> None:
         self._passes_door(person)
         person.step("st_begin", person.token)
-        assert self._practises(person, WRONG)["attempt"] == 2
-        assert self._practises(person, WRONG)["outcome"] == "failed_practice"
+        assert self._practices(person, WRONG)["attempt"] == 2
+        assert self._practices(person, WRONG)["outcome"] == "failed_practice"
         self._ends(person, "other", "failed_practice")
 
     def _failed_checks(self, person: PaidWalker) -> None:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from psycopg.types.json import Jsonb
 from starlette.testclient import TestClient
 
-from support.study.folder_study import SIZE, picture
+from support.study.folder_study import SIZE, image
 from support.study.stepped_study import SteppedStudy
 from theodolite_study.keys import Keys
 from theodolite_study.serve.app import create_app
@@ -32,7 +32,7 @@ class ServedStudies:
 
     def __init__(self, url: str, folder: Path, limits: Limits | None = None) -> None:
         self.connection = psycopg.connect(url, autocommit=True)
-        self.files = [picture(folder, number) for number in range(2)]
+        self.files = [image(folder, number) for number in range(2)]
         self.keys = Keys.create(folder / "keys.json")
         public = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(PROLIFIC.public_key()))
         keys = {"keys": [public | {"kid": "k1", "use": "sig", "alg": "RS256"}]}
@@ -46,7 +46,7 @@ class ServedStudies:
         """A study that is open, each of its outcomes with a code."""
         study = SteppedStudy(self.connection, slug=slug, **settings)
         shown = {
-            "shown": {"picture": self.files[0], "predicted": "cat", "map": self.files[1]},
+            "shown": {"image": self.files[0], "predicted": "cat", "map": self.files[1]},
             "same": None, "sizes": {file: list(SIZE) for file in self.files},
         }  # fmt: skip
         self.run("update instance set shown = %s where study_id = %s", Jsonb(shown), study.study)

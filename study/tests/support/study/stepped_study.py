@@ -88,10 +88,10 @@ class SteppedStudy:
         for number, kind in enumerate(kinds):
             check = {} if kind == "real" else {"check": {"ratings": {"q1": 5}}}
             instance = one(
-                "insert into instance (study_id, key, picture_key, technique, modality, kind, place,"
+                "insert into instance (study_id, key, image_key, technique, modality, kind, place,"
                 " record, shown) values (%s, %s, %s, 'map', 'saliency', %s, %s, %s, %s) returning id",
                 self.study, f"i{number}", f"p{number // 2}", kind, number, Jsonb(check),
-                Jsonb({"shown": {"picture": "a" * 64}, "same": None}),
+                Jsonb({"shown": {"image": "a" * 64}, "same": None}),
             )  # fmt: skip
             if kind == "real":
                 run("insert into slot (study_id, instance_id, slot_no, rnd)"

@@ -6,7 +6,7 @@ VOTE = (
     "from assignment d, assignment l where d.id = {done} and l.id = {live}"
 )
 ITEM = (
-    "insert into assignment (participant_id, instance_id, picture_key, position, "
+    "insert into assignment (participant_id, instance_id, image_key, position, "
     "image_exposure_index, state) select {values} from assignment d where d.id = {done}"
 )
 PEOPLE = (
@@ -39,7 +39,7 @@ MORE = """
         values ('{ann}', {version}, 'about', '{{}}', '');
     insert into gold_result (assignment_id, answers, passed, payload_sha256, durations)
         values ({done}, '[]', true, '', '[]');
-    insert into staff (name, enrol_sha256) values ('eve', '');
+    insert into staff (name, enroll_sha256) values ('eve', '');
     insert into member select (select id from study limit 1), id, 'owner' from staff;
     insert into barred select id, '' from study limit 1;
     insert into declined select id, sha256('x') from study limit 1;
@@ -50,7 +50,7 @@ MORE = """
     insert into device select 'x', id, now() from staff;
     insert into operation (what) values ('backup');
     insert into export_request (study_id) values ('{other}');
-    insert into picture values (sha256('x'), 'image/png', 1, 1, 1);
+    insert into image values (sha256('x'), 'image/png', 1, 1, 1);
     insert into payout (study_id, participant_id, submission_digest, kind, outcome, amount_minor,
         currency) select study_id, id, sha256('s'), 'reward', 'finished', 1, 'GBP' from participant
         where id = '{ann}';
@@ -151,19 +151,19 @@ UNIQUE: dict[str, tuple[str, ...]] = {
         "insert into study (id, slug, state, keys_id) values (gen_random_uuid(), 'other', 'draft', 'k')",
     ),
     "instance_study_id_key_key": (
-        "insert into instance (study_id, key, picture_key, technique, modality, kind, place, record)"
+        "insert into instance (study_id, key, image_key, technique, modality, kind, place, record)"
         " select study_id, key, '', '', modality, kind, 0, '[]' from instance limit 1",
     ),
     "staff_name": ("insert into staff (name) select name from staff",),
-    "staff_enrol_sha256_key": (
-        "insert into staff (name, enrol_sha256) select 'other', enrol_sha256 from staff",
+    "staff_enroll_sha256_key": (
+        "insert into staff (name, enroll_sha256) select 'other', enroll_sha256 from staff",
     ),
     "log_kind_name_key": ("insert into log_kind values (98, 'arrived')",),
     **{f"{table}_pkey": (_again(table, DRAFT),) for table in ("wording", "consent_text", "outcome")},
     **{
         f"{table}_pkey": (_again(table),) for table in (
             "consent", "answer", "draft", "gold_result", "session", "invite", "barred", "declined",
-            "seen_token", "door", "tally", "bucket", "operation", "member", "picture", "device",
+            "seen_token", "door", "tally", "bucket", "operation", "member", "image", "device",
             "sign_in_failure")
     },
 }  # fmt: skip
@@ -221,8 +221,8 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "payout_kind": (_payout("null, null").replace("kind, outcome, amount_minor, currency from",
                                                   "'gift', outcome, amount_minor, currency from"),),
     "payout_state": ("update payout set state = 'gone'",),
-    "picture_mime": ("update picture set mime = 'image/svg+xml'",),
-    "picture_sha256": ("update picture set sha256 = 'short'",),
+    "image_mime": ("update image set mime = 'image/svg+xml'",),
+    "image_sha256": ("update image set sha256 = 'short'",),
     "place_held_ends": ("update place set held_until = now() where state = 'open'",),
     "place_open_is_nobodys": ("update place set state = 'taken' where state = 'open'",),
     "place_state": ("update place set state = 'gone' where participant_id is not null",),

@@ -28,7 +28,7 @@ from theodolite_study.demo.material import demo_material
 from theodolite_study.designer.archive import write_archive
 from theodolite_study.designer.links import PAGES
 from theodolite_study.designer.share import PARTICIPANTS
-from theodolite_study.desk.accounts import enrol_link
+from theodolite_study.desk.accounts import enroll_link
 from theodolite_study.desk.app import create_desk
 from theodolite_study.export.folder_check import verify_export
 from theodolite_study.export.verify import verify
@@ -185,7 +185,7 @@ def served_desk(study: WholeStudy) -> Iterator[str]:
             time.sleep(0.01)
         try:
             with patch.dict(os.environ, {PARTICIPANTS: HOME}):
-                yield enrol_link(study.connection, study.keys, origin, "ada")
+                yield enroll_link(study.connection, study.keys, origin, "ada")
         finally:
             server.should_exit = True
             runs.join(10)

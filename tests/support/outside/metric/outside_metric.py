@@ -38,9 +38,9 @@ def _half(evidence: ConceptEvidence, **options: object) -> PerSample:
     decides=False,
     cite="brier1950verification",
     card=Card(
-        asks="Are the values of the concepts honest probabilities?",
-        read="0 is certain and right, 0.25 is what always saying one half scores.",
-        misleads="Values that are no probabilities are cut off at 0 and 1.",
+        question="Are the values of the concepts honest probabilities?",
+        interpretation="0 is certain and right, 0.25 is what always saying one half scores.",
+        limitations="Values that are no probabilities are cut off at 0 and 1.",
         cost="one pass over the samples",
     ),
 )

@@ -1,4 +1,4 @@
-"""Answers to entries of paper 004 from scores that were learnt from votes at hand."""
+"""Answers to entries of paper 004 from scores that were learned from votes at hand."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from theodolite._storage.records import read_record
 from theodolite._verdicts.scores_file import ComparedFile, ScoreRecord, ScoresFile, numbers
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.claims.answers.printed_statistics import (
     SignedEffect,
     correlation_p,
@@ -49,7 +49,7 @@ class LearnedScores:
 
     @classmethod
     def read(cls, folder: Path) -> "LearnedScores":
-        """Of the first score, of those beside it, and of votes from which nothing was learnt."""
+        """Of the first score, of those beside it, and of votes from which nothing was learned."""
         first = read_record(folder / "scores.json", ScoresFile).scores
         models = read_record(folder / "compared.json", ComparedFile).models
         by_name = {str(model.about.get("votes", model.name)): model.scores for model in models}
@@ -65,7 +65,7 @@ class LearnedScores:
             if score.metric == metric and options.items() <= score.options.items()
         ]
         if len(chosen) != 1:
-            raise RefusedInput("scores", f"{len(chosen)} {metric} of {name!r}", "just one")
+            raise UnsafeInputError("scores", f"{len(chosen)} {metric} of {name!r}", "just one")
         return chosen[0]
 
     def runs(self, name: str, metric: str = AGREEMENT) -> Runs:
@@ -130,7 +130,7 @@ def _own_words(folder: Path) -> Iterator[EntryAnswer]:
         yield EntryAnswer(
             entry="P004-F0-09", nearest=nearest, effect=row.r, low=row.low, high=row.high, p=row.p,
             unit="explanations, questions as clusters", n=row.n,
-            detectable=detectable_correlation(row.n), ours={"r": row.r},
+            min_detectable_effect=detectable_correlation(row.n), ours={"r": row.r},
             settings={"votes": VOTES, "measure": row.measure, "coefficient": row.method},
         )  # fmt: skip
 
@@ -160,7 +160,7 @@ def _with_p_value(scores: LearnedScores) -> OptionMove:
     """The rank correlation of the learned score, and its mean with its p-value."""
     score = scores.one(DEFAULT, CORRELATION)
     if score.value is None or score.interval is None:
-        raise RefusedInput("scores", "no rank correlation", "one with its interval")
+        raise UnsafeInputError("scores", "no rank correlation", "one with its interval")
 
     def change(r: float) -> float:
         return (correlation_p(r, score.n) - r) / 2

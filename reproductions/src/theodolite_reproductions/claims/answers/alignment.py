@@ -23,7 +23,7 @@ OPTIONS = {
 }
 """Which entry a setting of the sweep is."""
 UNITS = {"samples": "classes", "items": "concepts"}
-"""What is drawn: pictures of a class belong together."""
+"""What is drawn: images of a class belong together."""
 OF_WEIGHTS = {"form": 1, "over": "concepts"}
 """Options of CGIM 1 of each concept."""
 HALF_WIDTH = float(ndtri(0.975))
@@ -63,7 +63,7 @@ def alignment_answers(record: SweepRecord) -> tuple[list[EntryAnswer], list[Opti
 
 
 def _of_its_unit(entry: str, contrast: ContrastSpec) -> bool:
-    """A claim about concepts is not decided by drawing pictures, nor the other way round."""
+    """A claim about concepts is not decided by drawing images, nor the other way round."""
     return (ledger().entry(entry).test.unit == UNITS["items"]) == (contrast.unit == "items")
 
 
@@ -108,6 +108,7 @@ def _answer(
     ours = {"score": contrast.score, "taken off": contrast.taken_off}
     return EntryAnswer(
         entry=entry.id, settings=dict(choices), nearest=nearest, effect=value, low=low, high=high,
-        p=p, unit=UNITS[unit], n=round(contrast.draws), detectable=detectable_effect(error),
+        p=p, unit=UNITS[unit], n=round(contrast.draws),
+        min_detectable_effect=detectable_effect(error),
         ours={name: scale * number for name, number in ours.items() if number is not None},
     )  # fmt: skip

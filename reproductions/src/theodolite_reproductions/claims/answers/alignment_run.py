@@ -11,7 +11,7 @@ from jaxtyping import Float
 from scipy.special import stdtr, stdtrit
 
 from theodolite._storage.tables import read_parquet
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.claims.answers.resampled import (
     Draws,
     UnitResamples,
@@ -23,7 +23,7 @@ from theodolite_reproductions.claims.power import detectable_effect
 from theodolite_reproductions.claims.results import EntryAnswer, OptionMove
 
 TABLES = ("global_importance", "named_concepts", "regions")
-PROJECTIONS, REFERENCES = ("dot", "margin", "centred"), ("share", "majority")
+PROJECTIONS, REFERENCES = ("dot", "margin", "centered"), ("share", "majority")
 """The first of each is nearest to the paper: a plain product, and numbers between 0 and 1."""
 PRINTED = {"concepts": "P000-T6", "classes": "P000-T7"}
 LOWEST = 0.1
@@ -60,11 +60,11 @@ class AlignmentTables:
 
     @cached_property
     def resamples(self) -> UnitResamples:
-        """Classes, since pictures of a class are not independent."""
+        """Classes, since images of a class are not independent."""
         return UnitResamples.of(1 + max(self.named["class"]), "classes")
 
     def mean(self, table: Columns, values: Float[np.ndarray, " rows"]) -> Draws:
-        """Mean over pictures and seeds, of what is defined, with whole classes drawn."""
+        """Mean over images and seeds, of what is defined, with whole classes drawn."""
         return self.resamples.clustered_mean(values, np.array(table["class"]))
 
     def cosines(self, over: str, form: int, projection: str, reference: str) -> "ItemValues":
@@ -110,7 +110,9 @@ def examples_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]
 def _table(folder: Path, name: str) -> Columns:
     path = folder / "tables" / f"{name}.parquet"
     if not path.is_file():
-        raise RefusedInput("run", f"no table {name!r}", "one with studies", "Set `studies: true`.")
+        raise UnsafeInputError(
+            "run", f"no table {name!r}", "one with studies", "Set `studies: true`."
+        )
     return read_parquet(path)
 
 
@@ -197,7 +199,7 @@ def _examples(table: Columns) -> EntryAnswer:
     return EntryAnswer(
         entry="P000-F0-15", nearest=True, effect=value, low=value - half, high=value + half,
         p=float(2 * stdtr(n - 1, -abs(value) / error)), unit="seeds", n=n,
-        detectable=detectable_effect(error), ours=dict(ours),
+        min_detectable_effect=detectable_effect(error), ours=dict(ours),
     )  # fmt: skip
 
 
@@ -205,7 +207,7 @@ def _whole_object(tables: AlignmentTables) -> EntryAnswer:
     """How far relevance gathers on the part, below the line."""
     table = tables.regions
     on_part, part = column(table, "on_part"), column(table, "part_of_box")
-    names = ("on_part", "part_of_box", "in_box", "box_of_picture")
+    names = ("on_part", "part_of_box", "in_box", "box_of_image")
     ours = {name.replace("_", " "): float(np.nanmean(column(table, name))) for name in names}
     return answer_from(
         "P000-F0-16", ON_PART - tables.mean(table, on_part - part), tables.resamples,

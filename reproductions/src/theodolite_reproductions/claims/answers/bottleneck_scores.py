@@ -20,7 +20,7 @@ from theodolite._verdicts.scores_file import (
     numbers,
     score_named,
 )
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.base import Evidence, of_kind
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -83,7 +83,7 @@ class BottleneckRun:
         root = self.folder / ("evidence" if first else f"compared/{model.name}") / f"seed-{seed}"
         bundle = of_kind(kind, [load(root / place)])
         if bundle is None:
-            raise RefusedInput(f"evidence of {model.name}", "another kind", kind.kind)
+            raise UnsafeInputError(f"evidence of {model.name}", "another kind", kind.kind)
         return bundle
 
 
@@ -100,7 +100,7 @@ def the_model(models: Sequence[ComparedRecord], conditions: Filter) -> ComparedR
     """The one model that a filter names."""
     chosen = [model for model in models if matches(model, conditions)]
     if len(chosen) != 1:
-        raise RefusedInput("models", f"{len(chosen)} with {dict(conditions)}", "just one")
+        raise UnsafeInputError("models", f"{len(chosen)} with {dict(conditions)}", "just one")
     return chosen[0]
 
 
@@ -114,7 +114,7 @@ def fold_values(model: ComparedRecord, metric: str, **options: Any) -> Folds:
     score = score_named(model, metric, **options)
     values = numbers([] if score is None else score.per_seed)
     if len(values) < 2 or np.isnan(values).any():
-        raise RefusedInput(f"{metric} of {model.name}", f"{values.tolist()}", "a value a fold")
+        raise UnsafeInputError(f"{metric} of {model.name}", f"{values.tolist()}", "a value a fold")
     return values
 
 
@@ -133,7 +133,8 @@ def folds_answer(
     n = len(values)
     return EntryAnswer(
         entry=entry, settings=dict(cell), nearest=nearest, effect=value, low=low, high=high,
-        p=two_sided_p(value, error, n - 1), unit="folds", n=n, detectable=detectable_effect(error),
+        p=two_sided_p(value, error, n - 1), unit="folds", n=n,
+        min_detectable_effect=detectable_effect(error),
         ours=dict(ours),
     )  # fmt: skip
 

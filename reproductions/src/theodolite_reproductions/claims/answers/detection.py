@@ -25,7 +25,7 @@ SINGLE, THREE, CHOSEN, STOPPED = (
 LENGTHS = (SINGLE, "length 2", THREE, *(f"length {n}" for n in range(4, 11)))
 SCORES = {"detection accuracy": "detection_accuracy", "IoU": "iou"}
 SETS = {"union": "accuracy_either", "intersection": "accuracy_present"}
-"""The paper's words for the intersection: unit and formula are both in the picture."""
+"""The paper's words for the intersection: unit and formula are both in the image."""
 OVERLAP = "accuracy_both"
 """What its code computes: they share a pixel."""
 TWO_SCORES = ("P003-F0-08", "P003-F0-10")
@@ -58,10 +58,10 @@ class UnitScores:
         rows = np.array(self.table["formulas"]) == formulas
         return np.asarray(np.array(self.table[name], float)[rows])
 
-    def r(self, formulas: str, score: str, accuracy: str, *, given_pictures: bool = False) -> Draws:
-        """Correlation over units of a score with accuracy, or that given log pictures."""
-        pictures = self.column(formulas, "pictures")
-        control = np.log(np.where(pictures > 0, pictures, np.nan)) if given_pictures else None
+    def r(self, formulas: str, score: str, accuracy: str, *, given_images: bool = False) -> Draws:
+        """Correlation over units of a score with accuracy, or that given log images."""
+        images = self.column(formulas, "images")
+        control = np.log(np.where(images > 0, images, np.nan)) if given_images else None
         x, y = self.column(formulas, score), self.column(formulas, accuracy)
         return self.resamples.correlation(x, y, control)
 
@@ -127,11 +127,11 @@ def _correlations(scores: UnitScores) -> Iterator[EntryAnswer]:
     for entry, columns in sets.items():
         for formulas in (THREE, SINGLE):
             for meeting, accuracy in columns.items():
-                for control in ("none", "log pictures"):
-                    given_pictures = control != "none"
-                    r = scores.r(formulas, name, accuracy, given_pictures=given_pictures)
-                    cell = {"formulas": _words(formulas), "control": control, "pictures": meeting}
-                    nearest = formulas == THREE and not given_pictures and meeting != "overlap"
+                for control in ("none", "log images"):
+                    given_images = control != "none"
+                    r = scores.r(formulas, name, accuracy, given_images=given_images)
+                    cell = {"formulas": _words(formulas), "control": control, "images": meeting}
+                    nearest = formulas == THREE and not given_images and meeting != "overlap"
                     yield answer_from(
                         entry, r, scores.resamples, scores.n(formulas, name, accuracy), cell,
                         {"r": float(r[0])}, nearest=nearest,
@@ -142,9 +142,9 @@ def _closer(scores: UnitScores) -> Iterator[EntryAnswer]:
     """Whether detection accuracy goes with accuracy more closely than overlap."""
     for formulas in (THREE, SINGLE):
         for where, accuracy in SETS.items():
-            for control in ("none", "log pictures"):
+            for control in ("none", "log images"):
                 detected, overlap = (
-                    scores.r(formulas, name, accuracy, given_pictures=control != "none")
+                    scores.r(formulas, name, accuracy, given_images=control != "none")
                     for name in SCORES.values()
                 )
                 cell = {"formulas": _words(formulas), "set": where, "control": control}
@@ -225,9 +225,9 @@ def _chosen(scores: UnitScores) -> Iterator[EntryAnswer]:
         entry="P003-T5-01", n=n, unit="units", ours={"one concept": float(share[CHOSEN][0])}
     )
     stopped = scores.column(STOPPED, "length") == 1
-    special = np.where(stopped, np.array(scores.units["specialised"], float), np.nan)
+    special = np.where(stopped, np.array(scores.units["specialized"], float), np.nan)
     flagged = PER_CENT * scores.resamples.mean(special)
-    ours = {"specialised, of those with one concept": float(flagged[0])}
+    ours = {"specialized, of those with one concept": float(flagged[0])}
     yield answer_from(
         "P003-F0-15", flagged - 50, scores.resamples, int(stopped.sum()), {}, ours, nearest=True
     )
@@ -242,10 +242,10 @@ def _moves(scores: UnitScores) -> Iterator[OptionMove]:
     name = "detection_accuracy"
     for entry, accuracy in (("P003-F0-05", SETS["union"]), ("P003-F0-06", SETS["intersection"])):
         raw = scores.r(THREE, name, accuracy)
-        change = scores.r(THREE, name, accuracy, given_pictures=True) - raw
+        change = scores.r(THREE, name, accuracy, given_images=True) - raw
         low, high = percentile_ends(change)
         yield OptionMove(
-            option="P003-O-06", entry=entry, before="none", after="log pictures",
+            option="P003-O-06", entry=entry, before="none", after="log images",
             value=float(change[0]), low=low, high=high,
         )  # fmt: skip
     change = scores.r(THREE, name, OVERLAP) - scores.r(THREE, name, SETS["intersection"])

@@ -41,7 +41,7 @@ ACCURACY, CORRELATIONS = ("network",), ("P003-F0-05", "P003-F0-06")
 def option_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
     """Moves of Table 1, of the correlations and of stopping; figures of two entries beside."""
     tables = {name: read_parquet(folder / "tables" / f"{name}.parquet")
-              for name in ("alternatives", "tolerances", "specialised", "units")}  # fmt: skip
+              for name in ("alternatives", "tolerances", "specialized", "units")}  # fmt: skip
     before = _effects(_under(tables["alternatives"], tables["units"], BEFORE))
     moves = []
     for name, (option, label) in OPTIONS.items():
@@ -57,7 +57,7 @@ def option_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
             if not np.isnan(change[0])
             for ends in [percentile_ends(change)]
         ]  # fmt: skip
-    figures = [*_tolerances(tables), _specialised(tables["specialised"])]
+    figures = [*_tolerances(tables), _specialized(tables["specialized"])]
     return [*figures, *pets_answers(folder, "EfficientNet-lite0")], moves
 
 
@@ -68,22 +68,22 @@ def lite_answers(folder: Path, size: int) -> tuple[list[EntryAnswer], list[Optio
 
 def pets_answers(folder: Path, network: str) -> list[EntryAnswer]:
     """The headline cells of a dissection on pets alone, and the same correlations given the number
-    of pictures, as further cells of their entries."""
+    of images, as further cells of their entries."""
     return [
         answer.model_copy(
             update={"nearest": False, "settings": answer.settings | PETS | {"network": network}}
         )
         for answer in detection_answers(folder)[0]
-        if answer.nearest or _given_pictures(answer)
+        if answer.nearest or _given_images(answer)
     ]
 
 
-def _given_pictures(answer: EntryAnswer) -> bool:
-    cell = {"formulas": "formula of three", "control": "log pictures"}
+def _given_images(answer: EntryAnswer) -> bool:
+    cell = {"formulas": "formula of three", "control": "log images"}
     return (
         answer.entry in CORRELATIONS
         and cell.items() <= answer.settings.items()
-        and answer.settings["pictures"] != "overlap"
+        and answer.settings["images"] != "overlap"
     )
 
 
@@ -131,7 +131,7 @@ def _tolerances(tables: dict[str, dict[str, list[Any]]]) -> Iterator[EntryAnswer
         )  # fmt: skip
 
 
-def _specialised(table: dict[str, list[Any]]) -> EntryAnswer:
+def _specialized(table: dict[str, list[Any]]) -> EntryAnswer:
     """How many units of both kinds, and the first example of each."""
     ours: dict[str, float | str | None] = {}
     for kind in dict.fromkeys(table["kind"]):

@@ -34,14 +34,14 @@ from theodolite_reproductions.claims.answers.leakage_correlations import (
     option_tables,
     published_table,
     table_answers,
-    well_learnt,
+    well_learned,
 )
 from theodolite_reproductions.claims.answers.leakage_pairs import (
     concept_spread,
     pair_answers,
     printed_pair,
 )
-from theodolite_reproductions.claims.answers.more_neighbours import task_leakage
+from theodolite_reproductions.claims.answers.more_neighbors import task_leakage
 from theodolite_reproductions.claims.answers.resampled import Draws, UnitResamples, answer_from
 from theodolite_reproductions.claims.results import EntryAnswer, OptionMove
 
@@ -145,17 +145,17 @@ def leakage_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
     answers = [_contrast(contrast, run) for contrast in CONTRASTS]
     answers += table_answers(table, "P001-T2-01", TOY)
     answers += correlation_answers(table, {"data": TOY}, nearest=True)
-    learnt = well_learnt(models)
-    if learnt:
+    learned = well_learned(models)
+    if learned:
         cell = {"data": TOY, "concept accuracy": "above 0.95"}
-        answers += correlation_answers(published_table(learnt), cell, nearest=False)
+        answers += correlation_answers(published_table(learned), cell, nearest=False)
     for other in others:
         answers += _other_choice(other)
     for part in (_slopes, _heavy, _least, _best_range, _niches, printed_pair, pair_answers,
                  concept_spread):  # fmt: skip
         answers += part(run)
     moves = [move for other in others for move in option_moves(table, other)]
-    return answers, [*moves, *_neighbour_moves(run)]
+    return answers, [*moves, *_neighbor_moves(run)]
 
 
 def task_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
@@ -308,8 +308,8 @@ def _vector_correlations(run: BottleneckRun) -> Iterator[EntryAnswer]:
         yield answer_from(entry, r, resamples, len(other), cell, ours, nearest=nearest)
 
 
-def _neighbour_moves(run: BottleneckRun) -> Iterator[OptionMove]:
-    """What other numbers of neighbours do to the fall of CTL from lambda 0.01 to 1."""
+def _neighbor_moves(run: BottleneckRun) -> Iterator[OptionMove]:
+    """What other numbers of neighbors do to the fall of CTL from lambda 0.01 to 1."""
     low, high = run.the(_soft(0.01)), run.the(_soft(1))
     published = fold_values(low, CTL) - fold_values(high, CTL)
     for k in (5, 10):

@@ -16,7 +16,7 @@ from theodolite_reproductions.claims.answers.bottleneck_scores import (
     BottleneckRun,
     table_of,
 )
-from theodolite_reproductions.claims.answers.more_neighbours import (
+from theodolite_reproductions.claims.answers.more_neighbors import (
     interconcept_leakage,
     task_leakage,
 )
@@ -32,8 +32,8 @@ from theodolite_reproductions.findings.correlation import FEWEST_MODELS, correla
 
 WEIGHTS: list[str | int | float] = [0.01, 0.1, 0.5, 1, 5, 10]
 NAMES = {"CTL": CTL, "ICL": ICL, "OIS": OIS}
-WELL_LEARNT = 0.95
-"""Concept accuracy above which concepts are called well learnt."""
+WELL_LEARNED = 0.95
+"""Concept accuracy above which concepts are called well learned."""
 ROUNDING = 1e-12
 """Below this a correlation did not move."""
 ClassFolds = Float[np.ndarray, "classes folds"]
@@ -128,10 +128,10 @@ def niche_answers(
             yield own.model_copy(update={"effect": -own.effect, "low": -own.high, "high": -own.low})
 
 
-def well_learnt(models: Sequence[ComparedRecord]) -> list[ComparedRecord]:
-    """Models whose concepts are well learnt; none, if they are too few to correlate."""
+def well_learned(models: Sequence[ComparedRecord]) -> list[ComparedRecord]:
+    """Models whose concepts are well learned; none, if they are too few to correlate."""
     accuracy = table_of(models, "concept_prediction", by="accuracy").mean(axis=1)
-    chosen = [m for m, own in zip(models, accuracy, strict=True) if own > WELL_LEARNT]
+    chosen = [m for m, own in zip(models, accuracy, strict=True) if own > WELL_LEARNED]
     return chosen if len(chosen) >= FEWEST_MODELS else []
 
 
@@ -153,7 +153,7 @@ def option_tables(
         return np.stack([run.recomputed(model, metric, **options) for model in models])
 
     scores = dict(table.scores)
-    entropy = replace(table, scores=scores | {"ICL": anew(ICL, normaliser="truth")})
+    entropy = replace(table, scores=scores | {"ICL": anew(ICL, normalizer="truth")})
     entries = ("P001-F0-09", "P001-F0-11")
     yield OptionTable("P001-O-02", "entropy", "reference", "true concepts", entropy, entries)
     for k in (5, 10):
@@ -162,7 +162,7 @@ def option_tables(
             "CTL": np.array([[task_leakage(fold, k) for fold in own] for own in folds]),
             "ICL": np.array([[interconcept_leakage(fold, k) for fold in own] for own in folds]),
         }
-        yield OptionTable("P001-O-03", "neighbours", 3, k, replace(table, scores=more))
+        yield OptionTable("P001-O-03", "neighbors", 3, k, replace(table, scores=more))
     after = accuracies_after(run, models)
     for option, name, before, choice, reference in (
         ("P001-O-04", "reference", "head", "one", np.ones(after.shape)),
@@ -222,7 +222,7 @@ def _pooled(
     return EntryAnswer(
         entry=entry, settings=dict(cell), effect=pooled.r, low=pooled.low, high=pooled.high,
         p=pooled.p, unit="model classes", n=len(own), nearest=nearest,
-        detectable=detectable_correlation(len(own)), ours={"r": pooled.r},
+        min_detectable_effect=detectable_correlation(len(own)), ours={"r": pooled.r},
     )  # fmt: skip
 
 

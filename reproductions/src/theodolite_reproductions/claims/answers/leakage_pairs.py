@@ -97,7 +97,7 @@ def _gap(
 
 
 def concept_spread(run: BottleneckRun) -> Iterator[EntryAnswer]:
-    """Spread of CTL over concepts, less that of concepts dealt out within folds."""
+    """Spread of CTL over concepts, less that of permuted concepts within folds."""
     for number, where in enumerate(SPREADS):
         model = run.the(where)
         own = np.stack([score_value(CTL, fold) for fold in run.concepts(model)])

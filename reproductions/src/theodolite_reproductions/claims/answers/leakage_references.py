@@ -13,7 +13,7 @@ from theodolite._verdicts.scores_file import (
     matches,
     score_named,
 )
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite_reproductions.claims.answers.bottleneck_scores import (
     COMPARED,
     folds_answer,
@@ -110,7 +110,9 @@ def _score(models: Sequence[ComparedRecord], conditions: Filter) -> ScoreRecord:
     chosen = [model for model in models if matches(model, conditions)]
     score = score_named(chosen[0], ACCURACY) if len(chosen) == 1 else None
     if score is None or score.value is None or not score.intervals:
-        raise RefusedInput("heads", f"{len(chosen)} with {dict(conditions)}", "one, with a score")
+        raise UnsafeInputError(
+            "heads", f"{len(chosen)} with {dict(conditions)}", "one, with a score"
+        )
     return score
 
 
@@ -130,7 +132,7 @@ def _against_printed(
     return EntryAnswer(
         entry=entry, settings=dict(cell), nearest=nearest, effect=value, low=low, high=high,
         unit="test samples", n=score.n_samples or score.n,
-        detectable=detectable_effect((high - low) / (2 * NORMAL)),
+        min_detectable_effect=detectable_effect((high - low) / (2 * NORMAL)),
         ours={"ours": score.value, "printed": printed},
     )  # fmt: skip
 

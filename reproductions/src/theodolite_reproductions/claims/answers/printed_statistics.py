@@ -38,7 +38,7 @@ class SignedEffect:
         return EntryAnswer(
             entry=entry, settings=dict(cell), nearest=nearest, effect=self.effect, low=self.low,
             high=self.high, p=self.p, unit=self.unit, n=self.n,
-            detectable=detectable_effect(self.error), ours=dict(ours),
+            min_detectable_effect=detectable_effect(self.error), ours=dict(ours),
         )  # fmt: skip
 
 

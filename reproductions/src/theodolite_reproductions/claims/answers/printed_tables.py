@@ -42,7 +42,7 @@ Votes = Float[np.ndarray, " qualities"]
 def printed_answers() -> tuple[list[EntryAnswer], list[OptionMove]]:
     """What the paper's own tables say of its claims; techniques are resampled where they can be."""
     answers = [
-        *_kinds(), *_networks(), *_eigen(), *_variance(), *_favourites(), *_questions(),
+        *_kinds(), *_networks(), *_eigen(), *_variance(), *_favorites(), *_questions(),
         *_concept_means(), *_removal(), *_sensitivity(), *_sparseness(), *_ranks(), *_scorers(),
         *_splits(), *_variants(), *_widths(),
     ]  # fmt: skip
@@ -141,7 +141,7 @@ def _variance() -> Iterator[EntryAnswer]:
         )  # fmt: skip
 
 
-def _favourites() -> Iterator[EntryAnswer]:
+def _favorites() -> Iterator[EntryAnswer]:
     """Ranks by mean vote; Fig. 10 counts people's lists, which are not printed."""
     fidelity = sorted(votes(), key=lambda name: -float(votes()[name][0]))
     ranks = {
@@ -307,10 +307,10 @@ def _scorers() -> Iterator[EntryAnswer]:
 
 def _splits() -> Iterator[EntryAnswer]:
     kappa = {name: row[1] for name, row in printed_of("P004-T4-01").items()}
-    for more, less in (("none", "picture"), ("none", "technique"), ("technique", "picture")):
+    for more, less in (("none", "image"), ("none", "technique"), ("technique", "image")):
         yield statistics.welch(kappa[more], kappa[less], RUNS).answer(
             "P004-F0-14", {"from": "Table 4", "difference": f"{more} minus {less}"}, {},
-            nearest=(more, less) == ("none", "picture"),
+            nearest=(more, less) == ("none", "image"),
         )  # fmt: skip
 
 

@@ -56,5 +56,6 @@ def answer_from(  # noqa: PLR0913  an answer has these parts
     p = float(2 * ndtr(-abs(value) / error)) if error > 0 else float(abs(value) <= 1e-12)
     return EntryAnswer(
         entry=entry, settings=dict(settings), nearest=nearest, effect=value, low=low, high=high,
-        p=p, unit=resamples.unit, n=n, detectable=detectable_effect(error), ours=dict(ours),
+        p=p, unit=resamples.unit, n=n,
+        min_detectable_effect=detectable_effect(error), ours=dict(ours),
     )  # fmt: skip

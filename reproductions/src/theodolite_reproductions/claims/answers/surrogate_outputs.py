@@ -19,7 +19,7 @@ METHODS = {"SAE": "sae", "ICE": "nmf", "MCD": "mcd", "CDISCO": "svd"}
 """Of the paper's methods those that need no classes and no crops."""
 BESIDE = {"principal components": "pca", "clusters": "kmeans"}
 CONCEPTS = 5
-Sides = Bool[np.ndarray, "pictures outputs"]
+Sides = Bool[np.ndarray, "images outputs"]
 Answers = tuple[list[EntryAnswer], list[OptionMove]]
 
 
@@ -47,7 +47,7 @@ def balanced_agreement(resamples: UnitResamples, network: Sides, surrogate: Side
 def _balanced(stored: StoredExplanations, name: str) -> Draws:
     resamples: CrossedResamples = stored.resamples
     rows = [
-        balanced_agreement(resamples.pictures, outputs_of(e) > 0, surrogate_outputs(e) > 0)
+        balanced_agreement(resamples.images, outputs_of(e) > 0, surrogate_outputs(e) > 0)
         for e in stored.evidence(name)
     ]
     times = resamples.seeds.times[:, : len(rows)]
@@ -116,7 +116,7 @@ def _ahead(
         best = np.max(np.stack([rows[n] for n in beside]), axis=0)
         name = max(beside, key=lambda n: float(rows[n][0]))
         yield answer_from(
-            entry, rows["SAE"] - best, stored.resamples.pictures, stored.n,
+            entry, rows["SAE"] - best, stored.resamples.images, stored.n,
             {**cell, "others": others}, {**ours, "best other": name},
             nearest=first and others == "of the paper",
         )  # fmt: skip

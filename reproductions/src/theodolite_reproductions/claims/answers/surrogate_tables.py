@@ -1,4 +1,4 @@
-"""Stored explanations of a run of surrogates, picture by picture and seed by seed."""
+"""Stored explanations of a run of surrogates, image by image and seed by seed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -11,39 +11,41 @@ from jaxtyping import Float, Int
 
 from theodolite._storage.records import read_record
 from theodolite._verdicts.scores_file import ComparedFile, ComparedRecord, numbers, score_named
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.metrics.faithful.attribute_agreement import AttributeAgreement
-from theodolite.metrics.faithful.linearisation_error import LinearisationError
-from theodolite.metrics.faithful.surrogate_agreement import SurrogateAgreement
-from theodolite.metrics.faithful.surrogate_distance import SurrogateDistance
-from theodolite.metrics.faithful.surrogate_error import SurrogateError
-from theodolite.metrics.faithful.surrogate_rank_correlation import SurrogateRankCorrelation
+from theodolite.metrics.faithful.surrogates import (
+    AttributeAgreement,
+    LinearizationError,
+    SurrogateAgreement,
+    SurrogateDistance,
+    SurrogateError,
+    SurrogateRankCorrelation,
+)
 from theodolite_reproductions.claims.answers.resampled import Draws, UnitResamples
 
 SCORES: dict[str, Any] = {
-    "attribute_agreement": AttributeAgreement, "linearisation_error": LinearisationError,
+    "attribute_agreement": AttributeAgreement, "linearization_error": LinearizationError,
     "surrogate_agreement": SurrogateAgreement, "surrogate_distance": SurrogateDistance,
     "surrogate_error": SurrogateError, "surrogate_rank_correlation": SurrogateRankCorrelation,
 }  # fmt: skip
-Table = Float[np.ndarray, "seeds pictures"]
+Table = Float[np.ndarray, "seeds images"]
 
 
 @dataclass(frozen=True, eq=False)
 class CrossedResamples:
-    """Pictures (or whole classes of them) and seeds, each drawn anew."""
+    """Images (or whole classes of them) and seeds, each drawn anew."""
 
-    pictures: UnitResamples
+    images: UnitResamples
     seeds: UnitResamples
 
     @classmethod
     def of(
-        cls, pictures: int, seeds: int, clusters: Int[np.ndarray, " pictures"] | None = None
+        cls, images: int, seeds: int, clusters: Int[np.ndarray, " images"] | None = None
     ) -> "CrossedResamples":
-        """Draw; with ``clusters``, pictures of a cluster are drawn together."""
+        """Draw; with ``clusters``, images of a cluster are drawn together."""
         if clusters is None:
-            rows = UnitResamples.of(pictures, "pictures and seeds" if seeds > 1 else "pictures")
+            rows = UnitResamples.of(images, "images and seeds" if seeds > 1 else "images")
         else:
             of, n = np.unique(clusters, return_inverse=True)[1], len(np.unique(clusters))
             by_class = UnitResamples.of(n, "classes and seeds")
@@ -51,14 +53,14 @@ class CrossedResamples:
         return cls(rows, UnitResamples.of(max(seeds, 2), "seeds", seed=1))
 
     def mean(self, values: Table) -> Draws:
-        """Mean over pictures and seeds; what is undefined is left out."""
+        """Mean over images and seeds; what is undefined is left out."""
         known = (~np.isnan(values)).astype(float)
         part, whole = (self._sum(each) for each in (np.where(known > 0, values, 0.0), known))
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(part / whole)
 
     def _sum(self, values: Table) -> Draws:
-        by_seed = np.einsum("rp,sp->rs", self.pictures.times, values, optimize=False)
+        by_seed = np.einsum("rp,sp->rs", self.images.times, values, optimize=False)
         times = self.seeds.times[:, : len(values)]
         if len(values) == 1:  # a method without chance
             times = np.ones((len(times), 1))
@@ -72,7 +74,7 @@ class StoredExplanations:
     folder: Path
     models: Sequence[ComparedRecord]
     clustered: bool = False
-    """Whether pictures of a class are drawn together."""
+    """Whether images of a class are drawn together."""
     read: dict[str, list[SurrogateEvidence]] = field(default_factory=dict)
     means: dict[str, Draws] = field(default_factory=dict)
     """Scores that were resampled before: many answers ask for the same."""
@@ -92,7 +94,7 @@ class StoredExplanations:
         """Of each seed that the model was run with."""
         if name not in self.read:
             if name not in self.names:
-                raise RefusedInput("models", f"no {name!r}", f"one of {self.names}")
+                raise UnsafeInputError("models", f"no {name!r}", f"one of {self.names}")
             first = name == self.models[0].name
             root = self.folder / "evidence" if first else self.folder / "compared" / name
             seeds = sorted(root.glob("seed-*"), key=lambda path: int(path.name.split("-")[1]))
@@ -101,7 +103,7 @@ class StoredExplanations:
         return self.read[name]
 
     def each(self, name: str, metric: str, *, bias: bool = True, **options: Any) -> Table:
-        """A score of each picture and seed; NaN where undefined."""
+        """A score of each image and seed; NaN where undefined."""
         rows = []
         for evidence in self.evidence(name):
             used = evidence if bias else replace(evidence, bias=None)
@@ -112,7 +114,7 @@ class StoredExplanations:
         return np.stack(rows)
 
     def mean(self, name: str, metric: str, **options: Any) -> Draws:
-        """A score over pictures and seeds, resampled."""
+        """A score over images and seeds, resampled."""
         key = f"{name} {metric} {sorted(options.items())}"
         if key not in self.means:
             self.means[key] = self.resamples.mean(self.each(name, metric, **options))
@@ -130,7 +132,7 @@ class StoredExplanations:
         return self.resampled(self.models[0].name)
 
     def resampled(self, name: str) -> CrossedResamples:
-        """For models that look at other pictures than the first."""
+        """For models that look at other images than the first."""
         first = self.evidence(name)
         clusters = classes_of(first[0]) if self.clustered else None
         return CrossedResamples.of(len(first[0]), len(first), clusters)
@@ -142,7 +144,7 @@ class StoredExplanations:
         return len(np.unique(classes_of(evidence))) if self.clustered else len(evidence)
 
 
-def classes_of(evidence: SurrogateEvidence) -> Int[np.ndarray, " pictures"]:
-    """What pictures belong together by: their clusters, or else their labels."""
+def classes_of(evidence: SurrogateEvidence) -> Int[np.ndarray, " images"]:
+    """What images belong together by: their clusters, or else their labels."""
     clusters = evidence.samples.clusters
     return np.asarray(evidence.labels if clusters is None else clusters)

@@ -35,7 +35,7 @@ OTHERWISE = {"sae_places": "sae"}
 FEW, MANY = 5, 20
 NUMBERS = (1, 2, FEW, 10, MANY)
 CURVES = {"MCD, lasso": "mcd_lasso", "MCD, matching pursuit": "mcd",
-          "MCD, matching pursuit, not centred": "mcd_uncentred"}  # fmt: skip
+          "MCD, matching pursuit, not centered": "mcd_uncentered"}  # fmt: skip
 STAGNANT = ("CDISCO", "CRAFT", "ConceptSHAP", "ICE")
 MIDDLE = ("layer1", "layer2")
 PERFECT, IMPORTANCES, CONCEPTS = (
@@ -76,9 +76,9 @@ class ClassifierRun:
         self, entry: str, draws: Draws, ours: Mapping[str, Figure], first: bool = True,  # noqa: FBT001, FBT002
         **cell: Any,
     ) -> EntryAnswer:  # fmt: skip
-        """An answer of pictures and seeds."""
+        """An answer of images and seeds."""
         return answer_from(
-            entry, draws, self.stored.resamples.pictures, self.stored.n,
+            entry, draws, self.stored.resamples.images, self.stored.n,
             {"data": self.data, **cell}, ours, nearest=first and self.nearest,
         )  # fmt: skip
 
@@ -102,13 +102,13 @@ cifar_answers = partial(surrogate_answers, data="CIFAR-10", nearest=False, clust
 
 
 def decoder_answers(folder: Path) -> Answers:
-    """What a run of ConceptSHAP alone says, with its decoder learnt once and anew."""
+    """What a run of ConceptSHAP alone says, with its decoder learned once and anew."""
     run = ClassifierRun(StoredExplanations.of(folder), "CIFAR-10", nearest=False)
-    forms = ("concept_shap", "concept_shap_relearnt")
+    forms = ("concept_shap", "concept_shap_relearned")
     answers = [
         EntryAnswer(
             entry="P002-T2-04", settings={"data": run.data, "form": form}, n=run.stored.n,
-            unit=run.stored.resamples.pictures.unit,
+            unit=run.stored.resamples.images.unit,
             ours={"SURF_EMD": float(run.draws(form)[0]),
                   "Top1": float(run.draws(form, AGREEMENT)[0])},
         )
@@ -129,7 +129,7 @@ def seeds_answer(
     p = two_sided_p(value, error, n - 1) if error > 0 else float(abs(value) <= 1e-12)
     return EntryAnswer(
         entry=entry, settings=dict(cell), nearest=nearest, effect=value, low=value - half,
-        high=value + half, p=p, unit="seeds", n=n, detectable=detectable_effect(error),
+        high=value + half, p=p, unit="seeds", n=n, min_detectable_effect=detectable_effect(error),
         ours=dict(ours),
     )  # fmt: skip
 
@@ -144,7 +144,7 @@ def _sanity(run: ClassifierRun) -> Iterator[EntryAnswer]:
         ]  # fmt: skip
         perfect, importances, concepts = (np.resize(v, max(map(len, values))) for v in values)
         means = [float(v.mean()) for v in (perfect, importances, concepts)]
-        ours = dict(zip(("perfect", "random importances", "all random"), means, strict=True))
+        ours = dict(zip(("perfect", "random_importances", "all random"), means, strict=True))
         steps = {"importances to all random": concepts - importances,
                  "perfect to importances": importances - perfect}  # fmt: skip
         for step, difference in steps.items():
@@ -182,11 +182,11 @@ def _forms(run: ClassifierRun, label: str) -> list[str]:
     first = run.methods[label]
     known = {name.removesuffix(f"-{FEW}") for name in run.stored.names}
     families = {
-        "MCD": ("mcd_lasso", "mcd_lasso_uncentred", "mcd", "mcd_uncentred"),
+        "MCD": ("mcd_lasso", "mcd_lasso_uncentered", "mcd", "mcd_uncentered"),
         "SAE": ("sae_places", "sae"),
         "CDISCO": ("svd", "cdisco"),
         "HU-MCD": ("hu_mcd_slic", "hu_mcd_grid"),
-        "ConceptSHAP": ("concept_shap", "concept_shap_relearnt"),
+        "ConceptSHAP": ("concept_shap", "concept_shap_relearned"),
     }
     family = [form for form in families.get(label, ()) if form in known]
     return list(dict.fromkeys([first, *family]))
@@ -245,7 +245,7 @@ def _share(
     return EntryAnswer(
         entry=entry, settings={"data": run.data}, nearest=run.nearest, effect=share - line,
         low=float(ends.low) - line, high=float(ends.high) - line, p=float(test.pvalue),
-        unit="methods", n=n, detectable=detectable_effect(error), ours=dict(ours),
+        unit="methods", n=n, min_detectable_effect=detectable_effect(error), ours=dict(ours),
     )  # fmt: skip
 
 
@@ -277,20 +277,20 @@ def slope_over_logs(rows: Sequence[Draws], at: Sequence[int]) -> Draws:
 
 
 def _middle(run: ClassifierRun) -> Iterator[EntryAnswer]:
-    """What the slope misses of the error at layers in the middle, over pictures."""
+    """What the slope misses of the error at layers in the middle, over images."""
     chosen = [name for name in run.stored.names if name.split("-")[0] in MIDDLE]
     if not chosen:
         return
     resamples, shares = run.stored.resampled(chosen[0]), {}
     for name in chosen:
-        missed = resamples.mean(run.stored.each(name, "linearisation_error"))
-        measured = resamples.mean(run.stored.each(name, ERROR, surrogate="linearised"))
+        missed = resamples.mean(run.stored.each(name, "linearization_error"))
+        measured = resamples.mean(run.stored.each(name, ERROR, surrogate="linearized"))
         shares[name] = missed / measured
     n = len(run.stored.evidence(chosen[0])[0])
     both = np.mean(np.stack(list(shares.values())), axis=0)
     for name, share in {"mean of all": both, **shares}.items():
         yield answer_from(
-            "P002-F0-13", share - 0.5, resamples.pictures, n,
+            "P002-F0-13", share - 0.5, resamples.images, n,
             {"data": run.data, "layer and method": name}, {"share missed": float(share[0])},
             nearest=name == "mean of all",
         )  # fmt: skip
@@ -304,7 +304,7 @@ def _figures(run: ClassifierRun) -> Iterator[EntryAnswer]:
         ours = {key: float(run.draws(form, metric)[0]) for key, metric in names.items()}
         yield EntryAnswer(
             entry=f"P002-T2-0{number}", settings={"data": run.data, "form": form}, ours=ours,
-            n=run.stored.n, unit=run.stored.resamples.pictures.unit,
+            n=run.stored.n, unit=run.stored.resamples.images.unit,
         )  # fmt: skip
 
 

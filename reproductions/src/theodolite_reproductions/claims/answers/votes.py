@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from theodolite._storage.records import read_record
 from theodolite._verdicts.scores_file import ComparedFile, ScoreRecord
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.technique_columns import QUALITIES, QUESTIONS, SCRIPTED
 from theodolite_reproductions.claims.answers.bottleneck_scores import COMPARED
 from theodolite_reproductions.claims.answers.printed_statistics import SignedEffect, student
@@ -50,7 +50,7 @@ def vote_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
     """What a run on votes says of paper 004, cell by cell; refused if nobody voted."""
     records = [r for r in read_findings(folder) if isinstance(r, TechniquesVotesRecord)]
     if any(record.source == SCRIPTED for record in records):
-        raise RefusedInput(f"run {folder.name!r}", f"votes by {SCRIPTED}", "votes of people")
+        raise UnsafeInputError(f"run {folder.name!r}", f"votes by {SCRIPTED}", "votes of people")
     answers = [answer for record in records for answer in technique_answers(record)]
     answers += learned_answers({
         model.name: model.scores for model in read_record(folder / COMPARED, ComparedFile).models
@@ -133,7 +133,7 @@ def _means(record: TechniquesVotesRecord) -> Iterator[EntryAnswer]:
 
 
 def learned_answers(models: Mapping[str, list[ScoreRecord]]) -> list[EntryAnswer]:
-    """Claims about scores that are learnt from votes: Tables 3, 4 and 15 to 20."""
+    """Claims about scores that are learned from votes: Tables 3, 4 and 15 to 20."""
     by_question = {"Q1": DEFAULT} | {q: q.lower() for q in QUESTIONS[1:]}
     answers = [
         EntryAnswer(entry=entry, settings={"from": FROM, "question": question},

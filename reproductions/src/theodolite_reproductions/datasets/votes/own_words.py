@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int
 
 from theodolite.datasets.votes.voted import VotedExplanations
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite_reproductions.datasets.votes.text import FINE, text_acceptability, text_quality
@@ -30,7 +30,7 @@ def text_own_words(root: Path) -> VotedExplanations:
         row for row, explanation in enumerate(votes.explanations) if explanation.context in written
     ]
     if not keep:
-        raise RefusedInput("votes", "no question that people explained", f"one of {list(FINE)}")
+        raise UnsafeInputError("votes", "no question that people explained", f"one of {list(FINE)}")
     explanations = tuple(votes.explanations[row] for row in keep)
     table = np.array(
         [overlaps(explanation.text, written[explanation.context]) for explanation in explanations],
@@ -48,7 +48,7 @@ def text_own_words(root: Path) -> VotedExplanations:
 def _of_rows(evidence: RatingEvidence, rows: Int[np.ndarray, " rows"]) -> RatingEvidence:
     ids, clusters = evidence.samples.ids, evidence.samples.clusters
     if ids is None or clusters is None or evidence.technique is None:
-        raise RefusedInput("votes", "no names, questions or sources", "all three")
+        raise UnsafeInputError("votes", "no names, questions or sources", "all three")
     return replace(
         evidence, ratings=evidence.ratings[rows], technique=evidence.technique[rows],
         samples=Samples(ids=ids[rows], clusters=clusters[rows]),
@@ -58,7 +58,7 @@ def _of_rows(evidence: RatingEvidence, rows: Int[np.ndarray, " rows"]) -> Rating
 def _written(quality: VotedExplanations) -> Mapping[str, list[str]]:
     evidence = quality.questions["acceptable"]
     if evidence.technique is None:
-        raise RefusedInput("votes", "no source of explanations", "who wrote each")
+        raise UnsafeInputError("votes", "no source of explanations", "who wrote each")
     by_context: dict[str, list[str]] = {}
     for explanation, number in zip(quality.explanations, evidence.technique, strict=True):
         if evidence.techniques.names[number] in WRITTEN_BY_PEOPLE:

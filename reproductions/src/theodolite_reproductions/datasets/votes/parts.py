@@ -30,7 +30,7 @@ READERS: dict[str, Callable[[Path], VotedExplanations]] = {
 
 
 def voted_parts(root: Path, *, parts: Sequence[tuple[Reader, str]]) -> VotedExplanations:
-    """Read several sets of votes below one folder; scores are learnt from the first.
+    """Read several sets of votes below one folder; scores are learned from the first.
 
     Args:
         root: The folder that they are in.

@@ -1,4 +1,4 @@
-"""PASTA: votes of five people on explanations of pictures, from 1 to 5, on six questions."""
+"""PASTA: votes of five people on explanations of images, from 1 to 5, on six questions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from theodolite._storage.text import read_csv, read_json
 from theodolite.datasets.votes.own_scores import own_scores
 from theodolite.datasets.votes.rows import plain_text
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.axes import Samples, Techniques
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.technique_columns import UNNAMED, WORDS
@@ -26,11 +26,11 @@ NAMED = {
     42: "SHAP-CBM on CLIP-QDA", 43: "LIME-CBM on CBM-logistic", 44: "SHAP-CBM on CBM-logistic",
     45: "X-NeSyL", 46: "B-cos", 47: "B-cos", 48: "RISE-CBM", 49: "RISE-CBM",
 }  # fmt: skip
-"""What is known of the numbers of techniques; the others are maps over the picture."""
+"""What is known of the numbers of techniques; the others are maps over the image."""
 CONCEPT_NUMBERS = frozenset(range(39, 46)) | {48, 49}
 """Those that explain by concepts."""
-PICTURE_NAME = re.compile(r"(?P<data>[^_]+)_(?P<image>\d{1,9})_(?P<label>.+)\.(?:png|jpe?g)")
-"""How pictures are named."""
+IMAGE_NAME = re.compile(r"(?P<data>[^_]+)_(?P<image>\d{1,9})_(?P<label>.+)\.(?:png|jpe?g)")
+"""How images are named."""
 TECHNIQUE_FILE = "techniques.csv"
 _EXPLANATION = re.compile(
     r"(?P<data>[^_]+)_(?P<image>\d{1,9})_(?P<technique>\d{1,9})_(?P<label>.+)\.(?:png|jpe?g)"
@@ -52,9 +52,9 @@ class _Entry:
 
 
 def pasta_votes(root: Path, *, file: str = "human_annotations.json") -> VotedExplanations:
-    """Read the annotations, and point to pictures and maps of the folder that are there.
+    """Read the annotations, and point to images and maps of the folder that are there.
 
-    Of the paths in the file only what follows the last ``imgs/`` and ``expl/`` counts: pictures are
+    Of the paths in the file only what follows the last ``imgs/`` and ``expl/`` counts: images are
     looked for in ``imgs``, explanations in ``expl`` and ``activations`` of the folder. Maps are
     ``.npy``, concepts ``.json``; what is not there is None. The file numbers its techniques; a
     table ``techniques.csv`` of one's own (number, method, network, modality) says what they are;
@@ -67,16 +67,16 @@ def pasta_votes(root: Path, *, file: str = "human_annotations.json") -> VotedExp
     path = confined(Path(root), file)
     by_id, without = _entries(path, Path(root))
     techniques = sorted({entry.technique for entry in by_id.values()})
-    pictures = {key: i for i, key in enumerate(dict.fromkeys(_picture(e) for e in by_id.values()))}
+    images = {key: i for i, key in enumerate(dict.fromkeys(_image(e) for e in by_id.values()))}
     entries = list(by_id.values())
     raters = max((len(entry.votes) for entry in entries), default=0)
     if not raters:
-        raise RefusedInput(f"file {path.name!r}", "no annotations", "some in `Annotation`")
+        raise UnsafeInputError(f"file {path.name!r}", "no annotations", "some in `Annotation`")
     arguments: dict[str, Any] = {
         "scale": np.array(SCALE),
         "samples": Samples(
             ids=np.array([entry.id for entry in entries]),
-            clusters=np.array([pictures[_picture(entry)] for entry in entries]),
+            clusters=np.array([images[_image(entry)] for entry in entries]),
         ),
         "technique": np.array([techniques.index(entry.technique) for entry in entries]),
         "techniques": Techniques(tuple(_technique(number) for number in techniques)),
@@ -113,12 +113,14 @@ def _words(entries: Sequence["_Entry"]) -> dict[str, dict[str, list[str]]]:
 
 
 def _kinds(entries: Sequence["_Entry"], root: Path) -> dict[str, list[str]]:
-    """Picture, data set and label of each, and what its technique is as far as that is known."""
+    """Image, data set and label of each, and what its technique is as far as that is known."""
     path = confined(root, TECHNIQUE_FILE)
     rows = list(read_csv(path, "table of techniques")) if path.is_file() else []
     needed = ("number", "method", "network", "modality")
     if missing := [name for name in needed if rows and name not in rows[0]]:
-        raise RefusedInput(f"table {path.name!r}", f"no column {missing[0]!r}", ", ".join(needed))
+        raise UnsafeInputError(
+            f"table {path.name!r}", f"no column {missing[0]!r}", ", ".join(needed)
+        )
     known = {row["number"].strip(): row for row in rows}
 
     def of(entry: _Entry, column: str) -> str:
@@ -131,7 +133,7 @@ def _kinds(entries: Sequence["_Entry"], root: Path) -> dict[str, list[str]]:
         return method if column == "method" else network
 
     return {
-        "picture": [f"{entry.data} {entry.image}" for entry in entries],
+        "image": [f"{entry.data} {entry.image}" for entry in entries],
         "data_set": [entry.data for entry in entries],
         "label": [entry.explanation.context.rpartition("true class: ")[2] for entry in entries],
         **{column: [of(entry, column) for entry in entries] for column in needed[1:]},
@@ -141,47 +143,47 @@ def _kinds(entries: Sequence["_Entry"], root: Path) -> dict[str, list[str]]:
 def _entries(path: Path, root: Path) -> tuple[dict[str, _Entry], int]:
     content = read_json(path, "file of annotations")
     if not isinstance(content, list):
-        raise RefusedInput(f"file {path.name!r}", type(content).__name__, "a list of entries")
+        raise UnsafeInputError(f"file {path.name!r}", type(content).__name__, "a list of entries")
     entries: dict[str, _Entry] = {}
     without = 0
     for number, raw in enumerate(content):
         where = f"entry {number} of {path.name!r}"
         if not isinstance(raw, dict):
-            raise RefusedInput(where, type(raw).__name__, "an object")
+            raise UnsafeInputError(where, type(raw).__name__, "an object")
         if raw.get("Annotation") is None:
             without += 1
             continue
         entry = _entry(raw, where, root)
         votes = raw["Annotation"]
         if not isinstance(votes, list) or not all(isinstance(vote, dict) for vote in votes):
-            raise RefusedInput(where, "other votes", "a list of one object per annotator")
+            raise UnsafeInputError(where, "other votes", "a list of one object per annotator")
         known = entries.setdefault(entry.id, entry)
         known.votes.extend({q: _rating(v, q, where) for q in QUESTIONS if q in v} for v in votes)
         known.words.extend(plain_text(vote.get("Q0.1") or "", 2000) for vote in votes)
         if len(known.votes) > MOST_VOTES:
-            raise RefusedInput(where, "more votes", f"at most {MOST_VOTES}")
+            raise UnsafeInputError(where, "more votes", f"at most {MOST_VOTES}")
     return entries, without
 
 
 def _entry(raw: Mapping[str, Any], where: str, root: Path) -> _Entry:
-    picture_file = _below(raw.get("img"), "imgs", where)
+    image_file = _below(raw.get("img"), "imgs", where)
     explanation_file = _below(raw.get("explication"), "expl", where)
-    of_picture = PICTURE_NAME.fullmatch(PurePosixPath(picture_file).name)
+    of_image = IMAGE_NAME.fullmatch(PurePosixPath(image_file).name)
     of_explanation = _EXPLANATION.fullmatch(PurePosixPath(explanation_file).name)
-    if of_explanation is None or of_picture is None:
-        got = f"paths {picture_file!r} and {explanation_file!r}"
+    if of_explanation is None or of_image is None:
+        got = f"paths {image_file!r} and {explanation_file!r}"
         needed = "imgs/{data}_{image}_{label}.png, expl/{data}_{image}_{technique}_{class}.png"
-        raise RefusedInput(where, got, needed)
+        raise UnsafeInputError(where, got, needed)
     if (of_explanation["data"], of_explanation["image"]) != (
-        of_picture["data"],
-        of_picture["image"],
+        of_image["data"],
+        of_image["image"],
     ):
-        raise RefusedInput(
-            where, f"{explanation_file!r} of {picture_file!r}", "one and the same picture"
+        raise UnsafeInputError(
+            where, f"{explanation_file!r} of {image_file!r}", "one and the same image"
         )
     predicted, true = (plain_text(raw.get(k, ""), 300) for k in ("predictedclass", "GTclass"))
     explanation = _explanation(
-        root, picture_file, explanation_file, predicted, true or of_explanation["label"]
+        root, image_file, explanation_file, predicted, true or of_explanation["label"]
     )
     name = PurePosixPath(explanation_file).stem
     return _Entry(
@@ -194,13 +196,13 @@ def _entry(raw: Mapping[str, Any], where: str, root: Path) -> _Entry:
 
 
 def _explanation(
-    root: Path, picture_file: str, explanation_file: str, predicted: str, true: str
+    root: Path, image_file: str, explanation_file: str, predicted: str, true: str
 ) -> ShownExplanation:
     stem = f"activations/{PurePosixPath(explanation_file).with_suffix('')}"
     values = _there(root, f"{stem}.json")
     return ShownExplanation(
         context=f"predicted: {predicted}; true class: {true}",
-        picture=_there(root, f"imgs/{picture_file}"),
+        image=_there(root, f"imgs/{image_file}"),
         map=_there(root, f"{stem}.npy") or _there(root, f"expl/{explanation_file}"),
         concepts=None if values is None else _concepts(values),
         label=predicted,
@@ -210,7 +212,7 @@ def _explanation(
 def _below(path: Any, folder: str, where: str) -> str:
     """What follows the last folder of this name in a path that somebody else wrote."""
     if not isinstance(path, str) or f"{folder}/" not in path:
-        raise RefusedInput(where, f"path {path!r}"[:200], f"one with {folder}/ in it")
+        raise UnsafeInputError(where, f"path {path!r}"[:200], f"one with {folder}/ in it")
     return path.rpartition(f"{folder}/")[2]
 
 
@@ -222,11 +224,11 @@ def _there(root: Path, relative: str) -> Path | None:
 def _concepts(path: Path) -> dict[str, float]:
     content = read_json(path, "file of concepts")
     if not isinstance(content, dict):
-        raise RefusedInput(f"file {path.name!r}", type(content).__name__, "concept: value")
+        raise UnsafeInputError(f"file {path.name!r}", type(content).__name__, "concept: value")
     values = {}
     for name, value in content.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise RefusedInput(f"file {path.name!r}", f"{value!r}"[:60], "a number per concept")
+            raise UnsafeInputError(f"file {path.name!r}", f"{value!r}"[:60], "a number per concept")
         values[plain_text(name, 300)] = float(value)
     return values
 
@@ -236,7 +238,7 @@ def _rating(vote: Mapping[str, Any], question: str, where: str) -> float:
     if value is None:
         return float("nan")
     if isinstance(value, bool) or not isinstance(value, int | float) or value not in SCALE:
-        raise RefusedInput(where, f"{question} = {value!r}"[:60], "a whole number from 1 to 5")
+        raise UnsafeInputError(where, f"{question} = {value!r}"[:60], "a whole number from 1 to 5")
     return float(value)
 
 
@@ -248,7 +250,7 @@ def _table(entries: Sequence[_Entry], question: str, raters: int) -> np.ndarray:
     return table
 
 
-def _picture(entry: _Entry) -> tuple[str, int]:
+def _image(entry: _Entry) -> tuple[str, int]:
     return entry.data, entry.image
 
 
@@ -257,12 +259,12 @@ def _technique(number: int) -> str:
 
 
 def _notes(entries: Sequence[_Entry], without: int) -> tuple[str, ...]:
-    pictures = sum(entry.explanation.picture is not None for entry in entries)
+    images = sum(entry.explanation.image is not None for entry in entries)
     maps = sum(entry.explanation.map is not None for entry in entries)
     return (
         "Raters are not identified: vote 1 of two explanations is of two people. Only what does "
         "not change when an explanation's votes change places means something; agreement by pairs "
         "of columns is over positions.",
-        f"{len(entries):,} explanations; {pictures:,} pictures and {maps:,} maps are at hand.",
+        f"{len(entries):,} explanations; {images:,} images and {maps:,} maps are at hand.",
         *([f"{without:,} entries without votes are left out."] if without else []),
     )

@@ -11,7 +11,7 @@ from theodolite._storage.paths import confined
 from theodolite._storage.text import read_csv
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_name, rating_from
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, UnsafeInputError
 
 PARTS = ("en", "de", "correction")
 SCALE = tuple(float(i) for i in range(1, 8))
@@ -37,7 +37,7 @@ def saliency_ratings(
     path = confined(Path(root), f"responses_{part}.csv.gz")
     rows = list(read_csv(path, "table of ratings"))
     if missing := [name for name in NEEDED if not rows or name not in rows[0]]:
-        raise RefusedInput(f"table {path.name!r}", f"no {missing}", "columns of that data set")
+        raise UnsafeInputError(f"table {path.name!r}", f"no {missing}", "columns of that data set")
     votes: list[Vote] = []
     explanations: dict[str, ShownExplanation] = {}
     for number, row in enumerate(rows, start=2):
@@ -51,7 +51,7 @@ def saliency_ratings(
                 "importance",
                 rating_from(row["human_importance_rating"], f"rating in row {number}"),
                 technique=way,
-                picture=row["sentence_id"],
+                image=row["sentence_id"],
             )
         )
         context = f"sentence {row['sentence_id']}, word {row['word_position']}"

@@ -27,9 +27,9 @@ ASKED_AFTER = {
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedEffects:
-    """vote = round(base + modality + network + technique + picture + person + noise), 1 to 5.
+    """vote = round(base + modality + network + technique + image + person + noise), 1 to 5.
 
-    Effects of named things are as given; those of techniques, pictures and people are drawn with
+    Effects of named things are as given; those of techniques, images and people are drawn with
     these spreads. Q1 to Q4 share a noise of each vote, and so do Q5 and Q6, which are not moved by
     the modality.
     """
@@ -40,7 +40,7 @@ class PlantedEffects:
     modality: Mapping[str, float] = field(default_factory=dict)
     network: Mapping[str, float] = field(default_factory=dict)
     technique: float = 0.3
-    picture: float = 0.3
+    image: float = 0.3
     person: float = 0.3
     shared: float = 0.6
     noise: float = 0.5
@@ -109,7 +109,7 @@ def _levels(
 ) -> Float[np.ndarray, "2 explanations"]:
     """What moves all votes on an explanation: on Q1 to Q4, and on Q5 and Q6."""
     level = np.full(len(explanations["explanation"]), planted.base)
-    for kind, spread in (("technique", planted.technique), ("picture", planted.picture)):
+    for kind, spread in (("technique", planted.technique), ("image", planted.image)):
         names, codes = np.unique([str(v) for v in explanations[kind]], return_inverse=True)
         level += random.normal(0, spread, len(names))[codes]
     level += [planted.network.get(str(v), 0.0) for v in explanations["network"]]
@@ -152,7 +152,7 @@ def _votes(
 
 
 def _text(explanations: Mapping[str, Sequence[Any]], row: int, random: np.random.Generator) -> str:
-    """The picture's label, and sometimes a thing that is named beside it."""
+    """The image's label, and sometimes a thing that is named beside it."""
     label = str(explanations["label"][row] or "something").replace("_", " ")
     return f"{label} {random.choice(['door', 'arch', 'window', 'sky', 'face'])}"
 

@@ -54,9 +54,9 @@ def _explanations(data: VotedExplanations, evidence: RatingEvidence) -> Columns:
     technique = ["not said"] * len(data) if codes is None else [names[int(i)] for i in codes]
     parts = [technique_parts(name) for name in technique]
     clusters = evidence.samples.clusters
-    pictures = np.arange(len(data)) if clusters is None else clusters
+    images = np.arange(len(data)) if clusters is None else clusters
     usual = {
-        "picture": [f"picture {number}" for number in pictures],
+        "image": [f"image {number}" for number in images],
         "data_set": [""] * len(data),
         "method": [method for method, _ in parts],
         "network": [network for _, network in parts],

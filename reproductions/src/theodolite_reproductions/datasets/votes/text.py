@@ -10,7 +10,7 @@ from theodolite._storage.paths import confined
 from theodolite._storage.text import read_csv
 from theodolite.datasets.votes.rows import plain_text
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
-from theodolite.errors import RefusedInput
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.axes import Raters, Samples, Techniques
 from theodolite.evidence.kinds.rating import RatingEvidence
 
@@ -129,21 +129,23 @@ def _items(path: Path) -> list[tuple[str, list[Row]]]:
     needed = ("Input.id", "Input.gold_label")
     missing = [name for name in needed if not rows or name not in rows[0]]
     if missing:
-        raise RefusedInput(f"table {path.name!r}", f"no {missing}", "columns of that data set")
+        raise UnsafeInputError(f"table {path.name!r}", f"no {missing}", "columns of that data set")
     by_item: dict[str, list[Row]] = {}
     for row in rows:
         by_item.setdefault(row["Input.id"], []).append(row)
     odd = next((key for key, same in by_item.items() if len(same) != VOTES), None)
     if odd is not None:
         got = f"{len(by_item[odd])} rows of {odd!r}"
-        raise RefusedInput(f"table {path.name!r}", got, f"{VOTES} for each item")
+        raise UnsafeInputError(f"table {path.name!r}", got, f"{VOTES} for each item")
     return list(by_item.items())
 
 
 def _accepted(row: Row, path: Path) -> set[int]:
     parts = [part for part in row["Answer.acceptable"].split("|") if part]
     if not all(part in "12345" and len(part) == 1 for part in parts):
-        raise RefusedInput(f"table {path.name!r}", f"{row['Answer.acceptable']!r}", "such as '2|5'")
+        raise UnsafeInputError(
+            f"table {path.name!r}", f"{row['Answer.acceptable']!r}", "such as '2|5'"
+        )
     return {int(part) for part in parts}
 
 
@@ -151,7 +153,7 @@ def _fine(text: str, path: Path) -> float:
     if text in ("", NOT_KNOWN):
         return float("nan")
     if text not in ("-1", "0", "1"):
-        raise RefusedInput(f"table {path.name!r}", f"answer {text!r}", "-1, 0, 1 or -9")
+        raise UnsafeInputError(f"table {path.name!r}", f"answer {text!r}", "-1, 0, 1 or -9")
     return float(text)
 
 
@@ -159,7 +161,7 @@ def _number(text: str, path: Path) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise RefusedInput(f"table {path.name!r}", f"{text!r}", "a number") from error
+        raise UnsafeInputError(f"table {path.name!r}", f"{text!r}", "a number") from error
 
 
 def _context(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""How much of the variance of single votes lies in methods, networks, pictures and people."""
+"""How much of the variance of single votes lies in methods, networks, images and people."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from theodolite.evidence.technique_columns import UNNAMED
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
 from theodolite_reproductions.findings.techniques.voted_table import VotedTable
 
-FACTORS = ("method", "network within method", "picture", "person")
+FACTORS = ("method", "network within method", "image", "person")
 REST = "rest"
 NETWORK_OVER_METHOD = "network within method minus method"
 MOST_RESAMPLES = 200
@@ -27,11 +27,11 @@ def variance_components(
     weights). Unbiased for any design, so that a small variance can come out below 0; NaN where the
     design cannot tell two of them apart.
     """
-    centred = votes - votes.mean()
+    centered = votes - votes.mean()
     n = len(votes)
     counts = [np.bincount(codes) for codes in factors]
-    squares = [float((np.bincount(codes, weights=centred) ** 2).sum()) for codes in factors]
-    squares.append(float((centred**2).sum()))
+    squares = [float((np.bincount(codes, weights=centered) ** 2).sum()) for codes in factors]
+    squares.append(float((centered**2).sum()))
     size = len(factors) + 1
     expected = np.empty((size, size))
     for i, (one_codes, own) in enumerate(zip(factors, counts, strict=True)):
@@ -56,7 +56,7 @@ def component_rows(table: VotedTable, resamples: int, seed: int) -> Iterator[Tec
     for question, ratings in table.votes.items():
         rows, people = np.nonzero(~np.isnan(ratings))
         votes = ratings[rows, people]
-        codes = [table.codes(kind)[1][rows] for kind in ("method", "technique", "picture")]
+        codes = [table.codes(kind)[1][rows] for kind in ("method", "technique", "image")]
         factors = [*codes, people] if named else codes
         names = [*(FACTORS if named else FACTORS[:-1]), REST]
         methods = len(np.unique(codes[0]))

@@ -27,35 +27,35 @@ def group_means(values: Float[np.ndarray, " rows"], codes: Codes, groups: int) -
 
 
 def by_technique(table: VotedTable, resamples: int, seed: int) -> Iterator[TechniqueRow]:
-    """Each technique on its own pictures, which are resampled."""
+    """Each technique on its own images, which are resampled."""
     ratings = {quality: table.rating(quality) for quality in table.asked}
-    yield from _on_own_pictures(table, "technique", ratings, resamples, seed)
+    yield from _on_own_images(table, "technique", ratings, resamples, seed)
 
 
 def by_data_set(table: VotedTable, resamples: int, seed: int) -> Iterator[TechniqueRow]:
-    """Each data set over its own pictures."""
+    """Each data set over its own images."""
     ratings = {quality: table.rating(quality) for quality in table.asked}
-    yield from _on_own_pictures(table, "data_set", ratings, resamples, seed)
+    yield from _on_own_images(table, "data_set", ratings, resamples, seed)
 
 
 def by_number(
     table: VotedTable, numbers: Mapping[str, np.ndarray], resamples: int, seed: int
 ) -> Iterator[TechniqueRow]:
     """Table 11: means of numbers that need no people, technique by technique."""
-    rows = _on_own_pictures(table, "technique", numbers, resamples, seed)
+    rows = _on_own_images(table, "technique", numbers, resamples, seed)
     yield from (row for row in rows if row.value is not None)
 
 
-def _on_own_pictures(
+def _on_own_images(
     table: VotedTable, kind: str, values: Mapping[str, np.ndarray], resamples: int, seed: int
 ) -> Iterator[TechniqueRow]:
     names, codes = table.codes(kind)
-    _, pictures = table.codes("picture")
+    _, images = table.codes("image")
     for at, name in enumerate(names):
         own = np.flatnonzero(codes == at)
-        _, units = np.unique(pictures[own], return_inverse=True)
+        _, units = np.unique(images[own], return_inverse=True)
         n = int(units.max()) + 1
-        redraws = _redraws(n, "pictures", resamples, seed).of_rows(units)
+        redraws = _redraws(n, "images", resamples, seed).of_rows(units)
         for column, numbers in values.items():
             mean = redraws.mean(numbers[own])
             row = {kind: name or "not said", "of": column}
@@ -81,7 +81,7 @@ def modality_contrast(
 ) -> Iterator[TechniqueRow]:
     """Saliency minus concepts.
 
-    ``unit`` is here to show what resampling pictures would claim: it holds the techniques fixed, as
+    ``unit`` is here to show what resampling images would claim: it holds the techniques fixed, as
     if there were no others, and is far too narrow for a claim about kinds of them.
     """
     names, groups = technique_kinds(table, "modality")
@@ -95,7 +95,7 @@ def modality_contrast(
             draws = kind_mean(redraws, means, maps) - kind_mean(redraws, means, concepts)
             units = len(groups)
         else:
-            draws, redraws, units = _over_pictures(table, quality, resamples, seed)
+            draws, redraws, units = _over_images(table, quality, resamples, seed)
         names_of_row = {"contrast": "saliency minus concepts", "of": quality}
         yield row_from(names_of_row, draws, redraws, units, len(table))
 
@@ -134,11 +134,11 @@ def network_contrasts(table: VotedTable, resamples: int, seed: int) -> Iterator[
 
 
 def method_contrasts(table: VotedTable, resamples: int, seed: int) -> Iterator[TechniqueRow]:
-    """Each saliency method minus the other maps of the same networks, the same pictures drawn for
+    """Each saliency method minus the other maps of the same networks, the same images drawn for
     both: whether one method is liked, not whether a kind of them is."""
     maps = table.of["modality"] == "saliency"
-    pictures, codes = table.codes("picture")
-    redraws = _redraws(len(pictures), "pictures", resamples, seed).of_rows(codes)
+    images, codes = table.codes("image")
+    redraws = _redraws(len(images), "images", resamples, seed).of_rows(codes)
     networks = [n for n in table.codes("network")[0] if (maps & (table.of["network"] == n)).any()]
     methods = [m for m in table.codes("method")[0] if (maps & (table.of["method"] == m)).any()]
     for quality in table.asked:
@@ -156,7 +156,7 @@ def method_contrasts(table: VotedTable, resamples: int, seed: int) -> Iterator[T
             if each:
                 row = {"contrast": f"{method} minus other maps", "of": quality}
                 n = int((maps & (table.of["method"] == method)).sum())
-                yield row_from(row, np.mean(each, axis=0), redraws, len(pictures), n)
+                yield row_from(row, np.mean(each, axis=0), redraws, len(images), n)
 
 
 def _known_mean(rows: np.ndarray) -> np.ndarray:
@@ -194,11 +194,11 @@ def kind_mean(resamples: UnitResamples, means: Means, members: np.ndarray) -> Dr
     return np.asarray(draws[0] + (draws - draws[0]) * wider)
 
 
-def _over_pictures(
+def _over_images(
     table: VotedTable, quality: str, resamples: int, seed: int
 ) -> tuple[Draws, UnitResamples, int]:
-    pictures, codes = table.codes("picture")
-    redraws = _redraws(len(pictures), "pictures", resamples, seed).of_rows(codes)
+    images, codes = table.codes("image")
+    redraws = _redraws(len(images), "images", resamples, seed).of_rows(codes)
     techniques, own = table.codes("technique")
     names, groups = technique_kinds(table, "modality")
     values = table.rating(quality)
@@ -207,7 +207,7 @@ def _over_pictures(
     )
     maps, concepts = (groups == names.index(name) for name in ("saliency", "concept"))
     draws = np.nanmean(each[maps], axis=0) - np.nanmean(each[concepts], axis=0)
-    return np.asarray(draws), redraws, len(pictures)
+    return np.asarray(draws), redraws, len(images)
 
 
 def _redraws(n: int, unit: str, resamples: int, seed: int) -> UnitResamples:

@@ -1,4 +1,4 @@
-"""What is asked of people: their favourites, their rankings, and how far groups of them agree."""
+"""What is asked of people: their favorites, their rankings, and how far groups of them agree."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ POWER_NOTE = 0.1
 """Difference of kappas for which the number of people is told."""
 
 
-def favourites(table: VotedTable, first: int) -> Bool[np.ndarray, "people techniques"]:
+def favorites(table: VotedTable, first: int) -> Bool[np.ndarray, "people techniques"]:
     """Whether a technique is among a person's first ones, by their mean vote on Q1 to Q4.
 
     Somebody who rated no more techniques than the list is long has no list: all would be on it.
@@ -42,11 +42,11 @@ def favourites(table: VotedTable, first: int) -> Bool[np.ndarray, "people techni
     return lists
 
 
-def favourite_rows(
+def favorite_rows(
     table: VotedTable, first: int, resamples: int, seed: int
 ) -> Iterator[TechniqueRow]:
     """Fig. 10: on how many people's lists each technique is; people are resampled."""
-    lists = favourites(table, first)
+    lists = favorites(table, first)
     having = np.flatnonzero(lists.any(axis=1))
     if not len(having):
         return
@@ -59,7 +59,7 @@ def favourite_rows(
 def liked_rank(table: VotedTable, first: int, resamples: int, seed: int) -> Iterator[TechniqueRow]:
     """The share of resamples of people in which LIME and SHAP are in the upper quarter of methods
     by the number of lists that they are on."""
-    lists = favourites(table, first).astype(float)
+    lists = favorites(table, first).astype(float)
     having = np.flatnonzero(lists.any(axis=1))
     methods, codes = table.codes("method")
     liked = [m for m in methods if m in ("lime", "shap")]

@@ -43,7 +43,7 @@ class TechniquesVotesRecord(Record):
     """Who voted."""
     explanations: int
     techniques: int
-    pictures: int
+    images: int
     people: int | None
     """None where votes do not say whose they are."""
     tables: list[TechniqueTable]

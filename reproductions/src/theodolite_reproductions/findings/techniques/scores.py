@@ -21,21 +21,19 @@ Over: TypeAlias = Literal["all", "within techniques", "between techniques"]
 OVER: tuple[Over, ...] = ("all", "within techniques", "between techniques")
 METHODS = ("pearson", "spearman")
 TOGETHER = (("Q1", "Q2", "Q3", "Q4"), ("Q5", "Q6"))
-"""Questions on the explanation itself, and on that of the changed picture."""
+"""Questions on the explanation itself, and on that of the changed image."""
 Numbers = Float[np.ndarray, " rows"]
 
 
 class Correlations:
-    """Correlations over the rows of a table from one set of resamples of pictures, and one of
+    """Correlations over the rows of a table from one set of resamples of images, and one of
     techniques for those between technique means."""
 
     def __init__(self, table: VotedTable, resamples: int, seed: int) -> None:
         self.techniques, self.codes = table.codes("technique")
-        self.pictures, self.of_picture = table.codes("picture")
-        pictures = UnitResamples.within(
-            np.zeros(len(self.pictures), int), "pictures", resamples, seed
-        )
-        self.rows = pictures.of_rows(self.of_picture)
+        self.images, self.of_image = table.codes("image")
+        images = UnitResamples.within(np.zeros(len(self.images), int), "images", resamples, seed)
+        self.rows = images.of_rows(self.of_image)
         zero = np.zeros(len(self.techniques), int)
         self.means = UnitResamples.within(zero, "techniques", resamples, seed)
 
@@ -52,7 +50,7 @@ class Correlations:
                 pairs = int((~np.isnan(a)).sum())
                 return self.means.correlation(_as(a, method), _as(b, method)), pairs, pairs
             x, y = x - a[self.codes], y - b[self.codes]
-        units = len(np.unique(self.of_picture[known]))
+        units = len(np.unique(self.of_image[known]))
         return self.rows.correlation(_as(x, method), _as(y, method)), units, int(known.sum())
 
     def row(

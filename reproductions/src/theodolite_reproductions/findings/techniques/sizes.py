@@ -14,25 +14,25 @@ ALL = "all"
 
 
 def accuracy_rows(tables: Tables, resamples: int, seed: int) -> Iterator[TechniqueRow]:
-    """Fig. 6: of the pictures whose class a network was asked for, how many it gets right.
+    """Fig. 6: of the images whose class a network was asked for, how many it gets right.
 
-    By network and data set; pictures are resampled. Explanations without a label or without a
+    By network and data set; images are resampled. Explanations without a label or without a
     prediction are left out. A class under another name counts as wrong.
     """
     explained = _voted(tables)
     right: dict[tuple[str, str], dict[str, bool]] = {}
-    for network, picture, data_set, label, predicted in zip(
+    for network, image, data_set, label, predicted in zip(
         *(_column(explained, name)
-          for name in ("network", "picture", "data_set", "label", "predicted")),
+          for name in ("network", "image", "data_set", "label", "predicted")),
         strict=True,
     ):  # fmt: skip
         if label and predicted:
             for name in (ALL, data_set):
                 same = predicted.casefold() == label.casefold()
-                right.setdefault((network, name), {})[picture] = same
-    for (network, data_set), pictures in sorted(right.items()):
-        values = np.array(list(pictures.values()), float)
-        redraws = UnitResamples.within(np.zeros(len(values), int), "pictures", resamples, seed)
+                right.setdefault((network, name), {})[image] = same
+    for (network, data_set), images in sorted(right.items()):
+        values = np.array(list(images.values()), float)
+        redraws = UnitResamples.within(np.zeros(len(values), int), "images", resamples, seed)
         names = {"network": network, "data_set": data_set}
         yield row_from(names, redraws.mean(values), redraws, len(values), len(values))
 

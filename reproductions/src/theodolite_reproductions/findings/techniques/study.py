@@ -35,7 +35,7 @@ from theodolite_reproductions.findings.techniques.kinds import (
 )
 from theodolite_reproductions.findings.techniques.people import (
     agreement_rows,
-    favourite_rows,
+    favorite_rows,
     liked_rank,
     people_needed,
     ranking_rows,
@@ -75,8 +75,8 @@ def techniques_votes(  # noqa: PLR0913  options are keywords
             where there are some.
         evidence: Maps whose samples are explanations of the table, for scores without people.
         requests: Those scores, by the name that the table shows.
-        first: How long the lists of favourites are.
-        resamples: Of pictures, techniques, methods or people, as the claim needs.
+        first: How long the lists of favorites are.
+        resamples: Of images, techniques, methods or people, as the claim needs.
         seed: Of the resamples.
     """
     table = VotedTable.of_tables(tables)
@@ -90,7 +90,7 @@ def techniques_votes(  # noqa: PLR0913  options are keywords
     return TechniquesVotesRecord(
         title=f"{title} ({SCRIPTED})" if scripted and SCRIPTED not in title else title,
         source=table.source, explanations=len(table),
-        techniques=len(table.codes("technique")[0]), pictures=len(table.codes("picture")[0]),
+        techniques=len(table.codes("technique")[0]), images=len(table.codes("image")[0]),
         people=None if table.source == UNNAMED else len(table.people),
         tables=[own for own in named_tables if own.rows],
         notes=_notes(table, tables, named_tables, first),
@@ -121,7 +121,7 @@ def _tables(
     for kind in OF_TECHNIQUES:
         yield kind, f"Acceptance by {kind}", by_kind(table, kind, *sampling)
     yield "data_set", "Acceptance by data set", by_data_set(table, *sampling)
-    yield "accuracies", "Pictures that networks get right", accuracy_rows(tables, *sampling)
+    yield "accuracies", "Images that networks get right", accuracy_rows(tables, *sampling)
     yield "sizes", "Techniques by data set, methods by network", size_rows(tables)
     yield "people", "People by group", people_rows(tables)
     yield "modality_contrast", "Saliency against concepts", modality_contrast(table, *sampling)
@@ -144,9 +144,9 @@ def _tables(
     yield "rankings", "What people put in order", rankings
     if table.source == UNNAMED:
         return
-    lists = favourite_rows(table, first, *sampling)
-    yield "favourites", f"People whose first {first} include a technique", lists
-    yield "liked", "LIME and SHAP among the favourites", liked_rank(table, first, *sampling)
+    lists = favorite_rows(table, first, *sampling)
+    yield "favorites", f"People whose first {first} include a technique", lists
+    yield "liked", "LIME and SHAP among the favorites", liked_rank(table, first, *sampling)
     groups = agreement_rows(table, tables.get(PEOPLE, {}), *sampling)
     yield "agreement", "Agreement with the others' mode, by group", groups
 
@@ -191,7 +191,7 @@ def _notes(
         notes.append(f"{silent:,} explanations say no predicted class; their votes count.")
     if table.source == UNNAMED:
         notes.append(
-            "Votes do not say whose they are: favourites, agreement by group and the variance "
+            "Votes do not say whose they are: favorites, agreement by group and the variance "
             "between people cannot be told."
         )
     else:

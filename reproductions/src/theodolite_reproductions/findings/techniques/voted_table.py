@@ -30,7 +30,7 @@ class VotedTable:
 
     ids: Texts
     of: Mapping[str, Texts]
-    """Picture, data set, technique, method, network and modality of each."""
+    """Image, data set, technique, method, network and modality of each."""
     votes: Mapping[str, Float[np.ndarray, "rows people"]]
     """By question; NaN where a person was not asked."""
     people: tuple[str, ...]

@@ -27,7 +27,7 @@ def overlap_against_votes(
 ) -> Iterator[TechniqueRow]:
     """Each person's own words against the concepts that they were shown, with their own vote.
 
-    A pair is one vote; whole pictures are resampled. What nobody wrote about is left out.
+    A pair is one vote; whole images are resampled. What nobody wrote about is left out.
     """
     place = {name: at for at, name in enumerate(table.ids)}
     column = {name: at for at, name in enumerate(table.people)}
@@ -43,9 +43,9 @@ def overlap_against_votes(
     if not pairs:
         return
     rows, people = (np.array([pair[i] for pair in pairs]) for i in (0, 1))
-    _, units = np.unique(table.of["picture"][rows], return_inverse=True)
+    _, units = np.unique(table.of["image"][rows], return_inverse=True)
     n = int(units.max()) + 1
-    redraws = UnitResamples.within(np.zeros(n, int), "pictures", resamples, seed).of_rows(units)
+    redraws = UnitResamples.within(np.zeros(n, int), "images", resamples, seed).of_rows(units)
     for at, measure in enumerate(MEASURES, start=2):
         values = np.array([pair[at] for pair in pairs])
         for question, votes in table.votes.items():

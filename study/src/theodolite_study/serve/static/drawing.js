@@ -50,7 +50,7 @@ function modes(stage) {
   }
 }
 
-// What a pointer took hold of: a corner of the selected frame, the shape itself, or the picture.
+// What a pointer took hold of: a corner of the selected frame, the shape itself, or the image.
 function holding(editor, grip, at) {
   const index = editor.selected;
   const shape = index === null ? undefined : editor.shapes[index];
@@ -60,7 +60,7 @@ function holding(editor, grip, at) {
     return { what: "grip", index, fixed };
   }
   if (shape !== undefined && inside(editor, shape, at)) return { what: "shape", index, shape };
-  return { what: "picture" };
+  return { what: "image" };
 }
 
 function moves(editor, state, event, at) {
@@ -87,7 +87,7 @@ function ends(editor, state, at) {
   state.held = null;
   if (held === null || held.what === "grip") return;
   if (held.moved) {
-    if (held.draws && held.what === "picture" && editor.kinds.includes("box")) finish(editor, state, held.at, at);
+    if (held.draws && held.what === "image" && editor.kinds.includes("box")) finish(editor, state, held.at, at);
     return;
   }
   if (state.corner !== null) { finish(editor, state, state.corner, at); return; }

@@ -1,4 +1,4 @@
-// The server keeps half an answer, and the picture for whoever looks at it.
+// The server keeps half an answer, and the image for whoever looks at it.
 
 import { pause, saved, say } from "./words.js";
 
@@ -58,7 +58,7 @@ async function post(form, part, fields) {
   return response.json();
 }
 
-// Away for long, a picture may go to somebody else: the page says so in time.
+// Away for long, an image may go to somebody else: the page says so in time.
 function keepLease(form) {
   const notice = document.getElementById("lease");
   const [line, button] = notice.children;

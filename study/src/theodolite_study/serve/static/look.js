@@ -1,13 +1,13 @@
 // The explanation stays beside its question: on a narrow screen the pair of a question about a changed
-// picture takes the place of the first one while that question is in view.
+// image takes the place of the first one while that question is in view.
 
 export function look(place) {
   const tools = place.querySelector(".tools");
   const views = place.querySelector(".views");
   tools.hidden = false;
   for (const stage of document.querySelectorAll(".stage")) {
-    const picture = stage.querySelector(".picture");
-    stage.style.setProperty("--ratio", String(picture.getAttribute("width") / picture.getAttribute("height")));
+    const image = stage.querySelector(".image");
+    stage.style.setProperty("--ratio", String(image.getAttribute("width") / image.getAttribute("height")));
   }
   const scrolls = () => { if (views.scrollHeight > views.clientHeight + 1) views.tabIndex = 0; else views.removeAttribute("tabindex"); };
   new ResizeObserver(scrolls).observe(views);

@@ -33,7 +33,7 @@ export function measured(form) {
         width: innerWidth, height: innerHeight, pixel_ratio: devicePixelRatio, seconds: seconds(),
         theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light",
         pointer: matchMedia("(pointer: coarse)").matches ? "coarse" : "fine", pasted,
-        picture_width: Math.round(document.querySelector("#look .picture")?.getBoundingClientRect().width ?? 0),
+        image_width: Math.round(document.querySelector("#look .image")?.getBoundingClientRect().width ?? 0),
       };
       if (form.querySelector(".ranking")) client.moves = moves;
       form.elements.client.value = JSON.stringify(client);

@@ -1,4 +1,4 @@
-// Frames and points on the picture: drawn, set by clicks, or moved by keys and numbers. All in picture pixels.
+// Frames and points on the image: drawn, set by clicks, or moved by keys and numbers. All in image pixels.
 
 import { drawing } from "./drawing.js";
 import { announce, made, say } from "./words.js";
@@ -11,10 +11,10 @@ const isBox = (shape) => "width" in shape;
 
 export function regions(field, stage) {
   const { name, shapes, most, drawn } = field.dataset;
-  const picture = stage.querySelector(".picture");
+  const image = stage.querySelector(".image");
   const editor = {
     stage, kinds: shapes.split(" "), most: Number(most), selected: null,
-    size: { width: Number(picture.getAttribute("width")), height: Number(picture.getAttribute("height")) },
+    size: { width: Number(image.getAttribute("width")), height: Number(image.getAttribute("height")) },
     shapes: [], layer: made("div", { className: "frames" }), list: field.querySelector(".shapes"),
     hidden: made("input", { type: "hidden", name }), nothing: field.querySelector(`[name=${name}_nothing]`), field,
   };
@@ -75,7 +75,7 @@ function where(shape, index) {
   return say(isBox(shape) ? "frame_where" : "point_where", gaps);
 }
 
-// Whole pixels, inside of the picture, never smaller than can be seen.
+// Whole pixels, inside of the image, never smaller than can be seen.
 function fitted(shape, size) {
   const within = (value, low, high) => Math.min(Math.max(Math.round(Number(value) || 0), low), high);
   const least = isBox(shape) ? SMALLEST : 0;

@@ -23,7 +23,7 @@ for (const field of document.querySelectorAll(".ranking")) ranking(field);
 for (const question of document.querySelectorAll("[data-kind=slider]")) slider(question);
 const stage = place?.querySelector(".stage");
 const marked = document.querySelector(".regions");
-// one question draws on the picture; further ones are answered by numbers
+// one question draws on the image; further ones are answered by numbers
 if (stage && marked) regions(marked, stage);
 
 for (const group of document.querySelectorAll(".rating")) {

@@ -1,0 +1,1 @@
+"""Dissect a layer under the choices that the detection paper compares."""

@@ -1,0 +1,1 @@
+"""Test explanations by surrogates as the surrogate paper does."""

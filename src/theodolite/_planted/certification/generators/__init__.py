@@ -1,1 +1,0 @@
-"""Evidence with a planted truth, one file for each kind of question."""

@@ -1,0 +1,86 @@
+"""Images: a few plain formats, with a cap on size."""
+
+import io
+import warnings
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Shaped
+from PIL import Image
+
+from theodolite._storage.paths import existing
+from theodolite.errors import UnsafeInputError
+
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
+MAX_PIXELS = 100_000_000
+
+
+def read_image(path: Path, mode: str = "RGB") -> Image.Image:
+    """The image, decoded; anything but a plain image of a sensible size is refused."""
+    return _decoded(existing(path, "image"), path.name, mode)
+
+
+def image_from(content: bytes, name: str) -> Image.Image:
+    """An image from bytes, under the same rules."""
+    return _decoded(io.BytesIO(content), name, "RGB")
+
+
+def _decoded(source: Path | io.BytesIO, name: str, mode: str) -> Image.Image:
+    what = f"image {name!r}"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(source, formats=FORMATS) as image:
+                if image.width * image.height > MAX_PIXELS:
+                    got = f"{image.width} x {image.height} pixels"
+                    raise UnsafeInputError(what, got, f"at most {MAX_PIXELS:,} pixels")
+                decoded: Image.Image = image.convert(mode)
+                return decoded
+    except UnsafeInputError:
+        raise
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Warning) as error:
+        raise UnsafeInputError(
+            what, "something that does not decode", " or ".join(FORMATS), "Save it again."
+        ) from error
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """Rows and columns, from the header alone."""
+    try:
+        with Image.open(existing(path, "image"), formats=FORMATS) as image:
+            return image.height, image.width
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise UnsafeInputError(
+            f"image {path.name!r}", "no readable header", " or ".join(FORMATS)
+        ) from error
+
+
+def read_mask(path: Path) -> np.ndarray:
+    """A gray image as booleans: anything above half is inside."""
+    return np.asarray(read_image(path, "L")) > 127
+
+
+def jpeg_bytes(image: Image.Image, *, longest: int, quality: int = 85) -> bytes:
+    """The image as JPEG, reduced so that its longer side is at most ``longest``."""
+    reduced = image.copy()
+    reduced.thumbnail((longest, longest), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    reduced.save(buffer, "JPEG", quality=quality)
+    return buffer.getvalue()
+
+
+def sample_grid(
+    image: Shaped[np.ndarray, "height width *channels"], grid: tuple[int, int]
+) -> Shaped[np.ndarray, "rows columns *channels"]:
+    """The pixel under the middle of each cell of a grid that is stretched over the image.
+
+    Row r takes pixel floor((r + 0.5) / rows * height), in whole numbers, so without rounding.
+
+    >>> sample_grid(np.arange(7)[None], (1, 3))
+    array([[1, 3, 5]])
+    """
+    down, across = (
+        (2 * np.arange(cells) + 1) * pixels // (2 * cells)
+        for cells, pixels in zip(grid, image.shape[:2], strict=True)
+    )
+    return np.asarray(image[np.ix_(down, across)])

@@ -1,0 +1,154 @@
+"""Images that people are shown: decoded apart, made anew, with nothing in them but pixels."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from typing import IO, NamedTuple
+
+from PIL import Image
+
+from theodolite._storage import _image_process
+from theodolite._storage._image_process import (
+    ANSWER,
+    FORMATS,
+    MAX_PIXELS,
+    READY,
+    REQUEST,
+    encoded,
+)
+from theodolite.errors import UnsafeInputError
+
+MAX_BYTES = 1 << 26
+LONGEST = 1024
+SECONDS = 60.0
+"""Of the clock, for one image: a process that hangs uses none of its own time."""
+SUFFIXES = {b"P": "png", b"J": "jpg"}
+BEGINNINGS = {"png": b"\x89PNG\r\n\x1a\n", "jpg": b"\xff\xd8\xff"}
+
+
+class ShownImage(NamedTuple):
+    """A file that can be served to anybody."""
+
+    content: bytes
+    suffix: str
+    """png or jpg."""
+    size: tuple[int, int]
+    """Width and height."""
+
+
+def shown_images(
+    files: Iterable[tuple[str, bytes]], *, longest: int = LONGEST
+) -> Iterator[ShownImage]:
+    """PNG, JPEG or WebP files from anybody, made anew by one other process; others are refused.
+
+    The pixels are as a viewer shows them: turned as the camera held it, on white where they are
+    transparent, 8 bits, red, green and blue. Profiles, comments, places and whatever is appended
+    are gone. JPEG stays JPEG, the others become PNG. Color profiles are not applied. The first
+    file that is refused ends it.
+    """
+    process = _Process()
+    try:
+        for name, content in files:
+            yield process.cleaned(content, f"image {name!r}", longest)
+    finally:
+        process.close()
+
+
+def shown_from(image: Image.Image, *, longest: int = LONGEST) -> ShownImage:
+    """A photograph that is decoded already, as JPEG."""
+    return _written(_reduced(image, longest), photograph=True)
+
+
+def shown_from_drawing(image: Image.Image, *, longest: int = LONGEST) -> ShownImage:
+    """A drawing or a map, as PNG; one with a palette keeps it if it is not too large."""
+    if image.mode == "P" and max(image.size) <= longest:
+        clean = Image.frombytes("P", image.size, image.tobytes())
+        clean.putpalette(image.getpalette() or [])
+        return _written(clean, photograph=False)
+    return _written(_reduced(image, longest), photograph=False)
+
+
+def _reduced(image: Image.Image, longest: int) -> Image.Image:
+    plain = image.convert("RGB")
+    plain.thumbnail((longest, longest), Image.Resampling.LANCZOS)
+    return Image.frombytes("RGB", plain.size, plain.tobytes())
+
+
+def _written(image: Image.Image, *, photograph: bool) -> ShownImage:
+    suffix = "jpg" if photograph else "png"
+    return ShownImage(encoded(image, photograph=photograph), suffix, image.size)
+
+
+class _Process:
+    """The process that decodes. It is started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._running: subprocess.Popen[bytes] | None = None
+
+    def cleaned(self, content: bytes, what: str, longest: int) -> ShownImage:
+        if len(content) > MAX_BYTES:
+            raise UnsafeInputError(what, f"{len(content):,} bytes", f"at most {MAX_BYTES:,}")
+        running = self._running = self._running or _started()
+        # its pipes end when it is killed, and so does the waiting
+        clock = threading.Timer(SECONDS, running.kill)
+        clock.start()
+        try:
+            kind, size, answer = _request(running, content, longest)
+        except (OSError, EOFError) as error:
+            self.close()
+            raise UnsafeInputError(
+                what, "something that broke its decoder, or took too long",
+                f"a {' or '.join(FORMATS)} image", "Save it again.",
+            ) from error  # fmt: skip
+        finally:
+            clock.cancel()
+        suffix = SUFFIXES.get(kind, "")
+        if suffix and answer.startswith(BEGINNINGS[suffix]):
+            return ShownImage(answer, suffix, size)
+        needed = f"a still {' or '.join(FORMATS)} image of at most {MAX_PIXELS:,} pixels"
+        got = answer[:200].decode(errors="replace")
+        raise UnsafeInputError(what, got, needed, "Save it again.")
+
+    def close(self) -> None:
+        running, self._running = self._running, None
+        if running is not None:
+            running.kill()
+            running.communicate()
+
+
+def _started() -> "subprocess.Popen[bytes]":
+    running = subprocess.Popen(  # noqa: S603  our own interpreter and file
+        [sys.executable, "-I", _image_process.__file__],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    if _stream(running.stdout).read(len(READY)) != READY:
+        running.kill()
+        running.communicate()
+        raise RuntimeError("the process that decodes images does not start")
+    return running
+
+
+def _request(
+    running: "subprocess.Popen[bytes]", content: bytes, longest: int
+) -> tuple[bytes, tuple[int, int], bytes]:
+    stdin, stdout = _stream(running.stdin), _stream(running.stdout)
+    stdin.write(REQUEST.pack(longest, len(content)))
+    stdin.write(content)
+    stdin.flush()
+    kind, width, height, size = ANSWER.unpack(_read(stdout, ANSWER.size))
+    if size > MAX_BYTES:
+        raise EOFError
+    return kind, (width, height), _read(stdout, size)
+
+
+def _read(stream: IO[bytes], size: int) -> bytes:
+    content = stream.read(size)
+    if len(content) < size:
+        raise EOFError
+    return content
+
+
+def _stream(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None  # noqa: S101  it was opened as a pipe
+    return stream

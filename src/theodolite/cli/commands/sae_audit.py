@@ -1,0 +1,80 @@
+"""The command that audits a sparse autoencoder (SAE) of a language model."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from theodolite._runs.engine.base import Engine
+from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.inputs import Places
+from theodolite._storage.atomic import default_cache
+from theodolite.cli import options as opt
+from theodolite.cli.commands.run import run_spec
+from theodolite.cli.options import argument, option
+from theodolite.errors import UnsafeInputError
+
+
+def sae_audit(
+    model: Annotated[Path, argument("Folder of transformers, or a .gguf file")],
+    module: Annotated[str, option("Module that is explained, such as model.layers.5")],
+    texts: Annotated[Path, option("Texts with a 0/1 column per concept (.csv, .jsonl)")],
+    out: opt.Out,
+    sae: Annotated[Path | None, option("Folder of SAELens. Default: train a small SAE")] = None,
+    concepts: Annotated[
+        str | None, option("Columns of concepts, with commas. Default: all of 0 and 1")
+    ] = None,
+    text_column: Annotated[str, option("Column of texts")] = "text",
+    document_column: Annotated[str, option("Column of documents, if present")] = "document",
+    start_token: Annotated[
+        str | None, option("Token before every text. Default: the tokenizer's")
+    ] = None,
+    max_tokens: Annotated[int, option("Tokens per text", min=2)] = 128,
+    latents: Annotated[
+        int | None, option("Latents of a trained SAE. Default: 2 per dimension", min=2)
+    ] = None,
+    active: Annotated[
+        int | None, option("Active latents per token. Default: 1 in 72", min=1)
+    ] = None,
+    steps: Annotated[int, option("Training steps of 256 tokens", min=1)] = 1000,
+    random_dictionaries: Annotated[int, option("Random dictionaries to compare with", min=0)] = 20,
+    spliced_sequences: Annotated[
+        int, option("Texts whose next tokens are predicted with the SAE", min=1)
+    ] = 32,
+    seed: opt.Seed = 0,
+    resamples: opt.Resamples = 300,
+    cache: opt.Cache = None,
+    overwrite: opt.Overwrite = False,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Audit a sparse autoencoder of a language model.
+
+    Its latents are compared with random directions, neurons and an SAE of the untrained model. The
+    model's folder holds config.json, weights in safetensors and a tokenizer; nothing is downloaded.
+    """
+    for path in (model, texts, sae):
+        if path is not None and not path.exists():
+            raise UnsafeInputError(
+                f"{str(path)!r}", "nothing there", "a file or folder of this machine"
+            )
+    root, places = opt.below_one_folder(model, texts, sae)
+    pipeline: dict[str, Any] = {
+        "name": "language_features", "model": places[0], "module": module,
+        "start_token": start_token, "most_tokens": max_tokens, "latents": latents,
+        "active": active, "steps": steps, "random_dictionaries": random_dictionaries,
+        "spliced_sequences": spliced_sequences,
+    }  # fmt: skip
+    if sae:
+        pipeline["dictionary"] = places[2]
+    names = None if concepts is None else [name.strip() for name in concepts.split(",")]
+    columns = {"text_column": text_column, "document_column": document_column, "concepts": names}
+    spec = RunSpec.model_validate(
+        {
+            "name": "latents",
+            "title": f"Do the latents of a dictionary of {model.resolve().stem} tell concepts?",
+            "dataset": {"name": "text_table", "path": places[1], **columns},
+            "pipeline": pipeline,
+            "seeds": [seed],
+            "resampling": {"resamples": resamples, "seed": seed},
+        }
+    )
+    at = Places(root, out, cache or default_cache())
+    run_spec(spec, at, Engine("local", workers=1), overwrite=overwrite, dry_run=False, quiet=quiet)

@@ -1,1 +1,0 @@
-"""Relevance of tokens: is it where people marked, and does the answer need those tokens?"""

@@ -1,0 +1,68 @@
+"""What a study shows, made from a run folder: which run it was, with what, and with which seed."""
+
+from pathlib import Path
+
+from theodolite._runs.folder.folder import apart_from
+from theodolite._runs.folder.registry import build
+from theodolite._runs.folder.run_file import RunRecord
+from theodolite._runs.folder.seal import MANIFEST, verify
+from theodolite._storage.arrays import read_safetensors
+from theodolite._storage.paths import sha256_of
+from theodolite._storage.records import read_record
+from theodolite.datasets.study_material.material import Material
+from theodolite.errors import EvidenceError
+from theodolite.evidence.produced import Progress
+from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
+from theodolite.pipelines.saliency.pipeline import SaliencyPipeline
+from theodolite.pipelines.study.concepts import PosthocRun, material_from_posthoc_run
+from theodolite.pipelines.study.material import TwinSettings, material_from_saliency_run
+
+
+def material_of_run(
+    run: Path, data: Path, folder: Path, settings: TwinSettings, progress: Progress
+) -> Material:
+    """The material of a study, from a finished run of saliency or of a post-hoc bottleneck.
+
+    Args:
+        run: The run folder. It is checked against its seal first.
+        data: The folder that the paths of the run's spec are in.
+        folder: The study folder to write.
+        settings: How much is asked. Give it the run's first seed (`seed_of_run`) to show the
+            run's own images.
+        progress: Told how far it is.
+    """
+    verify(run)
+    apart_from(run, "study folder", folder)
+    record = read_record(run / "run.json", RunRecord)
+    spec = record.spec
+    if spec.pipeline is None or spec.dataset is None:
+        raise EvidenceError(
+            f"run {spec.name!r}", "stored evidence alone", "a run that explained images",
+            "Without images and a network there is nothing to show.",
+        )  # fmt: skip
+    pipeline = build("pipelines", spec.pipeline, data)
+    images = build("datasets", spec.dataset, data)
+    origin = {
+        "run": spec.name,
+        "run manifest": sha256_of(run / MANIFEST),
+        "code": record.code,
+    }
+    if isinstance(pipeline, SaliencyPipeline):
+        return material_from_saliency_run(
+            pipeline, images, folder, settings, progress=progress, origin=origin
+        )
+    if isinstance(pipeline, PosthocPipeline):
+        posthoc_run = PosthocRun(pipeline, images, read_safetensors(run / "model.safetensors"))
+        return material_from_posthoc_run(
+            posthoc_run, folder, settings, progress=progress, origin=origin
+        )
+    raise EvidenceError(
+        f"run {spec.name!r}", f"the pipeline {spec.pipeline.name!r}", "saliency or posthoc_cbm",
+        "Others: theodolite.ext.material_from_arrays, from Python.",
+    )  # fmt: skip
+
+
+def seed_of_run(run: Path) -> int:
+    """The first seed of a run: with it a study shows the run's own images."""
+
+    return read_record(run / "run.json", RunRecord).spec.seeds[0]

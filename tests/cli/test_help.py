@@ -1,0 +1,100 @@
+"""Help pages of all commands: nothing is cut at 80 columns, and every text is short."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.runs.command_line import theodolite
+from theodolite.cli.package_commands import INSTALL
+from theodolite.cli.program import program
+
+
+def pages(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """All groups and commands of this package, by their words."""
+    yield words, group
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if hasattr(command, "list_commands"):
+            if name not in INSTALL:
+                yield from pages(command, (*words, name))
+        elif name not in INSTALL:
+            yield (*words, name), command
+
+
+PAGES = dict(pages(program()))
+
+
+@pytest.mark.parametrize("words", [*PAGES, *((name,) for name in INSTALL)], ids=" ".join)
+def test_help_not_cut_at_80_columns(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    result = theodolite(*words, "--help")
+    if words[:1] and words[0] in INSTALL and result.returncode == 2:
+        pytest.skip(result.stderr)
+    assert result.returncode == 0
+    usage, *lines = result.stdout.splitlines()
+    assert usage.startswith("Usage: theodolite")
+    assert all(len(line) <= 80 for line in lines)
+    assert not [line for line in lines if re.search(r"(\.\.\.|…)$", line)]
+
+
+@pytest.mark.parametrize("words", PAGES, ids=" ".join)
+def test_help_texts_short_without_final_period(words: tuple[str, ...]) -> None:
+    command = PAGES[words]
+    texts = [command.help.partition("\n")[0]]
+    texts += [p.help for p in command.params if p.name != "help"]
+    for text in texts:
+        assert text and len(text) <= 60 and not text.endswith("."), text
+        assert text[0].isupper() or not text[0].isalpha() or text.startswith("tokenizer"), text
+
+
+def test_top_level_help_describes_ten_commands() -> None:
+    described = [
+        name for heading, rows in program().sections.items() for name in rows
+        if not heading.startswith("More")
+    ]  # fmt: skip
+    assert len(described) == 10
+    assert not [
+        name for name in program().list_commands(None) if name not in theodolite("--help").stdout
+    ]
+
+
+WITHOUT_EXTRAS = """
+import importlib.abc, sys
+from theodolite._storage.optional import NOT_FOR_USERS, extras, module_of
+
+missing = {module_of(p) for name, ps in extras().items() if name not in NOT_FOR_USERS for p in ps}
+assert {"torch", "numba", "matplotlib"} <= missing
+missing -= {"numpy", "scipy", "pyarrow", "typer", "jinja2", "theodolite_study"}
+
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+from theodolite.cli.package_commands import INSTALL
+from theodolite.cli.program import program
+
+def load(group):
+    for name in group.list_commands(None):
+        if name not in INSTALL:
+            command = group.get_command(None, name)
+            load(command) if hasattr(command, "list_commands") else command.params
+
+load(program())
+print(*sorted({"torch", "ray", "matplotlib", "zarr", "numba"} & set(sys.modules)))
+"""
+
+
+def test_every_command_loads_without_optional_packages() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert not result.stdout.strip()
