@@ -219,7 +219,7 @@ def make(app: Sphinx) -> None:
     root = Path(__file__).parents[2]
     write(source / MADE / "changelog.md", changelog(root))
     contributing = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    write(source / MADE / "contributing.md", contributing)
+    write(source / MADE / "contributing.md", contributing.replace("](docs/", "](../"))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

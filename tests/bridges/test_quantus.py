@@ -33,7 +33,7 @@ def measured() -> tuple[Any, dict[str, np.ndarray], np.ndarray]:
     results = quantus.evaluate(
         metrics={
             "Sparseness": quantus.Sparseness(**silent),
-            "Mass": quantus.RelevanceMassAccuracy(normalize=False, **silent),
+            "Mass": quantus.RelevanceMassAccuracy(normalise=False, **silent),
             "Flipping": quantus.PixelFlipping(features_in_step=32, **silent),
         },
         xai_methods=maps, model=network, x_batch=images, y_batch=np.zeros(8, int),

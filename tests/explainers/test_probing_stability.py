@@ -193,7 +193,7 @@ def test_as_quantus_largest_sensitivity(quantus: object) -> None:
         return arr + noises.reshape(arr.shape).astype(arr.dtype)
 
     metric = quantus.MaxSensitivity(
-        nr_samples=5, perturb_func=ours, abs=False, normalize=False, disable_warnings=True
+        nr_samples=5, perturb_func=ours, abs=False, normalise=False, disable_warnings=True
     )
     wanted = metric(
         model=network(), x_batch=images, y_batch=targets, a_batch=maps[:, None], channel_first=True,
@@ -210,7 +210,7 @@ def test_quantus_sparseness_is_the_gini_index_of_the_definition(quantus: object)
     sizes = np.sort(np.abs(maps.reshape(4, 4)), axis=1)
     ours = (sizes * (2 * np.arange(1, 5) - 5)).sum(axis=1) / (4 * sizes.sum(axis=1))
     assert_allclose(ours, [0.25, 0.75, 0, 0.477273], atol=5e-7)
-    metric = quantus.Sparseness(abs=True, normalize=False, disable_warnings=True)
+    metric = quantus.Sparseness(abs=True, normalise=False, disable_warnings=True)
     images = np.zeros((4, 3, 2, 2), np.float32)
     wanted = metric(
         model=torch.nn.Flatten(), x_batch=images, y_batch=np.zeros(4, int), a_batch=maps.copy(),

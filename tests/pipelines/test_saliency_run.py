@@ -107,7 +107,7 @@ def test_evidence_is_what_the_explainer_gave(finished: tuple[Path, Path]) -> Non
     ]
     said = classifier.probabilities(np.stack(images))
     assert_array_equal(evidence.predicted, said.argmax(axis=1))
-    assert_allclose(evidence.is_reference, said.max(axis=1), rtol=1e-5)
+    assert_allclose(evidence.clean, said.max(axis=1), rtol=1e-5)
     maps = explainer("saliency", classifier.network)(np.stack(images), said.argmax(axis=1))
     assert_allclose(evidence.maps, maps, rtol=2e-3, atol=1e-4)
     assert_allclose(evidence.norms, np.linalg.norm(maps.reshape(6, -1), axis=1), rtol=1e-5)

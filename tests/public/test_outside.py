@@ -59,7 +59,7 @@ def test_a_metric_is_audited_saved_loaded_reported_and_gated(outcome: dict[str, 
     first, *others = metric["values"]
     assert len(first) == 1 and 0 < first[0] < 0.25 and others == [first, first]
     assert metric["alone"] == ["outside_brier"]
-    assert sorted(metric["nulls"]) == ["one half", "most_frequent"]
+    assert sorted(metric["nulls"]) == ["most_frequent", "one half"]
     assert metric["in_report"] and metric["gate"] == [True, False]
     assert "honest probabilities" in metric["card"]
 

@@ -206,7 +206,7 @@ def write_failed(out: Path, pool: WorkerPool) -> None:
 def stored_per_sample(
     requests: Sequence[MetricRequest], kinds: Kinds, workers: Workers
 ) -> dict[str, list[Any]]:
-    """As ``run_folder.written.per_sample``, piece by piece by the workers."""
+    """Return the columns of ``_verdicts.per_sample.per_sample``, computed shard by shard."""
     columns = no_samples()
     for request in requests:
         shards = kinds.get(request.metric.needs)

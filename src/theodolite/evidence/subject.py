@@ -72,7 +72,7 @@ class Claim:
 class Subject:
     """Which explanation is audited, of which network, and what stands in for what.
 
-    >>> Subject("saliency by Grad-CAM", "resnet18, layer4", "model").of
+    >>> Subject("saliency by Grad-CAM", "resnet18, layer4", "model").description
     'saliency by Grad-CAM of resnet18, layer4'
     """
 

@@ -139,7 +139,9 @@ def test_a_page_says_of_the_network_what_was_measured_on_it(folders: dict[str, P
     head = heads["stood_in"]
     assert not BARE.search(head) and 'id="faithful"' not in head
     silent = head[head.index("<b>Not evaluated") :]
-    assert "not evaluated for your model: its own outputs were not read, the linear probe (" in silent
+    assert (
+        "not evaluated for your model: its own outputs were not read, the linear probe (" in silent
+    )
     assert "<h2>Faithful to the linear probe</h2>" in pages["stood_in"]
     apart = pages["stood_in"].partition('id="question-faithful"')[2]
     assert "of the probability lands on other classes than the reference" in apart
@@ -226,4 +228,6 @@ def test_the_command_line_prints_it(folders: dict[str, Path]) -> None:
     ran = command_line("audit", folders["stood_in"], "--resamples", "20")
     assert ran.returncode == 0, ran.stderr
     text = " ".join(ran.stdout.split())
-    assert "faithful: not evaluated for your model" in text and "faithful to the linear probe" in text
+    assert (
+        "faithful: not evaluated for your model" in text and "faithful to the linear probe" in text
+    )

@@ -38,7 +38,7 @@ def changed(part: str) -> Identity:
         "code": (("theodolite", "0" * 64), *OWN.code[1:]),
         "packages": (*OWN.packages[:1], ("numpy", "9.9.9"), *OWN.packages[2:]),
         "arithmetic": "0" * 64,
-        "seal": "0" * 16,
+        "checksum": "0" * 16,
     }
     return Identity(**{**OWN.__dict__, part: parts[part]})
 

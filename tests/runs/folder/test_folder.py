@@ -279,7 +279,7 @@ def test_pieces_elsewhere_are_found_again(tmp_path: Path, monkeypatch: pytest.Mo
     engine = Engine(workers=1, checkpoint_dir="shared/pieces")
     run(spec(), Places(tmp_path, out, out), engine=engine, overwrite=False)
     made = json.loads((out / "produced.json").read_text())
-    assert made["pieces"] == str(tmp_path / "shared" / "pieces")
+    assert made["checkpoints"] == str(tmp_path / "shared" / "pieces")
     write_report(out)
     seal(out)
     (tmp_path / "other").mkdir()

@@ -72,7 +72,7 @@ def _measure(row: SanityRow, record: SanityRecord) -> dict[str, Any]:
         "title": row.metric if metric is None else metric.title,
         "better": row.better,
         "outcome": row.outcome,
-        "missed": list(dict.fromkeys(_failures(row))),
+        "missed": [text.replace("_", " ") for text in dict.fromkeys(_failures(row))],
         "cells": [
             {
                 "value": metric_text(row.values[name].value, row.metric),

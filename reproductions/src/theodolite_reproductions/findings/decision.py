@@ -91,7 +91,7 @@ def decide(  # noqa: PLR0913  an estimate and a claim
     >>> decide(0.05, 0.01, 8, 0.02, repeats=5).answer
     'confirmed'
     >>> none = decide(0.004, 0.011, 8, 0.02, repeats=5)
-    >>> none.answer, round(none.detectable, 4), none.needed
+    >>> none.answer, round(none.min_detectable_effect, 4), none.n_required
     ('too few repeats', 0.0351, 13)
     """
     if math.isnan(value):
@@ -162,7 +162,7 @@ def decide_correlation(  # noqa: PLR0913  an estimate and a claim
     """The same for a correlation, given as Fisher's z with its error; ``effect`` is a correlation.
 
     >>> few = decide_correlation(0.5, 0.4, 9, 0.1, repeats=10)
-    >>> few.answer, round(few.low, 3), round(few.high, 3), round(few.detectable, 3)
+    >>> few.answer, round(few.low, 3), round(few.high, 3), round(few.min_detectable_effect, 3)
     ('too few repeats', -0.384, 0.886, 0.851)
     """
     on_z = math.atanh(effect)

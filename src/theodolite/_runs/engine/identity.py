@@ -92,7 +92,7 @@ class Identity:
             differences.append(UnlikePart("arithmetic", other.arithmetic[:16], ours))
         if other.checksum != self.checksum:
             theirs, ours = other.checksum or ABSENT, self.checksum or ABSENT
-            differences.append(UnlikePart("seal key", theirs, ours))
+            differences.append(UnlikePart("checksum key", theirs, ours))
         return tuple(differences)
 
     def without(self, module: str) -> "Identity":

@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import histogram
 from theodolite.metrics.accepted._nulls import OTHER_PREDICTION
@@ -18,6 +17,23 @@ Level = Annotated[
     Literal["ordinal", "interval", "nominal"],
     Field(description="What the answers are: an order, numbers, or names."),
 ]
+
+
+def answer_pairs(
+    ratings: Float[np.ndarray, "samples raters"],
+    scale: Float[np.ndarray, " levels"],
+    weights: Weights,
+) -> Float[np.ndarray, "*resamples levels levels"]:
+    """Count how often two answers met on one explanation, each vote counted once."""
+    counts = histogram(ratings, scale).astype(float)
+    votes = counts.sum(axis=1)
+    share = np.where(votes > 1, 1 / np.maximum(votes - 1, 1.0), 0.0)
+    pairs = []
+    for answer, own in enumerate(counts.T):
+        others = counts.copy()  # a vote makes no pair with itself
+        others[:, answer] -= own > 0
+        pairs.append(total(others * (own * share)[:, None], weights))
+    return np.stack(pairs, axis=-2)
 
 
 @rating_metric(
@@ -58,16 +74,9 @@ class KrippendorffAlpha(Additive):
 
     @classmethod
     def of(cls, evidence: RatingEvidence, weights: Weights = None) -> "KrippendorffAlpha":
-        counts = histogram(evidence.ratings, evidence.scale).astype(float)
-        votes = counts.sum(axis=1)
-        share = np.where(votes > 1, 1 / np.maximum(votes - 1, 1.0), 0.0)
-        pairs = []
-        for answer, own in enumerate(counts.T):
-            others = counts.copy()  # a vote makes no pair with itself
-            others[:, answer] -= own > 0
-            pairs.append(total(others * (own * share)[:, None], weights))
+        votes = (~np.isnan(evidence.ratings)).sum(axis=1)
         return cls(
-            together=np.stack(pairs, axis=-2),
+            together=answer_pairs(evidence.ratings, evidence.scale, weights),
             alone=total((votes == 1).astype(float), weights),
             scale=evidence.scale,
         )
@@ -143,10 +152,9 @@ class JudgeAgreement(Additive):
         usable = ((~np.isnan(evidence.ratings)).sum(axis=1) >= 2) & (place >= 0)
         people = np.where(usable[:, None], evidence.ratings, np.nan)
         everyone = np.concatenate([people, np.where(usable, judge, np.nan)[:, None]], axis=1)
-        tables = [_answers(evidence, votes, weights) for votes in (people, everyone)]
         return cls(
-            people=tables[0],
-            everyone=tables[1],
+            people=answer_pairs(people, evidence.scale, weights),
+            everyone=answer_pairs(everyone, evidence.scale, weights),
             items=total(usable.astype(float), weights),
             left_out=total((~usable).astype(float), weights),
             scale=evidence.scale,
@@ -164,9 +172,3 @@ class JudgeAgreement(Additive):
             for table in (self.everyone, self.people)
         ]
         return np.asarray(both[0] - both[1])
-
-
-def _answers(evidence: RatingEvidence, votes: np.ndarray, weights: Weights) -> np.ndarray:
-    """How often answers met on one item."""
-    other = with_arrays(evidence, ratings=votes)  # a shard may have no vote: nothing is checked
-    return np.asarray(KrippendorffAlpha.of(other, weights).together)

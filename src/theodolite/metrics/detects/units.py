@@ -287,10 +287,7 @@ class DetectionAndAccuracy(Additive):
         )
 
     def value(
-        self,
-        *,
-        which: Sets = ("union", "intersection"),
-        by: Scores = ("detection_accuracy", "iou"),
+        self, *, which: Sets = ("union", "intersection"), by: Scores = ("detection_accuracy", "iou")
     ) -> Float[np.ndarray, "*resamples which by"]:
         scores, accuracy = self._scores(), ratio(self.right, self.asked)
         row = {"union": 0, "intersection": 1}

@@ -50,9 +50,7 @@ def ideal(evidence: SaliencyEvidence) -> SaliencyEvidence:
     shape = np.asarray(evidence.most_first).shape
     gone = np.where(clean < 0.5, 1.0, 0.0)
     return replace(
-        evidence,
-        most_first=np.broadcast_to(gone, shape),
-        least_first=np.broadcast_to(clean, shape),
+        evidence, most_first=np.broadcast_to(gone, shape), least_first=np.broadcast_to(clean, shape)
     )
 
 

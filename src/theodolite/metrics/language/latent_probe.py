@@ -1,6 +1,5 @@
 """Does some latent tell a concept, in sequences that it was not chosen on?"""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -146,8 +145,8 @@ class LatentProbe(Pooled):
         over: Over = "concepts",
     ) -> np.ndarray:
         """The held-out AUROC of each concept's latent, chosen once, under each row of weights."""
-        del over
-        return _probed(evidence, weights, _Probing(k, pooling, by, side, split_seed))[0]
+        options = {"k": k, "pooling": pooling, "by": by, "side": side, "split_seed": split_seed}
+        return LatentProbe.measure_with_moments(evidence, weights, **options, over=over)[0]
 
     @staticmethod
     def measure_with_moments(
@@ -155,46 +154,28 @@ class LatentProbe(Pooled):
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """The same; the AUROC on the half that the latent was chosen on, and how many clusters the
         rarer class has in the other."""
-        every = {**metric_of(LatentProbe).counting_options(), **options}
-        every.pop("over")
-        return _probed(evidence, weights, _Probing(**every))
-
-
-@dataclass(frozen=True)
-class _Probing:
-    """The options."""
-
-    k: int
-    pooling: Pooling
-    by: By
-    side: Side
-    split_seed: int
-
-
-def _probed(
-    evidence: TokenEvidence, weights: np.ndarray, options: _Probing
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    codes, known, k = pooled_codes(evidence, options.pooling), known_labels(evidence), options.k
-    choosing, truth = halves(evidence, options.split_seed), np.asarray(evidence.truth)
-    rows = known & choosing[:, None]
-    best = chosen_latents(codes, truth, rows, options.by, options.side, k)
-    result = np.full((len(weights), truth.shape[1]), np.nan)
-    chosen, trials = np.full((2, truth.shape[1]), np.nan)
-    fold = folds(evidence, options.split_seed)
-    for concept, latents in enumerate(best):
-        first, rows = known[:, concept] & choosing, known[:, concept] & ~choosing
-        if len(latents) and rows.any():
+        options = metric_of(LatentProbe).counting_options() | options
+        k, by, side, split_seed = (options[name] for name in ("k", "by", "side", "split_seed"))
+        codes, known = pooled_codes(evidence, options["pooling"]), known_labels(evidence)
+        choosing, truth = halves(evidence, split_seed), np.asarray(evidence.truth)
+        best = chosen_latents(codes, truth, known & choosing[:, None], by, side, k)
+        result = np.full((len(weights), truth.shape[1]), np.nan)
+        chosen, trials = np.full((2, truth.shape[1]), np.nan)
+        fold = folds(evidence, split_seed)
+        for concept, latents in enumerate(best):
+            first, rows = known[:, concept] & choosing, known[:, concept] & ~choosing
+            if not len(latents) or not rows.any():
+                continue
             own, there = np.stack([codes.of(int(n)) for n in latents], axis=1), truth[:, concept]
+            values = own[:, 0]
             if k > 1:
                 values = fitted_probe(own[first], there[first], fold[first]).scores(own)
-            else:
-                values = own[:, 0]
             chosen[concept] = aurocs(values[first, None], there[first])[0]
-            if k == 1 and options.side == "either" and chosen[concept] < 0.5:
+            if k == 1 and side == "either" and chosen[concept] < 0.5:
                 values, chosen[concept] = -values, 1 - chosen[concept]
             result[:, concept] = weighted_aurocs(values[rows], there[rows], weights[:, rows])
             trials[concept] = _rarer(evidence, rows, there)
-    return result, {CHOSEN: chosen, TRIALS: trials}
+        return result, {CHOSEN: chosen, TRIALS: trials}
 
 
 def _rarer(evidence: TokenEvidence, rows: np.ndarray, there: np.ndarray) -> int:

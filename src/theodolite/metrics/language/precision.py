@@ -11,11 +11,7 @@ from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import rows_of
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
-from theodolite.metrics.language._tokens import (
-    explained_entries,
-    holds_at,
-    summed,
-)
+from theodolite.metrics.language._tokens import explained_entries, holds_at, summed
 
 Weight = Annotated[
     Literal["value", "token"],

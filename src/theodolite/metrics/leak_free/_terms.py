@@ -84,9 +84,7 @@ def weighted_means(
 
 
 def _products(
-    away: Float[np.ndarray, "terms samples"],
-    counts: np.ndarray | None,
-    weights: RowWeights,
+    away: Float[np.ndarray, "terms samples"], counts: np.ndarray | None, weights: RowWeights
 ) -> tuple[Float[np.ndarray, "rows terms"], Float[np.ndarray, "rows #terms"]]:
     """Sums of the terms, and of what counts (all samples if ``None``), in each row of weights."""
     if isinstance(weights, GroupedWeights):

@@ -143,8 +143,7 @@ RANDOM_PLACE = NullModel(
 
 def _noise(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
     return replace(
-        evidence,
-        maps=uniform(np.asarray(evidence.samples.index), evidence.maps.shape[1:], seed),
+        evidence, maps=uniform(np.asarray(evidence.samples.index), evidence.maps.shape[1:], seed)
     )
 
 
