@@ -54,7 +54,7 @@ BLOCKS = frozenset(
     ]
 )
 UNSTABLE = re.compile(
-    r"\d{4}-\d{2}-\d{2}T[\d:+.Z]+|\d+\.\d+\.\d+(\+[0-9a-f]+)?|\b[0-9a-f]{12,64}\b|\d+(\.\d+)? s\b"
+    r"\d{4}-\d{2}-\d{2}(T[\d:+.Z]+)?|\d+\.\d+\.\d+(\+[0-9a-f]+)?|\b[0-9a-f]{12,64}\b|\d+(\.\d+)? s\b"
     r"|Python \d\S*|/\S*/"
 )
 """Dates, versions, digests, durations and paths: they differ between machines."""
