@@ -1,1 +1,2 @@
-"""Ask people: a server for studies in which explanations are rated."""
+"""Serve user studies in which participants rate explanations; the package behind `theodolite
+study`."""

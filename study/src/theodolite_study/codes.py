@@ -1,17 +1,17 @@
-"""Codes that people copy by hand: random, readable, and kept only as digests."""
+"""Create and normalize codes that people copy by hand, such as invitations and withdrawal codes."""
 
 import hashlib
 import secrets
 
 LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""No I, L, O and U: they are read as 1, 0 and V."""
+"""Alphabet of the codes. I, L, O and U are left out: they are read as 1, 0 and V."""
 READ_AS = str.maketrans({"O": "0", "I": "1", "L": "1", "U": "V"})
 GROUP = 4
 LETTERS_OF_A_CODE = 28
 
 
 def new_code() -> str:
-    """A code of 140 random bits: 28 letters in groups of four.
+    """Return a code of 140 random bits: 28 letters in groups of four.
 
     >>> len(new_code())
     34
@@ -21,7 +21,7 @@ def new_code() -> str:
 
 
 def grouped(letters: str) -> str:
-    """Letters in groups of four.
+    """Split letters into groups of four.
 
     >>> grouped("7KQ2M9XD")
     '7KQ2-M9XD'
@@ -30,7 +30,7 @@ def grouped(letters: str) -> str:
 
 
 def normalized(code: str) -> str:
-    """A code as it was meant: case, blanks and strokes do not matter, look-alikes are one.
+    """Normalize a typed code: ignore case and separators, and map look-alike letters.
 
     >>> normalized(" 7kq2–m9xo ")
     '7KQ2M9X0'
@@ -39,12 +39,12 @@ def normalized(code: str) -> str:
 
 
 def code_digest(code: str) -> bytes:
-    """What is kept of a code. The code itself has too many bits to be found from it."""
+    """Return the digest that is stored of a code, which cannot be recovered from it."""
     return hashlib.sha256(b"theodolite code 1\0" + normalized(code).encode()).digest()
 
 
 def readable(digest: bytes, letters: int) -> str:
-    """The first bits of a digest in the letters of codes, five bits each.
+    """Encode the first bits of a digest in the alphabet of the codes, five bits per letter.
 
     >>> readable(bytes(4), 6)
     '000000'

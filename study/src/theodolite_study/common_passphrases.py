@@ -1,11 +1,11 @@
-"""What people choose when they do not choose: guessed first, so not allowed."""
+"""List common passwords and keyboard walks that `passwords.check_passphrase` refuses."""
 
 ROWS = (
     "abcdefghijklmnopqrstuvwxyz", "qwertyuiopasdfghjklzxcvbnm", "qwertzuiopasdfghjklyxcvbnm",
     "azertyuiopqsdfghjklmwxcvbn", "1234567890", "0987654321", "1q2w3e4r5t6y7u8i9o0p",
     "qazwsxedcrfvtgbyhnujmikolp", "1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p", "147258369", "789456123",
 )  # fmt: skip
-"""Walks over a keyboard or an alphabet."""
+"""Rows of keyboards and the alphabet, whose walks are refused."""
 
 WORDS = frozenset(
     """
@@ -31,7 +31,7 @@ WORDS = frozenset(
     winter wordpass yankees yellow youandme
     """.split()  # noqa: SIM905
 )
-"""Words and phrases, and what they become with digits and signs around them."""
+"""Common words and phrases, which are refused with digits and signs around them too."""
 
 OURS = frozenset(
     """
@@ -39,4 +39,4 @@ OURS = frozenset(
     explanations saliency annotation annotator researcher research university
     """.split()  # noqa: SIM905
 )
-"""Words of this place, which are guessed here first."""
+"""Words of this project, which attackers would guess first here."""

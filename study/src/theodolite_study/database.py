@@ -1,4 +1,4 @@
-"""The address of a database, and which form its tables have."""
+"""Parse database addresses and migrate the tables. Used by the command line and by upgrades."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, Programm
 from theodolite.errors import EvidenceError
 
 OLDEST = 15
-"""Older ones were not tried."""
+"""Oldest supported version of PostgreSQL."""
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -38,7 +38,7 @@ def _first_line(error: DBAPIError) -> str:
 
 
 def address(url: str) -> str:
-    """The address for psycopg, whichever way it was written."""
+    """Normalize a database address for psycopg."""
     try:
         parsed = make_url(url)
     except ArgumentError as error:

@@ -1,4 +1,5 @@
-"""A folder with study.yaml, instances.json and images becomes a study of the database."""
+"""Import a folder with study.yaml, instances.json and images into the database, as a draft
+study."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ OUTCOMES = {
     "returned": (None, "none"), "full": ("screened_out", "none"),
     "withdrawn": ("no_consent", "none"),
 }  # fmt: skip
-"""Each way out: which code of study.yaml it tells the platform, and what it pays."""
+"""Each outcome: the code of study.yaml that the platform receives, and the kind of pay."""
 SETTINGS = (
     "design", "panel", "same_image_gap", "same_image_most", "baseline", "training", "checks",
     "minutes", "smallest_width", "seed",
@@ -50,16 +51,16 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class ImportedStudy:
-    """A study of the database that a folder describes."""
+    """Study in the database that was imported from a folder."""
 
     id: UUID
     version: int
-    """Its first version."""
+    """Number of its first version."""
     state: str
 
 
 def import_folder(connection: Connection[Any], folder: Path, keys: Keys) -> ImportedStudy:
-    """Put a study into the database, as a draft; one that is there already stays as it is.
+    """Import a study into the database as a draft; leave one that exists unchanged.
 
     Args:
         connection: The caller's transaction.
@@ -131,7 +132,7 @@ def _first_version(
 
 
 def settings_of(protocol: Protocol) -> dict[str, Any]:
-    """What a version keeps besides its columns."""
+    """Return the settings that a version stores besides its columns."""
     content = protocol.model_dump(mode="json", exclude_none=True)
     settings = {name: content[name] for name in SETTINGS if name in content}
     settings["access"] = {k: v for k, v in content["access"].items() if k != "codes"}
@@ -144,7 +145,7 @@ def settings_of(protocol: Protocol) -> dict[str, Any]:
 
 
 def instrument_of(folder: Path, protocol: Protocol) -> Instrument:
-    """What is asked: a file of its own, or the questions and rankings of study.yaml."""
+    """Load the instrument from its own file, or build it from the questions of study.yaml."""
     if protocol.instrument is not None:
         path = confined(folder, protocol.instrument)
         read = read_json if path.suffix == ".json" else read_yaml
@@ -170,7 +171,7 @@ def instrument_of(folder: Path, protocol: Protocol) -> Instrument:
 
 
 def texts_of(protocol: Protocol, language: str) -> dict[str, str]:
-    """All texts but the consent: ours, then what the settings say, then `texts`.
+    """Return all texts but the consent: default texts, then settings, then `texts`.
 
     In the study's other languages only ours and `texts` are there; the contact is the same.
     """
@@ -187,7 +188,7 @@ def texts_of(protocol: Protocol, language: str) -> dict[str, str]:
 
 
 def _written_texts(protocol: Protocol) -> Mapping[str, str]:
-    """What study.yaml itself says; what it leaves to us is in `default_texts`."""
+    """Return the texts that study.yaml itself contains."""
     written = protocol.model_fields_set
     texts = {name: getattr(protocol, name) for name in OWN_TEXTS if getattr(protocol, name)}
     if "before_text" in written:
@@ -207,7 +208,7 @@ def _written_texts(protocol: Protocol) -> Mapping[str, str]:
 
 
 def consent_of(protocol: Protocol, language: str) -> str:
-    """The consent form as Markdown: study.yaml's own, else ours with its gaps filled in."""
+    """Return the consent form as Markdown: study.yaml's own, or ours with its gaps filled in."""
     written = protocol.texts.get(language, {}).get(CONSENT)
     if written is None and language == protocol.language:
         written = protocol.consent

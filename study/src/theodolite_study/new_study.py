@@ -1,4 +1,4 @@
-"""The study.yaml of a new study: what one will want to change, each with a word on it."""
+"""Write the study.yaml and keys of a new study. Used by `study init` and `study demo`."""
 
 import json
 import re
@@ -52,12 +52,12 @@ access:
 
 @dataclass(frozen=True, kw_only=True)
 class Beginning:
-    """What a new study is to be."""
+    """Settings of a study that is to be created."""
 
     title: str
     contact: str
     slug: str | None = None
-    """From the title, if not given."""
+    """Name of the study in addresses; derived from the title by default."""
     votes: int = 5
     quota: int = 20
     seed: int = 0
@@ -65,7 +65,7 @@ class Beginning:
 
 
 def begin_study(folder: Path, material: Material, beginning: Beginning) -> Protocol:
-    """Write study.yaml and the keys beside material that is there."""
+    """Write study.yaml and the keys into a folder that already has its material."""
     if (folder / STUDY).exists():
         raise EvidenceError("study folder", f"one with a {STUDY}", "a new folder")
     real = material.of("real")
@@ -88,7 +88,7 @@ def begin_study(folder: Path, material: Material, beginning: Beginning) -> Proto
 
 
 def slug_of(title: str) -> str:
-    """A title as a part of an address.
+    """Turn a title into a part of an address.
 
     >>> slug_of("Cats & dogs: what do you see?")
     'cats-dogs-what-do-you-see'

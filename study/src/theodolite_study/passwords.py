@@ -1,4 +1,5 @@
-"""How staff show who they are: a passphrase, and a code of their phone."""
+"""Check passphrases, phone codes (TOTP) and enrollment links of staff accounts. Used by the
+desk."""
 
 import hashlib
 import hmac
@@ -22,19 +23,19 @@ from theodolite_study.refusals import NothingNow
 SHORTEST, LONGEST = 12, 128
 LEAST_DIFFERENT = 5
 STEP = 30
-"""Seconds that a code of the phone stands for."""
+"""Seconds for which one phone code is shown."""
 DRIFT = 1
-"""Steps by which a phone's clock may differ."""
+"""Number of steps by which a phone's clock may differ."""
 ENROLLMENT = timedelta(hours=24)
 HASHER = PasswordHasher(time_cost=3, memory_cost=1 << 16, parallelism=1)
-"""Argon2id with 64 MiB: about a tenth of a second."""
+"""Argon2id with 64 MiB, which takes about 0.1 seconds."""
 AT_ONCE = 2
-"""Passphrases that one process looks at, so that logins leave memory and cores to others."""
+"""Passphrases that one process checks at once, so that logins leave memory and cores to others."""
 _turns = BoundedSemaphore(AT_ONCE)
 
 
 def check_passphrase(passphrase: str, account: str) -> None:
-    """Refuse what is short, or guessed first. What it is made of does not matter."""
+    """Refuse a passphrase that is short or easy to guess; its composition does not matter."""
     if not SHORTEST <= len(passphrase) <= LONGEST:
         raise EvidenceError(
             "passphrase", f"{len(passphrase)} characters", f"{SHORTEST} to {LONGEST}",
@@ -63,20 +64,20 @@ def _guessable(passphrase: str, account: str) -> str:
 
 
 def _few_words(core: str) -> bool:
-    """Whether it is one word again and again, or two of them: summerlove."""
+    """Return whether a text is one word repeated, or two common words, such as summerlove."""
     known = WORDS | OURS
     starts = [end for end in range(1, len(core)) if core[:end] in known]
     return any(core[end:] in known or core == core[:end] * (len(core) // end) for end in starts)
 
 
 def hashed(passphrase: str) -> str:
-    """What is kept of a passphrase."""
+    """Return the hash that is stored of a passphrase."""
     return HASHER.hash(passphrase)
 
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """A turn to look at a passphrase. Nobody waits for one: who waits holds what others need."""
+    """Reserve a slot for checking a passphrase, or refuse at once if all slots are taken."""
     if not _turns.acquire(blocking=False):
         raise NothingNow("Others log in just now. Please try again in a moment.", 2)
     try:
@@ -87,14 +88,14 @@ def turn() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a passphrase is right, and what to keep instead of the old hash, if anything."""
+    """Result of checking a passphrase, with a new hash if the old one is outdated."""
 
     right: bool
     rehashed: str | None = field(default=None, repr=False)
 
 
 def verified(stored: str | None, passphrase: str) -> Verdict:
-    """Compare; without an account the same work is done, so that time tells nobody."""
+    """Check a passphrase; without an account, take the same time, so that time reveals nothing."""
     if len(passphrase) > LONGEST:
         return Verdict(right=False)
     try:
@@ -114,17 +115,17 @@ def _decoy() -> str:
 
 
 def new_phone_secret() -> str:
-    """A secret for an authenticator app: 160 random bits."""
+    """Return a secret of 160 random bits for an authenticator app."""
     return pyotp.random_base32()
 
 
 def phone_address(secret: str, account: str, issuer: str = "theodolite") -> str:
-    """The same as an address that apps read from an image."""
+    """Return the secret as an address that authenticator apps read from a QR code."""
     return pyotp.TOTP(secret, interval=STEP).provisioning_uri(account, issuer_name=issuer)
 
 
 def check_code(secret: str, code: str, last_step: int | None, now: float) -> int | None:
-    """The time step of a right code that was not used yet, to be kept as the last; else nothing.
+    """Return the time step of a correct, unused phone code, to be stored as the last; or None.
 
     ``now`` in seconds since 1970, of the server. A code is good for its own 30 seconds and the
     step on either side, and only once: nothing up to ``last_step`` is taken again.
@@ -143,7 +144,7 @@ def check_code(secret: str, code: str, last_step: int | None, now: float) -> int
 
 @dataclass(frozen=True)
 class Enrollment:
-    """A link that makes an account, once and for a day. Only its digest is kept."""
+    """Link that creates an account, valid once and for a day. Only its digest is stored."""
 
     token: str = field(repr=False)
     digest: bytes
@@ -151,7 +152,7 @@ class Enrollment:
 
 
 def new_enrollment(now: datetime, lifetime: timedelta = ENROLLMENT) -> Enrollment:
-    """A new one of 256 random bits."""
+    """Create an enrollment link from 256 random bits."""
     if now.tzinfo is None:
         raise EvidenceError("time", "one without a zone", "one with")
     token = secrets.token_urlsafe(32)
@@ -159,5 +160,5 @@ def new_enrollment(now: datetime, lifetime: timedelta = ENROLLMENT) -> Enrollmen
 
 
 def token_digest(token: str) -> bytes:
-    """What is kept of a token: it is random enough that nothing leads back."""
+    """Return the digest that is stored of a token, which cannot be recovered from it."""
     return hashlib.sha256(token.encode(errors="replace")).digest()

@@ -1,4 +1,4 @@
-"""study.yaml: what is asked, of how many, and in which words."""
+"""Define study.yaml: questions, numbers of raters, pay and texts of a study in a folder."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,24 +18,24 @@ QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6")
 
 
 class Question(StrictRecord):
-    """A statement that is rated from 1 to 5."""
+    """Statement that participants rate from 1 to 5."""
 
     text: Line
     low: Line = "not at all"
-    """What 1 means."""
+    """Label of the lowest point of the scale."""
     high: Line = "completely"
-    """What 5 means."""
+    """Label of the highest point of the scale."""
 
 
 class Ranking(StrictRecord):
-    """Things that are put in order after the study."""
+    """Items that participants put in order after the study."""
 
     text: Line
     items: Annotated[list[Line], Field(min_length=2, max_length=12)]
 
 
 def _questions() -> dict[str, Question]:
-    """Paper 004's, in our words."""
+    """Return the questions of PASTA (Kazmierczak et al., 2024) in our words."""
     texts = default_texts("en")
     parts = ("text", "low", "high")
     return {
@@ -59,27 +59,27 @@ def _our_text(key: str) -> Any:
 
 
 class Training(StrictRecord):
-    """Practice before the study. Without practice items in the material there is none."""
+    """Practice before the study. It is skipped if the material has no practice items."""
 
     pass_mark: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """Which share of the practice items has to be right."""
+    """Fraction of the practice items that must be correct."""
     attempts: Annotated[int, Field(ge=1, le=10)] = 3
-    """How often the practice may be taken."""
+    """Number of times that the practice may be taken."""
 
 
 class Checks(StrictRecord):
-    """Hidden items with one right answer, from the material's gold instances."""
+    """Hidden items with one correct answer, from the material's gold instances."""
 
     every: Annotated[int, Field(ge=2, le=1000)] = 7
-    """One after so many real items."""
+    """Number of rated items after which a check follows."""
     allowed: Annotated[int, Field(ge=0)] = 1
-    """More than so many failures are a sign."""
+    """Number of failed checks that have no consequence."""
     then: Literal["flag", "screen_out"] = "flag"
-    """What a sign leads to; votes already given stay."""
+    """Consequence of more failed checks; votes that were already given stay."""
 
 
 class Codes(StrictRecord):
-    """What a platform is told at the end. Made at random by `study init`."""
+    """Codes that participants return to the platform. Made at random by `study init`."""
 
     finished: Line | None = None
     no_consent: Line | None = None
@@ -87,64 +87,64 @@ class Codes(StrictRecord):
 
 
 class ProtocolAccess(StrictRecord):
-    """How people come in."""
+    """How participants reach the study: open link, invitation or platform."""
 
     kind: Literal["link", "invite", "prolific", "mturk"] = "link"
     signed: bool = True
-    """Prolific: only with its signed token. Without, an id in the address is a mere claim."""
+    """Prolific: require its signed token. Without it, the id in the address is unverified."""
     audience: Line | None = None
-    """Prolific: the study id that tokens have to name."""
+    """Prolific: study id that tokens must name."""
     codes: Codes = Codes()
 
 
 class Payment(StrictRecord):
-    """What people are paid, in the smallest unit of the currency."""
+    """Pay of participants, in the smallest unit of the currency."""
 
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = "GBP"
     reward: Annotated[int, Field(ge=0)]
-    """For everything."""
+    """Pay for completing the study."""
     floor: Annotated[int, Field(ge=0)] = 0
-    """At least, for whoever stops after some."""
+    """Minimum pay for participants who stop after some items."""
     screenout: Annotated[int, Field(ge=0)] = 0
-    """For whoever is turned away after the first questions or the practice."""
+    """Pay for participants who are screened out or fail the practice."""
 
 
 class Protocol(StrictRecord):
-    """A study as a folder has it. The database keeps what people are asked and told."""
+    """Study as its folder describes it; the database stores what participants read."""
 
     slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{1,60}$")]
-    """Its part of the address: /s/slug."""
+    """Part of the study's address: /s/slug."""
     title: Line
     language: Annotated[str, Field(pattern=r"^[a-z]{2}(-[A-Z]{2})?$")] = "en"
     languages: list[Annotated[str, Field(pattern=r"^[a-z]{2}(-[A-Z]{2})?$")]] = Field(
         default_factory=list
     )
-    """Further ones that people may choose: in texts of ours, or of `texts`."""
+    """Further languages that participants may choose: in texts of ours, or of `texts`."""
     texts: dict[str, dict[str, Text]] = Field(default_factory=dict)
-    """By language and key, where neither the settings below nor our texts say it."""
+    """Texts by language and key, where neither the settings below nor our texts have one."""
     instrument: Annotated[str, Field(pattern=r"^[\w-]+\.(json|yaml)$")] | None = None
-    """A file of the folder with blocks to ask, instead of `questions` and `rankings`."""
+    """File of the folder with blocks to ask, instead of `questions` and `rankings`."""
     payment: Payment | None = None
     pay: Line = "no money"
-    """As the consent form says it."""
+    """Pay as the consent form words it."""
     until: Line | None = None
-    """When the study closes at the latest, as the consent form says it."""
+    """Latest closing date of the study, as the consent form words it."""
     votes: Annotated[int, Field(ge=1, le=50)] = 5
-    """Of different people, for each explanation."""
+    """Number of participants who rate each explanation."""
     quota: Annotated[int, Field(ge=1, le=100_000)] = 20
-    """Explanations for each person."""
+    """Number of explanations that each participant rates."""
     least_items: Annotated[int, Field(ge=1, le=100_000)] = 1
-    """Nobody is let in for fewer."""
+    """Minimum number of available explanations at which new participants are admitted."""
     lease_minutes: Annotated[float, Field(gt=0, le=24 * 60)] = 30.0
-    """How long an item waits for somebody who went away."""
+    """Minutes for which an item is reserved for a participant who went away."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     design: Literal["dynamic", "planned"] = "dynamic"
     panel: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    """Planned: how many people."""
+    """Planned design: number of participants."""
     same_image_gap: Annotated[int, Field(ge=0)] = 0
-    """At least so many other items between two explanations of one image."""
+    """Minimum number of other items between two explanations of one image."""
     same_image_most: Annotated[int, Field(ge=1)] | None = None
-    """How often one person may meet one image."""
+    """Maximum number of times that one participant sees one image."""
     baseline: Literal["per_instance", "once_per_image"] = "per_instance"
     questions: Annotated[dict[str, Question], Field(min_length=1)] = Field(
         default_factory=_questions
@@ -157,12 +157,12 @@ class Protocol(StrictRecord):
     instructions: Text | None = None
     thanks: Text | None = None
     contact: Line
-    """Whom to write to: shown on each page."""
+    """Contact address, shown on every page."""
     minutes: Annotated[int, Field(ge=1, le=600)] = 40
-    """How long it takes, as told to people."""
+    """Duration of the study that participants are told."""
     demographics: bool = True
     smallest_width: Annotated[int, Field(ge=0, le=4000)] = 0
-    """Narrower windows are asked to come back with a larger one; 0: all are welcome."""
+    """Minimum width of the window in pixels; 0 admits every device."""
     training: Training = Training()
     checks: Checks = Checks()
     access: ProtocolAccess = ProtocolAccess()
@@ -184,7 +184,7 @@ class Protocol(StrictRecord):
 
 
 def need_unchanged(protocol: Protocol, stored: Mapping[str, Any]) -> None:
-    """Refuse a study.yaml that says something else than when it was put into the database."""
+    """Refuse a study.yaml that changed since it was imported into the database."""
     changed = _changed(protocol.model_dump(mode="json", exclude_unset=True), stored)
     if changed is not None:
         name, now, before = changed
@@ -195,7 +195,7 @@ def need_unchanged(protocol: Protocol, stored: Mapping[str, Any]) -> None:
 
 
 def _changed(part: Any, whole: Any, name: str = "") -> tuple[str, Any, Any] | None:
-    """The first setting of a part that is another one in the whole."""
+    """Return the first setting of a part that differs in the whole, with both values."""
     if not (isinstance(part, dict) and isinstance(whole, dict)):
         return None if part == whole else (name or "the whole", part, whole)
     for key, value in part.items():
@@ -206,7 +206,7 @@ def _changed(part: Any, whole: Any, name: str = "") -> tuple[str, Any, Any] | No
 
 
 def read_protocol(folder: Path) -> Protocol:
-    """The study of a folder, as its study.yaml says."""
+    """Read and validate the study.yaml of a folder."""
     content = read_yaml(folder / STUDY, "study")
     try:
         return Protocol.model_validate(content)

@@ -1,4 +1,4 @@
-"""How often somebody may ask: a bucket of permissions that fills up again."""
+"""Limit how often a session may send requests, by token buckets. Used by server middleware."""
 
 import math
 import time
@@ -11,10 +11,10 @@ MOST_KEYS = 20_000
 
 
 class Limiter:
-    """``burst`` requests at once, then ``rate`` a second, for each key.
+    """Token bucket per key: ``burst`` requests at once, then ``rate`` per second.
 
-    It knows the keys that were used last, up to ``most_keys``. What is forgotten starts full:
-    memory is bounded even if somebody asks under a million names. Each process has its own.
+    It remembers the keys that were used last, up to ``most_keys``; a forgotten key starts full, so
+    memory is bounded. Each process has its own.
     """
 
     def __init__(self, rate: float, burst: int, most_keys: int = MOST_KEYS) -> None:
@@ -27,7 +27,7 @@ class Limiter:
         self._lock = Lock()
 
     def allow(self, key: str, now: float | None = None) -> float:
-        """0 if it may be done now (and is counted), else the seconds to wait (and is not).
+        """Return 0 and count the request if it may be made now, else the seconds to wait.
 
         ``now`` is a clock that never goes back, such as ``time.monotonic()``.
         """
@@ -44,5 +44,5 @@ class Limiter:
             return 0.0 if allowed else (1 - level) / self.rate
 
     def __len__(self) -> int:
-        """How many keys are remembered."""
+        """Return the number of remembered keys."""
         return len(self._buckets)

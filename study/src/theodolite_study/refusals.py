@@ -1,8 +1,8 @@
-"""What a study does not do, and what to do instead."""
+"""Define the errors whose messages are shown to the person who made the request."""
 
 
 class StudyError(Exception):
-    """Said to the person who asked, in their words."""
+    """Refusal of a request, with a message for the person who made it."""
 
     status = 409
 
@@ -12,7 +12,7 @@ class StudyError(Exception):
 
 
 class NotHere(StudyError):
-    """There is no such thing, or it is somebody else's."""
+    """Page or object that does not exist, or belongs to somebody else."""
 
     status = 404
 
@@ -21,19 +21,19 @@ class NotHere(StudyError):
 
 
 class WrongStage(StudyError):
-    """Another step comes first."""
+    """Request that has to wait until another step is done."""
 
 
 class Conflict(StudyError):
-    """An answer was given already, and it was another one."""
+    """Answer that differs from the one that was already stored."""
 
 
 class NotOpen(StudyError):
-    """The study takes no answers now."""
+    """Request to a study that takes no answers now."""
 
 
 class NothingNow(StudyError):
-    """Everything that is left is with somebody else; it may come back."""
+    """Request for an item while all remaining ones are reserved for others."""
 
     status = 503
 
@@ -43,13 +43,13 @@ class NothingNow(StudyError):
 
 
 class Invalid(StudyError):
-    """What came cannot be an answer."""
+    """Submitted form that is no valid answer."""
 
     status = 422
 
 
 class Refused(StudyError):
-    """With a status of its own."""
+    """Refusal with its own HTTP status."""
 
     def __init__(self, status: int, message: str, retry_after: int = 0) -> None:
         super().__init__(message)

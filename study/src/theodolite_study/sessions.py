@@ -1,4 +1,4 @@
-"""Who is asking: long random tokens in a cookie, of which only a digest is kept."""
+"""Hash the session tokens of participants, of which only digests are stored."""
 
 import hashlib
 
@@ -7,5 +7,5 @@ PARTICIPANT_LONGEST = 14 * 24 * 3600
 
 
 def digest_of(token: str) -> bytes:
-    """What is kept of a token."""
+    """Return the digest that is stored of a session token."""
     return hashlib.sha256(token.encode()).digest()

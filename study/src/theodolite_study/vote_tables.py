@@ -1,4 +1,4 @@
-"""Votes of a study as evidence, and its explanations as a table."""
+"""Convert the tables of an export to evidence that metrics read, and explanations to a table."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ from theodolite_study.store.material import modality_of
 def rating_evidence(
     votes: Table, question: str, *, groups: Mapping[str, str] | None = None
 ) -> RatingEvidence:
-    """The counted votes on one question: a row for each explanation, a column for each person.
+    """Build evidence from the counted votes on one question: explanations by raters.
 
     All explanations with a counted vote are there, in the same order for each question;
     explanations of one image are one cluster.
@@ -52,7 +52,7 @@ def _counted(votes: Table, question: str, groups: Mapping[str, str]) -> Iterator
 
 
 def instance_rows(instances: Iterable[Instance]) -> dict[str, list[Any]]:
-    """The table ``instances`` of what a study shows."""
+    """Build the table ``instances`` from the explanations of a study."""
     return columns_of(
         "instances",
         [

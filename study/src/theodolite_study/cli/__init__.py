@@ -1,1 +1,1 @@
-"""Commands of the study server."""
+"""Define the commands of `theodolite study`."""

@@ -1,4 +1,5 @@
-"""The commands of a study, in the order in which their help lists them."""
+"""Register the commands of `theodolite study` in the order of their help. The entry point of the
+plug-in."""
 
 import typer
 

@@ -1,4 +1,5 @@
-"""Commands that make a study, show it to people, and bring home what they said."""
+"""Define the commands that create, serve and manage a study: init, serve, demo, status, set,
+invite."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,7 +75,7 @@ def study_init(
 def material_from(
     source: Path, out: Path, data: Path, images: int, techniques: str | None, *, quiet: bool
 ) -> "Material":
-    """Images and explanations of a run, or of a folder that has them already."""
+    """Load the images and explanations of a run, or of a folder that already has them."""
     from theodolite.errors import EvidenceError
     from theodolite.ext.studies import INSTANCES, read_material
 
@@ -136,7 +137,7 @@ def study_serve(
 def _ready(
     folder: Path, database: str | None, port: int, origin: str | None, *, opened: bool
 ) -> "Iterator[Settings]":
-    """The settings of a server whose tables, keys and study are there."""
+    """Yield the settings of a server after its tables, keys and study were prepared."""
     from theodolite_study.keys import KEYS, Keys
     from theodolite_study.protocol import STUDY
     from theodolite_study.serve.settings import Settings

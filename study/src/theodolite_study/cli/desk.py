@@ -1,4 +1,4 @@
-"""Commands about the desk, where researchers make and watch studies: its pages and accounts."""
+"""Define the commands that serve the admin console (`study desk`) and manage its accounts."""
 
 import subprocess
 import sys
@@ -80,7 +80,7 @@ def study_staff(
 
 
 def account_link(folder: Path, url: str, origin: str, name: str, *, operator: bool) -> str:
-    """The link of an account, which owns all studies that nobody owns yet."""
+    """Return a setup link for an account, and make it the owner of all studies without one."""
     import psycopg
 
     from theodolite_study.desk.accounts import enroll_link
@@ -117,7 +117,7 @@ def _close_account(url: str, name: str) -> None:
 
 @contextmanager
 def desk_beside(folder: Path, url: str, port: int) -> Iterator[None]:
-    """The desk as another process, and the link of a first account; for the demo."""
+    """Run the admin console in a second process and print a link for the first account."""
     origin = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-c", COMMAND, "study", "desk", str(folder), "--port", str(port)]
     desk = subprocess.Popen(  # noqa: S603

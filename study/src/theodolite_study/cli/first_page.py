@@ -1,4 +1,4 @@
-"""Whether a server that this process runs answers; then it is told to end."""
+"""Check that a server of this process answers, then stop it. Used by `study demo --check`."""
 
 import os
 import signal
@@ -11,12 +11,12 @@ from threading import Thread
 from theodolite.errors import VerificationError
 
 LONGEST = 60.0
-"""Seconds until the first page must have come."""
+"""Seconds to wait for the first page before the check fails."""
 
 
 @contextmanager
 def ends_when_answered(port: int, page: str) -> Iterator[None]:
-    """Ask for a page until it comes, then end the server as Ctrl-C does.
+    """Request a page until it answers, then stop the server as Ctrl-C does.
 
     Args:
         port: Where the server will listen, on this machine.
@@ -42,7 +42,7 @@ def ends_when_answered(port: int, page: str) -> Iterator[None]:
 
 
 def _status(port: int, page: str) -> list[int]:
-    """The status of an answer, or none."""
+    """Return the status code of the response, or an empty list if there is none."""
     connection = HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", page)

@@ -1,4 +1,4 @@
-"""A study folder and its database, for the commands about studies."""
+"""Open a study folder and its database. Used by all commands about studies."""
 
 import os
 from collections.abc import Iterator
@@ -27,18 +27,18 @@ StudyDatabase = Annotated[
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """A study at hand."""
+    """Study of a folder, with an open connection to its database."""
 
     slug: str
     url: str = field(repr=False)
     id: "UUID"
     connection: "Connection[Any]" = field(repr=False)
-    """As the owner of the tables; each command is one transaction."""
+    """Connection of the tables' owner; each command is one transaction."""
 
 
 @contextmanager
 def database_of(folder: Path, url: str | None, *, load: bool = False) -> Iterator[str]:
-    """The address of a folder's database; with ``load``, its tables are of the newest form."""
+    """Yield the address of a folder's database; with ``load``, migrate its tables first."""
     from theodolite_study.database import address, migrate
     from theodolite_study.local_postgres import at_hand
     from theodolite_study.operate.revision import database_revision, newest_revision
@@ -51,7 +51,7 @@ def database_of(folder: Path, url: str | None, *, load: bool = False) -> Iterato
 
 
 def may_import(url: str) -> bool:
-    """Whether this login puts studies into the database; that of a server does not."""
+    """Return whether this login may add studies; the login of a server may not."""
     import psycopg
 
     with psycopg.connect(url) as connection:
@@ -61,7 +61,7 @@ def may_import(url: str) -> bool:
 
 @contextmanager
 def studied(folder: Path, url: str | None, *, load: bool = False) -> Iterator[StudyFolder]:
-    """A folder's study; with ``load``, its tables are made and it is put there first."""
+    """Yield a folder's study; with ``load``, migrate the tables and import the study first."""
     import psycopg
 
     from theodolite_study.folder_import import import_folder
@@ -92,7 +92,7 @@ def _study_of(connection: "Connection[Any]", slug: str) -> "UUID":
 
 
 def open_draft(study: StudyFolder) -> bool:
-    """Let people into a study that was never open; whether it was such a one."""
+    """Open a study that was never open, and return whether it was such a draft."""
     from theodolite_study.store.opening import open_version
 
     row = study.connection.execute(
@@ -108,7 +108,7 @@ def open_draft(study: StudyFolder) -> bool:
 
 @contextmanager
 def new_private_file(path: Path) -> Iterator[BinaryIO]:
-    """A new file that nobody else can read; gone again if nothing came into it."""
+    """Open a new file that only its owner can read; delete it if it stays empty."""
     from theodolite.errors import EvidenceError
 
     try:
@@ -125,7 +125,7 @@ def new_private_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def in_words() -> Iterator[None]:
-    """What a study refuses, and a database that does not answer, as one line."""
+    """Report refusals of a study and database failures as one line on the command line."""
     from psycopg import OperationalError, ProgrammingError
 
     from theodolite.errors import EvidenceError
@@ -150,7 +150,7 @@ DESK_ORIGIN = "desk_origin.txt"
 
 
 def need_free(port: int) -> None:
-    """Refuse a port that something else listens on, before anything is begun."""
+    """Refuse a port that another process listens on, before any work begins."""
     import socket
 
     from theodolite.errors import EvidenceError
@@ -167,12 +167,12 @@ def need_free(port: int) -> None:
 
 
 def remember_desk(folder: Path, origin: str) -> None:
-    """Where the desk is reached, for links of accounts."""
+    """Store the address of the admin console, which account links point to."""
     with suppress(OSError):
         (folder / DESK_ORIGIN).write_text(f"{origin}\n")
 
 
 def desk_origin(folder: Path) -> str:
-    """Where the desk was last served."""
+    """Return the address where the admin console was last served."""
     path = folder / DESK_ORIGIN
     return path.read_text().strip() if path.is_file() else "http://127.0.0.1:8081"

@@ -1,4 +1,4 @@
-"""Commands that keep a server safe: backups, rehearsals of a restore, upgrades."""
+"""Define the commands that back up, rehearse a restore of, and upgrade the database of a server."""
 
 from pathlib import Path
 from typing import Annotated

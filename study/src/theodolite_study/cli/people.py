@@ -1,4 +1,4 @@
-"""Commands about single people of a study: pay them, take them out."""
+"""Define the commands about single participants: list payments, withdraw, invalidate."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,5 @@
-"""Commands about what people said: plan it, export it, check it, exchange it with other tools."""
+"""Define the commands about results: plan the size, export, verify, convert to and from other
+tools."""
 
 from collections.abc import Sequence
 from pathlib import Path

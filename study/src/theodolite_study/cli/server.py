@@ -1,4 +1,4 @@
-"""Commands of whoever runs a server: the process of jobs, and material for the desk."""
+"""Define the commands for operators of a server: run background jobs, pack material for upload."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What the commands about studies print."""
+"""Print progress tables on the command line. Used by `study status`."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ def print_progress(
     techniques: Sequence[tuple[str, int, int]],
     people: Sequence["PersonRow"],
 ) -> None:
-    """How far, what holds it up, who works how."""
+    """Print how far a study is, what delays it, and how its participants work."""
     out = Console(highlight=False)
     share = now.filled / now.seats if now.seats else 0.0
     head = f"{now.title} ({now.slug}): {now.state}, version {now.version_no} {now.version_state}"

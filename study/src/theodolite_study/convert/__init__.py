@@ -1,1 +1,1 @@
-"""Studies and votes of other tools."""
+"""Convert studies to Label Studio and Potato, and their annotations back to our tables."""

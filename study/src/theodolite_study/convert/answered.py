@@ -1,4 +1,4 @@
-"""Answers that came back from another tool, as the tables of our export."""
+"""Build the tables of our export from answers collected in another tool."""
 
 import math
 from collections import Counter
@@ -26,32 +26,32 @@ Frame = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Answered:
-    """What one person said about one explanation."""
+    """Answers of one rater about one explanation, as read from another tool."""
 
     instance: str
     rater: str
-    """As the other tool knows them; never written into a table."""
+    """Name of the rater in the other tool; never written into a table."""
     at: tuple[str | int, ...]
-    """When, in anything that sorts."""
+    """Time of the answer, in any form that can be sorted."""
     ratings: Mapping[str, float]
     text: str = ""
     boxes: Sequence[Frame] = ()
     left_out: int = 0
-    """Answers of a kind that has no place in our tables."""
+    """Number of answers of a kind that our tables have no place for."""
 
 
 @dataclass(frozen=True)
 class Converted:
-    """The four tables, and what they do not say."""
+    """Four tables of converted answers, with notes about what they lack."""
 
     tables: Mapping[TableName, dict[str, list[Any]]]
     people: Mapping[str, str]
-    """Whom a pseudonym stands for in the other tool. Keep it apart from the tables."""
+    """Pseudonym to name in the other tool. Keep it apart from the tables."""
     notes: tuple[str, ...] = field(default=())
 
 
 def frame_of(share: tuple[float, float, float, float], columns: float, rows: float) -> Frame | None:
-    """A box given in shares of an image, in pixels, cut off at its edges; None if nothing is left.
+    """Convert a box from fractions of an image to pixels, clipped; None if nothing is left.
 
     >>> frame_of((0.5, -0.5, 1.0, 1.0), 200, 100)
     (100.0, 0.0, 100.0, 50.0)
@@ -63,7 +63,7 @@ def frame_of(share: tuple[float, float, float, float], columns: float, rows: flo
 
 
 def converted(answers: Iterable[Answered], material: Material, protocol: Protocol) -> Converted:
-    """Tables from answers: people get pseudonyms, and the first ``votes`` of each are counted.
+    """Build tables from answers, with pseudonyms; the first ``votes`` of each explanation count.
 
     If somebody answered twice the last answer stays. Ratings of questions that an explanation is
     not asked are left out.

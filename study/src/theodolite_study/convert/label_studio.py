@@ -1,4 +1,4 @@
-"""A study in Label Studio: its project from ours, and our tables from its export.
+"""Write a study as a Label Studio project, and read its export back as our tables.
 
 What is lost: Label Studio does not hold the explanation back, so nobody can prove that the own
 answer came first; it does not guarantee n votes of different people (of more than n the first n
@@ -29,14 +29,14 @@ from theodolite_study.protocol import QUESTIONS, Protocol
 
 CONFIG, TASKS = "labeling_config.xml", "tasks.json"
 LOCAL = f"/data/local-files/?d={IMAGES}/"
-"""How Label Studio names files below its LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT; set that to the
-project's folder, and LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED to true."""
+"""Prefix of local files below LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT. Set that to the project's
+folder, and LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED to true."""
 
 
 def write_label_studio(
     folder: Path, material: Material, protocol: Protocol, out: Path, *, images: str = LOCAL
 ) -> None:
-    """Write a project: labeling configuration, tasks to import, and the images.
+    """Write a Label Studio project: labeling configuration, tasks to import and images.
 
     Args:
         folder: The study folder.
@@ -110,12 +110,12 @@ def _configuration(
 
 
 def _static(text: str) -> str:
-    """A text as it is: a dollar would be taken for the name of a field of the task."""
+    """Escape a text, since a dollar sign would name a field of the task."""
     return plain_text(text).replace("$", "＄")
 
 
 def read_label_studio(path: Path, material: Material, protocol: Protocol) -> Converted:
-    """The tables of an export (JSON, not JSON_MIN) of such a project.
+    """Read the tables from an export (JSON, not JSON_MIN) of such a project.
 
     The time before and after the explanation was shown is not known: both columns are empty. People
     get pseudonyms in the order of their first answers.
@@ -163,7 +163,7 @@ def _texts(result: Mapping[str, Any]) -> list[str]:
 
 
 def _frame(result: Mapping[str, Any]) -> Frame | None:
-    """A rectangle in pixels, cut off at the image's edge; None if it is turned or nowhere."""
+    """Return a rectangle in pixels, clipped to the image; None if rotated or outside of it."""
     value = result.get("value")
     size = (result.get("original_width"), result.get("original_height"))
     if not isinstance(value, dict) or value.get("rotation", 0):

@@ -1,4 +1,4 @@
-"""A study in Potato: its project from ours, and our tables from its annotations.
+"""Write a study as a Potato project, and read its annotations back as our tables.
 
 What is lost: Potato shows the explanation together with the image, so nobody can prove that the
 own answer came first; its cap on votes is counted when they are given, so that explanations can get
@@ -40,7 +40,7 @@ PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def write_potato(folder: Path, material: Material, protocol: Protocol, out: Path) -> None:
-    """Write a project: configuration, data file, and the images as its media.
+    """Write a Potato project: configuration, data file and the images as its media.
 
     Args:
         folder: The study folder.
@@ -56,7 +56,7 @@ def write_potato(folder: Path, material: Material, protocol: Protocol, out: Path
 
 
 def identifier(key: str) -> str:
-    """The name of an explanation in Potato, which makes names of elements and files of it."""
+    """Return the identifier of an explanation in Potato, valid as an element and file name."""
     if PLAIN.fullmatch(key):
         return key
     return f"x-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
@@ -147,7 +147,7 @@ def _schemes(material: Material, protocol: Protocol, twins: list[str]) -> list[d
 
 
 def read_potato(path: Path, folder: Path, material: Material, protocol: Protocol) -> Converted:
-    """The tables of a folder ``annotation_output``, or of one of its files.
+    """Read the tables from a folder ``annotation_output``, or from one of its files.
 
     Boxes come as shares of the image and are turned into pixels of the study folder's own. Times
     are not known: both columns are empty, and votes are in the order of people's own items.
@@ -174,7 +174,7 @@ def read_potato(path: Path, folder: Path, material: Material, protocol: Protocol
 
 
 def _order(file: Path) -> Mapping[str, int]:
-    """In which order somebody met the items, where that is stored."""
+    """Read the order in which a rater met the items, where it is stored."""
     if file.name != POTATO_STATE:
         return {}
     state = read_json(file, "annotations")
@@ -209,14 +209,14 @@ def _values(answer: Any) -> Sequence[Any]:
 
 
 def _shapes(stored: Any) -> Iterator[Any]:
-    """What was drawn: a list, as such or as JSON in a string."""
+    """Yield the drawn shapes from a list, or from JSON in a string."""
     if isinstance(stored, str):
         stored = json_from(stored.encode(), "boxes") if stored.strip() else []
     yield from stored if isinstance(stored, list) else []
 
 
 def _frame(shape: Any, size: tuple[int, int]) -> Frame | None:
-    """A box in pixels, cut off at the image's edge; None for other shapes."""
+    """Return a box in pixels, clipped to the image; None for other shapes."""
     if not isinstance(shape, dict) or shape.get("type") != "bbox":
         return None
     try:

@@ -1,4 +1,4 @@
-"""What another tool shows for each explanation: files and plain texts."""
+"""Prepare the images and texts that Label Studio and Potato show for each explanation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,29 +21,29 @@ from theodolite.ext.studies import (
 from theodolite_study.protocol import Protocol
 
 OPACITY = 0.5
-"""Of a map over its image: these tools cannot lay one over the other."""
+"""Opacity of a saliency map over its image, since these tools cannot overlay two images."""
 TWINS = {"q5": "same", "q6": "different"}
-"""Questions that compare with a changed image, and which."""
+"""Questions that compare with a changed image, and the kind of change."""
 NOT_ASKED = "This question is not asked here. Please leave it."
 
 
 @dataclass(frozen=True)
 class Page:
-    """One explanation. Files are names in the folder of images."""
+    """Content shown for one explanation. Files are names in the folder of images."""
 
     instance: Instance
     image: str
     before: str
-    """What is asked before, with the class in it."""
+    """Question asked before the explanation, with the class in it."""
     explanation: str
     text: str
-    """An explanation by concepts, in words; for a map it says what colors mean."""
+    """Explanation by concepts in words; for a saliency map, the meaning of its colors."""
     twins: Mapping[str, tuple[str, str, str]]
-    """By question 5 and 6: the changed image, its explanation, and that in words."""
+    """For questions 5 and 6: the changed image, its explanation, and that in words."""
 
 
 def pages(folder: Path, material: Material, protocol: Protocol, out: Path) -> Sequence[Page]:
-    """All real explanations; their images are copied into ``out``.
+    """Return the pages of all rated explanations, and copy their images into ``out``.
 
     Practice items and hidden checks have no place in these tools and are left out.
     """
@@ -72,7 +72,7 @@ def pages(folder: Path, material: Material, protocol: Protocol, out: Path) -> Se
 def _seen(
     folder: Path, explained: Explained, material: Material, out: Path
 ) -> tuple[str, str, str]:
-    """The image, the explanation as an image, and in words."""
+    """Return the image, the explanation as an image, and the explanation in words."""
     if explained.image is None:
         raise UnsafeInputError(
             "material", "explanations of texts or tables", "explanations of images",
@@ -94,13 +94,13 @@ def _seen(
 
 
 def laid_over(image: Path, saliency_map: Path, opacity: float = OPACITY) -> Image.Image:
-    """An image with the colors of a map over it."""
+    """Overlay the colors of a saliency map on an image."""
     below = read_image(image)
     return Image.blend(below, read_image(saliency_map).resize(below.size), opacity)
 
 
 def concept_lines(concepts: Mapping[str, float]) -> str:
-    """Concepts and their values, the most important first.
+    """List concepts with their values, the most important first.
 
     >>> print(concept_lines({"leg": -0.25, "beak": 0.5}))
     beak: +0.50
@@ -111,7 +111,7 @@ def concept_lines(concepts: Mapping[str, float]) -> str:
 
 
 def asked_of(instance: Instance, protocol: Protocol) -> tuple[str, ...]:
-    """The questions that an explanation can be asked."""
+    """Return the questions that apply to an explanation."""
     return tuple(
         name
         for name in protocol.questions
@@ -120,7 +120,7 @@ def asked_of(instance: Instance, protocol: Protocol) -> tuple[str, ...]:
 
 
 def always_asked(question: str, material: Material) -> bool:
-    """Whether it is asked of each explanation."""
+    """Return whether a question is asked about every explanation."""
     return question not in TWINS or all(
         getattr(instance, TWINS[question]) is not None for instance in material.of("real")
     )

@@ -1,1 +1,1 @@
-"""A study to try, without data of one's own."""
+"""Create a demo study from bundled drawings, without any data of the user."""

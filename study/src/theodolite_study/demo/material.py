@@ -1,4 +1,4 @@
-"""A study to try, from nothing: drawn scenes, and explanations of which it is known how good."""
+"""Build the explanations of the demo study, whose quality is known. Used by `study demo`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,16 +22,16 @@ from theodolite_study.demo.scenes import CELL, HEIGHT, WIDTH, Scene, scenes
 
 Map = Float[np.ndarray, "rows columns"]
 MAPS = ("on the object", "beside the object", "all over")
-"""Maps of which is known what is wrong with them: nothing, the place, the blur."""
+"""Kinds of saliency maps with known defects: none, wrong location, no location."""
 TECHNIQUES = (*MAPS, "concepts")
 STEADY = ("on the object", "concepts")
 HIDDEN = 2
 MIXED = 0.68
-"""Of the other image, where the answer becomes another one."""
+"""Blending weight of the other image at which the answer changes."""
 
 
 def demo_material(folder: Path, *, seed: int = 0) -> Material:
-    """Twelve drawn images, three maps and a list of concepts for each, practice and checks.
+    """Write twelve images with three saliency maps and a concept list each, practice and checks.
 
     No data and no network are needed: of the scenes it is known where their parts are. The same
     seed gives the same bytes.
@@ -63,7 +63,7 @@ def _items(seed: int) -> Iterator[Item]:
 
 @dataclass(frozen=True, eq=False)
 class _Trio:
-    """A scene, the same a little changed, and one that has become another."""
+    """Scene, a slightly changed version of it, and one that became another scene."""
 
     scene: Scene
     other: Scene
@@ -122,7 +122,7 @@ def _map(
 
 
 def _hills(random: np.random.Generator) -> Map:
-    """Broad hills from 0 to 1."""
+    """Return smooth noise with values from 0 to 1."""
     coarse = Image.fromarray(random.random((4, 5), dtype=np.float32))
     return np.asarray(
         coarse.resize((WIDTH // CELL, HEIGHT // CELL), Image.Resampling.BICUBIC), np.float64
@@ -130,7 +130,7 @@ def _hills(random: np.random.Generator) -> Map:
 
 
 def _blurred(mask: Map, radius: float) -> Map:
-    """A soft mask, 1 where it is most; the radius in pixels of the image."""
+    """Blur a mask and scale its maximum to 1; the radius is in pixels of the image."""
     gray = Image.fromarray(np.rint(np.clip(mask, 0, 1) * 255).astype(np.uint8))
     soft = np.asarray(gray.filter(ImageFilter.GaussianBlur(radius / CELL)), np.float64)
     return np.asarray(soft / (soft.max() or 1.0))

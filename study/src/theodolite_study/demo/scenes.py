@@ -1,4 +1,4 @@
-"""Twelve images that we drew ourselves: something to look at where there is no data."""
+"""Load the twelve bundled drawings of the demo study and the locations of their parts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,33 +14,33 @@ from theodolite.ext.studies import read_image, read_json
 FOLDER = Path(__file__).parent / "scenes"
 STORED = (520, 390)
 WIDTH, HEIGHT = 480, 360
-"""Of the window through which a stored image is seen."""
+"""Size of the window through which a stored image is seen."""
 CELL = 4
-"""Pixels along the side of a cell: maps are drawn in cells and stretched to the image."""
+"""Pixels along the side of a cell: maps are computed in cells and stretched to the image."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A drawn image, what it shows, and where its parts are."""
+    """Drawn image with its label and the locations of its parts."""
 
     label: str
     image: Image.Image
     object_pixels: Bool[np.ndarray, "rows columns"]
-    """Where that is which it shows."""
+    """Mask of the object that gives the image its label."""
     parts: dict[str, Float[np.ndarray, "down across"]]
-    """Of the object, how much of each cell a part covers, 0 to 1."""
+    """For each part of the object, the fraction of each cell that it covers."""
     beside: dict[str, Float[np.ndarray, "down across"]]
-    """The same for everything else that has a name."""
+    """For each named thing besides the object, the fraction of each cell that it covers."""
 
 
 def scenes(*, seed: int) -> dict[str, Scene]:
-    """All scenes by their labels; another seed moves the windows, an odd one mirrors them."""
+    """Load all scenes by label; the seed moves the windows, and an odd seed mirrors them."""
     names = read_json(FOLDER / "scenes.json", "scenes of the demonstration")
     return {label: _scene(label, greys, i, seed) for i, (label, greys) in enumerate(names.items())}
 
 
 def _scene(label: str, greys: Mapping[str, Mapping[str, int]], number: int, seed: int) -> Scene:
-    """An image, and a second one in which each part has a gray of its own."""
+    """Load an image and its mask image, in which each part has its own gray level."""
     file = FOLDER / label.replace(" ", "_")
     image = read_image(file.with_suffix(".png"))
     gray = read_image(file.with_name(f"{file.name}_parts.png"), "L")

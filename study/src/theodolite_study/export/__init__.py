@@ -1,1 +1,1 @@
-"""A study as files, and whether it is in order: in the database, and in what was exported."""
+"""Export a study as files with checksums, and verify exports and databases."""

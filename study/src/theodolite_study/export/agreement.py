@@ -1,4 +1,4 @@
-"""How far people agree, question by question, with intervals and with what chance would give."""
+"""Compute rater agreement per question, with intervals and permutation baselines, for an export."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,11 +35,11 @@ from theodolite_study.export.snapshot import FEWEST
 RESAMPLES, LEVEL, SEED = 1000, 0.95, 0
 SMALLEST_VARIANCE = 1e-28
 NULL_PIECES, MOST_DRAWS = 2000, 20
-"""A null is drawn until so many explanations were dealt out, so many times at most."""
+"""A baseline is drawn until this many explanations were permuted, at most this many times."""
 DIGITS = 10
-"""The last digits depend on the machine."""
+"""Number of exported decimals; further ones depend on the machine."""
 MOST_BYTES = 1 << 24
-"""Of resampled sums held at once."""
+"""Maximum size of the resampled sums in memory."""
 HEADLINE = "qwk_vs_mode_loo"
 SCORES: Mapping[str, tuple[str, dict[str, Any]]] = {
     HEADLINE: ("rater_agreement", {"own": "left out"}),
@@ -59,7 +59,8 @@ SAYS = {
     "icc2": "Intraclass correlation, everybody rated everything.",
 }
 MOST_SIDE_BY_SIDE, MOST_RATERS = 50_000, 200
-"""Votes and people, up to which people are columns of a table; above, answers are counted alone."""
+"""Maximum numbers of votes and raters of a table with raters as columns; above, only answer counts
+are used."""
 SIDE_BY_SIDE = ("qwk_pairwise", "icc2")
 CLUSTERS_AT_ONCE = 512
 OF_GROUPS = (HEADLINE, "krippendorff_alpha")
@@ -68,20 +69,20 @@ USED = (RaterAgreement, PairwiseAgreement, KrippendorffAlpha, IntraclassCorrelat
 
 @dataclass(frozen=True)
 class RatedVotes:
-    """Votes on one question as rows, how often each row counts in each resample, and their null."""
+    """Votes on one question as rows, with resampling weights and the permutation baseline."""
 
     evidence: RatingEvidence
     weights: Float[np.ndarray, "rows samples"]
-    """The first row is the study itself."""
+    """Weight of each row in each resample; the first row is the study itself."""
     images: Int[np.ndarray, " images"]
-    """Explanations of each image."""
+    """Number of explanations of each image."""
     null: Callable[[int], tuple[RatingEvidence, Float[np.ndarray, "rows samples"]]]
 
 
 def agreement(
     counts: VoteCounts, images: Int[np.ndarray, " instances"], groups: Mapping[str, Sequence[Any]]
 ) -> dict[str, Any]:
-    """Everything about agreement that can be said of the counted votes.
+    """Compute all agreement scores of the counted votes.
 
     Args:
         counts: Of the votes.
@@ -138,7 +139,7 @@ def _groups(
 def rated_votes(
     counts: VoteCounts, question: str, images: np.ndarray, people: np.ndarray | None
 ) -> RatedVotes:
-    """The votes on a question, perhaps of some people alone: side by side if they are few."""
+    """Return the votes on a question, of all or some raters: by rater if they are few."""
     if counts.counted > MOST_SIDE_BY_SIDE or (counts.of_people() > 0).sum() > MOST_RATERS:
         return by_pattern(counts.histogram(question, people), images)
     at = 2 + list(counts.questions).index(question)
@@ -154,7 +155,7 @@ def rated_votes(
 
 
 def side_by_side(evidence: RatingEvidence) -> RatedVotes:
-    """A row for each explanation, a column for each person."""
+    """Return votes as a table of explanations by raters."""
     keys = evidence.samples.clusters
     keys = np.asarray(evidence.samples.index if keys is None else keys)
     weights = np.concatenate([np.ones((1, len(evidence))), poisson_weights(keys, RESAMPLES, SEED)])
@@ -166,7 +167,7 @@ def side_by_side(evidence: RatingEvidence) -> RatedVotes:
 
 
 def by_pattern(counts: Int[np.ndarray, "instances points"], images: np.ndarray) -> RatedVotes:
-    """A row for each pattern of answers, however many explanations have it."""
+    """Return votes as one row per pattern of answers, however many explanations have it."""
     voted = counts.any(axis=1)
     counts, keys = counts[voted], np.unique(images[voted], return_inverse=True)[1]
     sizes = np.bincount(keys)
@@ -200,7 +201,7 @@ def _patterns(counts: np.ndarray, keys: np.ndarray) -> tuple[RatingEvidence, np.
 
 
 def scored(rated: RatedVotes, name: str, *, null: bool = True) -> dict[str, Any]:
-    """One number with its interval and its null; or nothing, and why."""
+    """Compute one score with interval and baseline, or say why it is undefined."""
     evidence, weights = rated.evidence, rated.weights
     if ((~np.isnan(evidence.ratings)).sum(axis=1) < 2).all():  # alone, a vote is its own mode
         return {"value": None, "reason": "No explanation has two votes."}
@@ -234,13 +235,13 @@ def scored(rated: RatedVotes, name: str, *, null: bool = True) -> dict[str, Any]
 
 @dataclass(frozen=True)
 class _Scoring:
-    """A metric with its options."""
+    """Metric with its options."""
 
     entry: Metric
     options: Mapping[str, Any]
 
     def parted(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Options of the counting, and of the finish."""
+        """Split the options into those of counting and of finishing."""
         counting = self.entry.counting_options()
         return (
             {name: value for name, value in self.options.items() if name in counting},
@@ -250,7 +251,7 @@ class _Scoring:
     def rows(
         self, evidence: RatingEvidence, weights: Float[np.ndarray, "rows samples"]
     ) -> Float[np.ndarray, " rows"]:
-        """The value for each row of weights, few enough at a time to fit into memory."""
+        """Compute the value for each row of weights, in batches that fit into memory."""
         counting, finish = self.parted()
         first = self.entry.state.of(evidence, weights[:1], **counting)
         size = sum(np.asarray(part).nbytes for part in vars(first).values())
@@ -263,7 +264,8 @@ class _Scoring:
         )
 
     def by_chance(self, rated: RatedVotes) -> tuple[Float[np.ndarray, " rows"], float]:
-        """The same under the metric's null, the mean over its draws; and that mean's variance."""
+        """Compute the mean value under the metric's null baseline, and the variance of that
+        mean."""
         draws = min(math.ceil(NULL_PIECES / int(rated.weights[0].sum())), MOST_DRAWS)
         seeds = np.random.SeedSequence(SEED).generate_state(draws)
         null_rows = [self.rows(*rated.null(int(seed))) for seed in seeds]
@@ -277,7 +279,7 @@ class _Scoring:
     def counted(
         self, evidence: RatingEvidence, weights: Float[np.ndarray, "1 samples"]
     ) -> tuple[int, int]:
-        """What entered, and what could not."""
+        """Count the explanations that entered, and those that could not."""
         entered, without = self.entry.state.of(evidence, weights, **self.parted()[0]).counted()
         return round(float(entered[0])), round(float(without[0]))
 
@@ -285,7 +287,7 @@ class _Scoring:
 def _estimate(
     rows: Float[np.ndarray, " rows"], sizes: np.ndarray, extra: float = 0.0
 ) -> Estimate | None:
-    """A value with the variance of its resamples, as every other score has it."""
+    """Build an estimate from resampled values, as for every other score."""
     draws = float(sizes.sum() ** 2 / (sizes**2).sum())
     variance = sample_variance(rows[1:], draws) + extra
     if len(sizes) < FEWEST_CLUSTERS or not variance > SMALLEST_VARIANCE:

@@ -1,4 +1,4 @@
-"""What the blocks of an instrument become in tables: a column each, of the kind of its answers."""
+"""Derive the columns of the exported tables from the blocks of an instrument."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,28 +26,29 @@ RESERVED = {
     "most_of_a_image",
 }  # fmt: skip
 SHORTEST_TEXT = 10
-"""Characters of a text that is as good as a choice, such as the code of a country."""
+"""Minimum length of a text block that is treated as free text; shorter ones are like a choice, such
+as the code of a country."""
 
 
 @dataclass(frozen=True)
 class AnswerColumn:
-    """The answers to one block."""
+    """Column with the answers to one block."""
 
     block: str
     kind: CellKind
     open: bool = False
-    """Whether people write what they like."""
+    """Whether the column contains free text."""
     points: int | None = None
-    """Of a scale."""
+    """Number of points of a scale."""
 
     @property
     def name(self) -> str:
-        """In tables; never that of another column."""
+        """Name in tables, which no other column has."""
         return f"answer_{self.block}" if self.block in RESERVED else self.block
 
 
 def column_of(block: BaseBlock) -> AnswerColumn:
-    """The column of a block that asks something."""
+    """Return the column of a block that asks something."""
     if isinstance(block, LikertBlock):
         return AnswerColumn(block.name, "whole", points=block.points)
     if isinstance(block, NumberBlock):
@@ -64,7 +65,7 @@ def column_of(block: BaseBlock) -> AnswerColumn:
 
 
 def answer_columns(instruments: Iterable[Instrument], stage: Stage) -> list[AnswerColumn]:
-    """Of all versions together: a block that changed its kind is told as JSON."""
+    """Return the columns of all versions; a block that changed its kind becomes JSON."""
     columns: dict[str, AnswerColumn] = {}
     for block in _blocks(instruments, stage):
         if block.kind in ("note", "comment"):
@@ -77,31 +78,31 @@ def answer_columns(instruments: Iterable[Instrument], stage: Stage) -> list[Answ
 
 
 def people_columns(instruments: Iterable[Instrument]) -> list[AnswerColumn]:
-    """What people are asked about themselves."""
+    """Return the columns of questions about the participants."""
     every = list(instruments)
     return [*answer_columns(every, "door"), *answer_columns(every, "about")]
 
 
 def comment_blocks(instruments: Iterable[Instrument], stage: Stage) -> list[str]:
-    """Names of blocks for words that nobody has to write."""
+    """Return the names of blocks with optional comments."""
     blocks = _blocks(instruments, stage)
     return list(dict.fromkeys(block.name for block in blocks if block.kind == "comment"))
 
 
 def first_words(instruments: Iterable[Instrument]) -> str | None:
-    """The block in which people say in their words what they see."""
+    """Return the block in which participants describe what they see."""
     blocks = _blocks(instruments, "before")
     return next((block.name for block in blocks if isinstance(block, TextBlock)), None)
 
 
 def first_regions(instruments: Iterable[Instrument]) -> str | None:
-    """The block in which people frame it."""
+    """Return the block in which participants mark what they see."""
     blocks = _blocks(instruments, "before")
     return next((block.name for block in blocks if isinstance(block, RegionsBlock)), None)
 
 
 def rankings(instruments: Iterable[Instrument], stage: Stage) -> Mapping[str, list[str]]:
-    """Items of each ranking of a stage."""
+    """Return the items of each ranking of a stage."""
     return {b.name: b.items for b in _blocks(instruments, stage) if b.kind == "ranking"}
 
 

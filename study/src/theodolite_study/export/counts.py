@@ -1,4 +1,4 @@
-"""Counted votes as numbers: a row of counts for each explanation and question."""
+"""Count the votes by explanation, question and answer. Used by the export and by agreement."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,20 +12,20 @@ NOTHING = (None,) * 4
 
 @dataclass
 class VoteCounts:
-    """How often each answer was given, collected from batches of the table of votes."""
+    """Counts of each answer, collected from batches of the table of votes."""
 
     questions: Mapping[str, int]
-    """Column of a question on a scale, to its points."""
+    """Number of scale points by column of a question."""
     instances: int
     people: int
     counted: int = 0
     surplus: int = 0
     exposures: Int[np.ndarray, " times"] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """How many counted votes are of somebody who meets the image for the n-th time."""
+    """Number of counted votes by raters who saw the image for the n-th time."""
     _parts: list[tuple[np.ndarray, ...]] = field(default_factory=list)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Some votes more."""
+        """Add a batch of votes."""
         counts = batch["counted"].to_numpy(zero_copy_only=False)
         self.surplus += int((~counts).sum())
         self.counted += int(counts.sum())
@@ -43,7 +43,7 @@ class VoteCounts:
         self._parts.append((*codes, *answers))
 
     def column(self, at: int) -> np.ndarray:
-        """One number of all counted votes: 0 the explanation, 1 the person, then the answers."""
+        """Return one column of all counted votes: 0 explanation, 1 rater, then the answers."""
         if not self._parts:
             return np.zeros(0, np.int32)
         return np.concatenate([part[at] for part in self._parts])
@@ -51,7 +51,7 @@ class VoteCounts:
     def histogram(
         self, question: str, people: Bool[np.ndarray, " people"] | None = None
     ) -> Int[np.ndarray, "instances points"]:
-        """How often each answer was given to each explanation, perhaps by some people alone."""
+        """Count each answer to each explanation, of all or some raters."""
         points = self.questions[question]
         instance, answer = self.column(0), self.column(2 + list(self.questions).index(question))
         known = answer > 0
@@ -62,18 +62,19 @@ class VoteCounts:
         return counts.reshape(self.instances, points)
 
     def of_instances(self) -> Int[np.ndarray, " instances"]:
-        """Counted votes of each explanation."""
+        """Return the number of counted votes of each explanation."""
         return np.bincount(self.column(0), minlength=self.instances)
 
     def of_people(self) -> Int[np.ndarray, " people"]:
-        """Counted votes of each person."""
+        """Return the number of counted votes of each rater."""
         return np.bincount(self.column(1), minlength=self.people)
 
 
 def summaries(
     counts: Int[np.ndarray, "instances points"],
 ) -> Iterator[tuple[int, int | None, bool | None, float | None, float | None]]:
-    """n, mode (the lowest of those given most often), whether it ties, median and mean of each."""
+    """Yield n, mode (the lowest of the most frequent), whether it ties, median and mean of each
+    explanation."""
     n = counts.sum(axis=1)
     most = counts.max(axis=1, keepdims=True)
     mode = counts.argmax(axis=1) + 1

@@ -1,4 +1,4 @@
-"""The data sheet: what the data are, who gave them, how, and what not to do with them."""
+"""Write the data sheet of an export: what the data are, how they were collected, their limits."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -65,7 +65,7 @@ def datasheet(
     agreed: Mapping[str, Any],
     numbers: Mapping[str, Any],
 ) -> str:
-    """The sheet as Markdown, for people who were not there.
+    """Write the data sheet as Markdown.
 
     Args:
         version: The newest version, as it is exported.
@@ -97,7 +97,7 @@ def datasheet(
 
 
 def _escaped_line(text: str) -> str:
-    """Words of others in one line, so that they cannot become headings or pages of their own."""
+    """Put a researcher's text on one line, so that it cannot become headings or lists."""
     line = " ".join(text.split())
     return "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in line)
 

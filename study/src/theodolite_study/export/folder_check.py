@@ -1,4 +1,7 @@
-"""Whether an export is what it says, from its files alone."""
+"""Verify an export from its files alone: checksums, votes, order and aggregates.
+
+Used by `study verify`.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,22 +31,22 @@ READ = {
     "order": ("kind", *PLACES, "seconds_baseline_to_reveal", "seconds_reveal_to_vote"),
     "consents": ("version", "sha256"),
 }
-"""Columns that are looked at, beside explanation and person."""
+"""Columns that are read besides explanation and participant."""
 EXAMPLES = 5
 
 
 def listed(keys: Sequence[Any]) -> str:
-    """How many, and the first of them."""
+    """Format the number of keys and the first of them."""
     first = ", ".join(str(key) for key in keys[:EXAMPLES])
     return f"{len(keys):,} ({first}{', …' if len(keys) > EXAMPLES else ''})"
 
 
 def verify_export(folder: Path) -> list[str]:
-    """What is not as it should be, in sentences; nothing if all is well.
+    """List the problems of an export in sentences; nothing if all is well.
 
-    Digests of all files; exactly n votes of n different people for each explanation, or which
-    have not; own answer before explanation before ratings; votes under consents to forms that were
-    shown; aggregates counted anew.
+    Checked are digests of all files; exactly n votes of n different people for each explanation, or
+    which have not; own answer before explanation before ratings; votes under consents to forms that
+    were shown; aggregates against a recount.
     """
     try:
         manifest = read_json(confined(folder, MANIFEST), "manifest")
@@ -84,7 +87,7 @@ def _files(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Export:
-    """Columns of an export, as numbers: words are codes of what they say."""
+    """Columns of an export as numbers; texts are encoded as integers."""
 
     folder: Path
     manifest: Mapping[str, Any]
@@ -92,7 +95,7 @@ class _Export:
     _read: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def columns(self, table: str, *names: str) -> list[Any]:
-        """As pyarrow has them; each file is read once."""
+        """Return columns as pyarrow arrays; each file is read once."""
         if table not in self._read:
             pair = ("instance", "participant") if table in PAIRS else ("participant",)
             needed = (*pair, *READ.get(table, ()))
@@ -111,42 +114,42 @@ class _Export:
         return [self._read[table][name] for name in names]
 
     def numbers(self, table: str, *names: str) -> list[np.ndarray]:
-        """Numbers and flags; what is missing is NaN."""
+        """Return numbers and flags; missing values are NaN."""
         return [
             column.cast("float64").to_numpy(zero_copy_only=False)
             for column in self.columns(table, *names)
         ]
 
     def words(self, table: str, name: str) -> np.ndarray:
-        """Texts; None where there is none."""
+        """Return texts; missing values are None."""
         return np.asarray(self.columns(table, name)[0].to_numpy(zero_copy_only=False), object)
 
     @cached_property
     def instances(self) -> dict[str, int]:
-        """Explanations in their order."""
+        """Positions of the explanations."""
         return {key: n for n, key in enumerate(self.words("instances", "instance"))}
 
     @cached_property
     def people(self) -> dict[str, int]:
-        """Pseudonyms in their order."""
+        """Positions of the pseudonyms."""
         return {key: n for n, key in enumerate(self.words("participants", "participant"))}
 
     def codes(self, table: str, name: str, known: Mapping[str, int]) -> Int[np.ndarray, " rows"]:
-        """Places of words among known ones: -1 is nothing, -2 unknown."""
+        """Encode texts by their position among known ones: -1 is missing, -2 unknown."""
         coded = self.columns(table, name)[0].dictionary_encode()
         places = [known.get(word, -2) for word in coded.dictionary.to_pylist()]
         which = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return np.asarray(np.append(np.array(places, np.int64), -1)[which])
 
     def pairs(self, table: str) -> Int[np.ndarray, " rows"]:
-        """One number for each pair of explanation and person."""
+        """Return one number for each pair of explanation and participant."""
         person = self.codes(table, "participant", self.people)
         instance = self.codes(table, "instance", self.instances)
         return np.asarray(instance * (len(self.people) + 1) + person)
 
 
 def _keys(export: _Export) -> Iterator[str]:
-    """Nothing is of explanations or people that are not there, and nothing is told twice."""
+    """Check that rows refer to known explanations and participants, and occur once."""
     for table in ("votes", "baselines", "boxes", "checks", "rankings", "order", "answers",
                   "comments", "consents"):  # fmt: skip
         strange = export.codes(table, "participant", export.people) == -2
@@ -170,7 +173,7 @@ def _keys(export: _Export) -> Iterator[str]:
 
 
 def _consents(export: _Export) -> Iterator[str]:
-    """Forms have the digests that people agreed to."""
+    """Check that forms have the digests that participants agreed to."""
     versions = read_json(confined(export.folder, "versions.json"), "versions")
     forms = set()
     for version in versions:
@@ -222,7 +225,7 @@ def _votes(export: _Export) -> Iterator[str]:
 
 
 def _order(export: _Export) -> Iterator[str]:
-    """Own answer before explanation before ratings, for each vote."""
+    """Check own answer before explanation before ratings, for each vote."""
     moments = export.manifest["moments"]
     if moments not in get_args(Moments):
         yield "The manifest does not say how moments are told."
@@ -245,7 +248,7 @@ def _order(export: _Export) -> Iterator[str]:
 
 
 def _proved(export: _Export, voted: Bool[np.ndarray, " rows"], *, own: bool) -> Iterator[str]:
-    """The order of each vote is told, and its own answer."""
+    """Check that the order of each vote and its own answer are exported."""
     real = voted & (export.words("order", "kind") == "real")
     ordered, votes = export.pairs("order")[real], export.pairs("votes")
     names = export.words("votes", "instance"), export.words("votes", "participant")
@@ -270,7 +273,7 @@ def _proved(export: _Export, voted: Bool[np.ndarray, " rows"], *, own: bool) -> 
 
 
 def _ranks(times: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Places from 1 by time, within each group."""
+    """Return ranks from 1 by time, within each group."""
     order = np.lexsort((times, group))
     sorted_group = group[order]
     starts = np.flatnonzero(np.append(True, sorted_group[1:] != sorted_group[:-1]))
@@ -281,7 +284,7 @@ def _ranks(times: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 
 def _places(places: np.ndarray, person: np.ndarray, *, own: bool) -> Iterator[str]:
-    """Each place once, from 1 without gaps: of the study, or of each person."""
+    """Check that places are 1, 2, … without gaps: in the study, or for each participant."""
     group = np.tile(person if own else np.zeros_like(person), 3)
     flat = places.reshape(-1)
     known = ~np.isnan(flat)
@@ -290,7 +293,7 @@ def _places(places: np.ndarray, person: np.ndarray, *, own: bool) -> Iterator[st
 
 
 def _aggregates(export: _Export) -> Iterator[str]:
-    """Counted anew from votes that are put in order, by other means than those that wrote them."""
+    """Recount aggregates from sorted votes, by other means than the code that wrote them."""
     counted = export.numbers("votes", "counted")[0] == 1
     instance = export.codes("votes", "instance", export.instances)[counted]
     keys = np.array(list(export.instances), object)
@@ -325,7 +328,7 @@ def _always_asked(export: _Export, question: str) -> bool:
 
 
 def _recounted(instance: np.ndarray, answers: np.ndarray, size: int, points: int) -> np.ndarray:
-    """n, mode, tie, median, mean and counts of each explanation; NaN where nobody voted."""
+    """Return n, mode, tie, median, mean and counts of each explanation; NaN without votes."""
     order = np.lexsort((answers, instance))
     instance, answers = instance[order], answers[order]
     n = np.bincount(instance, minlength=size).astype(float)
@@ -345,7 +348,7 @@ def _recounted(instance: np.ndarray, answers: np.ndarray, size: int, points: int
 
 
 def _people(export: _Export) -> Iterator[str]:
-    """Nobody is one of a few."""
+    """Check that no participant belongs to a group of very few."""
     fewest = export.manifest["people"]["fewest_of_a_combination"]
     bands = export.manifest["people"]["bands"]
     if not bands:  # nobody was asked who they are

@@ -1,4 +1,4 @@
-"""What an export holds, in numbers and digests."""
+"""Build the manifest of an export: its versions, counts, notes and file digests."""
 
 import importlib.metadata
 from collections import Counter
@@ -19,7 +19,7 @@ MANIFEST = "manifest.json"
 LEFT_OUT = "left out"
 PACKAGES = ("theodolite", "numpy", "pyarrow")
 SECRET_SETTINGS = ("audience", "codes")
-"""Of `access`: the platform's own id of the study, and codes of those who have finished."""
+"""Keys of `access` that are not exported: the platform's study id and completion codes."""
 TextsHow = Literal["reviewed", "not reviewed", "left out"]
 TEXTS: Mapping[TextsHow, str] = {
     "reviewed": "What people wrote was read by somebody: nothing in it is personal.",
@@ -48,11 +48,11 @@ GIVEN = """
 
 @dataclass(frozen=True)
 class Manifest:
-    """An export that was written, and what it holds."""
+    """Export that was written, with its manifest."""
 
     folder: Path
     sha256: str
-    """Of manifest.json, which has the digests of all other files."""
+    """Digest of manifest.json, which contains the digests of all other files."""
     content: Mapping[str, Any]
 
     @property
@@ -61,12 +61,12 @@ class Manifest:
         return bool(self.content["votes"]["complete"])
 
     def summary(self) -> str:
-        """What a reader must know, in sentences."""
+        """Return what a reader must know, in sentences."""
         return "\n".join([f"{self.folder}: SHA-256 {self.sha256}", *self.content["notes"]])
 
 
 def version_records(study: StudySnapshot) -> list[dict[str, Any]]:
-    """What was asked, in which words: each version of the round, without what is secret."""
+    """Return the questions and texts of each version of the round, without secrets."""
     words, forms = study.fetch(WORDS), study.fetch(FORMS)
     conditions, outcomes = study.fetch(CONDITIONS), study.fetch(OUTCOMES)
     return [
@@ -108,7 +108,7 @@ def _of(version: Mapping[str, Any], rows: list[dict[str, Any]]) -> list[dict[str
 
 
 def vote_numbers(counts: VoteCounts, target: int) -> dict[str, Any]:
-    """How many votes were wanted and how many came."""
+    """Return the numbers of wanted and collected votes."""
     having = Counter(counts.of_instances().tolist())
     each = counts.of_people()
     each = each[each > 0]
@@ -128,7 +128,7 @@ def vote_numbers(counts: VoteCounts, target: int) -> dict[str, Any]:
 
 
 def study_facts(study: StudySnapshot, people: int, hidden: int, bands: list[str]) -> dict[str, Any]:
-    """What does not depend on the files."""
+    """Return the facts of a study that do not depend on the files."""
     states = {row["state"]: row["n"] for row in study.fetch(STATES)}
     newest = study.newest
     return {
@@ -152,7 +152,7 @@ def study_facts(study: StudySnapshot, people: int, hidden: int, bands: list[str]
 
 
 def notes(content: Mapping[str, Any]) -> list[str]:
-    """What a reader must know before using the numbers, in sentences."""
+    """List what a reader must know before using the numbers, in sentences."""
     votes, people = content["votes"], content["people"]
     sentences = [_completeness(votes)]
     for other in content["left_out"]:
@@ -182,7 +182,7 @@ def notes(content: Mapping[str, Any]) -> list[str]:
 
 
 def _completeness(votes: Mapping[str, Any]) -> str:
-    """Whether each explanation has as many counted votes as it should, and how many have not."""
+    """Describe how many explanations lack counted votes."""
     each = votes["wanted_each"]
     if votes["complete"]:
         return (

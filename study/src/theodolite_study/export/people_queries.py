@@ -1,4 +1,5 @@
-"""The queries of an export's tables of people: who they are, what they told, how they left."""
+"""Define the queries of the exported tables about participants: answers, consents, outcomes,
+pay."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -49,7 +50,8 @@ def participants_query(columns: Sequence[AnswerColumn]) -> TableQuery:
 
 
 def answers_query(columns: Mapping[Any, Sequence[AnswerColumn]]) -> TableQuery:
-    """Of people: what is told of a few only is in `participants`, where rare ones are left out."""
+    """Return the query of free texts and final answers; other answers are columns of
+    `participants`, where rare ones are withheld."""
     blocks = [["end", column.block] for column in columns["end"]]
     blocks += [[s, column.block] for s in ("door", "about") for column in columns[s] if column.open]
     cells: Cells = {

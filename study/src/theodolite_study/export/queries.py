@@ -1,4 +1,4 @@
-"""The queries of an export's tables of explanations: what was shown, said and voted, and when."""
+"""Define the queries of the exported tables about explanations: votes, baselines, boxes, order."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +32,7 @@ from theodolite_study.model.instrument import STAGES
 
 
 def tables(study: StudySnapshot, *, texts: bool, moments: Moments) -> list[TableQuery]:
-    """All tables that are rows of the database.
+    """Return the queries of all tables that are rows of the database.
 
     Args:
         study: Of which study.
@@ -123,7 +123,7 @@ def _baselines(study: StudySnapshot, columns: Sequence[AnswerColumn], *, texts: 
 
 
 def _boxes(study: StudySnapshot) -> TableQuery:
-    """Points have no size and are told with width and height 1."""
+    """Return the query of boxes; points have no size and get width and height 1."""
     framed = literal(first_regions(study.instruments) or "")
     sides: Cells = {
         side: ("number", f"coalesce((box ->> '{side}')::float8, 1)")
@@ -172,7 +172,7 @@ def _design() -> TableQuery:
 
 
 def _order(moments: Moments) -> TableQuery:
-    """What came first: own answer, explanation, ratings.
+    """Return the query of the order: own answer, explanation, ratings.
 
     Places in one order of all moments, or in one of each person's own: who knows when somebody was
     there might find them in an order of everybody. Equal moments are in the order that the database
@@ -223,4 +223,4 @@ MATERIAL = """
 MOMENTS_OF_LOG = """
     select id, at, kind, object from log
      where study_id = %(study)s and kind in (7, 8, 9) order by id"""
-"""What the log says about the order of things. Other lines may come later, such as a new export."""
+"""Query of the log entries about order. Later entries, such as a new export, do not matter."""

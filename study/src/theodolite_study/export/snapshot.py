@@ -1,4 +1,4 @@
-"""A study as it is at one moment, and which of its rounds is exported."""
+"""Read a study in one transaction, and select the round that is exported."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,52 +13,52 @@ from theodolite.errors import EvidenceError
 from theodolite_study.model.instrument import Instrument
 
 Moments = Literal["of the study", "of each person"]
-"""How moments are told: in one order of everybody and to the microsecond; or, in what is published,
-in an order of each person's own and in whole seconds."""
+"""How times are exported: in one order over all participants with microseconds; or, for
+publication, in an order per participant with whole seconds."""
 FEWEST = 3
-"""Fewer people of one age band, gender and country might be recognized."""
+"""Minimum group size; fewer people of one age band, gender and country might be recognized."""
 
 
 @dataclass(frozen=True)
 class StudySnapshot:
-    """What one transaction sees. Staff who look at their own study are nowhere in it."""
+    """Study as one transaction sees it, without previews by staff."""
 
     connection: psycopg.Connection[Any]
     study: dict[str, Any]
     versions: Sequence[dict[str, Any]]
-    """Those of the round, in their order."""
+    """Versions of the round in order."""
     left_out: Sequence[dict[str, Any]]
     """Other rounds: round, versions, whether it was a pilot, votes."""
     round: int
 
     @property
     def instruments(self) -> list[Instrument]:
-        """Of all versions of the round, the newest first."""
+        """Instruments of all versions of the round, the newest first."""
         return [Instrument.model_validate(v["instrument"]) for v in reversed(self.versions)]
 
     @property
     def newest(self) -> dict[str, Any]:
-        """The last version of the round."""
+        """Last version of the round."""
         return self.versions[-1]
 
     @property
     def wanted(self) -> int:
-        """Votes for each explanation."""
+        """Number of votes wanted for each explanation."""
         by_condition = self.newest["settings"].get("votes_per") == "explanation_and_condition"
         return int(self.newest["n_votes"] * (self.newest["conditions"] if by_condition else 1))
 
     def filled(self, query: str) -> str:
-        """A query with values in it, as COPY takes no parameters."""
+        """Insert values into a query, since COPY takes no parameters."""
         values = {"study": self.study["id"], "round": self.round, "versions": self.ids(),
                   "fewest": FEWEST}  # fmt: skip
         return psycopg.ClientCursor(self.connection).mogrify(query, values)
 
     def ids(self) -> list[int]:
-        """Of the versions of the round."""
+        """Return the ids of the versions of the round."""
         return [version["id"] for version in self.versions]
 
     def fetch(self, query: str) -> list[dict[str, Any]]:
-        """All rows of a small query."""
+        """Return all rows of a small query."""
         cursor = self.connection.cursor(row_factory=dict_row)
         return cursor.execute(self.filled(query)).fetchall()
 
@@ -75,7 +75,7 @@ OTHERS = """
 def snapshot(
     connection: psycopg.Connection[Any], study: UUID | str, number: int | None = None
 ) -> Iterator[StudySnapshot]:
-    """Read a study, all of it in one moment, however many people are at work.
+    """Yield a study as one transaction sees it, however many participants are at work.
 
     Args:
         connection: One that is in no transaction.

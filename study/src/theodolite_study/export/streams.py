@@ -1,4 +1,4 @@
-"""Rows of a query as files: streamed, some at a time, and hashed while they are written."""
+"""Stream rows of queries into Parquet and CSV files, and hash them while writing."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -17,13 +17,13 @@ import pyarrow.parquet as pq  # noqa: TID251  nothing is read by it
 from theodolite_study.export.columns import CellKind
 
 ROWS, PIECE = 50_000, 5_000
-"""Of a group of rows, and of what is parsed at once."""
+"""Rows of a row group, and rows that are parsed at once."""
 TYPES: Mapping[CellKind, pa.DataType] = {
     "text": pa.string(), "json": pa.string(), "whole": pa.int64(), "number": pa.float64(),
     "flag": pa.bool_(),
 }  # fmt: skip
 INTERNAL = "_"
-"""Columns that begin so are for us and not written."""
+"""Prefix of internal columns, which are not written."""
 FORMULA = "^[=+@\t\r-]"
 NOTE = (
     "Cells with something in them are quoted. Text that begins with = + - @, a tab or a carriage "
@@ -33,37 +33,37 @@ NOTE = (
 
 
 class HashedFile:
-    """A new file whose digest is known when it is closed."""
+    """New file whose digest is known when it is closed."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._stream, self._digest = path, path.open("xb"), hashlib.sha256()
         self.closed = False
 
     def write(self, content: Any) -> int:
-        """Append."""
+        """Append content to the file."""
         self._digest.update(content)
         return self._stream.write(content)
 
     def tell(self) -> int:
-        """How much was written."""
+        """Return the number of bytes written."""
         return self._stream.tell()
 
     def flush(self) -> None:
-        """As files do."""
+        """Flush the file."""
         self._stream.flush()
 
     def close(self) -> None:
-        """No more is written."""
+        """Close the file."""
         self._stream.close()
         self.closed = True
 
     def hexdigest(self) -> str:
-        """SHA-256 of all that was written."""
+        """Return the SHA-256 of the written content."""
         return self._digest.hexdigest()
 
 
 def copied(connection: psycopg.Connection[Any], query: str, options: str) -> Iterator[bytes]:
-    """Rows as the database writes them; the protocol sends each by itself."""
+    """Yield rows as COPY sends them, one at a time."""
     with (
         connection.cursor() as cursor,
         cursor.copy(f"copy ({query}) to stdout ({options})") as rows,
@@ -75,7 +75,7 @@ def copied(connection: psycopg.Connection[Any], query: str, options: str) -> Ite
 def batches(
     connection: psycopg.Connection[Any], query: str, kinds: Mapping[str, CellKind]
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of a query in groups of equal size, so that the same rows are the same bytes."""
+    """Yield rows of a query in groups of equal size, so that equal rows give equal bytes."""
     convert = arrow_csv.ConvertOptions(
         column_types={name: TYPES[kind] for name, kind in kinds.items()}, null_values=[""],
         true_values=["t"], false_values=["f"], strings_can_be_null=True,
@@ -103,7 +103,7 @@ def _joined(pieces: list[pa.Table]) -> pa.RecordBatch:
 
 @dataclass
 class TableFiles:
-    """Writes tables as Parquet, and as CSV where that is wanted."""
+    """Writer of tables as Parquet, and optionally as CSV."""
 
     folder: Path
     csv: bool = False
@@ -112,7 +112,7 @@ class TableFiles:
 
     @contextmanager
     def table(self, name: str, kinds: Mapping[str, CellKind]) -> Iterator["OpenTable"]:
-        """A table that batches are put into."""
+        """Open a table that batches are appended to."""
         written = {name: kind for name, kind in kinds.items() if not name.startswith(INTERNAL)}
         schema = pa.schema([(name, TYPES[kind]) for name, kind in written.items()])
         files = [HashedFile(self.folder / f"{name}.parquet")]
@@ -135,7 +135,7 @@ class TableFiles:
         self.digests |= {file.path.name: file.hexdigest() for file in files}
 
     def lines(self, name: str, rows: Iterator[bytes]) -> None:
-        """A file of lines."""
+        """Write a file of lines."""
         file = HashedFile(self.folder / name)
         for row in rows:
             file.write(row)
@@ -143,13 +143,13 @@ class TableFiles:
         self.digests[name] = file.hexdigest()
 
     def content(self, name: str, content: bytes) -> None:
-        """A small file."""
+        """Write a small file."""
         self.lines(name, iter([content]))
 
 
 @dataclass
 class OpenTable:
-    """A table while it is written."""
+    """Table that is being written."""
 
     schema: pa.Schema
     parquet: Any
@@ -157,7 +157,7 @@ class OpenTable:
     rows: int = 0
 
     def put(self, batch: pa.RecordBatch) -> None:
-        """Some rows more."""
+        """Append a batch of rows."""
         rows = batch.select(self.schema.names).cast(self.schema)
         self.parquet.write_batch(rows, row_group_size=ROWS)
         if self.plain is not None:
@@ -166,7 +166,7 @@ class OpenTable:
 
 
 def _harmless(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Text that a spreadsheet shows and does not run."""
+    """Escape text that a spreadsheet would run as a formula."""
     columns = []
     for column in batch.columns:
         if pa.types.is_string(column.type):

@@ -1,4 +1,4 @@
-"""A study as files: the same tables give the same bytes, however many rows they have."""
+"""Export a study as files; equal database content gives equal bytes. Used by `study export`."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ VERSIONS, AGREEMENT, DATASHEET, LINES = (
 )  # fmt: skip
 IMAGE = re.compile(rb'"([0-9a-f]{64}\.(?:png|jpg|webp))"')
 RAW = "format csv, quote e'\\x01', delimiter e'\\x02'"
-"""A column as it is: JSON of the database has no such characters."""
+"""COPY options that leave a column unchanged: the database's JSON has no such characters."""
 GROUPED = ("age_band", "gender")
 ABOUT = ["instance", "technique", "image_key"]
 
@@ -120,7 +120,7 @@ def _connected(
 
 @dataclass
 class _Writer:
-    """One export on its way."""
+    """Writer of one export."""
 
     study: StudySnapshot
     files: TableFiles
@@ -129,10 +129,10 @@ class _Writer:
     traits: pa.Table = field(
         default_factory=lambda: pa.table({name: pa.array([], pa.string()) for name in ABOUT})
     )
-    """What is repeated of each explanation."""
+    """Columns of each explanation that other tables repeat."""
 
     def written(self, images: Path | None) -> Manifest:
-        """All files."""
+        """Write all files and return the manifest."""
         points = {
             column.name: column.points
             for column in answer_columns(self.study.instruments, "after")
@@ -183,7 +183,7 @@ class _Writer:
                 table.put(batch)
 
     def _instances(self, query: TableQuery) -> dict[str, np.ndarray]:
-        """The explanations; what is kept of each is a few numbers."""
+        """Write the explanations, and keep a few numbers of each."""
         parts: dict[str, list[np.ndarray]] = {
             name: [] for name in query.kinds if name.startswith("_")
         }
@@ -207,7 +207,7 @@ class _Writer:
         }
 
     def _participants(self, query: TableQuery) -> tuple[int, Mapping[str, list[Any]]]:
-        """How many people's answers are hidden, and groups of people."""
+        """Write the participants; return the number of hidden answers, and groups."""
         hidden = 0
         groups: dict[str, list[Any]] = {name: [] for name in GROUPED if name in query.kinds}
 
@@ -221,7 +221,7 @@ class _Writer:
         return hidden, groups
 
     def _aggregates(self, counts: VoteCounts, instance_facts: Mapping[str, np.ndarray]) -> None:
-        """A row for each explanation and each question that was asked about it, voted on or not."""
+        """Write a row for each explanation and question asked about it, with or without votes."""
         most = max(counts.questions.values(), default=0)
         levels = [f"n_{level + 1}" for level in range(most)]
         kinds: dict[str, CellKind] = {
@@ -246,7 +246,7 @@ class _Writer:
     def _traps(
         self, counts: VoteCounts, instance_facts: Mapping[str, np.ndarray]
     ) -> dict[str, Any]:
-        """Numbers for the data sheet."""
+        """Return the numbers for the data sheet."""
         ties = self._read("aggregates", "mode_tie")["mode_tie"]
         techniques = self.traits["technique"]
         return {

@@ -1,4 +1,4 @@
-"""A table of an export as a query: columns with their kinds, and rows in one order."""
+"""Represent a table of an export as a query: columns with their kinds, and ordered rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from theodolite_study.export.columns import AnswerColumn, CellKind
 from theodolite_study.export.snapshot import Moments, StudySnapshot
 
 Cells = dict[str, tuple[CellKind, str]]
-"""Column to its kind and what it is in SQL."""
+"""Column name to its kind and SQL expression."""
 
 # people who agreed and did not take it back; nothing by which a platform knows them
 FROM = """
@@ -31,26 +31,26 @@ FROM = """
 
 @dataclass(frozen=True)
 class TableQuery:
-    """A table of the export."""
+    """Query of one exported table."""
 
     name: str
     cells: Cells
     rest: str
-    """From which tables, which rows, in which order."""
+    """SQL after the columns: tables, filter and order."""
 
     @property
     def kinds(self) -> Mapping[str, CellKind]:
-        """Column to kind."""
+        """Kinds of the columns by name."""
         return {name: kind for name, (kind, _) in self.cells.items()}
 
     def text(self, study: StudySnapshot) -> str:
-        """The whole query."""
+        """Return the whole query."""
         cells = ", ".join(f'{what} as "{name}"' for name, (_, what) in self.cells.items())
         return study.filled(FROM.replace("{cells}", cells).replace("{rest}", self.rest))
 
 
 def literal(value: Any) -> str:
-    """A value in SQL; its percent signs are none of a parameter."""
+    """Quote a value for SQL, with percent signs doubled."""
     return sql.Literal(value).as_string(None).replace("%", "%%")
 
 
@@ -74,6 +74,6 @@ def seconds(start: str, end: str, moments: Moments) -> str:
 
 
 def number(what: str, *, exact: bool) -> str:
-    """Of what a browser says: a number, or nothing."""
+    """Return SQL that converts a browser's value to a number or null."""
     digits = 2 if exact else 0
     return f"case jsonb_typeof({what}) when 'number' then round(({what})::numeric, {digits}) end"

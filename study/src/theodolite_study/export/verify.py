@@ -1,4 +1,4 @@
-"""Is a study in order, does the database guard it, and how far is it? In sentences."""
+"""Verify a study in its database: rules, guards and rights. Used by `study verify` and restores."""
 
 import re
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ ROLES = (("theodolite_serve", SERVER), ("theodolite_steps", STEPS), ("theodolite
 
 @dataclass(frozen=True)
 class Verified:
-    """What is wrong, and how far the study is."""
+    """Problems of a study, and facts about its progress."""
 
     problems: tuple[str, ...]
     facts: tuple[str, ...]
@@ -62,10 +62,10 @@ class Verified:
 
 
 def verify(connection: psycopg.Connection[Any], study: UUID) -> Verified:
-    """Ask the tables for everything that must hold, and that what enforces it is there.
+    """Check all rules of a study, and that the database enforces them.
 
-    After a restore the second part is what matters: a table without its constraints would hold
-    today and not tomorrow.
+    The second part matters after a restore: a table without its constraints may be correct today
+    and not tomorrow.
     """
     problems = [str(violation) for violation in violations(connection, study)]
     problems += [*missing_guards(connection), *excess_rights(connection)]
@@ -80,15 +80,14 @@ def guards() -> set[str]:
 
 
 def missing_guards(connection: psycopg.Connection[Any]) -> list[str]:
-    """A constraint that was dropped, or that came back from a backup without its force."""
+    """List constraints that were dropped, or that a restore brought back without effect."""
     there = {str(row[0]) for row in connection.execute(THERE)}
     needed = {name[:LONGEST_NAME] for name in guards()}
     return [f"Not so: the guard {name} is there" for name in sorted(needed - there)]
 
 
 def excess_rights(connection: psycopg.Connection[Any]) -> list[str]:
-    """The server's login touches no table; the steps add to the record and do not change it,
-    and the desk does neither."""
+    """List rights of database roles that they must not have."""
     return [
         f"Not so: {role} may not do this, {row[0]}"
         for role, query in ROLES

@@ -1,4 +1,4 @@
-"""What must hold at every moment, asked of the tables themselves."""
+"""Define the rules that the data must satisfy at every moment, as queries for violations."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -176,12 +176,12 @@ MONEY: dict[str, str] = {
 
 RULES: dict[str, str] = {**SEATS, **ANSWERS, **PEOPLE, **MONEY}
 MOST = 100
-"""Places where a rule is broken that are looked up."""
+"""Maximum number of listed violations of a rule."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """Something that must not be."""
+    """Broken rule, and where it is broken."""
 
     rule: str
     where: tuple[str, ...]
@@ -192,7 +192,7 @@ class Violation:
 
 
 def violations(connection: psycopg.Connection[Any], study: UUID | None = None) -> list[Violation]:
-    """All rules that do not hold, asked in one moment; of all studies, if none is named."""
+    """List all broken rules in one transaction; of all studies, if none is named."""
     with connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
         connection.execute("set local statement_timeout = 0")
@@ -207,7 +207,7 @@ def violations(connection: psycopg.Connection[Any], study: UUID | None = None) -
 
 
 def broken_rules(connection: psycopg.Connection[Any], study: UUID | None) -> list[Violation]:
-    """The same of one study, in a transaction that runs already."""
+    """List the broken rules of one study within the caller's transaction."""
     broken = []
     for rule, query in RULES.items():
         rows = connection.execute(query, {"study": study}).fetchmany(MOST)

@@ -1,1 +1,1 @@
-"""Languages: what our own pages say, and texts that studies may begin with."""
+"""Translate our own pages, and provide default texts of studies."""

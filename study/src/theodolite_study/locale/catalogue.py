@@ -1,4 +1,4 @@
-"""Catalogues of our own texts: read from PO when first needed; the standard library looks up."""
+"""Load the translations of our own texts from PO files when they are first needed."""
 
 import re
 from decimal import Decimal
@@ -21,23 +21,23 @@ Direction: TypeAlias = Literal["ltr", "rtl"]
 HERE = Path(__file__).parent
 SOURCE = "en"
 PSEUDO: dict[str, Direction] = {"en-XA": "ltr", "ar-XB": "rtl"}
-"""Not for people: English with longer words, and the same from right to left."""
+"""Pseudo-languages for tests: English with longer words, and the same from right to left."""
 GAPS = re.compile(r"(\{[^{}]*\}|%\([^()]*\)s)")
 ACCENTS = str.maketrans("aceinouyACEINOUY", "áçéíñóúýÁÇÉÍÑÓÚÝ")
 LARGEST_NUMBER = 200
-"""Among the numbers up to it every plural of a language occurs."""
+"""Largest number tried to find every plural form of a language."""
 
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Those that our texts are written in."""
+    """Return the languages that our texts are written in."""
     translations = sorted(path.parts[-3] for path in HERE.glob("*/LC_MESSAGES/messages.po"))
     return (SOURCE, *translations)
 
 
 @cache
 def catalogue(language: str) -> NullTranslations:
-    """Our texts in a language; `de-AT` is served by `de`.
+    """Return our texts in a language; `de-AT` falls back to `de`.
 
     Raises:
         LookupError: For a language that we have no texts in: nobody is shown half of a page in
@@ -57,26 +57,26 @@ def catalogue(language: str) -> NullTranslations:
 
 
 def translated(language: str) -> Catalog:
-    """The PO file of a language."""
+    """Read the PO file of a language."""
     with (HERE / language / "LC_MESSAGES" / "messages.po").open("rb") as file:
         return read_po(file, locale=language, abort_invalid=True)
 
 
 def direction(language: str) -> Direction:
-    """Where lines begin, also for languages that only researchers' texts are in."""
+    """Return the writing direction of a language, including ones without texts of ours."""
     if language in PSEUDO:
         return PSEUDO[language]
     return "rtl" if _locale(language).text_direction == "rtl" else "ltr"
 
 
 def own_name(language: str) -> str:
-    """What a language calls itself, for whoever looks for it in a list."""
+    """Return the name of a language in that language."""
     locale = _locale(language)
     return locale.get_display_name(locale) or language
 
 
 def money(language: str, minor: int, currency: str) -> str:
-    """An amount as people of a language write it.
+    """Format an amount in the conventions of a language.
 
     Args:
         language: Theirs.
@@ -88,7 +88,7 @@ def money(language: str, minor: int, currency: str) -> str:
 
 
 def script_words(language: str) -> dict[str, str | dict[str, str]]:
-    """What scripts say: a sentence by name; those with a number by the plural's name as well.
+    """Return the texts of scripts by name; those with a number by plural form as well.
 
     Names of plurals are those of `Intl.PluralRules`, which a script asks for its number.
     """
@@ -115,19 +115,19 @@ def _locale(language: str) -> Locale:
 
 
 class PseudoTranslations(NullTranslations):
-    """English that shows what was not marked, and what does not fit when words are longer."""
+    """English that reveals unmarked texts and layouts that longer words break."""
 
     def gettext(self, message: str) -> str:
-        """With accents, and longer."""
+        """Return the text with accents and more letters."""
         return pseudo(message)
 
     def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
-        """As English has it, with accents, and longer."""
+        """Return the English plural with accents and more letters."""
         return pseudo(msgid1 if n == 1 else msgid2)
 
 
 def pseudo(text: str) -> str:
-    """Words that are at least 40 percent longer; gaps stay as they are.
+    """Lengthen words by at least 40 percent with accents; gaps stay unchanged.
 
     >>> pseudo("Send {item}")
     'Séñdéé {item}'

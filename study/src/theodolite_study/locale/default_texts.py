@@ -1,4 +1,4 @@
-"""Texts that a study with the instrument `pasta` may begin with; researchers may change them."""
+"""Load the default texts of studies with the `pasta` instrument. Researchers may change them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,18 +8,18 @@ from theodolite_study.model.markdown import GAP
 
 FOLDER = Path(__file__).with_name("pasta")
 CONSENT_GAPS = ("contact", "pay", "until")
-"""What only the researcher knows: whom to write to, the pay, and by when the study closes."""
+"""Gaps that only the researcher can fill: contact, pay and closing date."""
 LABEL = "label"
-"""The gap that pages fill in themselves: what the image is said to show."""
+"""Gap that pages fill themselves: the label that the image is said to show."""
 
 
 def default_languages() -> list[str]:
-    """Languages with texts of ours."""
+    """Return the languages that have default texts."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def default_texts(language: str) -> dict[str, str]:
-    """By key. The contact is not among them, and the consent has gaps: see `filled`."""
+    """Return default texts by key, without the contact; the consent has gaps for `filled`."""
     if language not in default_languages():
         raise LookupError(f"{language!r} came, one of {', '.join(default_languages())} needed")
     texts: dict[str, str] = {}
@@ -31,7 +31,7 @@ def default_texts(language: str) -> dict[str, str]:
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """A text with its gaps filled in; values are plain words, not Markdown.
+    """Fill the gaps of a text; values are plain words, not Markdown.
 
     Raises:
         ValueError: If a gap has no value, or a value has no gap to fill.
@@ -43,7 +43,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    """A value on one line that Markdown leaves as it is."""
+    """Escape a value for Markdown and put it on one line."""
     line = " ".join(value.split())
     return "".join(f"\\{letter}" if letter in MARKS else letter for letter in line)
 

@@ -1,7 +1,7 @@
-"""Which of our texts are to be translated: found in code and templates, written for translators.
+"""Extract our texts from code and templates into PO files for translators.
 
-``python -m theodolite_study.locale.extraction`` writes ``messages.pot`` anew and brings the PO
-files up to it; what is new there waits for a translator.
+Run ``python -m theodolite_study.locale.extraction`` to write ``messages.pot`` again and update the
+PO files.
 """
 
 import re
@@ -19,14 +19,14 @@ from theodolite_study.locale.messages import KEYWORDS
 PACKAGE = HERE.parent
 METHODS = [("**.py", "python"), ("**.html.j2", "jinja2")]
 BEGUN = datetime(2026, 11, 18, tzinfo=timezone.utc)
-"""A fixed moment: the file changes only when texts do."""
+"""Fixed creation date, so that the file changes only when texts do."""
 WIDTH = 100
 WRITERS = "The theodolite developers"
 COMMENT = f"# Texts of theodolite-study. {WRITERS}, Apache-2.0."
 
 
 def extracted(folder: Path = PACKAGE) -> Catalog:
-    """All texts that are marked."""
+    """Extract all marked texts."""
     catalog = Catalog(
         project="theodolite-study", version="0", header_comment=COMMENT, fuzzy=False,
         creation_date=BEGUN, charset="utf-8", msgid_bugs_address="see README.md",
@@ -40,7 +40,7 @@ def extracted(folder: Path = PACKAGE) -> Catalog:
 
 
 def as_po(catalog: Catalog) -> bytes:
-    """As it is written to a file."""
+    """Format a catalog as the bytes of a PO file."""
     written = BytesIO()
     write_po(
         written, catalog, width=WIDTH, sort_by_file=True, include_lineno=False, ignore_obsolete=True
@@ -50,7 +50,7 @@ def as_po(catalog: Catalog) -> bytes:
 
 
 def main() -> None:
-    """Write all files anew."""
+    """Write all files again."""
     template = extracted()
     (HERE / "messages.pot").write_bytes(as_po(template))
     for language in languages():

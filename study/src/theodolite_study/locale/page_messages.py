@@ -1,4 +1,4 @@
-"""What participants' pages say, by page. Templates use the same words."""
+"""List the texts of participants' pages, by page, for translators. Templates use the same words."""
 
 from theodolite_study.locale.messages import N_, NN_, Message
 

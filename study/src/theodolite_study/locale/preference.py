@@ -1,4 +1,4 @@
-"""Which language somebody is spoken to in."""
+"""Choose the language of a page from the browser's preferences."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ LONGEST_HEADER = 200
 
 
 def accepted(headers: Mapping[str, str]) -> list[str]:
-    """Languages that a browser names, the most wanted first.
+    """Parse the languages that a browser accepts, the most preferred first.
 
     >>> accepted({"accept-language": "en;q=0.5, de-AT, *;q=0.1, nl;q=0"})
     ['de-AT', 'en']
@@ -32,7 +32,7 @@ def _weight(text: str) -> float:
 
 
 def preferred_language(preferences: Sequence[str], offered: Sequence[str], default: str) -> str:
-    """The first that is offered, or whose language is offered without its region.
+    """Return the first preferred language that is offered, with or without its region.
 
     >>> preferred_language(["nl", "de-AT"], ["en", "de"], "en")
     'de'

@@ -1,4 +1,4 @@
-"""What is not done, and what to do instead: by the words that steps of the database return."""
+"""Map each refusal code of the database to the message that participants read."""
 
 from theodolite_study.locale.messages import N_
 

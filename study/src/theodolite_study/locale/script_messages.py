@@ -1,4 +1,4 @@
-"""What scripts say: they get it as JSON with the page."""
+"""List the texts of the browser scripts, which pages hand over as JSON."""
 
 from theodolite_study.locale.messages import N_, NN_, Message
 

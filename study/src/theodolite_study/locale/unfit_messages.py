@@ -1,4 +1,4 @@
-"""What a block needs, in a person's language: said where an answer does not fit."""
+"""Word the requirements of a block for a participant whose answer does not fit."""
 
 from gettext import NullTranslations
 
@@ -27,7 +27,7 @@ UNFIT: dict[str, str] = {
 
 
 def needed(words: NullTranslations, block: BaseBlock) -> str:
-    """What an answer to this block has to be."""
+    """Return the requirement of a block in a language."""
     gaps = {name: _formatted(value) for name, value in block.model_dump().items()}
     if isinstance(block, ChoiceBlock):
         gaps["most"] = block.most or len(block.keys())

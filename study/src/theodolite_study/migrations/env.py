@@ -1,4 +1,4 @@
-"""Alembic's entry: works on the connection that it is given."""
+"""Run Alembic on the connection that it is given. Loaded by Alembic in `database.migrate`."""
 
 from alembic import context
 
@@ -12,7 +12,7 @@ def run() -> None:
 
 
 def _migrating() -> bool:
-    """Whether Alembic runs this; else somebody merely looks through the modules."""
+    """Return whether Alembic runs this module, or somebody merely imports it."""
     try:
         return context.config is not None
     except (AttributeError, NameError):

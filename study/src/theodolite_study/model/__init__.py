@@ -1,1 +1,1 @@
-"""What a study asks, as data: blocks of questions, their order and conditions. Nothing is read."""
+"""Define the instrument of a study as data: blocks of questions, their order and conditions."""

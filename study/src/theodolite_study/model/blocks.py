@@ -1,4 +1,5 @@
-"""Kinds of blocks: what each asks, and what counts as an answer."""
+"""Define the kinds of blocks (questions) and check answers to them. Used by all pages and
+exports."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -11,39 +12,39 @@ from theodolite_study.model.rules import Name, Rule
 
 Key: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")]
 LARGEST = 1_000_000
-"""Of numbers and of places in images."""
+"""Largest number and image coordinate that an answer may have."""
 LONGEST = 10_000
-"""Characters of a text."""
+"""Maximum number of characters of a text answer."""
 MOST_SHAPES = 100
 EXTENT = ("width", "height")
 OTHER, TIE = "other", "tie"
 
 
 class InvalidAnswerError(ValueError):
-    """An answer that a block does not take, in words for whoever gave it."""
+    """Answer that a block does not accept, worded for the participant."""
 
 
 class BaseBlock(StrictRecord):
-    """What all blocks have."""
+    """Fields that all kinds of blocks share."""
 
     name: Name
     required: bool = True
     show_if: Rule | None = None
 
     def normal(self, value: Any) -> Any:
-        """The answer as it is stored, or a refusal."""
+        """Return the answer as it is stored, or raise `InvalidAnswerError`."""
         raise NotImplementedError
 
 
 class LikertBlock(BaseBlock):
-    """A statement, rated on a scale."""
+    """Statement that is rated on a scale."""
 
     kind: Literal["likert"] = "likert"
     points: Annotated[int, Field(ge=2, le=11)] = 5
     labels: Literal["ends", "all"] = "ends"
 
     def normal(self, value: Any) -> int:
-        """A whole number on the scale."""
+        """Return a whole number on the scale."""
         number = whole(value)
         if number is None or not 1 <= number <= self.points:
             raise InvalidAnswerError(f"a number from 1 to {self.points}")
@@ -51,7 +52,7 @@ class LikertBlock(BaseBlock):
 
 
 class ChoiceBlock(BaseBlock):
-    """Some of several options."""
+    """Choice of one or several options."""
 
     kind: Literal["choice"] = "choice"
     options: Annotated[list[Key], Field(min_length=2, max_length=100)]
@@ -59,7 +60,7 @@ class ChoiceBlock(BaseBlock):
     least: Annotated[int, Field(ge=0)] = 1
     most: Annotated[int, Field(ge=1)] | None = None
     other: bool = False
-    """Whether `other` is an option, with words of one's own."""
+    """Whether `other` is an option, with a text of the participant."""
     order: Literal["fixed", "random", "half_reversed"] = "fixed"
 
     @model_validator(mode="after")
@@ -69,11 +70,11 @@ class ChoiceBlock(BaseBlock):
         return self
 
     def keys(self) -> list[str]:
-        """All keys that can be chosen."""
+        """Return all keys that can be chosen."""
         return [*self.options, *([OTHER] if self.other else [])]
 
     def normal(self, value: Any) -> Any:
-        """A key or a list of keys in their order, with words where `other` is among them."""
+        """Return a key or an ordered list of keys, with the text of `other` if chosen."""
         words = None
         if self.other and isinstance(value, dict):
             if set(value) != {"chosen", OTHER}:
@@ -101,7 +102,7 @@ class ChoiceBlock(BaseBlock):
 
 
 class TextBlock(BaseBlock):
-    """Words of one's own."""
+    """Required free text."""
 
     kind: Literal["text"] = "text"
     least: Annotated[int, Field(ge=1, le=LONGEST)] = 1
@@ -109,24 +110,24 @@ class TextBlock(BaseBlock):
     lines: Annotated[int, Field(ge=1, le=40)] = 3
 
     def normal(self, value: Any) -> str:
-        """Without blanks around it."""
+        """Return the text without surrounding blanks."""
         return stripped(value, self.least, self.most)
 
 
 class CommentBlock(BaseBlock):
-    """Words that nobody has to write."""
+    """Optional free text."""
 
     kind: Literal["comment"] = "comment"
     required: Literal[False] = False
     most: Annotated[int, Field(ge=1, le=LONGEST)] = 2000
 
     def normal(self, value: Any) -> str:
-        """Without blanks around it."""
+        """Return the text without surrounding blanks."""
         return stripped(value, 1, self.most)
 
 
 class NumberBlock(BaseBlock):
-    """A number that is typed, or set by a slider that has no thumb before it is touched."""
+    """Number that is typed, or set by a slider whose thumb appears on the first touch."""
 
     kind: Literal["number", "slider"] = "number"
     least: Annotated[float, Field(ge=-LARGEST, le=LARGEST)] = 0
@@ -140,7 +141,7 @@ class NumberBlock(BaseBlock):
         return self
 
     def normal(self, value: Any) -> int | float:
-        """A number on the steps; compared as decimal numbers, as 0.1 is no binary one."""
+        """Return a number on the steps, compared as decimals since 0.1 is not binary."""
         if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > LARGEST:
             raise InvalidAnswerError(f"a number from {self.least:g} to {self.most:g}")
         if not self.least <= value <= self.most:
@@ -152,7 +153,7 @@ class NumberBlock(BaseBlock):
 
 
 class ComparisonBlock(BaseBlock):
-    """Which of the explanations of one image is better."""
+    """Choice of the better of two explanations of one image."""
 
     kind: Literal["comparison"] = "comparison"
     of: Annotated[list[Key], Field(min_length=2, max_length=2)]
@@ -165,14 +166,14 @@ class ComparisonBlock(BaseBlock):
         return self
 
     def normal(self, value: Any) -> str:
-        """The key of the explanation, not the side it was on."""
+        """Return the key of the chosen explanation, not the side that showed it."""
         if not isinstance(value, str) or value not in [*self.of, *([TIE] if self.tie else [])]:
             raise InvalidAnswerError("one of both")
         return value
 
 
 class RankingBlock(BaseBlock):
-    """Things that are put in order; the list begins empty."""
+    """Items that are put in order; the list begins empty."""
 
     kind: Literal["ranking"] = "ranking"
     items: Annotated[list[Key], Field(min_length=2, max_length=12)]
@@ -184,7 +185,7 @@ class RankingBlock(BaseBlock):
         return self
 
     def normal(self, value: Any) -> list[str]:
-        """All items, each once."""
+        """Return all items in their order, each once."""
         strings = isinstance(value, list) and all(isinstance(item, str) for item in value)
         if not strings or sorted(value) != sorted(self.items):
             raise InvalidAnswerError("every item in its place")
@@ -192,7 +193,7 @@ class RankingBlock(BaseBlock):
 
 
 class RegionsBlock(BaseBlock):
-    """Places in an image, marked by boxes or points."""
+    """Regions of an image that are marked by boxes or points."""
 
     kind: Literal["regions"] = "regions"
     shapes: Annotated[tuple[Literal["box", "point"], ...], Field(min_length=1)] = ("box",)
@@ -202,7 +203,7 @@ class RegionsBlock(BaseBlock):
     """Whether "there is nothing to mark" is an answer."""
 
     def normal(self, value: Any) -> list[dict[str, float]]:
-        """Boxes and points in pixels; an empty list where nothing is to be marked."""
+        """Return boxes and points in pixels; an empty list if nothing is marked."""
         if not isinstance(value, list):
             raise InvalidAnswerError("a list of places")
         if not value and self.nothing:
@@ -224,13 +225,13 @@ class RegionsBlock(BaseBlock):
 
 
 class NoteBlock(BaseBlock):
-    """Something to read."""
+    """Text to read that asks nothing."""
 
     kind: Literal["note"] = "note"
     required: Literal[False] = False
 
     def normal(self, value: Any) -> Any:
-        """Nothing is asked."""
+        """Refuse any answer, since a note asks nothing."""
         raise InvalidAnswerError("nothing: this is a note")
 
 
@@ -242,7 +243,7 @@ Block: TypeAlias = Annotated[
 
 
 def stripped(value: Any, least: int, most: int) -> str:
-    """Text without blanks around it and without characters that no database keeps."""
+    """Strip a text and remove characters that the database cannot store."""
     if not isinstance(value, str):
         raise InvalidAnswerError("words")
     text = value.replace("\x00", "").encode("utf-8", "ignore").decode().strip(BLANKS)
@@ -255,12 +256,12 @@ BLANKS = " \t\n\r\f\v"
 
 
 def whole(value: Any) -> int | None:
-    """A number without a fraction as an integer; None for anything else."""
+    """Return a number without a fraction as an integer; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if value == value // 1 and abs(value) <= LARGEST else None
 
 
 def names_of(blocks: Sequence[BaseBlock]) -> list[str]:
-    """Their names, in order."""
+    """Return the names of blocks in order."""
     return [block.name for block in blocks]

@@ -1,4 +1,4 @@
-"""The door of a version: how people come in, and whom its rules turn away."""
+"""Define who may enter a version: access, screening rules and device limits."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
@@ -10,27 +10,27 @@ from theodolite_study.model.rules import Comparison, Rule, compared_blocks, hold
 
 Away: TypeAlias = Literal["screened_out", "wrong_device"]
 WIDTH, POINTER = "device_width", "device_pointer"
-"""What a page knows of a device: pixels of the window, and `coarse` for a finger or `fine`."""
+"""Facts about the device: width of the window in pixels, and its pointer (`coarse` or `fine`)."""
 DEVICE = frozenset({WIDTH, POINTER})
 
 
 class Access(StrictRecord):
-    """How people come in: the setting `access` of a version."""
+    """How participants reach a version: its setting `access`."""
 
     kind: Literal["link", "invite", "prolific", "mturk"] = "link"
     signed: bool = True
-    """Prolific: only with its signed token. Without, an id in the address is a mere claim."""
+    """Prolific: require its signed token. Without it, the id in the address is unverified."""
     audience: Annotated[str, Field(min_length=1, max_length=500)] | None = None
-    """Prolific: the study id that tokens have to name."""
+    """Prolific: study id that tokens must name."""
     sandbox: bool = False
-    """Mechanical Turk: its place for trials."""
+    """Mechanical Turk: use its sandbox for trials."""
 
 
 class Screening(StrictRecord):
-    """Who is turned away at the door: one of the setting `screening`, a list."""
+    """Rule that turns people away at the start: an entry of the setting `screening`."""
 
     when: Rule
-    """Over answers of the stage `door` and what is known of the device."""
+    """Rule over answers of the stage `door` and facts about the device."""
     outcome: Away = "screened_out"
 
 
@@ -38,12 +38,12 @@ _SCREENING = TypeAdapter(list[Screening])
 
 
 def access_of(settings: Mapping[str, Any]) -> Access:
-    """How people come in; by the open link where a version does not say."""
+    """Return the access of a version; an open link by default."""
     return Access.model_validate(settings.get("access") or {})
 
 
 def screening_of(settings: Mapping[str, Any]) -> list[Screening]:
-    """The rules of a version, one after the other.
+    """Parse the screening rules of a version, in order.
 
     Raises:
         pydantic.ValidationError: If something is no rule.
@@ -57,7 +57,7 @@ def screening_of(settings: Mapping[str, Any]) -> list[Screening]:
 
 
 def turned_away(settings: Mapping[str, Any], facts: Mapping[str, Any]) -> Away | None:
-    """The first rule that holds says how somebody leaves; nobody leaves for what is not known.
+    """Return the outcome of the first rule that holds; missing facts turn nobody away.
 
     >>> settings = {"screening": [{"when": {"block": "age", "op": "lt", "value": 18}}]}
     >>> turned_away(settings, {"age": 17}), turned_away(settings, {"age": 18})

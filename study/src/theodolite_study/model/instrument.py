@@ -1,4 +1,4 @@
-"""The instrument of a study: stages of pages of blocks, and whether answers fit them."""
+"""Define the instrument of a study: stages of pages of blocks, and the check of answers to them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
@@ -12,18 +12,18 @@ from theodolite_study.model.rules import DEEPEST, compared_blocks, depth, holds
 Stage: TypeAlias = Literal["door", "about", "before", "after", "end"]
 STAGES: tuple[Stage, ...] = ("door", "about", "before", "after", "end")
 OF_PEOPLE: tuple[Stage, ...] = ("door", "about", "end")
-"""Asked once of everybody; the others are asked for each explanation."""
+"""Stages asked once per participant; the others are asked for each explanation."""
 KNOWN_EVERYWHERE: tuple[Stage, ...] = ("door", "about")
-"""Stages whose answers later rules may look at."""
+"""Stages whose answers later rules may read."""
 MOST_BLOCKS = 200
 
 
 class InstrumentPage(StrictRecord):
-    """Blocks that are seen together."""
+    """Blocks that are shown together."""
 
     blocks: Annotated[list[Block], Field(min_length=1, max_length=50)]
     shuffle: bool = False
-    """Whether everybody sees them in another order; rules inside of such a page are refused."""
+    """Whether the order differs between participants; rules within such a page are refused."""
 
 
 Pages: TypeAlias = Annotated[list[InstrumentPage], Field(max_length=30)]
@@ -31,7 +31,7 @@ OnePage: TypeAlias = Annotated[list[InstrumentPage], Field(min_length=1, max_len
 
 
 class Instrument(StrictRecord):
-    """All that is asked. Its JSON is what a version of a study stores."""
+    """All blocks that a version asks. Its JSON is stored with the version."""
 
     door: Pages = Field(default_factory=list)
     about: Pages = Field(default_factory=list)
@@ -69,23 +69,23 @@ class Instrument(StrictRecord):
                 earlier.add(block.name)
 
     def pages(self, stage: Stage) -> list[InstrumentPage]:
-        """The pages of a stage."""
+        """Return the pages of a stage."""
         pages: list[InstrumentPage] = getattr(self, stage)
         return pages
 
     def blocks(self, stage: Stage) -> list[Block]:
-        """All blocks of a stage, in the order in which they are written."""
+        """Return all blocks of a stage in their written order."""
         return [block for page in self.pages(stage) for block in page.blocks]
 
     def stored(self) -> dict[str, Any]:
-        """As JSON: what the database's own check reads."""
+        """Return the JSON that the database checks and stores."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def shown_blocks(
     blocks: Sequence[BaseBlock], answers: Mapping[str, Any], earlier: Mapping[str, Any]
 ) -> Iterator[BaseBlock]:
-    """Those that somebody who answered so was shown, one after the other."""
+    """Yield the blocks that a participant with these answers was shown, in order."""
     known = dict(earlier)
     for block in blocks:
         if not holds(block.show_if, known):
@@ -98,7 +98,7 @@ def shown_blocks(
 def fitted(
     blocks: Sequence[BaseBlock], answers: Mapping[str, Any], earlier: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Answers as they are stored.
+    """Check the answers of a stage and return them as they are stored.
 
     Args:
         blocks: The blocks of a stage.

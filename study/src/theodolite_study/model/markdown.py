@@ -1,4 +1,4 @@
-"""Texts of researchers as HTML: paragraphs, lists, headings, emphasis, links; nothing else."""
+"""Render researchers' Markdown as safe HTML: paragraphs, lists, headings, emphasis, links only."""
 
 import re
 from collections.abc import Sequence
@@ -9,12 +9,14 @@ from markdown_it.token import Token
 
 RULES = ("list", "heading", "emphasis", "link", "autolink", "escape", "entity", "balance_pairs")
 LARGEST_HEADING, SMALLEST_HEADING = 2, 3
-"""The first heading of a page is ours; deeper ones than the third are not needed."""
+"""Heading levels of these texts. The first heading of a page is ours; levels below the third are
+not needed."""
 REL = "noreferrer noopener"
 ADDRESS = re.compile(
     r"https://[^/?#@\\\s]+([/?#][^\s\\]*)?|mailto:[^?@\s]+@[^?@\s]+", re.IGNORECASE
 )
-"""No name before a host, which looks like another host; no letters that fill in themselves."""
+"""Allowed links. A user name before a host would imitate another host; gaps are not filled in
+links."""
 GAP = re.compile(r"\{[a-z_]+\}")
 EMPTY_BOX = "[ ] "
 TICK = (
@@ -22,14 +24,14 @@ TICK = (
     "required> "
 )
 TICK_PATTERN = r'<input type="checkbox" name="tick" value="([0-9]+)" form="agree" required>'
-"""No text can contain it: `<` never stays as it is."""
+"""Checkboxes in the rendered consent. No text can contain one: `<` is always escaped."""
 CONSENT_BEGINS = b"<!-- consent -->"
 CONSENT_ENDS = b"<!-- end of consent -->"
-"""Between these two stand the bytes whose digest is recorded."""
+"""Comments around the bytes of a consent whose digest is recorded."""
 
 
 def as_html(markdown: str) -> str:
-    """HTML that is safe to be put on a page as it is.
+    """Render Markdown as HTML that is safe to put on a page.
 
     >>> as_html("Ask *us*: <b>")
     '<p>Ask <em>us</em>: &lt;b&gt;</p>\\n'
@@ -41,7 +43,7 @@ def as_html(markdown: str) -> str:
 
 
 def consent_bytes(markdown: str) -> bytes:
-    """What the page contains between two fixed comments: its SHA-256 is what people agree to.
+    """Render a consent to the bytes whose SHA-256 participants agree to.
 
     Lines of lists that begin with ``[ ]`` become boxes, each of which has to be ticked.
 
@@ -64,7 +66,7 @@ def consent_bytes(markdown: str) -> bytes:
 
 
 def _ticked(tokens: Sequence[Token]) -> None:
-    """Boxes at the beginning of list items. They belong to the form that stands after the text."""
+    """Render boxes at the start of list items, as inputs of the form after the text."""
     number = 0
     for place, token in enumerate(tokens[2:], 2):
         words = token.children or []
@@ -81,7 +83,7 @@ def _ticked(tokens: Sequence[Token]) -> None:
 
 
 def ticks_in(consent: bytes) -> list[str]:
-    """What has to be ticked in a consent.
+    """Return the numbers of the boxes that must be ticked in a consent.
 
     >>> ticks_in(consent_bytes("- [ ] I am 18\\n- [ ] I agree"))
     ['1', '2']
@@ -90,7 +92,7 @@ def ticks_in(consent: bytes) -> list[str]:
 
 
 def consent_in(page: bytes) -> bytes:
-    """The consent that a page shows. No text can contain its comments: `<` never stays as it is.
+    """Extract the consent from a page. No text can contain its comments: `<` is always escaped.
 
     >>> consent_in(b"x<!-- consent --><p>Yes</p><!-- end of consent -->y")
     b'<p>Yes</p>'

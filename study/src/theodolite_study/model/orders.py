@@ -1,4 +1,4 @@
-"""The order in which somebody sees blocks and options: from a digest, the same every time."""
+"""Derive the order of blocks and options for a participant from a digest, the same every time."""
 
 import hashlib
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from theodolite_study.model.instrument import InstrumentPage
 
 
 def ordered(keys: Sequence[str], *seed: object) -> list[str]:
-    """The same for the same seed, on every machine.
+    """Shuffle keys in an order that depends only on the seed, on every machine.
 
     >>> ordered(["a", "b", "c"], "person", 1) == ordered(["c", "b", "a"], "person", 1)
     True
@@ -23,7 +23,7 @@ def ordered(keys: Sequence[str], *seed: object) -> list[str]:
 
 
 def orders_of(pages: Sequence[InstrumentPage], *seed: object) -> dict[str, Any]:
-    """What is shown in an order of its own: blocks of shuffled pages, options, sides."""
+    """Return the individual orders of a participant: shuffled pages, options and sides."""
     orders: dict[str, Any] = {}
     for number, page in enumerate(pages):
         if page.shuffle:

@@ -1,4 +1,4 @@
-"""The instrument of paper 004: one's own view first, then six ratings."""
+"""Define the PASTA instrument (Kazmierczak et al., 2024): own view first, then six ratings."""
 
 from theodolite_study.model.blocks import (
     Block,
@@ -14,18 +14,18 @@ AGES = ("18-24", "25-34", "35-44", "45-54", "55-64", "65")
 GENDERS = ("woman", "man", "another")
 RATINGS = ("q1", "q2", "q3", "q4", "q5", "q6")
 NEEDS = {"q5": "same", "q6": "different"}
-"""Of a version's settings: these ask of a twin, and are left out where an explanation has none."""
+"""Questions about a changed image, which are skipped if an explanation has none."""
 RANKED = {"q7": 5, "q8": 6, "q9": 6}
-"""How many things each ranking puts in order."""
+"""Number of items that each ranking puts in order."""
 OUTCOMES = (
     "finished", "ran_out", "stopped", "declined", "screened_out", "failed_practice",
     "failed_checks", "full", "wrong_device", "timed_out", "returned", "withdrawn",
 )  # fmt: skip
-"""Every way out that a version may have."""
+"""Every outcome that a version may have."""
 
 
 def pasta() -> Instrument:
-    """The instrument. Its texts are in `locale/pasta`, one file a language."""
+    """Build the instrument. Its texts are in `locale/pasta`, one file per language."""
     background: list[Block] = [
         ChoiceBlock(name="age_band", options=list(AGES), required=False),
         ChoiceBlock(name="gender", options=list(GENDERS), required=False),

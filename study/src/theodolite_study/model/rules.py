@@ -1,4 +1,4 @@
-"""When a block is shown: comparisons with earlier answers. Nothing is evaluated as text."""
+"""Define the conditions that show a block: comparisons with earlier answers, never code."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
@@ -15,7 +15,7 @@ DEEPEST = 5
 
 
 class Comparison(StrictRecord):
-    """One earlier answer against a value. An answer that is missing fits nothing."""
+    """Comparison of an earlier answer with a value. A missing answer fails every comparison."""
 
     block: Name
     op: Op
@@ -23,19 +23,19 @@ class Comparison(StrictRecord):
 
 
 class AllOf(StrictRecord):
-    """Every rule holds."""
+    """Condition that every rule holds."""
 
     all: Annotated[list["Rule"], Field(min_length=1, max_length=20)]
 
 
 class AnyOf(StrictRecord):
-    """Some rule holds."""
+    """Condition that at least one rule holds."""
 
     any: Annotated[list["Rule"], Field(min_length=1, max_length=20)]
 
 
 class NotRule(StrictRecord):
-    """A rule does not hold."""
+    """Condition that a rule does not hold."""
 
     none: "Rule" = Field(alias="not")
 
@@ -44,7 +44,7 @@ Rule: TypeAlias = Comparison | AllOf | AnyOf | NotRule
 
 
 def compared_blocks(rule: Rule) -> Iterator[str]:
-    """Names of the blocks that a rule looks at."""
+    """Yield the names of the blocks that a rule reads."""
     if isinstance(rule, Comparison):
         yield rule.block
         return
@@ -53,7 +53,7 @@ def compared_blocks(rule: Rule) -> Iterator[str]:
 
 
 def parts_of(rule: Rule) -> list[Rule]:
-    """The rules inside of a rule."""
+    """Return the rules that a rule contains."""
     if isinstance(rule, AllOf):
         return rule.all
     if isinstance(rule, AnyOf):
@@ -62,12 +62,12 @@ def parts_of(rule: Rule) -> list[Rule]:
 
 
 def depth(rule: Rule) -> int:
-    """How many rules are inside of each other."""
+    """Return how deeply rules are nested."""
     return 1 + max((depth(part) for part in parts_of(rule)), default=0)
 
 
 def holds(rule: Rule | None, answers: Answers) -> bool:
-    """Whether a block with this rule is shown to somebody who answered so.
+    """Return whether a block with this rule is shown to a participant with these answers.
 
     >>> rule = Comparison(block="age", op="ge", value=18)
     >>> holds(rule, {"age": 20}), holds(rule, {}), holds(None, {})
@@ -104,7 +104,7 @@ def _compared(rule: Comparison, answer: Any) -> bool:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality of JSON: 3 is 3.0, and true is not 1."""
+    """Compare as JSON does: 3 equals 3.0, and true does not equal 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, list) and isinstance(right, list):

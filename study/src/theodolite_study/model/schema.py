@@ -1,6 +1,6 @@
-"""The published JSON Schema of instruments: a file, for tools that do not read our Python.
+"""Write the JSON Schema of instruments, for tools that do not read our Python.
 
-``python -m theodolite_study.model.schema`` writes it anew.
+Run ``python -m theodolite_study.model.schema`` to write the file again.
 """
 
 import json
@@ -13,7 +13,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def instrument_schema() -> str:
-    """As it is in the file. Rules that look at several parts at once are checked by us alone."""
+    """Return the JSON Schema. Rules across several fields are checked by our code only."""
     schema = {"$schema": DIALECT, **Instrument.model_json_schema(by_alias=True)}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 

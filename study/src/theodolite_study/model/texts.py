@@ -1,4 +1,4 @@
-"""Texts of a study: which ones its instrument needs, and which are missing in which language."""
+"""List the texts that an instrument needs, and those missing in a language."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -15,12 +15,12 @@ from theodolite_study.model.blocks import (
 from theodolite_study.model.instrument import STAGES, Instrument
 
 GENERAL = ("title", "welcome", "consent", "instructions", "thanks", "contact")
-"""What every study says. The consent is stored as bytes, the others as Markdown."""
+"""Keys of texts that every study has. The consent is stored as bytes, the others as Markdown."""
 OUTCOME = "outcome"
 
 
 def text_keys(instrument: Instrument, outcomes: Iterable[str] = ()) -> Iterator[str]:
-    """Keys of all texts that a version says.
+    """Yield the keys of all texts of a version.
 
     Args:
         instrument: What is asked.
@@ -36,7 +36,7 @@ def text_keys(instrument: Instrument, outcomes: Iterable[str] = ()) -> Iterator[
 
 
 def text_parts(block: BaseBlock) -> Iterator[str]:
-    """What has words in a block: `text`, and whatever can be chosen, rated or put in order."""
+    """Yield the parts of a block that have texts: `text`, and each option or item."""
     yield "text"
     if isinstance(block, LikertBlock) and block.labels == "all":
         yield from (f"point.{point}" for point in range(1, block.points + 1))
@@ -58,7 +58,7 @@ def missing_texts(
     wording: Mapping[str, Mapping[str, str]],
     outcomes: Iterable[str] = (),
 ) -> list[tuple[str, str]]:
-    """Pairs of language and key without words, in the order of the languages.
+    """List pairs of language and key without a text, in the order of the languages.
 
     Args:
         instrument: What is asked.

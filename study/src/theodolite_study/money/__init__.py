@@ -1,1 +1,2 @@
-"""Pay: what is owed is a ledger, and a job tells the platform; no page waits for it."""
+"""Pay participants: a ledger of what is owed, and a background job that pays through the
+platform."""

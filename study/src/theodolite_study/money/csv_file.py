@@ -1,4 +1,4 @@
-"""Tables as CSV that a spreadsheet shows and does not run."""
+"""Write CSV files whose text no spreadsheet runs as a formula. Used by `study payments`."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ NOTE = (
 
 
 def csv_bytes(table: Table) -> bytes:
-    """A table with a header line, UTF-8, every cell in quotes."""
+    """Format a table as CSV in UTF-8 with a header line, every cell quoted."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(table)
@@ -25,7 +25,7 @@ def csv_bytes(table: Table) -> bytes:
 
 
 def _cell(value: Any) -> str:
-    """Numbers may begin with a minus; only text is somebody's own.
+    """Format a cell. Numbers may begin with a minus; only text can contain formulas.
 
     >>> [_cell(value) for value in ("=1+1", -1.5, None, True, "so")]
     ["'=1+1", '-1.5', '', 'true', 'so']

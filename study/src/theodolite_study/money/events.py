@@ -1,4 +1,4 @@
-"""What Prolific tells by itself: stored at once, applied later by the job."""
+"""Store the events that Prolific sends by webhook, and apply them later in the job."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,8 @@ from theodolite_study.money.submission import Connection, submission_digest
 from theodolite_study.platforms.prolific_events import MOMENT, TIMESTAMP, Event, event
 
 OLDEST = 25 * 3600
-"""Seconds. Prolific tries for 24 hours; a copy is noticed by its id and by what was signed."""
+"""Seconds for which a delivery is accepted. Prolific retries for 24 hours; repeats are found by id
+and by signed content."""
 EARLIEST = 300
 EVENT_TIME = "x-timestamp"
 KIND = "submission.status.change"
@@ -22,7 +23,7 @@ Taken: TypeAlias = Literal["stored", "known", "not ours"]
 def signed_event(
     headers: Mapping[str, str], body: bytes, secret: str, now: float
 ) -> tuple[Event, datetime]:
-    """Return a delivery that Prolific signed within the last 25 hours, and the time of its event.
+    """Verify a delivery that Prolific signed within 25 hours, and return it with its time.
 
     The time is the one that the delivery names, unless it is later than the signature or missing.
     Then it is the time of the signature.
@@ -42,7 +43,7 @@ def signed_event(
 def event_values(
     keys: Keys, verified: Event, when: datetime
 ) -> tuple[str, bytes, bytes, str, datetime] | None:
-    """What is stored of an event; None where it is not about the state of a submission."""
+    """Return what is stored of an event; None if it is not about a submission's status."""
     status = verified.content.get("status")
     if verified.kind != KIND or not isinstance(status, str):
         return None
@@ -55,7 +56,7 @@ def event_values(
 
 
 def store_event(connection: Connection, keys: Keys, verified: Event, when: datetime) -> Taken:
-    """Each delivery once. Whatever comes back, Prolific is answered that it was heard."""
+    """Store a delivery once. Prolific gets the same response in every case."""
     values = event_values(keys, verified, when)
     if values is None:
         return "not ours"
@@ -65,8 +66,7 @@ def store_event(connection: Connection, keys: Keys, verified: Event, when: datet
 
 
 def apply_events(connection: Connection, most: int = 500) -> dict[str, int]:
-    """Events that wait, each in a transaction of its own, in the order in which they happened; how
-    many went which way."""
+    """Apply waiting events, each in its own transaction and in order; count them by result."""
     rows = connection.execute(
         "select event_id from platform_event where applied_at is null"
         " order by event_at, event_id limit %s", (most,),

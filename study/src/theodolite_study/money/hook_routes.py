@@ -1,4 +1,4 @@
-"""The page that Prolific calls: what it says is verified and stored, and answered at once."""
+"""Receive the webhooks of Prolific: verify, store and answer at once. A route of the server."""
 
 import time
 from typing import Any, Protocol
@@ -16,26 +16,26 @@ from theodolite_study.serve.security import WEBHOOKS
 
 
 class HookCalls(Protocol):
-    """Functions of the database."""
+    """Database functions that a webhook calls."""
 
     async def step(self, name: str, *values: Any) -> Any:
-        """What one returns."""
+        """Return the result of a database function."""
 
 
 class HookSite(Protocol):
-    """What a webhook needs of the server."""
+    """Server state that a webhook needs."""
 
     @property
     def calls(self) -> HookCalls:
-        """The database."""
+        """Database functions of the server."""
 
     @property
     def keys(self) -> Keys:
-        """Those of the server."""
+        """Keys of the server."""
 
 
 async def prolific_webhook(request: Request) -> Response:
-    """400 where no secret of ours signed it; else heard, be it new, known or another study's."""
+    """Answer 400 if no secret of ours signed the request; else store it and answer 200."""
     site: HookSite = request.app.state.site
     body = await request.body()
     if len(body) > MOST_BYTES:
@@ -52,7 +52,7 @@ async def prolific_webhook(request: Request) -> Response:
 
 
 async def _secrets(site: HookSite) -> list[str]:
-    """Different ones: a workspace has one for all of its studies."""
+    """Return the distinct webhook secrets: a workspace has one for all of its studies."""
     opened = []
     for slug, sealed in await site.calls.step("hook_secrets"):
         try:

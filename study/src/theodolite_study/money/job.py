@@ -1,4 +1,7 @@
-"""The job of a study server: events, pay, reconciliation, lapses. One is at work, others wait."""
+"""Run the background job of a server: events, payments, reconciliation, lapsed participants.
+
+One process works; others wait for its lock. Started by `study jobs`.
+"""
 
 import logging
 import signal
@@ -20,12 +23,12 @@ from theodolite_study.money.submission import Connection, PlatformLink, linked_s
 LOG = logging.getLogger(__name__)
 LOCK = 7203025
 MOST_LAPSED = 200
-"""People whose time is over that are seen to in one round."""
+"""Maximum number of lapsed participants that one round handles."""
 
 
 @dataclass(frozen=True)
 class JobTimes:
-    """Seconds between rounds of each kind."""
+    """Seconds between rounds of each kind of work."""
 
     round: float = 5.0
     reconcile: float = 300.0
@@ -34,13 +37,15 @@ class JobTimes:
 
 
 def no_point(name: str) -> None:
-    """Nothing happens between steps."""
+    """Do nothing between steps; the default of `Job.point`."""
 
 
 @contextmanager
 def only_job(url: str) -> Iterator[Connection]:
-    """A connection whose lock no other job has. It waits for the other; when this process ends, in
-    whatever way, the lock ends with its connection, and so does all that it could still do."""
+    """Yield a connection that holds the lock of the job, and wait for it.
+
+    When this process ends, its connection and the lock end too, and so does all it could still do.
+    """
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("set lock_timeout = 0")
         connection.execute("select pg_advisory_lock(%s)", (LOCK,))
@@ -49,7 +54,7 @@ def only_job(url: str) -> Iterator[Connection]:
 
 @dataclass
 class Job:
-    """One round after another, all on the connection that has the lock."""
+    """Background job that works in rounds on the connection that holds the lock."""
 
     connection: Connection
     keys: Keys
@@ -58,7 +63,7 @@ class Job:
     point: Callable[[str], None] = no_point
     clock: Callable[[], float] = time.monotonic
     tasks: Sequence[Callable[[Connection], None]] = ()
-    """What else is done in each round; each knows when it is due."""
+    """Further tasks of each round; each knows when it is due."""
 
     def __post_init__(self) -> None:
         self._next: dict[str, float] = {}
@@ -66,7 +71,7 @@ class Job:
         """What a platform did not do in the last round, in words without ids."""
 
     def round(self) -> int:
-        """Everything once that is due; how many payouts were taken."""
+        """Do everything that is due once, and return the number of payouts handled."""
         self.problems = []
         apply_events(self.connection)
         self.point("events applied")
@@ -83,7 +88,7 @@ class Job:
         return taken
 
     def run(self, ended: threading.Event) -> None:
-        """Until it is told to end; a round is finished."""
+        """Work until told to end; the current round is finished first."""
         while not ended.is_set():
             self.round()
             for problem in self.problems:
@@ -91,7 +96,7 @@ class Job:
             ended.wait(self.times.round)
 
     def _study(self, link: PlatformLink) -> int:
-        """A platform that is not there does not keep other studies from being paid."""
+        """Pay one study. A platform that is unavailable does not delay other studies."""
         taken = 0
         try:
             client = self.client_of(link)
@@ -106,7 +111,7 @@ class Job:
         return taken
 
     def _pause_if_full(self, link: PlatformLink, client: Prolific) -> None:
-        """Nobody is sent to a door that would turn them away."""
+        """Pause the platform's study while ours would turn new people away."""
         full = self._one(
             "select bool_and(d.available < v.least_items) from version v"
             " join door d on d.version_id = v.id"
@@ -137,7 +142,7 @@ class Job:
 
 
 def run_jobs(url: str, keys: Keys, tasks: Sequence[Callable[[Connection], None]] = ()) -> None:
-    """The process of the job, until it is told to end (SIGTERM, SIGINT); a round is finished."""
+    """Run the job until SIGTERM or SIGINT; the current round is finished first."""
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
@@ -147,7 +152,7 @@ def run_jobs(url: str, keys: Keys, tasks: Sequence[Callable[[Connection], None]]
 def run_again(
     url: str, ended: threading.Event, job_of: Callable[[Connection], Job], pause: float = 5.0
 ) -> None:
-    """The job; a new one after the database went away, which settles what was under way."""
+    """Run the job, and start a new one after the database was unavailable."""
     while not ended.is_set():
         try:
             with only_job(url) as connection:

@@ -1,4 +1,4 @@
-"""The ledger of what is owed: taken before any call, settled by reading back, never sent again."""
+"""Store and change payouts in the ledger. Each is marked before any call and never sent twice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ MOST_TRIES = 8
 
 @dataclass(frozen=True)
 class Payout:
-    """One amount for one submission."""
+    """Amount that is owed for one submission."""
 
     id: UUID
     sealed: bytes = field(repr=False)
@@ -22,7 +22,7 @@ class Payout:
     kind: Literal["reward", "partial", "screenout", "bonus"]
     outcome: str
     amount: int
-    """In minor units."""
+    """Amount in minor units of the currency."""
     currency: str
     state: PayState
     batch: str | None
@@ -32,15 +32,18 @@ class Payout:
 
 @dataclass(frozen=True)
 class StateSum:
-    """How many payouts are in a state, and how much they are together."""
+    """Number of payouts in a state, and their total amount."""
 
     count: int
     amount: int
 
 
 def take(connection: Connection, study: UUID, most: int = 100) -> list[Payout]:
-    """Payouts that are owed and due, marked as being sent and committed: from now on they are read
-    back before anything is sent. Those that somebody else is taking are left."""
+    """Mark due payouts as being sent, commit, and return them.
+
+    From then on they are read back before anything is sent. Those that another process takes are
+    left.
+    """
     with connection.transaction():
         rows = connection.execute(
             "with due as (select id from payout where study_id = %s and state = 'owed'"
@@ -56,7 +59,7 @@ def take(connection: Connection, study: UUID, most: int = 100) -> list[Payout]:
 
 
 def unsettled(connection: Connection, study: UUID) -> list[Payout]:
-    """Payouts that were being sent, or were sent and not yet seen at the platform, and are due."""
+    """Return due payouts that were being sent, or were sent and not yet confirmed."""
     rows = connection.execute(
         "select p.id, p.sealed_submission, p.submission_digest, p.kind, p.outcome, p.amount_minor,"
         " p.currency, p.state, p.batch, p.paying_at, p.tries"
@@ -68,7 +71,7 @@ def unsettled(connection: Connection, study: UUID) -> list[Payout]:
 
 
 def mark(connection: Connection, payout: Payout, state: PayState, why: str | None = None) -> bool:
-    """A new state, if the payout is still in the state in which it was read."""
+    """Set a new state, if the payout is still in the state in which it was read."""
     done = connection.execute(
         "update payout set state = %s, why = %s where id = %s and state = %s",
         (state, why, payout.id, payout.state),
@@ -77,7 +80,7 @@ def mark(connection: Connection, payout: Payout, state: PayState, why: str | Non
 
 
 def postpone(connection: Connection, payout: Payout, state: PayState, seconds: float) -> bool:
-    """Looked at again later. What is owed again has no batch: the old one was not paid."""
+    """Check a payout again later. One that is owed again loses its unpaid batch."""
     done = connection.execute(
         "update payout set state = %s, due_at = clock_timestamp() + make_interval(secs => %s),"
         " batch = case when %s = 'owed' then null else batch end,"
@@ -89,7 +92,7 @@ def postpone(connection: Connection, payout: Payout, state: PayState, seconds: f
 
 
 def store_batch(connection: Connection, payouts: Sequence[Payout], batch: str) -> None:
-    """The batch in which payouts were set up. It is not paid yet."""
+    """Store the batch in which payouts were set up. It is not paid yet."""
     connection.execute(
         "update payout set batch = %s where id = any (%s) and state = 'sending' and batch is null",
         (batch, [payout.id for payout in payouts]),
@@ -97,7 +100,7 @@ def store_batch(connection: Connection, payouts: Sequence[Payout], batch: str) -
 
 
 def begin_paying(connection: Connection, batch: str) -> bool:
-    """Committed before the platform is told to pay a batch, which it may be told only once."""
+    """Commit that a batch will be paid, before the one call that pays it."""
     done = connection.execute(
         "update payout set paying_at = clock_timestamp()"
         " where batch = %s and state = 'sending' and paying_at is null",
@@ -107,7 +110,7 @@ def begin_paying(connection: Connection, batch: str) -> bool:
 
 
 def mark_batch(connection: Connection, batch: str, state: PayState, seconds: float) -> None:
-    """The same state for all of a batch, which is looked at again later."""
+    """Set the state of a whole batch, which is checked again later."""
     connection.execute(
         "update payout set state = %s, due_at = clock_timestamp() + make_interval(secs => %s)"
         " where batch = %s and state = 'sending'",
@@ -116,7 +119,7 @@ def mark_batch(connection: Connection, batch: str, state: PayState, seconds: flo
 
 
 def refuse_batch(connection: Connection, batch: str, why: str, seconds: float) -> None:
-    """The platform did not take a batch, so all of it is owed; after some tries a person looks."""
+    """Return a refused batch to owed; after several tries, mark it for a person to check."""
     connection.execute(
         "update payout set state = case when tries < %s then 'owed' else 'failed' end, why = %s,"
         " batch = null, paying_at = null, due_at = clock_timestamp() + make_interval(secs => %s)"
@@ -126,7 +129,7 @@ def refuse_batch(connection: Connection, batch: str, why: str, seconds: float) -
 
 
 def seen_bonuses(connection: Connection, payout: Payout) -> int:
-    """What the same submission was already seen to have got as bonuses, without this payout."""
+    """Return the confirmed bonuses of the same submission, without this payout."""
     row = connection.execute(
         "select coalesce(sum(amount_minor), 0) from payout where submission_digest = %s"
         " and batch is not null and state = 'confirmed' and id <> %s",
@@ -136,7 +139,7 @@ def seen_bonuses(connection: Connection, payout: Payout) -> int:
 
 
 def known_bonuses(connection: Connection, payout: Payout) -> int:
-    """What the same submission may have got as bonuses from the ledger, without this payout."""
+    """Return the bonuses that the same submission may have got, without this payout."""
     row = connection.execute(
         "select coalesce(sum(amount_minor), 0) from payout where submission_digest = %s"
         " and paying_at is not null and id <> %s",
@@ -146,7 +149,7 @@ def known_bonuses(connection: Connection, payout: Payout) -> int:
 
 
 def sums(connection: Connection, study: UUID) -> dict[PayState, StateSum]:
-    """By state."""
+    """Return number and amount of payouts by state."""
     rows = connection.execute(
         "select state, count(*), sum(amount_minor) from payout where study_id = %s group by state",
         (study,),

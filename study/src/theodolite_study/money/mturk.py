@@ -1,5 +1,5 @@
-"""Pay at Mechanical Turk: a table and commands for the requester's own tools. No credentials of
-Amazon are in this server."""
+"""List payouts for Mechanical Turk as a table and as AWS commands. No credentials of Amazon are in
+this server."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ REASON = "For the part of the study that you did."
 def owed_at_mturk(
     connection: Connection, keys: Keys, study: UUID
 ) -> list[tuple[str, str, str, str, str, str]]:
-    """A row for each payout that is not paid, with the assignment that Mechanical Turk knows."""
+    """Return a row for each unpaid payout, with the assignment id of Mechanical Turk."""
     rows = connection.execute(
         "select s.slug, p.sealed_submission, p.kind, p.outcome, p.amount_minor, p.currency, p.state"
         " from payout p join study s on s.id = p.study_id where p.study_id = %s"
@@ -32,7 +32,7 @@ def owed_at_mturk(
 
 
 def mturk_table(rows: list[tuple[str, str, str, str, str, str]]) -> str:
-    """As CSV."""
+    """Format the rows as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -43,7 +43,7 @@ def mturk_table(rows: list[tuple[str, str, str, str, str, str]]) -> str:
 def mturk_commands(
     rows: list[tuple[str, str, str, str, str, str]], workers: dict[str, str]
 ) -> list[str]:
-    """Commands of the AWS command line. A token makes a bonus that is sent twice one bonus.
+    """Return AWS commands that pay the rows. A token makes a repeated bonus count once.
 
     Args:
         rows: What is owed.

@@ -1,4 +1,4 @@
-"""Paying what is owed at Prolific: read, decide, act, read back."""
+"""Pay what is owed at Prolific: read, decide, act, read back. Used by the background job."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from theodolite_study.money.prolific import (
 from theodolite_study.money.submission import Connection, PlatformLink
 
 Way: TypeAlias = Literal["done", "approve", "share", "return", "bonus", "wait", "look"]
-"""What a payout needs next; `look`: a person has to look at it."""
+"""Next action for a payout; `look`: a person has to check it."""
 UNDER_WAY = ("RESERVED", "ACTIVE")
 GONE = ("RETURNED", "TIMED-OUT")
 REASON = "Withdrew consent or did not complete the study."
@@ -25,17 +25,17 @@ REASON = "Withdrew consent or did not complete the study."
 
 @dataclass(frozen=True)
 class PayTimes:
-    """How long is waited, in seconds."""
+    """Waiting times of payments, in seconds."""
 
     look: float = 60.0
-    """Until something that is not decided is looked at again."""
+    """Seconds until an undecided payout is checked again."""
     grace: float = 86_400.0
-    """Until a batch that the platform was told to pay, and that nobody there got, counts as not
-    paid. Prolific pays some minutes after it is told."""
+    """Seconds until a batch that was told to be paid, but reached nobody, counts as unpaid.
+    Prolific pays some minutes after it is told."""
 
 
 def way_of(payout: Payout, submission: Submission, reward: int, *, shares: bool) -> Way:
-    """What is to be done for a payout, from what the platform says now."""
+    """Decide the next action for a payout from its current status at the platform."""
     status = submission.status
     if payout.kind == "bonus":
         return "wait" if status in UNDER_WAY else "bonus"
@@ -57,7 +57,7 @@ def way_of(payout: Payout, submission: Submission, reward: int, *, shares: bool)
 
 
 def percent_of(amount: int, reward: int) -> int | None:
-    """The share of the reward in whole percent, if it is exactly that amount.
+    """Return the amount as a whole percentage of the reward; None if it is not exactly one.
 
     >>> percent_of(200, 400), percent_of(133, 400)
     (50, None)
@@ -68,7 +68,7 @@ def percent_of(amount: int, reward: int) -> int | None:
 
 @dataclass
 class Payer:
-    """Pays for one study. Only one of them is at work: the job's lock sees to it."""
+    """Pays the payouts of one study. The job's lock ensures that only one works."""
 
     connection: Connection
     keys: Keys
@@ -76,13 +76,13 @@ class Payer:
     client: Prolific
     times: PayTimes
     point: Callable[[str], None]
-    """Called between any two things that last; tests end the process there."""
+    """Callback between any two lasting actions; tests end the process there."""
 
     def __post_init__(self) -> None:
         self._reward = self.client.study(self.link.external_id).reward
 
     def run(self) -> int:
-        """Once: what was under way is settled, then what is owed is paid. How many were taken."""
+        """Settle what was under way, then pay what is owed; return the number handled."""
         self._finish_batches()
         for payout in ledger.unsettled(self.connection, self.link.study):
             try:
@@ -101,7 +101,7 @@ class Payer:
         return self.keys.opened(payout.sealed, self.link.slug)
 
     def _acted(self, payout: Payout) -> bool:
-        """A platform that does not answer stops one payout, not all."""
+        """Act on a payout; an unavailable platform stops one payout, not all."""
         try:
             return self._act(payout)
         except UnclearResponseError:  # it stays as it is: read back next time
@@ -111,14 +111,14 @@ class Payer:
         return False
 
     def _failed(self, payout: Payout, why: str) -> None:
-        """Refused: nothing was paid. Tried again some times, then a person has to look."""
+        """Record a refusal: nothing was paid. After several tries a person has to check."""
         if payout.tries < MOST_TRIES:
             ledger.postpone(self.connection, payout, "owed", self.times.look * 2**payout.tries)
         else:
             ledger.mark(self.connection, payout, "failed", why)
 
     def _act(self, payout: Payout) -> bool:
-        """Does what is needed; true where a bonus is."""
+        """Do the next action of a payout; return whether a bonus is needed."""
         name = self._id(payout)
         submission = self.client.submission(name)
         self.point("read")
@@ -151,7 +151,7 @@ class Payer:
         return False
 
     def _strange_bonus(self, payout: Payout, submission: Submission) -> bool:
-        """Somebody paid by hand, or a batch was paid after all: a person looks before more is."""
+        """Return whether an unknown bonus was paid, which a person has to check first."""
         known = ledger.known_bonuses(self.connection, payout)
         return sum(submission.bonuses) > known
 
@@ -165,7 +165,7 @@ class Payer:
         return "" if row is None else str(row[0])
 
     def _set_up(self, payouts: Sequence[Payout]) -> None:
-        """One batch for all. Its id is stored before it is paid."""
+        """Set up one batch for all payouts, and store its id before it is paid."""
         amounts = [(self._id(payout), payout.amount) for payout in payouts]
         try:
             batch = self.client.set_up_bonuses(self.link.external_id, amounts)
@@ -197,7 +197,7 @@ class Payer:
         self.point("batch marked")
 
     def _finish_batches(self) -> None:
-        """Batches that were set up and that nobody has told the platform to pay."""
+        """Pay batches that were set up and never told to be paid."""
         rows = self.connection.execute(
             "select distinct batch from payout where study_id = %s and state = 'sending'"
             " and batch is not null and paying_at is null", (self.link.study,),
@@ -206,7 +206,7 @@ class Payer:
             self._pay(batch)
 
     def _settle(self, payout: Payout) -> None:
-        """From what the platform says, and from nothing else."""
+        """Settle a payout from the platform's records only."""
         submission = self.client.submission(self._id(payout))
         if payout.batch is not None:
             self._settle_bonus(payout, submission)
@@ -233,7 +233,7 @@ class Payer:
             ledger.postpone(self.connection, payout, payout.state, self.times.look)
 
     def _late(self, payout: Payout, way: Way) -> None:
-        """Taken by the platform, and not seen as paid."""
+        """Handle a payout that the platform accepted and does not show as paid."""
         if way in ("approve", "share", "return", "wait"):
             ledger.postpone(self.connection, payout, payout.state, self.times.look)
         else:

@@ -1,4 +1,4 @@
-"""Who is to be paid, as a table: for platforms whose payments are made by hand."""
+"""List the participants to pay as a table, for platforms that are paid by hand."""
 
 from typing import Any
 from uuid import UUID
@@ -28,7 +28,7 @@ IDS_SHOWN = 30
 
 
 def payments(connection: Connection[Any], study: UUID, keys: Keys) -> dict[str, list[Any]]:
-    """A row for each person who agreed, with the id that the platform knows them by.
+    """Return a row for each participant who agreed, with their platform id.
 
     Surplus votes were work as well. Whoever withdrew is not in it: their id is deleted. Amounts are
     in the smallest unit of the currency; days are those of UTC.

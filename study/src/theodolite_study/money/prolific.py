@@ -1,4 +1,4 @@
-"""Prolific's API, as far as paying people needs it."""
+"""Call Prolific's API, as far as payments need it. Used by `money.pay` and the background job."""
 
 import http.client
 import json
@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from theodolite.errors import UnsafeInputError
 
 HOST = "api.prolific.com"
-"""The only host outside of this machine that is ever called."""
+"""The only external host that is ever called."""
 LOOPBACK = re.compile(r"127\.0\.0\.1:[0-9]{1,5}")
 PART = re.compile(r"[A-Za-z0-9_-]{1,64}")
 SECONDS = 20.0
@@ -28,7 +28,7 @@ Status: TypeAlias = Literal[
 
 
 class PlatformError(Exception):
-    """The platform understood, and did not do it."""
+    """Request that the platform understood and refused."""
 
     def __init__(self, status: int, what: str) -> None:
         super().__init__(f"Prolific answered {status} to {what}")
@@ -36,24 +36,24 @@ class PlatformError(Exception):
 
 
 class UnclearResponseError(Exception):
-    """No answer, or one that does not say whether it was done: to be read back."""
+    """Request without a clear result, which must be read back."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What became of one person at the platform."""
+    """Submission of one participant as the platform reports it."""
 
     id: str = field(repr=False)
     status: str
     bonuses: tuple[int, ...] = ()
-    """In minor units, each as it was paid."""
+    """Paid bonuses in minor units."""
     return_requested: bool = False
-    """Whether the person was already asked to return it."""
+    """Whether the participant was already asked to return it."""
 
 
 @dataclass(frozen=True)
 class PlatformStudy:
-    """A study as the platform has it."""
+    """Study as the platform reports it."""
 
     id: str
     status: str
@@ -62,12 +62,14 @@ class PlatformStudy:
 
 @dataclass(frozen=True)
 class Prolific:
-    """A client with one token. Nothing is followed anywhere: an answer that leads elsewhere is
-    refused, so the token is sent to one host only."""
+    """Client of Prolific's API with one token.
+
+    Redirects are refused, so the token is sent to one host only.
+    """
 
     token: str = field(repr=False)
     host: str = HOST
-    """Another one than Prolific's can only be this machine itself: for rehearsals."""
+    """Host of the API; any other than Prolific's must be this machine, for rehearsals."""
     seconds: float = SECONDS
     pause: Callable[[float], None] = field(default=time.sleep, repr=False)
 
@@ -80,12 +82,12 @@ class Prolific:
             )
 
     def study(self, study: str) -> PlatformStudy:
-        """Its state and reward."""
+        """Return the status and reward of a study."""
         content = self._call("GET", f"/studies/{_part(study)}/")
         return PlatformStudy(study, str(content.get("status")), int(content.get("reward", 0)))
 
     def submissions(self, study: str) -> Iterator[Submission]:
-        """All of a study. Pages are counted here; addresses of next pages are not followed."""
+        """Yield all submissions of a study, page by page without following links."""
         page = 1
         while True:
             path = f"/studies/{_part(study)}/submissions/?page={page}&page_size={PAGE}"
@@ -97,39 +99,38 @@ class Prolific:
             page += 1
 
     def submission(self, submission: str) -> Submission:
-        """One, as it is now."""
+        """Return the current state of one submission."""
         return _submission(self._call("GET", f"/submissions/{_part(submission)}/"))
 
     def approve(self, submission: str) -> None:
-        """The whole reward. Saying it twice is saying it once."""
+        """Pay the whole reward. Repeating the call has no further effect."""
         self._call("POST", f"/submissions/{_part(submission)}/transition/", {"action": "APPROVE"})
 
     def complete(self, submission: str, code: str, percent: int) -> None:
-        """A share of the reward, where the workspace may do that."""
+        """Pay a percentage of the reward, where the workspace allows it."""
         self._call("POST", f"/submissions/{_part(submission)}/transition/", {
             "action": "COMPLETE", "completion_code": code,
             "completion_code_data": {"percentage_of_reward": percent},
         })  # fmt: skip
 
     def request_return(self, submission: str, reason: str) -> None:
-        """Asks the person to return the submission, which frees the place."""
+        """Ask the participant to return the submission, which frees the place."""
         self._call("POST", f"/submissions/{_part(submission)}/request-return/",
                    {"request_return_reasons": [reason]})  # fmt: skip
 
     def set_up_bonuses(self, study: str, amounts: Iterable[tuple[str, int]]) -> str:
-        """The id of a batch. Nothing is paid by that, so trying again does no harm."""
+        """Set up a batch of bonuses and return its id. Nothing is paid, so it may be retried."""
         lines = [f"{_part(name)},{minor // 100}.{minor % 100:02d}" for name, minor in amounts]
         content = self._call("POST", "/submissions/bonus-payments/",
                              {"study_id": study, "csv_bonuses": "\n".join(lines)})  # fmt: skip
         return _part(str(content.get("id", "")))
 
     def pay_bonuses(self, batch: str) -> None:
-        """Documented as not idempotent: a second call pays a second time. So it is made once, and
-        again only where the platform said that it did not take it (429)."""
+        """Pay a batch once, as the call is not idempotent; retry only if it was refused (429)."""
         self._call("POST", f"/bulk-bonus-payments/{_part(batch)}/pay/", {}, again=(429,))
 
     def pause_study(self, study: str) -> None:
-        """Nobody new is sent."""
+        """Stop sending new participants."""
         self._call("POST", f"/studies/{_part(study)}/transition/", {"action": "PAUSE"})
 
     def _call(
@@ -196,7 +197,7 @@ def _submission(content: Any) -> Submission:
 
 
 def _part(text: str) -> str:
-    """A part of an address: an id, and nothing that could lead elsewhere."""
+    """Check that a text is an id, and cannot change the rest of an address."""
     if not PART.fullmatch(text):
         raise UnsafeInputError("id of Prolific", "something that is no id", "letters and digits")
     return text

@@ -1,4 +1,4 @@
-"""Their list of submissions against ours: a webhook can be lost, and money must not be."""
+"""Compare the platform's submissions with ours, since webhooks can be lost. Used by the job."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -14,32 +14,31 @@ OUTCOMES = {"RETURNED": "returned", "TIMED-OUT": "timed_out"}
 
 @dataclass(frozen=True)
 class Difference:
-    """How many submissions the platform and we see differently; to be 0."""
+    """Numbers of submissions that the platform and we record differently; all should be 0."""
 
     unknown_here: int = 0
-    """They wait for review or were paid there, and nobody of that id was here."""
+    """Submissions that wait for review or were paid there, and are unknown here."""
     unknown_there: int = 0
-    """Here, and not in their list."""
+    """Submissions known here and missing in the platform's list."""
     out_here_only: int = 0
-    """Done here since some time, and still at work there."""
+    """Submissions that ended here some time ago and are still active there."""
     paid_not_owed: int = 0
-    """Paid there, and the ledger does not say so."""
+    """Submissions paid there without an entry in the ledger."""
     owed_not_paid: int = 0
-    """Paid as the ledger says, and not there."""
+    """Submissions paid according to the ledger, and not there."""
     unreturned: int = 0
-    """Paid by a bonus, asked to return, and still waiting for review there. Prolific approves what
-    nobody reviews after three weeks, and would pay again: somebody has to look before."""
+    """Submissions paid by a bonus, asked to return, and still waiting for review there. Prolific
+    approves them after three weeks and would pay again: a person has to check before."""
 
     def total(self) -> int:
-        """All together."""
+        """Return the total number of differences."""
         return sum(asdict(self).values())
 
 
 def reconcile(
     connection: Connection, keys: Keys, link: PlatformLink, client: Prolific
 ) -> Difference:
-    """People who went there and whom nobody told us about go here too; what still differs is
-    stored where the researchers see it."""
+    """Apply outcomes that the platform did not report, and store what still differs."""
     theirs = {submission_digest(keys, s.id): s for s in client.submissions(link.external_id)}
     for digest, submission in theirs.items():
         if submission.status in OUTCOMES:
@@ -102,7 +101,7 @@ def _difference(
 def _paid_here(
     connection: Connection, link: PlatformLink
 ) -> tuple[dict[bytes, set[str]], dict[bytes, int]]:
-    """In which ways submissions were paid as the ledger says, and how much of it as bonuses."""
+    """Return how the ledger says submissions were paid, and the bonuses of each."""
     paid: dict[bytes, set[str]] = {}
     amounts: dict[bytes, int] = {}
     for digest, kind, batch, amount in connection.execute(

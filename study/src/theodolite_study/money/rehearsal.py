@@ -1,4 +1,4 @@
-"""Whether the books agree: what the ledger says was paid, and what a platform paid."""
+"""Compare what the ledger says was paid with what a platform paid. Used by tests and benchmarks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,29 +10,29 @@ from theodolite_study.money.submission import Connection, submission_digest
 
 @dataclass(frozen=True)
 class Balance:
-    """The end of a rehearsal, in minor units and numbers of people."""
+    """Result of a payment rehearsal, in minor units and numbers of participants."""
 
     outcomes: Mapping[str, int]
-    """How many people left in which way. Who declined or found the study full left no row."""
+    """Number of participants by outcome. Those who declined or found the study full left no row."""
     ledger: int
-    """Everything that the ledger says was paid and seen."""
+    """Total that the ledger says was paid and confirmed."""
     platform: int
-    """Everything that the platform paid."""
+    """Total that the platform paid."""
     unequal: int
     """Submissions that got another amount than the ledger says: too much, too little, twice."""
     unsettled: int
-    """Payouts that are neither seen as paid nor void."""
+    """Payouts that are neither confirmed nor void."""
     forgotten: int
-    """People who left in a way that is paid, and for whom nothing was ever owed."""
+    """Participants with a paid outcome for whom nothing was ever owed."""
 
     def holds(self) -> bool:
-        """Whether the books agree, to the penny."""
+        """Return whether the books agree, to the penny."""
         odd = self.unequal + self.unsettled + self.forgotten
         return self.ledger == self.platform and odd == 0
 
 
 def balance(connection: Connection, keys: Keys, study: UUID, paid: Mapping[str, int]) -> Balance:
-    """The ledger of a study against what its platform paid, by submission."""
+    """Compare the ledger of a study with the payments of its platform, by submission."""
     by_digest = {submission_digest(keys, name): amount for name, amount in paid.items() if amount}
     ours = {digest: int(amount) for digest, amount in connection.execute(
         "select submission_digest, sum(amount_minor) from payout"

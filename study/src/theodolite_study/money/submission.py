@@ -1,4 +1,4 @@
-"""Submissions of a platform as the database knows them, and how a study is joined to a platform."""
+"""Link studies to a platform, and find submissions by digest. Used by payments and webhooks."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,13 +12,13 @@ Connection = psycopg.Connection[Any]
 
 
 def submission_digest(keys: Keys, submission: str) -> bytes:
-    """By what a submission is looked up. It is the same in all studies that these keys serve."""
+    """Return the digest that identifies a submission in all studies of these keys."""
     return keys.person("", "submission", submission)
 
 
 @dataclass(frozen=True)
 class PlatformLink:
-    """A study and its study at the platform."""
+    """Study, its id at the platform, and the credentials."""
 
     study: UUID
     slug: str
@@ -26,11 +26,11 @@ class PlatformLink:
     token: str = field(repr=False)
     secret: str = field(repr=False)
     partial_codes: bool = False
-    """Whether the platform pays a share of the reward for this workspace."""
+    """Whether the platform pays percentages of the reward for this workspace."""
 
 
 def link_study(connection: Connection, keys: Keys, link: PlatformLink) -> None:
-    """Token and secret are stored sealed: nobody reads them without the keys."""
+    """Link a study to the platform; token and secret are stored encrypted."""
     connection.execute(
         "insert into platform_link"
         " (study_id, external_id, sealed_token, sealed_secret, partial_codes)"
@@ -44,7 +44,7 @@ def link_study(connection: Connection, keys: Keys, link: PlatformLink) -> None:
 
 
 def linked_studies(connection: Connection, keys: Keys) -> list[PlatformLink]:
-    """All studies that a platform knows and that these keys are of."""
+    """Return all studies that are linked to a platform and belong to these keys."""
     rows = connection.execute(
         "select s.id, s.slug, l.external_id, l.sealed_token, l.sealed_secret, l.partial_codes"
         " from platform_link l join study s on s.id = l.study_id where s.keys_id = %s"
@@ -65,10 +65,10 @@ def linked_studies(connection: Connection, keys: Keys) -> list[PlatformLink]:
 
 
 def opened_secret(keys: Keys, slug: str, sealed: bytes) -> str:
-    """The secret of a study's webhooks."""
+    """Decrypt the secret of a study's webhooks."""
     return keys.opened(sealed, _bound(slug, "secret"))
 
 
 def _bound(slug: str, what: str) -> str:
-    """Sealed for one purpose: a token is never opened as the id of somebody."""
+    """Return the purpose of an encryption, so that a token is never opened as a person's id."""
     return f"{slug}/platform/{what}"

@@ -1,1 +1,1 @@
-"""Running a server: figures, logs, the process of jobs, backups and upgrades."""
+"""Operate a server: metrics, logs, background jobs, backups and upgrades."""

@@ -1,4 +1,4 @@
-"""A backup: one moment of the database, and which images it needs."""
+"""Write a backup: a database dump, and the list of images that it needs. Used by `study backup`."""
 
 import json
 import time
@@ -27,7 +27,7 @@ REMINDER = (
 
 @dataclass(frozen=True)
 class BackupSummary:
-    """What was written."""
+    """Size and duration of a backup that was written."""
 
     folder: Path
     rows: int
@@ -45,7 +45,7 @@ class BackupSummary:
 
 
 def backup(url: str, folder: Path, out: Path) -> BackupSummary:
-    """Write a dump, the list of images and what a restore is compared with.
+    """Write a dump, the list of images, and row sums to compare a restore with.
 
     Args:
         url: The database, with a login that reads all of it.
@@ -82,7 +82,7 @@ def backup(url: str, folder: Path, out: Path) -> BackupSummary:
 
 
 def _images(folder: Path) -> Iterator[dict[str, Any]]:
-    """Each image with its digest, which is its name; one that is not so is broken."""
+    """Yield each image with its digest, which is its name; a mismatch means a broken file."""
     for file in sorted((folder / IMAGES).glob("*.*")):
         digest = sha256_of(file)
         if digest != file.stem:
@@ -91,7 +91,7 @@ def _images(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def note_operation(url: str, what: str, detail: dict[str, Any]) -> None:
-    """Say in the database that something was done; tables that cannot keep it are left alone."""
+    """Record an operation in the database, if its tables can store it."""
     with psycopg.connect(url, autocommit=True) as connection:
         if _one(connection, "select to_regproc('op_note') is not null"):
             connection.execute("select op_note(%s, %s)", (what, Jsonb(detail)))

@@ -1,4 +1,4 @@
-"""What the process of the job does besides money: figures, a sign of life, exports."""
+"""Define the background tasks besides payments: metrics and exports. Run by `study jobs`."""
 
 import hashlib
 import logging
@@ -17,19 +17,19 @@ from theodolite_study.export.study_export import export_study
 
 LOG = logging.getLogger(__name__)
 EXPORTS = "exports"
-"""In the folder of images and keys."""
+"""Folder of exports within the folder of images and keys."""
 
 
 @dataclass
 class FigureTask:
-    """Says that the job is alive, and counts what has no counter, once in a while."""
+    """Task that reports that the job is alive, and counts rows for metrics periodically."""
 
     every: float = 60.0
     clock: Callable[[], float] = time.monotonic
     _next: float = 0.0
 
     def __call__(self, connection: psycopg.Connection[Any]) -> None:
-        """If it is time."""
+        """Update the metrics if they are due."""
         if self.clock() >= self._next:
             self._next = self.clock() + self.every
             connection.execute("select op_note('jobs', '{}')")
@@ -38,7 +38,7 @@ class FigureTask:
 
 @dataclass
 class ExportTask:
-    """Writes exports that wait, one after the other, beside what is paid.
+    """Task that writes requested exports one after the other, while payments continue.
 
     Only one job is at work. So a request that is running while this process writes nothing was cut
     off, and is begun again; a folder has its name only when all of it is there.
@@ -46,7 +46,7 @@ class ExportTask:
 
     url: str = field(repr=False)
     folder: Path
-    """Of images and keys; the desk looks there for exports."""
+    """Folder of images and keys, where the admin console looks for exports."""
     write: Callable[..., object] = export_study
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class ExportTask:
         self._writing: tuple[int, Future[bytes]] | None = None
 
     def __call__(self, connection: psycopg.Connection[Any]) -> None:
-        """Take the next one, or note how the last one ended."""
+        """Start the next export, or record how the last one ended."""
         if self._writing is not None:
             request, result = self._writing
             if not result.done():
@@ -73,7 +73,7 @@ class ExportTask:
             self._writing = request, self._thread.submit(self.write_one, request, slug)
 
     def write_one(self, request: int, slug: str) -> bytes:
-        """Write an export; the digest of its manifest."""
+        """Write an export and return the digest of its manifest."""
         out = export_folder(self.folder, slug, request)
         shutil.rmtree(out, ignore_errors=True)  # of a process that was cut off before it said so
         out.parent.mkdir(mode=0o700, exist_ok=True)
@@ -99,5 +99,5 @@ class ExportTask:
 
 
 def export_folder(folder: Path, slug: str, request: int) -> Path:
-    """Where the export of a request lies once it is done."""
+    """Return the folder of a finished export."""
     return folder / EXPORTS / f"{slug}-{request}"

@@ -1,4 +1,4 @@
-"""Logs as JSON lines. A line has no answer, no id of a person, no address with its query."""
+"""Log as JSON lines without answers, ids of people or query strings. Used by all processes."""
 
 import json
 import logging
@@ -11,10 +11,10 @@ MOST_FRAMES = 12
 
 
 class JsonLines(logging.Formatter):
-    """One object a line. Of an error: its kind and where it was raised. Its words may have data."""
+    """Formatter of one JSON object per line. Error messages are left out, as they may hold data."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Format a log record as one line."""
         at = datetime.fromtimestamp(record.created, timezone.utc)
         line: dict[str, Any] = {
             "at": at.isoformat(timespec="milliseconds"), "level": record.levelname.lower(),
@@ -31,7 +31,7 @@ class JsonLines(logging.Formatter):
 
 
 def error_parts(error: BaseException) -> dict[str, Any]:
-    """What may be said of an error."""
+    """Return the type and location of an error, without its message."""
     frames = traceback.extract_tb(error.__traceback__)[-MOST_FRAMES:]
     parts: dict[str, Any] = {
         "error": f"{type(error).__module__}.{type(error).__qualname__}",
@@ -53,9 +53,9 @@ LOGGING: dict[str, Any] = {
         "uvicorn.access": {"handlers": [], "propagate": False},
     },
 }
-"""For `logging.config.dictConfig`, and for the processes that uvicorn starts."""
+"""Configuration for `logging.config.dictConfig` and for the processes that uvicorn starts."""
 
 
 def log_as_lines() -> None:
-    """Let this process log so."""
+    """Configure logging of this process as JSON lines."""
     dictConfig(LOGGING)

@@ -1,4 +1,4 @@
-"""What a process counts of its requests: how many and how long, by route; and a line for each."""
+"""Count the requests of a process and their durations by route, and log a line for each."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOG = logging.getLogger("theodolite_study.requests")
 FOLDER = "THEODOLITE_STUDY_METRICS"
-"""The variable that names the folder in which processes leave their counts."""
+"""Environment variable of the folder in which processes write their counts."""
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Upper bounds of the histogram's buckets, in seconds."""
 METHODS = {"GET", "HEAD", "POST"}
@@ -27,7 +27,7 @@ _WORDS: ContextVar[list[str] | None] = ContextVar("words", default=None)
 
 
 def note_word(word: str) -> None:
-    """Remember with which word a step of this request ended: the log has it."""
+    """Remember the result code of a step for the log line of this request."""
     words = _WORDS.get()
     if words is not None:
         words.append(word)
@@ -35,12 +35,12 @@ def note_word(word: str) -> None:
 
 @dataclass
 class Meter:
-    """Counts of one process since it began. Labels are routes, never addresses: those have ids."""
+    """Request counts of one process. Labels are routes, never addresses, which contain ids."""
 
     requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
-    """By route, method and status."""
+    """Number of requests by route, method and status."""
     buckets: dict[str, list[int]] = field(default_factory=dict)
-    """Requests of a route by their seconds; the last bucket has no bound."""
+    """Number of requests of a route by duration; the last bucket has no bound."""
     seconds: dict[str, float] = field(default_factory=dict)
 
     def add(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -51,7 +51,7 @@ class Meter:
         self.seconds[route] = self.seconds.get(route, 0.0) + seconds
 
     def snapshot(self, pool: Mapping[str, int]) -> dict[str, Any]:
-        """All counts as plain data, with those of the pool of connections."""
+        """Return all counts as plain data, with those of the connection pool."""
         requests = [[*labels, n] for labels, n in self.requests.items()]
         return {"requests": requests, "buckets": self.buckets, "seconds": self.seconds,
                 "pool": dict(pool)}  # fmt: skip
@@ -60,7 +60,7 @@ class Meter:
     async def published(
         self, pool: Callable[[], Mapping[str, int]], every: float = 1.0
     ) -> AsyncIterator[None]:
-        """While inside, the counts lie in a file for the process that adds them up.
+        """Keep the counts in a file for the process that sums them, while inside.
 
         A killed process loses the counts of its last moment, and nothing else."""
         folder = os.environ.get(FOLDER)
@@ -86,7 +86,7 @@ class Meter:
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write a file so that whoever reads it sees all of it, old or new."""
+    """Write a file atomically: readers see the old or the new content."""
     part = file.with_suffix(".part")
     part.write_text(text)
     part.replace(file)
@@ -94,13 +94,13 @@ def write_whole(file: Path, text: str) -> None:
 
 @dataclass(frozen=True)
 class RequestMeter:
-    """Around all else: counts each request, writes its line, and gives it a number."""
+    """Outermost middleware that counts and logs each request, and numbers it."""
 
     app: ASGIApp
     meter: Meter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on."""
+        """Forward the request and count the response."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

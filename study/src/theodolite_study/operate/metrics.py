@@ -1,4 +1,4 @@
-"""`GET /metrics` for Prometheus, on a port of this machine that people never reach."""
+"""Serve `GET /metrics` for Prometheus, on a local port that participants cannot reach."""
 
 import json
 import os
@@ -15,11 +15,11 @@ from theodolite_study.operate.meter import BOUNDS
 
 KIND = "text/plain; version=0.0.4; charset=utf-8"
 SLOWEST = 5
-"""Seconds in which a request has to be sent, and the database to answer."""
+"""Seconds in which a request must be sent, and the database must answer."""
 
 
 def exposition(snapshots: Iterable[Mapping[str, Any]], figures: Mapping[str, Any] | None) -> str:
-    """All figures as Prometheus reads them: of the processes, and of the database if it answers."""
+    """Format all metrics for Prometheus: those of processes, and of the database if it answers."""
     lines = [
         *_of_processes(list(snapshots)),
         *_family("database_up", "gauge", [({}, figures is not None)]),
@@ -117,7 +117,7 @@ def _of_database(figures: Mapping[str, Any]) -> Iterator[str]:
 
 
 def figures_of(url: str) -> Mapping[str, Any] | None:
-    """What the database says of itself; None where it does not answer."""
+    """Read the metrics that the database keeps; None if it does not answer."""
     options = f"-c statement_timeout={1000 * SLOWEST}"
     try:
         with psycopg.connect(url, connect_timeout=SLOWEST, options=options) as connection:
@@ -130,7 +130,7 @@ def figures_of(url: str) -> Mapping[str, Any] | None:
 
 
 def snapshots_in(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """What the processes counted; of those that ended, their sums without their connections."""
+    """Yield the counts of all processes; of ended ones, without their connections."""
     for file in sorted(folder.glob("*.json")):
         counts: dict[str, Any] = json.loads(file.read_text())
         if not _is_alive(int(file.stem)):
@@ -148,7 +148,7 @@ def _is_alive(process: int) -> bool:
 
 
 def metrics_server(port: int, page: Callable[[], str]) -> ThreadingHTTPServer:
-    """A server of one page on this machine alone, in threads of its own, which end with it."""
+    """Return a local server of one page, whose threads end with it."""
 
     class MetricsPage(BaseHTTPRequestHandler):
         """The page."""

@@ -1,4 +1,4 @@
-"""PostgreSQL's own programs, which are told a password by a variable: command lines are public."""
+"""Run PostgreSQL's programs with passwords in variables, since command lines are public."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ LONGEST = 300
 
 
 def postgres_program(name: str, url: str, *arguments: str) -> None:
-    """Run a program on a database; its last words are the error's."""
+    """Run a program on a database; report the end of its output on failure."""
     variables = {VARIABLES[key]: str(value) for key, value in conninfo_to_dict(url).items()
                  if key in VARIABLES}  # fmt: skip
     command = [str(binaries() / name), *arguments]
@@ -34,7 +34,7 @@ def postgres_program(name: str, url: str, *arguments: str) -> None:
 
 
 def row_sums(connection: psycopg.Connection[Any]) -> dict[str, list[int | str]]:
-    """Rows of each table and a sum over what is in them, whatever their order is."""
+    """Return the number of rows of each table and an order-independent checksum."""
     connection.execute("set local timezone to 'UTC'")
     names = connection.execute(
         "select relname from pg_class where relnamespace = 'public'::regnamespace"
@@ -53,7 +53,7 @@ def row_sums(connection: psycopg.Connection[Any]) -> dict[str, list[int | str]]:
 
 @contextmanager
 def scratch_database(url: str) -> Iterator[str]:
-    """A new empty database beside another, gone afterwards."""
+    """Create an empty database next to another, and drop it afterwards."""
     name = f"rehearsal_{uuid4().hex[:12]}"
     try:
         _alone(url, sql.SQL("create database {} template template0 encoding 'utf8'"), name)

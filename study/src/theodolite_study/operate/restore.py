@@ -1,4 +1,4 @@
-"""Rehearse a restore: a backup is worth something if it was brought back once."""
+"""Rehearse a restore: restore a backup into a scratch database and verify it."""
 
 import json
 import time
@@ -21,7 +21,7 @@ from theodolite_study.operate.programs import postgres_program, row_sums, scratc
 
 @dataclass(frozen=True)
 class RehearsalReport:
-    """What was found in the scratch database."""
+    """Problems, size and duration of a rehearsed restore."""
 
     problems: tuple[str, ...]
     rows: int
@@ -33,7 +33,7 @@ class RehearsalReport:
 
 
 def rehearse_restore(backup: Path, url: str, folder: Path | None = None) -> RehearsalReport:
-    """Bring a backup back into a scratch database, compare and verify it, and drop it again.
+    """Restore a backup into a scratch database, compare and verify it, and drop it.
 
     Args:
         backup: A folder that `backup` wrote.
@@ -55,7 +55,7 @@ def rehearse_restore(backup: Path, url: str, folder: Path | None = None) -> Rehe
 
 
 def backup_content(backup: Path) -> dict[str, Any]:
-    """What a backup says of itself, if its dump is the one that it speaks of."""
+    """Read what a backup contains, after checking the digest of its dump."""
     try:
         content: dict[str, Any] = json.loads((backup / CONTENT).read_text())
     except OSError as error:
@@ -69,7 +69,7 @@ def backup_content(backup: Path) -> dict[str, Any]:
 
 @contextmanager
 def restored(dump: Path, url: str) -> Iterator[str]:
-    """A scratch database with all of a dump: all or nothing."""
+    """Yield a scratch database with the content of a dump: all or nothing."""
     with scratch_database(url) as scratch:
         postgres_program(
             "pg_restore", scratch, "--exit-on-error", "--single-transaction",
@@ -79,13 +79,13 @@ def restored(dump: Path, url: str) -> Iterator[str]:
 
 
 def row_sums_of(url: str) -> dict[str, Any]:
-    """Rows of each table of a database, and a sum over them."""
+    """Return the row counts and checksums of a database."""
     with psycopg.connect(url) as connection:
         return row_sums(connection)
 
 
 def problems_of(url: str) -> list[str]:
-    """Rules that do not hold, guards that are not there, rights that are too many."""
+    """List broken rules, missing guards and excess rights of a database."""
     with psycopg.connect(url, autocommit=True) as connection:
         problems = [str(violation) for violation in violations(connection)]
         return [*problems, *missing_guards(connection), *excess_rights(connection)]

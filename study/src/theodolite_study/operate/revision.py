@@ -1,4 +1,4 @@
-"""Which form the tables have, and which one this release works on."""
+"""Compare the revision of a database's tables with the one that this release needs."""
 
 from functools import cache
 
@@ -10,12 +10,12 @@ from theodolite_study.database import alembic_config
 
 
 class RevisionMismatchError(EvidenceError):
-    """Tables that another release made."""
+    """Tables that another release created."""
 
 
 @cache
 def newest_revision() -> str:
-    """The form that this release makes and works on."""
+    """Return the revision that this release creates and needs."""
     head = ScriptDirectory.from_config(alembic_config()).get_current_head()
     assert head is not None  # noqa: S101
     return head
@@ -38,7 +38,7 @@ def database_revision(url: str) -> str:
 
 
 def need_same_revision(url: str) -> None:
-    """Refuse tables that another release made, newer or older ones."""
+    """Refuse tables that another release created, newer or older."""
     there, ours = database_revision(url), newest_revision()
     if there != ours:
         raise RevisionMismatchError(

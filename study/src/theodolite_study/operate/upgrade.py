@@ -1,4 +1,4 @@
-"""Bring the tables to this release's form; first on a copy, to see that it works and how long."""
+"""Upgrade the tables to this release, first on a copy of the data. Used by `study upgrade`."""
 
 import time
 from pathlib import Path
@@ -20,7 +20,7 @@ KEPT_TABLES = (
 
 
 def check_upgrade(backup: Path, url: str) -> RehearsalReport:
-    """Restore a backup into a scratch database, upgrade it there, verify it, and drop it again.
+    """Restore a backup into a scratch database, upgrade and verify it there, and drop it.
 
     Args:
         backup: A folder that `backup` wrote, or a file of `pg_dump --format=custom`.
@@ -41,13 +41,13 @@ def check_upgrade(backup: Path, url: str) -> RehearsalReport:
 
 
 def upgrade(url: str) -> None:
-    """Bring the tables up to date, all or nothing."""
+    """Migrate the tables to this release, all or nothing."""
     migrate(url)
     need_same_revision(url)
 
 
 def verify_all(url: str) -> list[str]:
-    """All that is wrong in a database; when it was looked at is on the page of figures."""
+    """List all problems of a database, and record when it was verified."""
     problems = problems_of(url)
     note_operation(url, "verify", {"problems": len(problems)})
     return problems

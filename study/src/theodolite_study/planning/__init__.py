@@ -1,1 +1,1 @@
-"""How many people and votes a study needs, and who rates what."""
+"""Plan a study: its sample size, and which participant rates which explanation in which order."""

@@ -1,4 +1,4 @@
-"""How well the agreement of raters will be known, by simulation."""
+"""Simulate studies to predict how precisely rater agreement will be estimated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,15 +24,16 @@ EVEN = (0.2, 0.2, 0.2, 0.2, 0.2)
 
 @dataclass(frozen=True, kw_only=True)
 class Simulated:
-    """People who see the same thing more or less alike, and say it on a scale from 1 to 5."""
+    """Model of simulated raters, who share part of their opinion and answer on a scale from 1 to
+    5."""
 
     alike: float = 0.4
-    """Share of the variance of what people feel that is the explanation's own: the intraclass
-    correlation of the feeling, before it is rounded to an answer."""
+    """Fraction of the variance of opinions that belongs to the explanation: the intraclass
+    correlation before opinions are rounded to answers."""
     habit: float = 0.1
-    """Share that is the person's: strict or mild throughout."""
+    """Fraction of the variance that belongs to the rater, who is strict or mild throughout."""
     shares: tuple[float, ...] = EVEN
-    """How often each answer is given."""
+    """Proportion of each answer."""
 
     def __post_init__(self) -> None:
         if min(self.alike, self.habit) < 0 or self.alike + self.habit > 1:
@@ -41,14 +42,14 @@ class Simulated:
             raise EvidenceError("shares", f"{self.shares}", "5 numbers above 0")
 
     def thresholds(self) -> Float[np.ndarray, " steps"]:
-        """Where a feeling becomes the next answer."""
+        """Return the thresholds between opinions that become different answers."""
         summed = np.cumsum(self.shares) / np.sum(self.shares)
         return np.asarray(norm.ppf(summed[:-1]))
 
 
 @dataclass(frozen=True)
 class Size:
-    """So many explanations, votes on each, and people who give them."""
+    """Number of explanations, of votes on each, and of raters."""
 
     instances: int
     votes: int
@@ -60,18 +61,18 @@ class Size:
 
 @dataclass(frozen=True)
 class AgreementExpected:
-    """What agreement a study of this size will show, and how far that may be off."""
+    """Expected agreement of a study of this size, and its uncertainty."""
 
     size: Size
     value: float
     half_width: float
-    """Half of the range that 95 % of such studies fall in."""
+    """Half of the range that contains 95 % of such studies."""
 
 
 def simulated_ratings(
     size: Size, like: Simulated, random: np.random.Generator
 ) -> Float[np.ndarray, "instances people"]:
-    """One study: each explanation is rated by ``votes`` of the people, NaN elsewhere.
+    """Simulate a study in which each explanation gets ``votes`` ratings; NaN elsewhere.
 
     People get equally many, up to one.
     """
@@ -96,7 +97,7 @@ def simulated_ratings(
 def agreement_of(
     ratings: Float[np.ndarray, "instances people"], what: Agreement = "alpha"
 ) -> float:
-    """Krippendorff's ordinal alpha, or the mean quadratic kappa of pairs of people."""
+    """Compute Krippendorff's ordinal alpha, or the mean quadratic kappa of pairs of raters."""
     evidence = RatingEvidence(ratings=ratings, scale=np.array(SCALE, float))
     if what == "alpha":
         return float(KrippendorffAlpha.of(evidence).value(level="ordinal"))
@@ -106,7 +107,7 @@ def agreement_of(
 def expected_agreement(
     size: Size, *, like: Simulated, seed: int, what: Agreement = "alpha", repeats: int = 200
 ) -> AgreementExpected:
-    """Hold the study so many times on paper, and see how its agreement varies.
+    """Simulate many studies and return the mean and range of their agreement.
 
     NaN if agreement is undefined in most of them.
     """
@@ -130,7 +131,8 @@ def agreement_grid(
     seed: int,
     what: Agreement = "alpha",
 ) -> list[AgreementExpected]:
-    """The same for each number of explanations and votes, with as many people as that needs."""
+    """Predict agreement for each number of explanations and votes, with the raters that each
+    needs."""
     return [
         expected_agreement(
             Size(n, v, people_for(n, v, quota).finishing), like=like, seed=seed, what=what

@@ -1,4 +1,7 @@
-"""The order of one person's explanations: the same image not too soon again."""
+"""Order the explanations of one participant so that equal images are some items apart.
+
+Used by `planning.planned`.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +12,7 @@ ATTEMPTS = 8
 
 
 def fits(counts: Mapping[str, int], gap: int) -> bool:
-    """Whether so many explanations of each image can be put in an order that keeps the gap.
+    """Return whether explanations with these image counts can be ordered with the gap.
 
     The most frequent images decide: between their rounds others have to fill the gap.
 
@@ -22,7 +25,7 @@ def fits(counts: Mapping[str, int], gap: int) -> bool:
 
 
 def largest_gap(counts: Mapping[str, int]) -> int:
-    """The largest gap that can be kept; as many as there are if no image comes twice.
+    """Return the largest gap that can be kept; the number of items if no image repeats.
 
     >>> largest_gap({"cat": 2, "dog": 1}), largest_gap({"cat": 2})
     (1, 0)
@@ -36,7 +39,7 @@ def largest_gap(counts: Mapping[str, int]) -> int:
 
 
 def ordered(images: Sequence[str], gap: int, random: np.random.Generator) -> list[int]:
-    """A random order of the places of ``images`` that keeps the gap; it has to exist."""
+    """Return a random order of the positions of ``images`` that keeps the gap, which must exist."""
     if gap == 0:
         return [int(i) for i in random.permutation(len(images))]
     names = list(dict.fromkeys(images))
@@ -55,7 +58,7 @@ def ordered(images: Sequence[str], gap: int, random: np.random.Generator) -> lis
 
 
 def _at_random(many: np.ndarray, gap: int, random: np.random.Generator) -> list[int] | None:
-    """Any image that may come, the more of it is left the likelier; None if it runs aground."""
+    """Draw an order at random, frequent images first more often; None if it gets stuck."""
     left, free = many.copy(), np.zeros(len(many), dtype=np.int64)
     total = int(many.sum())
     sequence: list[int] = []
@@ -78,7 +81,7 @@ def _at_random(many: np.ndarray, gap: int, random: np.random.Generator) -> list[
 
 
 def _most_first(many: np.ndarray, gap: int, random: np.random.Generator) -> list[int]:
-    """The image of which most are left, of those that may come: finds an order if one exists."""
+    """Place the most frequent allowed image each time, which finds an order if one exists."""
     left, free = many.copy(), np.zeros(len(many), dtype=np.int64)
     sequence: list[int] = []
     for now in range(int(many.sum())):

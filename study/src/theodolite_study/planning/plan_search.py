@@ -1,4 +1,7 @@
-"""Shares that keep a gap where even ones do not."""
+"""Search an assignment that keeps the image gap, by integer programming.
+
+Used by `planning.planned` where balanced assignments cannot keep the gap.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,14 +15,14 @@ from scipy.sparse import coo_array
 from theodolite_study.planning.plan_shares import dealt, numbered
 
 MOST_UNKNOWNS = 250
-"""Larger searches are not begun."""
+"""Maximum number of unknowns; larger searches are not begun."""
 NODES = 30
 IMPOSSIBLE = 2
 
 
 @dataclass(frozen=True)
 class PlanLimits:
-    """What a plan has to keep."""
+    """Constraints that a plan has to satisfy."""
 
     votes: int
     panel: int
@@ -34,9 +37,9 @@ def found_shares(
     limits: PlanLimits,
     random: np.random.Generator,
 ) -> tuple[list[list[int]] | None, bool]:
-    """Shares that can be ordered with the gap, of sizes as even as were found.
+    """Search an assignment that can be ordered with the gap, as balanced as possible.
 
-    If there are none: whether that is proven.
+    If there is none, the second value says whether that is proven.
     """
     of: dict[str, list[int]] = defaultdict(list)
     for i in random.permutation(len(images)):
@@ -59,7 +62,7 @@ def found_shares(
 
 
 def _counts(many: np.ndarray, deep: int, limits: PlanLimits) -> tuple[np.ndarray | None, bool]:
-    """How many of each image each person gets, people by images, by integer programming.
+    """Compute how many explanations of each image each person gets, by integer programming.
 
     ``x[r, p, j]``: person r gets more than j of image p; ``y[r, j]``: of any image. ``low`` and
     ``high``: the smallest and the largest share.
@@ -98,7 +101,7 @@ def _counts(many: np.ndarray, deep: int, limits: PlanLimits) -> tuple[np.ndarray
 
 
 def _ordered_rules(rules: "_Rules", own: np.ndarray, any_of: np.ndarray, j: int, gap: int) -> None:
-    """With j + 1 of one image, j rounds of gap + 1 come before the last round."""
+    """Require j rounds of gap + 1 before the last round if j + 1 are of one image."""
     for of_image in own:
         rules.add([of_image[j], of_image[j - 1]], [1, -1], most=0)
         rules.add([of_image[j], any_of[j]], [1, -1], most=0)
@@ -107,7 +110,7 @@ def _ordered_rules(rules: "_Rules", own: np.ndarray, any_of: np.ndarray, j: int,
 
 
 class _Rules:
-    """Linear rules, one after the other."""
+    """Linear constraints, collected one after the other."""
 
     def __init__(self) -> None:
         self.rows: list[np.ndarray] = []
@@ -124,7 +127,7 @@ class _Rules:
         least: float = -np.inf,
         most: float = np.inf,
     ) -> None:
-        """A sum of unknowns, each times its factor, lies between two numbers."""
+        """Require a weighted sum of unknowns to lie between two numbers."""
         self.rows.append(np.full(len(columns), len(self.least)))
         self.columns.append(np.asarray(columns))
         self.factors.append(np.broadcast_to(np.asarray(factors, float), len(columns)))
@@ -132,7 +135,7 @@ class _Rules:
         self.most.append(most)
 
     def all(self, unknowns: int) -> LinearConstraint:
-        """As scipy takes them."""
+        """Return the constraints in the form of scipy."""
         where = (np.concatenate(self.rows), np.concatenate(self.columns))
         shape = (len(self.least), unknowns)
         table = coo_array((np.concatenate(self.factors), where), shape=shape).tocsr()
@@ -142,7 +145,7 @@ class _Rules:
 def _even_techniques(
     rows: Sequence[list[int]], images: Sequence[str], techniques: Sequence[str]
 ) -> None:
-    """Exchange explanations of one image between two people as long as that evens techniques."""
+    """Swap explanations of one image between participants while that balances techniques."""
     names = numbered(techniques)
     counts = np.array([np.bincount(names[row], minlength=names.max() + 1) for row in rows])
     changed = True

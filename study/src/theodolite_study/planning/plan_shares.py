@@ -1,4 +1,7 @@
-"""Which explanations each person gets, before they are put in order."""
+"""Assign explanations to participants so that numbers, images and techniques are balanced.
+
+Used by `planning.planned`, which then puts each participant's explanations in order.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,12 +20,14 @@ def even_shares(
     panel: int,
     random: np.random.Generator,
 ) -> list[list[int]]:
-    """Shares whose sizes, images and techniques differ by one at most between people.
+    """Assign explanations so that participants differ by at most one in each count.
 
-    An explanation is an edge between its image and its technique, to be colored with ``votes``
-    of ``panel`` colors. One person after the other takes, of all that is left and of each part of
-    it, the share of one among those that are still to come, rounded up or down: a flow finds
-    which. Images that come equally often are a part too, so that nobody gets all the ceilings.
+    The counts are those of all explanations, of each image and of each technique. Participants are
+    served one after the other. Each should take an equal part of what is left: of the total, of
+    each image and of each technique. These parts are fractions, so each has to be rounded down or
+    up without spoiling another. A maximum flow from images to techniques, whose edges may carry the
+    rounded-down or rounded-up part, finds roundings that fit together. Images with equally many
+    votes are balanced as a group too, so that nobody gets all parts that are rounded up.
     """
     pairs: dict[tuple[str, str], list[int]] = defaultdict(list)
     for i in random.permutation(len(images)):
@@ -40,7 +45,7 @@ def even_shares(
 
 
 def numbered(names: Sequence[str]) -> np.ndarray:
-    """Equal names have equal numbers, from 0 on in the order in which they appear."""
+    """Encode names as integers from 0 on, in the order of their first occurrence."""
     number = {name: i for i, name in enumerate(dict.fromkeys(names))}
     return np.array([number[name] for name in names])
 
@@ -48,7 +53,10 @@ def numbered(names: Sequence[str]) -> np.ndarray:
 def _one_share(
     left: np.ndarray, image: np.ndarray, technique: np.ndarray, alike: np.ndarray, still: int
 ) -> np.ndarray:
-    """How many of each pair the next person takes."""
+    """Return how many explanations of each pair of image and technique the next participant takes.
+
+    Lower bounds of the edges are met first; a maximum flow then adds the rest of each rounding.
+    """
     first_alike = 4
     first_image = first_alike + alike.max() + 1
     first_technique = first_image + image.max() + 1
@@ -81,7 +89,8 @@ def _one_share(
 
 
 def dealt(pairs: Sequence[Sequence[int]], taken: np.ndarray) -> list[list[int]]:
-    """Explanations of one pair dealt round: nobody gets one twice, each is given equally often."""
+    """Distribute the explanations of each pair in turn, so that nobody gets one twice and each is
+    given equally often."""
     rows: list[list[int]] = [[] for _ in taken]
     for column, members in enumerate(pairs):
         at = 0

@@ -1,4 +1,4 @@
-"""Who rates what, and in which order, for people who are known beforehand."""
+"""Plan which participant rates which explanation, and in which order, before a study begins."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ __all__ = ["Plan", "Seat", "planned"]
 
 @dataclass(frozen=True)
 class Seat:
-    """One explanation that needs votes."""
+    """Explanation that needs votes, with its image and technique."""
 
     key: str
     image_key: str
@@ -27,16 +27,17 @@ class Seat:
 
 @dataclass(frozen=True)
 class Plan:
-    """For each person the explanations, in the order in which they are shown."""
+    """For each participant the explanations, in the order in which they are shown."""
 
     rows: tuple[tuple[str, ...], ...]
     needed: VotesNeeded
     even: bool
-    """People get the same number of explanations, of each technique and of each image, up to
-    one. Where limits leave no such plan it is false."""
+    """Whether participants differ by at most one in their numbers of explanations, of each
+    technique and of each image. False where the limits leave no such plan."""
 
     def table(self) -> dict[str, list[Any]]:
-        """For the export: row (which person, from 1), position (from 1), and instance."""
+        """Return the table for the export: row (participant, from 1), position (from 1),
+        instance."""
         cells = [
             (row, position, key)
             for row, keys in enumerate(self.rows, start=1)
@@ -61,7 +62,7 @@ def planned(  # noqa: PLR0913  each is a limit of its own
     most: int | None = None,
     seed: int,
 ) -> Plan:
-    """Share explanations out so that each has votes of so many different people.
+    """Plan a study in which each explanation gets votes of this many different participants.
 
     Numbers of explanations, and those of each technique and each image, differ by one at most
     between people: such a plan exists always (a balanced coloring of the edges between images
@@ -101,7 +102,7 @@ def _counts(row: Sequence[int], images: Sequence[str]) -> Mapping[str, int]:
 
 
 def _possible(instances: Sequence[Seat], limits: PlanLimits) -> VotesNeeded:
-    """What can be said without looking for a plan."""
+    """Check the necessary conditions of a plan before searching one."""
     if len({seat.key for seat in instances}) < len(instances):
         raise EvidenceError("instances", "a key twice", "distinct keys")
     if limits.gap < 0:

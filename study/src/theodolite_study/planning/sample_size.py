@@ -1,4 +1,4 @@
-"""How many votes and people a wanted interval needs."""
+"""Compute the number of votes and participants that an interval of a given width needs."""
 
 import math
 from collections.abc import Callable
@@ -18,11 +18,11 @@ MOST_INSTANCES = 10_000_000
 
 @dataclass(frozen=True)
 class Raters:
-    """People who give several votes each: somebody strict is strict in all of them."""
+    """Raters who give several votes each, with their own habits."""
 
     number: int
     spread: float
-    """How far people's habits differ, as a standard deviation on the scale."""
+    """Standard deviation of raters' habits on the scale."""
 
     def __post_init__(self) -> None:
         if self.number < 1 or not 0 <= self.spread < math.inf:
@@ -31,13 +31,13 @@ class Raters:
 
 @dataclass(frozen=True)
 class PeopleNeeded:
-    """How many people a study asks for."""
+    """Number of participants that a study needs."""
 
     votes: int
     finishing: int
-    """Who do all that they are asked for."""
+    """Number of participants who complete all their items."""
     invited: int
-    """With those who leave; what these did is not counted on."""
+    """Number of participants to invite, including dropouts, whose work is not counted on."""
 
 
 def half_width(
@@ -49,7 +49,7 @@ def half_width(
     quantity: Quantity = "mean rating",
     raters: Raters | None = None,
 ) -> float:
-    r"""Half of the 95 % interval to expect.
+    r"""Return half of the expected 95 % confidence interval.
 
     ``mean rating`` of explanations like these:
 
@@ -86,7 +86,7 @@ def half_width(
 
 
 def _interval(parts: list[tuple[float, int]]) -> float:
-    """Student's interval of a sum of variances, each with its degrees of freedom."""
+    """Return Student's interval of a sum of variances, each with its degrees of freedom."""
     known = [(variance, freedom) for variance, freedom in parts if variance > 0]
     if any(freedom < 1 for _, freedom in known):
         return math.nan
@@ -105,7 +105,7 @@ def votes_for(
     spread_within: float,
     quantity: Quantity = "mean rating",
 ) -> int:
-    """The fewest votes for each explanation that make the interval narrow enough.
+    """Return the minimum number of votes per explanation for an interval of the target width.
 
     Refused if no number of votes does: explanations differ, and only more of them help.
     """
@@ -134,7 +134,7 @@ def instances_for(
     spread_within: float,
     quantity: Literal["mean rating", "difference"] = "mean rating",
 ) -> int:
-    """The fewest explanations with so many votes that make the interval narrow enough."""
+    """Return the minimum number of explanations for an interval of the target width."""
 
     def width(instances: int) -> float:
         return half_width(
@@ -149,7 +149,7 @@ def instances_for(
 
 
 def _fewest(width: Callable[[int], float], target: float, most: int) -> int | None:
-    """The smallest number whose interval is narrow enough; intervals shrink with numbers."""
+    """Return the smallest number that reaches the target; intervals shrink with numbers."""
     if not target > 0:
         raise EvidenceError("wanted", f"{target}", "a number above 0")
     if not width(most) <= target:
@@ -165,7 +165,7 @@ def _fewest(width: Callable[[int], float], target: float, most: int) -> int | No
 
 
 def people_for(instances: int, votes: int, quota: int, dropout: float = 0.0) -> PeopleNeeded:
-    """How many people are needed if one is asked for ``quota`` votes and some leave.
+    """Return the number of participants needed, given a quota and a dropout rate.
 
     >>> people_for(24, 5, 20, 0.1)
     PeopleNeeded(votes=120, finishing=6, invited=7)
@@ -182,7 +182,7 @@ def people_for(instances: int, votes: int, quota: int, dropout: float = 0.0) -> 
 def power(
     difference: float, votes: int, images: int, *, spread_between: float, spread_within: float
 ) -> float:
-    """How likely a true difference of two techniques is found: its interval leaves 0 out.
+    """Return the power to detect a true difference of two techniques.
 
     Both techniques explain the same images; ``spread_between`` is that of the true differences.
     NaN for one image.

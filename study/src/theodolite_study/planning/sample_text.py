@@ -1,4 +1,4 @@
-"""A plan for a study in plain sentences."""
+"""Describe the size and precision of a study in plain sentences. Used by `study plan`."""
 
 import math
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from theodolite_study.planning.sample_size import (
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedRatings:
-    """What is expected of ratings from 1 to 5; guesses that a pilot study replaces."""
+    """Expected variation of ratings from 1 to 5; guesses that a pilot study replaces."""
 
     between: float = 0.6
     """Standard deviation of true ratings between explanations of one technique."""
     within: float = 0.9
-    """Standard deviation of votes on one explanation, habits of people left aside."""
+    """Standard deviation of votes on one explanation, without raters' habits."""
     people: float = 0.3
-    """Standard deviation of people's habits: strict or mild throughout."""
+    """Standard deviation of raters' habits: strict or mild throughout."""
     difference: float = 0.5
-    """Standard deviation of the true difference of two techniques from image to image."""
+    """Standard deviation over images of the true difference of two techniques."""
 
 
 def plan_text(
@@ -37,7 +37,7 @@ def plan_text(
     dropout: float = 0.1,
     expected: ExpectedRatings | None = None,
 ) -> str:
-    """What a study costs and what will be known from it, in plain sentences.
+    """Describe the cost and the precision of a study in plain sentences.
 
     Args:
         instances: Explanations in all, equally many of each technique.
@@ -85,7 +85,7 @@ def wanted_text(
     techniques: int = 1,
     expected: ExpectedRatings | None = None,
 ) -> str:
-    """How many votes or explanations would make the mean rating known so well, in sentences.
+    """Describe how many votes or explanations reach a given precision of the mean rating.
 
     Habits of people are left aside: more people help against these, not more votes.
     """

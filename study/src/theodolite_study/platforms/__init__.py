@@ -1,1 +1,1 @@
-"""Where people come from: Prolific, MTurk."""
+"""Verify the participants whom recruitment platforms (Prolific, Mechanical Turk) send."""

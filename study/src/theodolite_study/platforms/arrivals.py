@@ -1,4 +1,4 @@
-"""Who comes, as an address or a code says it. It is kept sealed in a cookie until they begin."""
+"""Identify who opens the first page, and keep it encrypted in a cookie until they begin."""
 
 import base64
 import binascii
@@ -24,29 +24,29 @@ NAMES = {
     "mturk": ("assignmentId", "workerId"),
     "invite": (INVITATION,),
 }
-"""Parts of an address that say who comes."""
+"""Address parameters that identify a participant, by kind of access."""
 LONGEST = 3600
-"""Seconds from opening a link to pressing the button."""
+"""Maximum seconds from opening a link to beginning the study."""
 MOST_LETTERS = 2000
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """Somebody at the first page."""
+    """Person who opened the first page, as far as the link identifies them."""
 
     identity: Identity
     link: bytes | None = field(default=None, repr=False)
-    """Digest of the signed token by which they came: a copy is good for nobody else."""
+    """Digest of the signed token by which they came, so that a copy is refused."""
     until: float = 0.0
-    """From then on it may be forgotten."""
+    """Time after which the digest may be forgotten."""
 
     @property
     def vouched(self) -> bool:
-        """Whether somebody says that it is they. What an address says is a mere claim."""
+        """Whether somebody vouches for the identity, which an address alone does not."""
         return self.identity.signed or self.identity.platform in ("link", invites.PLATFORM)
 
     def sealed(self, keys: Keys, slug: str) -> str:
-        """For a cookie: only we can read it."""
+        """Encrypt the arrival for a cookie."""
         who = self.identity
         parts = [who.platform, who.platform_id, who.study_id, who.session_id, who.signed,
                  self.link.hex() if self.link else None, self.until]  # fmt: skip
@@ -54,7 +54,7 @@ class Arrival:
         return base64.urlsafe_b64encode(plain).decode()
 
     def values(self, keys: Keys, slug: str) -> dict[str, object]:
-        """What the database is told: no id that it could read."""
+        """Return what the database stores: no id that it could read."""
         who = self.identity
         names = (slug, who.platform, who.platform_id)
         paid = who.platform in (prolific.PLATFORM, mturk.PLATFORM)
@@ -73,7 +73,7 @@ class Arrival:
 
 
 def opened(keys: Keys, slug: str, cookie: str) -> Arrival | None:
-    """Who was kept in a cookie; nobody if it is old, of another study or not ours."""
+    """Decrypt the arrival in a cookie; None if it is old, of another study or not ours."""
     try:
         sealed = base64.urlsafe_b64decode(cookie.encode())
         parts = json.loads(keys.opened(sealed, _bound(slug)))
@@ -91,24 +91,24 @@ def _bound(slug: str) -> str:
 
 
 def names_somebody(access: Access, parameters: Mapping[str, str]) -> bool:
-    """Whether an address says who comes."""
+    """Return whether an address identifies a participant."""
     return any(name in parameters for name in NAMES.get(access.kind, ()))
 
 
 def by_link() -> Arrival:
-    """Somebody who comes by the open link."""
+    """Return the arrival of a person who used the open link."""
     return Arrival(visitor())
 
 
 def by_invitation(code: str) -> Arrival:
-    """Whoever has a code is the person of that code; whether there is one the database knows."""
+    """Return the arrival of a person with an invitation code, which the database checks."""
     return Arrival(invites.identity(code_digest(code[:200])), until=time.time() + LONGEST)
 
 
 def from_address(
     access: Access, parameters: Mapping[str, str], address: str, keys: SigningKeys
 ) -> Arrival | Preview:
-    """Who comes, as far as the platform says it."""
+    """Identify the person by the parameters that the platform added to the address."""
     until = time.time() + LONGEST
     try:
         if access.kind == "mturk":

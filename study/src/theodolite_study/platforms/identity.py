@@ -1,4 +1,7 @@
-"""Who a platform says is coming."""
+"""Represent the identity of a participant at a recruitment platform such as Prolific.
+
+Used by the modules of each platform and by the first page of a study.
+"""
 
 import re
 import secrets
@@ -12,16 +15,16 @@ ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True)
 class Identity:
-    """A person as a platform names them. Ids are not shown: they would end up in logs."""
+    """Ids of a participant at a recruitment platform. They are never printed or logged."""
 
     platform: str
     platform_id: str = field(repr=False)
     study_id: str | None = None
-    """The study, as the platform calls it."""
+    """Id of the study at the platform."""
     session_id: str | None = field(default=None, repr=False)
-    """This visit, as the platform calls it."""
+    """Id of this visit at the platform."""
     signed: bool = False
-    """Whether the platform vouches for it. If not, it is what an address said."""
+    """Whether the platform signed the identity. If not, it comes from an address."""
 
     def __post_init__(self) -> None:
         for name in ("platform", "platform_id", "study_id", "session_id"):
@@ -35,18 +38,18 @@ class Identity:
 
 @dataclass(frozen=True)
 class Preview:
-    """Somebody who looks at the offer and has not taken it: they see the welcome page only."""
+    """Visitor who views the offer without accepting it, and sees the welcome page only."""
 
     platform: str
 
 
 def visitor() -> Identity:
-    """Somebody who came by the open link: nobody can say who they are, nor who they are not."""
+    """Return a random identity for a visitor of the open link, who is anonymous."""
     return Identity("link", secrets.token_hex(16))
 
 
 def named(parameters: Mapping[str, str], name: str, platform: str) -> str:
-    """A part of the address that has to be there, and filled in by the platform."""
+    """Return an address parameter that the platform must have filled in."""
     value = parameters.get(name, "")
     if not ID.fullmatch(value):
         problem = (

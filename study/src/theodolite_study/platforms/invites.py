@@ -1,4 +1,4 @@
-"""Invitations: each code lets one person in. Only digests are kept."""
+"""Create invitation codes, each for one participant. Only their digests are stored."""
 
 from dataclasses import dataclass, field
 
@@ -12,14 +12,14 @@ MOST = 100_000
 
 @dataclass(frozen=True)
 class Invitations:
-    """New codes, to be sent to people and forgotten, and their digests, to be kept."""
+    """New codes to send to participants, and their digests to store."""
 
     codes: tuple[str, ...] = field(repr=False)
     digests: tuple[bytes, ...]
 
 
 def new_invitations(count: int) -> Invitations:
-    """So many codes, all different."""
+    """Create a number of distinct codes."""
     if not 1 <= count <= MOST:
         raise EvidenceError("invitations", f"{count:,}", f"1 to {MOST:,}")
     codes = tuple(new_code() for _ in range(count))
@@ -27,5 +27,5 @@ def new_invitations(count: int) -> Invitations:
 
 
 def identity(digest: bytes) -> Identity:
-    """The person of an invitation that was found by its digest."""
+    """Return the identity of the participant whose invitation has this digest."""
     return Identity(PLATFORM, digest.hex())

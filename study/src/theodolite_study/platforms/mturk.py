@@ -1,7 +1,8 @@
-"""Amazon Mechanical Turk: the study is a page of its own; in their frame there is a link to it.
+"""Identify participants from Mechanical Turk, and return them to it.
 
-``turkSubmitTo`` is not read: a page that sends people where its address says sends them anywhere.
-At the end a form goes to one of two fixed addresses.
+The study is a page of its own; the frame of Mechanical Turk contains a link to it. ``turkSubmitTo``
+is not read, since a page that obeys its address sends people anywhere: the last form goes to one of
+two fixed addresses.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ NOT_TAKEN = "ASSIGNMENT_ID_NOT_AVAILABLE"
 
 
 def arrival(parameters: Mapping[str, str]) -> Identity | Preview:
-    """Who comes with these parts of the address. MTurk signs nothing: it is a claim."""
+    """Identify a worker by the address parameters, which Mechanical Turk does not sign."""
     if parameters.get("assignmentId") == NOT_TAKEN:
         return Preview(PLATFORM)
     return Identity(
@@ -31,5 +32,5 @@ def _optional(parameters: Mapping[str, str], name: str) -> str | None:
 
 
 def submit_address(*, sandbox: bool) -> str:
-    """Where people hand in what they did."""
+    """Return the address where workers submit their work."""
     return SANDBOX if sandbox else SUBMIT

@@ -1,7 +1,7 @@
-"""Prolific: who comes by its link, and where people go at the end.
+"""Identify participants from Prolific, and return them to it.
 
 With «Secured external URL» the link carries a token that Prolific signed. Without, the ids in the
-address are what somebody typed.
+address are unverified.
 """
 
 import hashlib
@@ -27,39 +27,39 @@ ISSUER = "https://www.prolific.com"
 ALGORITHM = "RS256"
 MOST_LETTERS = 8192
 CLOCKS_DIFFER = 60
-"""Seconds by which Prolific's clock may be ahead of ours."""
+"""Maximum seconds by which Prolific's clock may be ahead of ours."""
 EXIT = "https://app.prolific.com/submissions/complete"
 AGAIN = "Open the study again from Prolific's page."
 UNCHECKED: "Options" = {
     "verify_exp": False, "verify_nbf": False, "verify_iat": False,
     "verify_aud": False, "verify_iss": False, "verify_sub": False, "verify_jti": False,
 }  # fmt: skip
-"""Checked here instead, by the caller's clock."""
+"""Options that disable the checks of the library; they are done here with the caller's clock."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a token has to be for."""
+    """Study that a token must be issued for."""
 
     address: str
-    """Where the study is: https://study.example.org/s/horns."""
+    """Address of the study: https://study.example.org/s/horns."""
     study_id: str | None = None
-    """The study's id at Prolific. Without it, anybody's study there may send people here."""
+    """Id of the study at Prolific. Without it, any study there may send people here."""
 
 
 @dataclass(frozen=True)
 class SignedArrival:
-    """Somebody whom Prolific vouches for, and what is to be remembered of the token."""
+    """Participant whom Prolific vouches for, and the digest of the token."""
 
     identity: Identity
     token_digest: bytes
-    """A second arrival with the same digest is a copy: let only the same session have it."""
+    """Digest of the token; a second arrival with it must have the same session."""
     expires: datetime
-    """From then on the digest may be forgotten."""
+    """Time after which the digest may be forgotten."""
 
 
 def signed_arrival(token: str, expected: Expected, keys: SigningKeys, now: float) -> SignedArrival:
-    """Who comes with a token. ``now`` in seconds since 1970."""
+    """Verify a token and identify its participant. ``now`` in seconds since 1970."""
     if len(token) > MOST_LETTERS:
         raise _refused("a token that is too long")
     name = _key_name(token)
@@ -83,7 +83,7 @@ def signed_arrival(token: str, expected: Expected, keys: SigningKeys, now: float
 
 
 def _key_name(token: str) -> str:
-    """The name of the key. Of the header, this and the algorithm are all that is looked at."""
+    """Return the name of the key; only it and the algorithm are read from the header."""
     try:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, ValueError, RecursionError) as error:
@@ -110,13 +110,13 @@ def _in_time(claims: Mapping[str, Any], now: float) -> float:
 
 
 def _moment(value: Any) -> float | None:
-    """A time that a calendar has; other things are not compared with clocks."""
+    """Return a time that a calendar has; other values are not compared with clocks."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if number and 0 <= value < 1e11 else None
 
 
 def _meant_for(audience: Any, address: str) -> bool:
-    """Whether a token is for our address: by its host alone, or by host and path."""
+    """Return whether a token is for our address: by its host alone, or by host and path."""
     ours = urlsplit(address)
     for recipient in audience if isinstance(audience, list) else [audience]:
         if not isinstance(recipient, str):
@@ -155,7 +155,7 @@ def _refused(problem: str, hint: str = AGAIN) -> UnsafeInputError:
 
 
 def unsigned_arrival(parameters: Mapping[str, str]) -> Identity:
-    """Who an address says is coming: a claim, not an identity."""
+    """Return the unverified identity in an address."""
     person, study, session = (
         named(parameters, name, "Prolific") for name in (PERSON, STUDY, SESSION)
     )
@@ -163,7 +163,7 @@ def unsigned_arrival(parameters: Mapping[str, str]) -> Identity:
 
 
 def completion_url(code: str) -> str:
-    """Where people hand in their code. The host is fixed."""
+    """Return the address where participants enter their code. The host is fixed."""
     if not ID.fullmatch(code):
         raise UnsafeInputError("completion code", "other letters", "letters and digits")
     return f"{EXIT}?{urlencode({'cc': code})}"

@@ -1,4 +1,5 @@
-"""What Prolific tells us by itself: webhooks, signed with a shared secret."""
+"""Verify the webhooks of Prolific, which are signed with a shared secret. Used by
+`money.events`."""
 
 import base64
 import hashlib
@@ -24,27 +25,27 @@ KIND = re.compile(r"[a-z][a-z0-9_.]{0,99}")
 
 @dataclass(frozen=True)
 class Event:
-    """Something happened at Prolific."""
+    """Verified event of a webhook."""
 
     id: str
-    """The same in each delivery of the same event: do it once."""
+    """Id of the event, equal in each delivery; handle it once."""
     delivery: bytes = field(repr=False)
-    """Digest of what was signed. The id is outside the signature: a copy under a new id has
-    the same delivery, so this is to be remembered too."""
+    """Digest of the signed content. The id is not signed, so a copy under a new id has the same
+    digest: remember it too."""
     kind: str
-    """Such as submission.status.change."""
+    """Type of the event, such as submission.status.change."""
     resource_id: str
     content: Mapping[str, Any] = field(repr=False)
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
-    """How Prolific signs: base64 of HMAC-SHA256 over the time and the body as they were sent."""
+    """Compute Prolific's signature: base64 of HMAC-SHA256 over time and body as sent."""
     mac = hmac.new(secret.encode(), timestamp.encode() + body, hashlib.sha256).digest()
     return base64.b64encode(mac).decode()
 
 
 def event(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> Event:
-    """A delivery that Prolific signed within the last minutes."""
+    """Verify a delivery that Prolific signed within the last minutes."""
     if len(secret) < LEAST_SECRET:
         raise EvidenceError(
             "secret of Prolific's webhooks", "none, or a short one", f"{LEAST_SECRET} letters",

@@ -1,7 +1,6 @@
-"""The public keys by which Prolific's signatures are checked.
+"""Load the public keys that verify Prolific's signatures, from a file or one fixed address.
 
-They come from a file beside the study, or from one fixed address. Nothing that a token says has a
-part in where they come from.
+No content of a token has a part in where keys come from.
 """
 
 import http.client
@@ -32,36 +31,36 @@ NAME = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 class KeysUnavailableError(EvidenceError):
-    """Nobody is at fault, but signatures cannot be checked now. Trying again later helps."""
+    """Temporary failure to load the keys. Trying again later helps."""
 
 
 @runtime_checkable
 class SigningKeys(Protocol):
-    """Where the key of a name is found."""
+    """Source of public keys by name."""
 
     def find(self, name: str, now: float) -> RSAPublicKey | None:
-        """The key, or nothing if there is none of that name."""
+        """Return the key of a name, or None if there is none."""
 
 
 @dataclass(frozen=True)
 class StoredKeys:
-    """Keys that were read once."""
+    """Keys that were read once from a file."""
 
     keys: Mapping[str, RSAPublicKey]
 
     def find(self, name: str, now: float) -> RSAPublicKey | None:
-        """The key of a name; ``now`` does not matter, a file does not change by itself."""
+        """Return the key of a name; ``now`` is ignored, as a file does not change by itself."""
         return self.keys.get(name)
 
 
 def stored_keys(folder: Path) -> StoredKeys:
-    """The keys in ``jwks.json`` of a study folder."""
+    """Read the keys in ``jwks.json`` of a study folder."""
     content = read_text(folder / FILE, "keys of Prolific", MOST_BYTES)
     return keys_in(content.encode(), FILE)
 
 
 def keys_in(content: bytes, name: str) -> StoredKeys:
-    """The RSA keys for RS256 in a key set; others are left out."""
+    """Parse the RSA keys for RS256 in a key set; others are left out."""
     key_set = json_from(content, name)
     entries = key_set.get("keys") if isinstance(key_set, dict) else None
     if not isinstance(entries, list) or len(entries) > MOST_KEYS:
@@ -92,10 +91,10 @@ def _public_key(entry: Any) -> RSAPublicKey | None:
 
 
 class FetchedKeys:
-    """Keys from Prolific itself, kept for some hours.
+    """Keys from Prolific itself, cached for some hours.
 
-    A name that is not known makes us look again, for keys change; but at most once a minute,
-    or anybody could have us ask all day by inventing names.
+    An unknown name fetches them again, as keys change, but at most once a minute: otherwise
+    invented names would cause endless requests.
     """
 
     def __init__(self, fetch: Callable[[], bytes] | None = None) -> None:
@@ -105,7 +104,7 @@ class FetchedKeys:
         self._at = self._tried = -float("inf")
 
     def find(self, name: str, now: float) -> RSAPublicKey | None:
-        """The key of a name; ``now`` in seconds since 1970."""
+        """Return the key of a name; ``now`` in seconds since 1970."""
         with self._lock:
             known = self._kept is not None and self._kept.find(name, now) is not None
             stale = abs(now - self._at) > FRESH
@@ -128,14 +127,14 @@ class FetchedKeys:
 
 
 def fetch_keys() -> bytes:
-    """The key set as Prolific publishes it."""
+    """Download the key set that Prolific publishes."""
     return answer(
         http.client.HTTPSConnection(HOST, timeout=SECONDS, context=ssl.create_default_context())
     )
 
 
 def answer(connection: http.client.HTTPConnection) -> bytes:
-    """What is at the fixed path: nothing is followed elsewhere, nothing large or slow is read."""
+    """Read the response of the fixed path, without redirects and with limits of size and time."""
     until = time.monotonic() + SECONDS
     try:
         connection.request("GET", PATH, headers={"Accept": "application/json"})

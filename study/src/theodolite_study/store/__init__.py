@@ -1,4 +1,4 @@
-"""The database: its tables, the steps that people take as functions in it, and connections."""
+"""Create and write the database of studies: tables, functions for participants' steps, rights."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ SCHEMA = (
     "fit.sql", "tables_study.sql", "tables_people.sql", "table_triggers.sql", *STEPS, "rights.sql",
     "money.sql", "operate.sql", "texts.sql", "desk.sql",
 )  # fmt: skip
-"""Files that create the schema, in this order."""
+"""SQL files that create the schema, in order."""
 
 
 def statements(name: str) -> str:
-    """Return the text of one of these files."""
+    """Return the text of an SQL file of the schema."""
     return (FOLDER / name).read_text()

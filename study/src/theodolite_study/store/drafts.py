@@ -1,4 +1,4 @@
-"""Studies and drafts of versions: what is asked, in which words, of which explanations.
+"""Write studies and draft versions: instrument, settings, texts, conditions, outcomes.
 
 Each function works within the caller's transaction. The database refuses to change a version that
 was opened.
@@ -17,20 +17,20 @@ from theodolite_study.model.markdown import consent_bytes
 from theodolite_study.refusals import Invalid, NotHere
 
 CONSENT = "consent"
-"""The key of the consent's Markdown; what people see are its bytes."""
+"""Text key of the consent's Markdown; participants see its rendered bytes."""
 PARTS = {
     "wording": "key, language, body",
     "consent_text": "language, shown, digest, reconsent",
     "condition": "key, weight, overrides",
     "outcome": "key, code, redirect, pay",
 }
-"""What a version has besides its own row."""
+"""Tables of a version besides its own row, with the columns that are copied."""
 OVERRIDES = {"texts", "blocks", "instances"}
 
 
 @dataclass(frozen=True)
 class StudyCondition:
-    """A group of people to whom something is shown or asked in another way."""
+    """Experimental condition with its weight, and what it changes."""
 
     key: str
     weight: int = 1
@@ -39,7 +39,7 @@ class StudyCondition:
 
 @dataclass(frozen=True)
 class StudyOutcome:
-    """A way out: the platform's code, an address to go on to, and which pay it means."""
+    """Outcome of a participation: platform code, address to return to, and kind of pay."""
 
     key: str
     pay: str = "none"
@@ -50,7 +50,7 @@ class StudyOutcome:
 def new_study(
     connection: Connection[Any], slug: str, title: str, keys_id: str, currency: str = "GBP"
 ) -> UUID:
-    """An empty study that nobody can see yet."""
+    """Create an empty study that nobody can see yet."""
     number = uuid4()
     connection.execute(
         "insert into study (id, slug, title, keys_id, currency) values (%s, %s, %s, %s, %s)",
@@ -64,7 +64,7 @@ def new_version(  # noqa: PLR0913  each is a column
     settings: Mapping[str, Any], n_votes: int, quota: int, least_items: int,
     lease_seconds: float, languages: Sequence[str], default_language: str,
 ) -> int:  # fmt: skip
-    """A draft with the next number.
+    """Create a draft with the next number.
 
     Raises:
         pydantic.ValidationError: If the instrument cannot be asked.
@@ -83,7 +83,7 @@ def new_version(  # noqa: PLR0913  each is a column
 
 
 def copy_version(connection: Connection[Any], version: int) -> int:
-    """A draft with everything that an earlier version has."""
+    """Create a draft that copies everything of an earlier version."""
     study = connection.execute("select study_id from version where id = %s", (version,)).fetchone()
     if study is None:
         raise NotHere("There is no such version.")
@@ -110,7 +110,7 @@ def copy_version(connection: Connection[Any], version: int) -> int:
 def put_texts(
     connection: Connection[Any], version: int, language: str, texts: Mapping[str, str]
 ) -> None:
-    """Words by their keys; blank ones are taken out. The consent has a function of its own."""
+    """Store texts by key; blank ones are deleted. The consent has its own function."""
     if CONSENT in texts:
         raise Invalid("The consent is more than a text: see put_consent.")
     for key, body in texts.items():
@@ -121,7 +121,7 @@ def put_consent(
     connection: Connection[Any], version: int, language: str, markdown: str, *,
     reconsent: bool = False,
 ) -> None:  # fmt: skip
-    """The form in one language: its source, and the bytes that the page will contain.
+    """Store the consent in one language: its Markdown, and the bytes that the page will contain.
 
     Args:
         connection: The caller's transaction.
@@ -147,7 +147,7 @@ def put_consent(
 def put_conditions(
     connection: Connection[Any], version: int, conditions: Sequence[StudyCondition]
 ) -> None:
-    """These conditions and no others."""
+    """Replace the conditions of a version."""
     connection.execute(
         "delete from condition where version_id = %s and key <> all(%s)",
         (version, [condition.key for condition in conditions]),
@@ -167,7 +167,7 @@ def put_conditions(
 def put_outcomes(
     connection: Connection[Any], version: int, outcomes: Sequence[StudyOutcome]
 ) -> None:
-    """These ways out and no others."""
+    """Replace the outcomes of a version."""
     connection.execute("delete from outcome where version_id = %s", (version,))
     for outcome in outcomes:
         connection.execute(

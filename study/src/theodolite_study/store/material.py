@@ -1,4 +1,4 @@
-"""Images and explanations of a study: rows, and files named by the digest of their bytes."""
+"""Store the explanations and images of a study: rows, and files named by their digest."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,7 +26,7 @@ def add_material(
     connection: Connection[Any], study: UUID, material: Material, images_folder: Path,
     store: Path | None = None,
 ) -> int:  # fmt: skip
-    """What a study shows. Until it has seats, all of it is replaced; afterwards only added to.
+    """Store the explanations of a study: replace them before it has seats, then only add.
 
     Args:
         connection: The caller's transaction.
@@ -100,7 +100,7 @@ def _row(
 
 
 def modality_of(part: Explained) -> str:
-    """How an explanation says what it says."""
+    """Return the kind of an explanation: saliency, concept, text or table."""
     names = {"map": "saliency", "concepts": "concept", "tokens": "text", "table": "table"}
     return next(word for name, word in names.items() if getattr(part, name) is not None)
 
@@ -108,7 +108,7 @@ def modality_of(part: Explained) -> str:
 def _stored_images(
     connection: Connection[Any], material: Material, source: Path, store: Path
 ) -> dict[str, list[int]]:
-    """Width and height of each file, after its bytes and its row are where they belong."""
+    """Copy the images into the store and return width and height of each."""
     sizes = {}
     for file in sorted(set(_files(material))):
         path = image_path(source, file)

@@ -1,6 +1,7 @@
-"""A version opens: it is frozen, gets seats for votes and places for people. A study's states.
+"""Open a version for participants, and change the state of a study.
 
-Each function works within the caller's transaction.
+Opening freezes the version and creates its seats (votes to collect) and places (participants with a
+condition). Each function works within the caller's transaction.
 """
 
 import hashlib
@@ -19,9 +20,9 @@ from theodolite_study.refusals import Invalid, NotHere, WrongStage
 Row: TypeAlias = dict[str, Any]
 MOST_PLACES = 20_000
 BLOCKS = 2
-"""A block of places has each condition so many times its weight."""
+"""Times that a block of places contains each condition per unit of its weight."""
 PANEL_ROWS = 10_000
-"""Rows of a panel count on from here in each further round; as in st_activate."""
+"""First panel row of each further round is a multiple of this; as in st_activate."""
 FROM = {
     "open": ("paused",),
     "paused": ("open",),
@@ -37,7 +38,7 @@ def open_version(
     seats: Literal["continue", "new round"] = "continue", places: int | None = None,
     staff: int | None = None,
 ) -> None:  # fmt: skip
-    """Let people in, to this version and to no other of its study.
+    """Open a version for participants, in place of any other of its study.
 
     A pilot that is kept is the same version, opened after it; one that is discarded is followed by
     another version with a new round, and its votes stay out of the export's tables.
@@ -93,7 +94,7 @@ def open_version(
 
 
 def version_digest(connection: Connection[Any], version: int) -> bytes:
-    """SHA-256 of all that a version asks, says, pays and shows."""
+    """Return the SHA-256 of everything that a version asks, tells, pays and shows."""
     parts = " union all ".join(
         f"select '{table}' || jsonb_agg(to_jsonb(t) - array['id', 'version_id'] order by"  # noqa: S608  names of ours
         f" {order})::text from {table} t where version_id = %(v)s"
@@ -115,7 +116,7 @@ def version_digest(connection: Connection[Any], version: int) -> bytes:
 def last_call(
     connection: Connection[Any], version: int, least_items: int, *, staff: int | None = None
 ) -> None:
-    """Let people in for fewer items, so that the last seats are filled."""
+    """Admit participants for fewer items, so that the last seats are filled."""
     row = _locked_version(connection, version)
     if not 1 <= least_items < row["least_items"]:
         raise Invalid(f"A last call is below {row['least_items']} items, and at least 1.")
@@ -127,7 +128,7 @@ def set_study_state(
     connection: Connection[Any], study: UUID, state: str, staff: int | None = None, *,
     void: Collection[UUID] = (),
 ) -> None:  # fmt: skip
-    """Open after a break, pause, close or archive.
+    """Resume, pause, close or archive a study.
 
     Closing deletes the platform's ids and the fingerprints of who declined, for good. Payments
     must be settled before.
@@ -188,7 +189,7 @@ def _close(connection: Connection[Any], study: UUID, void: Collection[UUID]) -> 
 
 
 def _lock_study(connection: Connection[Any], study: UUID) -> None:
-    """Wait until whoever is answering has answered: steps hold the same lock, shared."""
+    """Wait until running requests of participants end: their steps hold the same lock, shared."""
     connection.execute(
         "select pg_advisory_xact_lock(hashtextextended(%s::text, 7203003))", (study,)
     )
@@ -209,7 +210,8 @@ def _locked_version(connection: Connection[Any], version: int) -> Row:
 
 
 def _finished_earlier(connection: Connection[Any], row: Row) -> list[int]:
-    """Versions that took people until now: those inside go on, nobody new comes."""
+    """Stop earlier versions from admitting people, and return their ids; participants inside
+    continue."""
     return [
         number
         for (number,) in connection.execute(
@@ -231,8 +233,8 @@ def _last_round(connection: Connection[Any], study: UUID) -> int:
 def _conditions(
     connection: Connection[Any], version: int, round_: int, row: Row
 ) -> list[tuple[int, int]]:
-    """Ids and weights. Where votes are counted for each condition, a round that goes on keeps the
-    rows of its first version: its seats name them."""
+    """Return ids and weights of the conditions. If votes are counted per condition, a round that
+    continues keeps the rows of its first version, which its seats refer to."""
     own = connection.execute(
         "select key, weight, id from condition where version_id = %s order by key", (version,)
     ).fetchall()
@@ -256,7 +258,7 @@ def _by_condition(row: Row) -> bool:
 
 
 def _seat(connection: Connection[Any], row: Row) -> None:
-    """n seats for each real explanation, those that are there already among them."""
+    """Create n seats for each rated explanation, including those that exist."""
     study, round_, votes = row["study_id"], row["round"], row["n_votes"]
     (most,) = connection.execute(
         "select coalesce(max(slot_no), 0) from slot where study_id = %s and round = %s",
@@ -278,7 +280,7 @@ def _seat(connection: Connection[Any], row: Row) -> None:
 
 
 def _reserve(connection: Connection[Any], row: Row) -> None:
-    """Seats of a planned design are kept for the people of a panel, in their order."""
+    """Reserve the seats of a planned design for the participants of a panel, in order."""
     settings = row["settings"]
     if _by_condition(row):
         raise Invalid("A planned design has no votes for each condition.")
@@ -309,7 +311,7 @@ def _reserve(connection: Connection[Any], row: Row) -> None:
 
 
 def _add_places(connection: Connection[Any], row: Row, places: int | None) -> None:
-    """Places in blocks, so that conditions are balanced whenever somebody stops counting."""
+    """Create places in blocks, so that conditions stay balanced at every moment."""
     there, open_seats = connection.execute(
         "select (select count(*) from place where version_id = %s), (select count(*) from slot"
         " where study_id = %s and round = %s and state <> 'filled')",
@@ -329,7 +331,7 @@ def _add_places(connection: Connection[Any], row: Row, places: int | None) -> No
 def condition_order(
     conditions: Sequence[tuple[int, int]], seed: bytes, places: int
 ) -> Iterator[int | None]:
-    """The condition of each place: permuted blocks, each with every condition by its weight.
+    """Yield the condition of each place: permuted blocks with every condition by weight.
 
     Args:
         conditions: Ids and weights.
@@ -353,7 +355,7 @@ def _digest(connection: Connection[Any], version: int) -> bytes:
 
 
 def _move_door(connection: Connection[Any], row: Row) -> None:
-    """A round has one door: that of the version which takes people."""
+    """Let the round admit people only to the version that is open."""
     connection.execute(
         "delete from door where version_id in (select id from version where study_id = %s"
         " and round = %s)",

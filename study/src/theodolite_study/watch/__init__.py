@@ -1,1 +1,1 @@
-"""How a study runs: its progress, its people, and signs in how they work."""
+"""Monitor a running study: progress, participants, and signs of careless work."""

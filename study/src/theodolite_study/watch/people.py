@@ -1,4 +1,4 @@
-"""The people of a study by pseudonym, a page at a time, and what one of them did when."""
+"""List the participants of a study page by page, and the events of one of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -43,10 +43,10 @@ TIMELINE = """
 
 @dataclass(frozen=True)
 class PersonRow:
-    """Somebody of the list."""
+    """Participant as the list shows them."""
 
     id: UUID
-    """Never shown: for whoever takes them out or changes their quota."""
+    """Database id, never shown; used to exclude participants or change their quota."""
     pseudonym: str
     state: str
     outcome: str | None
@@ -55,14 +55,14 @@ class PersonRow:
     condition: str | None
     platform: str
     design_row: int | None
-    """Their number in the panel of a planned study."""
+    """Row of the participant in the panel of a planned study."""
     promised: int
     work: Work
 
 
 @dataclass(frozen=True)
 class PeoplePage:
-    """Some people, and after whom the next page begins; None at the end."""
+    """Page of participants, and the pseudonym after which the next page begins, if any."""
 
     people: list[PersonRow]
     after: str | None
@@ -70,7 +70,7 @@ class PeoplePage:
 
 @dataclass(frozen=True)
 class TimelineEntry:
-    """Something that a person did, without what they answered."""
+    """Event of a participant, without the answers."""
 
     at: datetime
     what: str
@@ -86,7 +86,7 @@ def people(
     outcome: str | None = None,
     limit: int = PAGE,
 ) -> PeoplePage:
-    """People who agreed and did not withdraw, by pseudonym.
+    """List participants who agreed and did not withdraw, by pseudonym.
 
     Args:
         connection: To the database.
@@ -109,6 +109,6 @@ def _person(row: Mapping[str, Any]) -> PersonRow:
 def timeline(
     connection: psycopg.Connection[Any], study: UUID, pseudonym: str
 ) -> list[TimelineEntry]:
-    """What the log says of somebody, in order."""
+    """List the log entries of a participant in order."""
     cursor = connection.cursor(row_factory=class_row(TimelineEntry))
     return cursor.execute(TIMELINE, [study, pseudonym]).fetchall()

@@ -1,4 +1,4 @@
-"""How far a study is, from counters: no table of votes is read through."""
+"""Compute the progress of a study from counters, without reading the votes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from psycopg.rows import dict_row
 from theodolite_study.refusals import NotHere
 
 ALARM = 0.05
-"""Of all votes, so many in vain: leases are too short for how long people take."""
+"""Maximum fraction of surplus votes; above it, leases are too short for how long people take."""
 RECENT = 3000
-"""Lines of the log whose votes' seconds are looked at."""
+"""Number of recent log lines from which durations are computed."""
 
 ROUND = """
     select s.slug, s.title, s.state, v.id as version, v.no, v.round, v.state as version_state,
@@ -58,7 +58,7 @@ TECHNIQUES = """
 
 @dataclass(frozen=True)
 class StudyProgress:
-    """Where a study stands, in the round of its newest version that takes people."""
+    """Progress of a study in the round of its newest version that admits people."""
 
     slug: str
     title: str | None
@@ -71,53 +71,53 @@ class StudyProgress:
     filled: int
     surplus: int
     held: int
-    """With somebody just now."""
+    """Number of seats reserved for active participants."""
     lapsed: int
-    """Left by somebody; the next one gets it."""
+    """Number of seats whose reservation lapsed; the next participant gets them."""
     available: int
-    """Votes that nobody was promised."""
+    """Number of votes that are not promised to anybody."""
     least_items: int
     quota: int
     lease_seconds: float
     outcomes: Mapping[str, int]
-    """People by their way out."""
+    """Number of participants by outcome."""
     arrived: int
     declined: int
     checks: int
     checks_failed: int
     seconds_before: float | None
-    """Median of the last votes, until the own answer."""
+    """Median seconds of recent votes until the own answer."""
     seconds_after: float | None
-    """The same from the explanation to the ratings."""
+    """Median seconds of recent votes from the explanation to the ratings."""
 
     @property
     def open(self) -> int:
-        """Seats that nobody has."""
+        """Number of seats that nobody holds."""
         return self.seats - self.filled - self.held - self.lapsed
 
     @property
     def inside(self) -> int:
-        """People who came and are not out."""
+        """Number of participants who began and have no outcome yet."""
         return self.arrived - self.declined - sum(self.outcomes.values())
 
     @property
     def surplus_share(self) -> float:
-        """Votes that came too late to count, of all."""
+        """Fraction of all votes that came too late to count."""
         return self.surplus / max(self.filled + self.surplus, 1)
 
     @property
     def alarm(self) -> bool:
-        """Whether too much work is in vain."""
+        """Whether too many votes are surplus."""
         return self.surplus_share > ALARM
 
     @property
     def new_people(self) -> int:
-        """How many more people are needed at least, as things are."""
+        """Minimum number of further participants that are needed."""
         return ceil(self.available / max(self.quota, 1))
 
 
 def progress(connection: psycopg.Connection[Any], study: UUID) -> StudyProgress:
-    """Where a study stands. Counters are kept by the steps; `verify` counts them anew."""
+    """Read the progress of a study from counters, which `study verify` recounts."""
     cursor = connection.cursor(row_factory=dict_row)
     here = cursor.execute(ROUND, [study]).fetchone()
     if here is None:
@@ -147,6 +147,6 @@ def _seconds(value: Any) -> float | None:
 def by_technique(
     connection: psycopg.Connection[Any], study: UUID, version: int
 ) -> list[tuple[str, int, int]]:
-    """Technique, votes, votes wanted, of a version's round. Reads every seat of the study."""
+    """Return technique, votes and wanted votes of a version's round. Reads every seat."""
     rows = connection.cursor(row_factory=dict_row).execute(TECHNIQUES, [study, version])
     return [(row["technique"], row["filled"], row["seats"]) for row in rows]

@@ -1,4 +1,4 @@
-"""How people work: signs to look at, never reasons to drop somebody unseen.
+"""Compute signs of careless work for staff to review; nobody is excluded automatically.
 
 Ratings that differ from those of others are no sign: opinions are what is asked for.
 """
@@ -6,10 +6,10 @@ Ratings that differ from those of others are no sign: opinions are what is asked
 from dataclasses import dataclass
 
 FAST_BEFORE, FAST_AFTER = 5.0, 6.0
-"""Seconds: nobody looks, writes and rates sooner."""
+"""Seconds below which answers and ratings count as too fast."""
 SAME_SHARE = 0.9
 ENOUGH = 5
-"""Items before a sign means anything."""
+"""Minimum number of items before a sign is reported."""
 
 SCALES = """
     select v.id as version, array(
@@ -18,7 +18,7 @@ SCALES = """
          where b ->> 'kind' = 'likert'
            and not coalesce(v.settings -> 'needs' ? (b ->> 'name'), false)
     ) as names from version v where v.study_id = %(study)s"""
-"""Questions on a scale that are asked of every explanation, by version."""
+"""Query of the scale questions that are asked of every explanation, by version."""
 
 WORK = """
     select count(*) filter (where a.state = 'submitted') as votes,
@@ -41,33 +41,32 @@ WORK = """
       left join baseline b on b.assignment_id = a.id and b.copied_from is null
       left join gold_result g on g.assignment_id = a.id
      where a.participant_id = person.id"""
-"""What a row `person` did, beside the row `scales` of their version."""
+"""Query of the work of a row `person`, next to the row `scales` of their version."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """One person's way of working."""
+    """Summary of how one participant works."""
 
     votes: int
     surplus: int
     skipped: int
     before: float | None
-    """Median seconds until their own answer."""
+    """Median seconds until the own answer."""
     after: float | None
     """Median seconds from the explanation to the ratings."""
     same: float | None
-    """Share of items with one and the same rating for all questions on a scale."""
+    """Fraction of items with the same rating on all scale questions."""
     pasted: float | None
-    """Share of own answers into which something was pasted."""
+    """Fraction of own answers that contain pasted text."""
     unmoved: float | None
-    """Share of items whose ranking came without a single move on the page; 1 if one of those that
-    are asked once did."""
+    """Fraction of items whose ranking was sent without a move; 1 if one asked once was."""
     checks: int
     failed: int
 
     @property
     def signs(self) -> list[str]:
-        """What staff may want to look at, in words."""
+        """Signs that staff may want to review, in words."""
         checks = f"failed {self.failed} of {self.checks} checks"
         if self.votes + self.surplus < ENOUGH:
             return [checks] if self.failed else []

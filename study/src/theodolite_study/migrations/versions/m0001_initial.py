@@ -1,4 +1,4 @@
-"""Create the tables, the functions, the roles and their rights."""
+"""Create the tables, functions, roles and rights in an empty database: the first migration."""
 
 from typing import Any
 
