@@ -73,7 +73,7 @@ def rates(n: int, kind: str, draws: int, *, equal: bool, conflict: bool) -> np.n
 
 
 def _among_all(good: np.ndarray, bad: np.ndarray, clusters: np.ndarray, seed: int) -> float:
-    with mock.patch.object(excess, "like_sizes", np.zeros_like):
+    with mock.patch.object(excess, "group_by_size", np.zeros_like):
         return shuffle_test(good, bad, clusters, seed).p
 
 

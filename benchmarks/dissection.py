@@ -32,7 +32,7 @@ import torch
 from generated_masks import GRID, Generated
 from PIL import Image
 
-from theodolite._stats.threads import cores
+from theodolite._stats.threads import count_cores
 from theodolite.dissection.atoms import Atoms, pack
 from theodolite.dissection.exact import Optimum, optimum
 from theodolite.dissection.formula import OPERATORS, Formula
@@ -257,7 +257,7 @@ def beam_and_optimum(made: Prepared, n_one: int) -> None:
     )
     print(f"optimum to beam: {exact / seconds:.1f}; the beam misses it in {missed(best)}")
     if len(few) < len(made.units):
-        os.environ["THEODOLITE_THREADS"] = str(min(2, cores()))
+        os.environ["THEODOLITE_THREADS"] = str(min(2, count_cores()))
         _, seconds = timed(lambda: search(made.atoms, made.units))
         print(f"beam, two threads, all {len(made.units)} units: {seconds:.2f} s")
         best, exact = timed(lambda: optimum(made.atoms, made.units))

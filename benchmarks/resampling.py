@@ -19,7 +19,13 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from theodolite._stats.groups import GROUPS, SampleGroups, group_of, group_weights, resampled_sums
+from theodolite._stats.groups import (
+    GROUPS,
+    SampleGroups,
+    group_of,
+    group_weights,
+    sum_resampled_groups,
+)
 from theodolite._stats.intervals import quantile
 from theodolite._stats.resampling import poisson_weights
 from theodolite.evidence.shards import SHARD
@@ -60,7 +66,7 @@ def by_groups(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, fl
             sums += total(piece, SampleGroups.of(groups, slice(0, GROUPS)))
         cpu += time.process_time() - begin
     values = ratios(sums.sum(axis=0))
-    spread = ratios(resampled_sums(group_weights(RESAMPLES, 0)[1:], sums)).std(axis=0)
+    spread = ratios(sum_resampled_groups(group_weights(RESAMPLES, 0)[1:], sums)).std(axis=0)
     return values, spread, delta_errors(sums.sum(axis=0), squares), cpu
 
 

@@ -7,7 +7,13 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from theodolite._stats import sampling
-from theodolite._stats.sampling import POOLED, another, one_pool, pool_of, pool_of_clusters
+from theodolite._stats.sampling import (
+    POOLED,
+    draw_cluster_pool,
+    draw_other_rows,
+    draw_pool,
+    merge_pools,
+)
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
@@ -98,9 +104,9 @@ def test_shuffled_truth_vectors_and_alignment() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_another_cluster_row_by_row(seed: int) -> None:
     numbers = np.arange(N) * 3 + 1
-    pool = pool_of(numbers, {"number": np.arange(N)}, CLUSTERS)
+    pool = draw_pool(numbers, {"number": np.arange(N)}, CLUSTERS)
     for shape in ((), (2,)):
-        rows = another(pool, numbers, shape, seed, CLUSTERS)
+        rows = draw_other_rows(pool, numbers, shape, seed, CLUSTERS)
         sources = pool[f"{POOLED}number"][rows].reshape(N, -1)
         for column in sources.T:
             for own in range(6):
@@ -112,10 +118,10 @@ def test_another_cluster_row_by_row(seed: int) -> None:
 
 
 def test_every_other_cluster_comes_equally_often() -> None:
-    pool = pool_of(np.arange(N), {"number": np.arange(N)}, CLUSTERS)
+    pool = draw_pool(np.arange(N), {"number": np.arange(N)}, CLUSTERS)
     givers = np.zeros((6, 6))
     for seed in range(600):
-        rows = pool[f"{POOLED}number"][another(pool, np.arange(N), (), seed, CLUSTERS)]
+        rows = pool[f"{POOLED}number"][draw_other_rows(pool, np.arange(N), (), seed, CLUSTERS)]
         np.add.at(givers, (CLUSTERS, CLUSTERS[rows]), 1 / SIZES[CLUSTERS])
     assert not givers.diagonal().any()
     off = givers[~np.eye(6, dtype=bool)]
@@ -124,24 +130,24 @@ def test_every_other_cluster_comes_equally_often() -> None:
 
 def test_a_cut_pool_still_deals_one_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "POOL", 8)
-    pool = pool_of(np.arange(N), {"number": np.arange(N)}, CLUSTERS)
-    rows = pool[f"{POOLED}number"][another(pool, np.arange(N), (), 1, CLUSTERS)]
+    pool = draw_pool(np.arange(N), {"number": np.arange(N)}, CLUSTERS)
+    rows = pool[f"{POOLED}number"][draw_other_rows(pool, np.arange(N), (), 1, CLUSTERS)]
     for own in range(6):
         assert len(np.unique(CLUSTERS[rows[own == CLUSTERS]])) == 1
-    alone = pool_of(np.arange(3), {}, np.zeros(3, int))
-    assert (another(alone, np.arange(3), (), 1, np.zeros(3, int)) == -1).all()
-    nothing = pool_of(np.arange(0), {}, np.zeros(0, int))
-    assert (another(nothing, np.arange(3), (), 1, np.zeros(3, int)) == -1).all()
+    alone = draw_pool(np.arange(3), {}, np.zeros(3, int))
+    assert (draw_other_rows(alone, np.arange(3), (), 1, np.zeros(3, int)) == -1).all()
+    nothing = draw_pool(np.arange(0), {}, np.zeros(0, int))
+    assert (draw_other_rows(nothing, np.arange(3), (), 1, np.zeros(3, int)) == -1).all()
 
 
 def test_sums_of_a_cluster_in_several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "POOL", 4)
     ones = np.ones(N)
     order = np.random.default_rng(0).permutation(N)
-    whole = pool_of_clusters(CLUSTERS, {"n": ones})
-    parts = [pool_of_clusters(CLUSTERS[cut], {"n": ones[cut]}) for cut in np.split(order, [5, 11])]
-    merged = one_pool(one_pool(parts[0], parts[1]), parts[2])
-    assert len(whole["~luck"]) == 4
+    whole = draw_cluster_pool(CLUSTERS, {"n": ones})
+    parts = [draw_cluster_pool(CLUSTERS[cut], {"n": ones[cut]}) for cut in np.split(order, [5, 11])]
+    merged = merge_pools(merge_pools(parts[0], parts[1]), parts[2])
+    assert len(whole["~hash"]) == 4
     for name, array in whole.items():
         assert_array_equal(merged[name], array)
 

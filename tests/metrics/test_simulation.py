@@ -12,7 +12,7 @@ from scipy import stats
 from theodolite._planted.examples import plant_example
 from theodolite._planted.tokens import planted_tokens
 from theodolite._runs.auditing.single import score
-from theodolite._stats.sampling import first_half
+from theodolite._stats.sampling import select_half
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged
@@ -109,7 +109,7 @@ def test_nulls() -> None:
 
 def test_simulators_without_a_model() -> None:
     evidence = planted_tokens(120)
-    first = first_half(evidence.samples, 2)[evidence.tokens.row]
+    first = select_half(evidence.samples, 2)[evidence.tokens.row]
     formula = simulated_by("formula", evidence, split_seed=2)
     assert np.isnan(formula.simulated.flat[first]).all()
     topic = np.full(len(first), -1)

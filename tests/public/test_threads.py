@@ -7,9 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theodolite._stats.threads import CHOICE, cores, for_each, in_slices, one_thread, threads
+from theodolite._stats.threads import (
+    CHOICE,
+    count_cores,
+    limit_to_one_core,
+    run_in_slices,
+    run_in_threads,
+    threads,
+)
 
-several = pytest.mark.skipif(cores() < 2, reason="one core")
+several = pytest.mark.skipif(count_cores() < 2, reason="one core")
 
 
 @given(st.integers(0, 40), st.booleans())
@@ -20,21 +27,23 @@ def test_every_row_is_done_once(count: int, small: bool) -> None:
     def add(some: slice) -> None:
         done[some] += 1
 
-    in_slices(count, add, small=small)
-    for_each(range(count), lambda i: add(slice(i, i + 1)), small=small)
+    run_in_slices(count, add, small=small)
+    run_in_threads(range(count), lambda i: add(slice(i, i + 1)), small=small)
     assert (done == 2).all()
 
 
 @several
 def test_small_work_stays_in_its_thread_and_other_work_leaves_it() -> None:
     used: set[int] = set()
-    for_each(range(9), lambda _: used.add(threading.get_ident()), small=True)
+    run_in_threads(range(9), lambda _: used.add(threading.get_ident()), small=True)
     assert used == {threading.get_ident()}
-    for_each(range(9), lambda _: used.add(threading.get_ident()), small=False)
+    run_in_threads(range(9), lambda _: used.add(threading.get_ident()), small=False)
     assert len(used) > 1
 
 
-@pytest.mark.parametrize(("chosen", "n"), [("3", 3), ("0", 1), ("", cores()), ("many", cores())])
+@pytest.mark.parametrize(
+    ("chosen", "n"), [("3", 3), ("0", 1), ("", count_cores()), ("many", count_cores())]
+)
 def test_the_number_can_be_chosen(chosen: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CHOICE, chosen)
     assert threads() == n
@@ -45,8 +54,8 @@ def test_where_there_are_other_processes_this_thread_does_all(
 ) -> None:
     monkeypatch.setenv(CHOICE, "4")
     used: set[int] = set()
-    with one_thread():
-        for_each(range(9), lambda _: used.add(threading.get_ident()), small=False)
+    with limit_to_one_core():
+        run_in_threads(range(9), lambda _: used.add(threading.get_ident()), small=False)
     assert used == {threading.get_ident()}
     assert threads() == 4
 
@@ -57,4 +66,4 @@ def test_an_error_reaches_the_caller() -> None:
 
     for small in (True, False):
         with pytest.raises(ZeroDivisionError):
-            for_each([1, 0], fail, small=small)
+            run_in_threads([1, 0], fail, small=small)

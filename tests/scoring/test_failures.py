@@ -10,8 +10,8 @@ import pytest
 import theodolite
 from theodolite._planted.examples import plant_example
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
-from theodolite._scoring.failures import RAISED, merged
-from theodolite._stats.sampling import pool_of
+from theodolite._scoring.failures import RAISED, merge_arrays
+from theodolite._stats.sampling import draw_pool
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.shards import InMemoryShards
@@ -90,7 +90,7 @@ NULLS = {
     "sums": NullModel("n", "n", make=reversed_rows, sums=lambda e: {"n": np.array([len(e)])}),
     "pool": NullModel(
         "n", "n", make=reversed_rows,
-        sums=lambda e: pool_of(np.asarray(e.samples.index), {"first": first(e)}),
+        sums=lambda e: draw_pool(np.asarray(e.samples.index), {"first": first(e)}),
     ),
     "expected": NullModel("n", "n", expected=Mean.each, random=False),
 }  # fmt: skip
@@ -169,4 +169,4 @@ def test_a_state_that_fails_in_one_piece_is_lost_in_all() -> None:
     well = {"0:.part": one, "1:.part": one}
     ill = {f"0:{RAISED}": one, "1:.part": one}
     for left, right in ((well, ill), (ill, well)):
-        assert merged(left, right) == {f"0:{RAISED}": one, "1:.part": 2 * one}
+        assert merge_arrays(left, right) == {f"0:{RAISED}": one, "1:.part": 2 * one}

@@ -12,7 +12,7 @@ from theodolite._runs.engine.pool import WorkerPool
 from theodolite._runs.engine.processes import Here, Processes
 from theodolite._scoring.drawing import Drawing
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
-from theodolite._scoring.pair_blocks import in_column_blocks
+from theodolite._scoring.pair_blocks import uses_column_blocks
 from theodolite._scoring.plan import Plan
 from theodolite._stats.grouped_weights import GroupedWeights
 from theodolite._storage.stores import Store
@@ -76,7 +76,7 @@ QUICK = ["interconcept_leakage", "concept_task_leakage", "concept_prediction"]
 
 def test_all_scores_of_columns_and_their_nulls_are_measured_in_blocks() -> None:
     assert len(BLOCKWISE) == 12
-    assert all(in_column_blocks(MetricRequest(entry)) for entry in BLOCKWISE)
+    assert all(uses_column_blocks(MetricRequest(entry)) for entry in BLOCKWISE)
 
 
 @pytest.mark.parametrize("clusters", [False, True])

@@ -17,10 +17,10 @@ from theodolite._planted.surrogates import planted_surrogates
 from theodolite._planted.tokens import planted_tokens
 from theodolite._planted.units import planted_units
 from theodolite._scoring import plan as plans
-from theodolite._scoring.counting import in_blocks, read_groups, state_jobs
+from theodolite._scoring.counting import list_state_jobs, read_groups, split_into_blocks
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite._scoring.intervals import DrawCounts
-from theodolite._scoring.passes import PassItem, passes
+from theodolite._scoring.passes import PassItem, run_passes
 from theodolite._scoring.plan import Plan
 from theodolite._scoring.values import Values
 from theodolite._stats.groups import GROUPS, METHOD, group_of, group_weights
@@ -67,9 +67,9 @@ def groups(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_additive_score_is_resampled_as_if_by_samples_of_its_groups(entry: Metric) -> None:
     evidence: Any = PLANTED[entry.needs]()
     plan = Plan(entry, len(evidence), None, FEW)
-    job = next(state_jobs(MetricRequest(entry), plan, 1))
+    job = next(list_state_jobs(MetricRequest(entry), plan, 1))
     blocks = []
-    for block in in_blocks(job, 1, 600):
+    for block in split_into_blocks(job, 1, 600):
         both = [block.state(evidence[::2]), block.state(evidence[1::2])]
         blocks.append(added(*map(arrays_of, both)))
     values = read_groups(job, blocks, most_bytes=4_000)
@@ -145,10 +145,10 @@ def test_states_too_large_for_one_pass_are_read_when_all_groups_are_there(
     monkeypatch.setattr(plans, "MOST_KEYS", 0)
     shards = InMemoryShards(hits(3_000))
     plan = Plan(REQUEST.metric, len(shards), None, FEW)
-    items = [PassItem(0, job, shards) for job in state_jobs(REQUEST, plan, 1)]
-    whole = passes(items, SerialWorkers(), silent).values[0]
+    items = [PassItem(0, job, shards) for job in list_state_jobs(REQUEST, plan, 1)]
+    whole = run_passes(items, SerialWorkers(), silent).values[0]
     monkeypatch.setattr("theodolite._scoring.passes.BLOCK_BYTES", 10_000)
-    cut = passes(items, SerialWorkers(), silent).values[0]
+    cut = run_passes(items, SerialWorkers(), silent).values[0]
     assert whole.keys() == cut.keys()
     for slot, values in whole.items():
         assert values.rows.tobytes() == cut[slot].rows.tobytes()

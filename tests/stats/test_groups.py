@@ -14,7 +14,7 @@ from theodolite._stats.groups import (
     group_of,
     group_sums,
     group_weights,
-    resampled_sums,
+    sum_resampled_groups,
 )
 from theodolite._stats.resampling import poisson_weights
 
@@ -51,7 +51,9 @@ def test_resampled_sums_are_those_of_numpy() -> None:
     weights = group_weights(50, seed=4)
     assert (weights[0] == 1).all()
     assert_array_equal(weights[1:], poisson_weights(np.arange(GROUPS), 50, seed=4))
-    assert_allclose(resampled_sums(weights, sums), np.tensordot(weights, sums, axes=1), atol=1e-10)
+    assert_allclose(
+        sum_resampled_groups(weights, sums), np.tensordot(weights, sums, axes=1), atol=1e-10
+    )
 
 
 CPUS = {
@@ -64,13 +66,13 @@ CPUS = {
 }  # fmt: skip
 SUMS = """
 import hashlib, numpy as np
-from theodolite._stats.groups import SampleGroups, group_of, group_sums, group_weights, resampled_sums
+from theodolite._stats.groups import SampleGroups, group_of, group_sums, group_weights, sum_resampled_groups
 from theodolite._stats.resampling import poisson_weights
-from theodolite._stats.weighted_sums import weighted_sums
+from theodolite._stats.weighted_sums import sum_weighted
 each = np.random.default_rng(0).normal(size=(20_000, 7))
 sums = group_sums(each, SampleGroups.of(group_of(np.arange(20_000), 0), slice(0, 1_000)))
-resampled = resampled_sums(group_weights(200, 0), sums)
-weighted = weighted_sums(poisson_weights(np.arange(2_000), 100, 0), each[:2_000])
+resampled = sum_resampled_groups(group_weights(200, 0), sums)
+weighted = sum_weighted(poisson_weights(np.arange(2_000), 100, 0), each[:2_000])
 print(hashlib.sha256(weighted.tobytes()).hexdigest())
 print(hashlib.sha256(sums.tobytes()).hexdigest(), hashlib.sha256(resampled.tobytes()).hexdigest())
 """

@@ -12,10 +12,11 @@ from sklearn.metrics import mutual_info_score
 
 from theodolite._stats.information import (
     Columns,
+    add_noise,
+    break_ties,
     has_ties,
     ksg,
     ksg_terms,
-    noisy,
     pair_terms,
     plug_in,
     plug_in_entropy,
@@ -24,7 +25,6 @@ from theodolite._stats.information import (
     ross_many,
     ross_terms,
     self_information,
-    tie_broken,
 )
 from theodolite.errors import EvidenceError
 from theodolite.metrics.leak_free._terms import WIDER, auc_terms, weighted_means
@@ -172,7 +172,7 @@ def test_what_is_called_entropy_is_a_constant() -> None:
     ):
         found = self_information(values[:, None], keys, ["c"])
         assert found[0] == pytest.approx(4.957490, abs=5e-7)
-        twice = [noisy(values[:, None], keys, [name], seed=0)[:, 0] for name in "ab"]
+        twice = [add_noise(values[:, None], keys, [name], seed=0)[:, 0] for name in "ab"]
         assert ksg(*twice) == pytest.approx(4.957490, abs=5e-7)
     tied = random.uniform(size=500).round(2)[:, None]
     assert self_information(tied, keys, ["c"])[0] < 4.6  # duplicates lower it
@@ -183,15 +183,15 @@ def test_ties_are_broken_the_same_in_every_order() -> None:
     values = random.random((50, 3)).round(1)
     values[:, 2] = random.random(50)
     keys, names = np.arange(50), ("a", "b", "c")
-    broken = tie_broken(values, keys, names, seed=3)
+    broken = break_ties(values, keys, names, seed=3)
     assert not has_ties(broken).any()
     assert (broken[:, 2] == values[:, 2]).all()
     assert 0 < np.abs(broken - values).max() < 1e-8
     order = random.permutation(50)
-    assert (tie_broken(values[order], keys[order], names, seed=3) == broken[order]).all()
-    swapped = tie_broken(values[:, [1, 0, 2]], keys, ("b", "a", "c"), seed=3)
+    assert (break_ties(values[order], keys[order], names, seed=3) == broken[order]).all()
+    swapped = break_ties(values[:, [1, 0, 2]], keys, ("b", "a", "c"), seed=3)
     assert (swapped[:, [1, 0, 2]] == broken).all()
-    assert (tie_broken(values, keys, names, seed=4) != broken).any()
+    assert (break_ties(values, keys, names, seed=4) != broken).any()
 
 
 def test_too_few_samples_are_undefined() -> None:

@@ -15,7 +15,7 @@ from theodolite._stats.intervals import (
     two_sided_p,
     wilson_interval,
 )
-from theodolite._stats.multiple import holm
+from theodolite._stats.multiple import correct_holm
 from theodolite._stats.resampling import poisson_weights
 
 TABLE = np.array([[0.9, 0.6, 0.3], [0.8, 0.7, 0.1], [0.7, 0.4, 0.4], [1, 0.5, 0.2]])
@@ -94,11 +94,11 @@ def test_holm_is_that_of_the_book(p: list[float]) -> None:
     for step, i in enumerate(order):
         before = expected[order[step - 1]] if step else 0.0
         expected[i] = max(before, min(1.0, (len(p) - step) * p[i]))
-    assert holm(p).p == pytest.approx(expected)
+    assert correct_holm(p).p == pytest.approx(expected)
 
 
 def test_holm_without_a_p_value_does_not_count() -> None:
-    steps = holm([0.02, np.nan, 0.01])
+    steps = correct_holm([0.02, np.nan, 0.01])
     assert steps.p[0] == pytest.approx(0.02)
     assert np.isnan(steps.p[1])
     assert steps.level.tolist() == pytest.approx([0.05, 0.05, 0.025])

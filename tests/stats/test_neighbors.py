@@ -11,9 +11,9 @@ from theodolite._stats.information import Columns, has_ties, ksg_terms, ross_ter
 from theodolite._stats.neighbors import (
     _compiled_pair_terms,
     _plain_pair_terms,
+    average_over_cluster_rows,
     label_terms,
     label_vector_terms,
-    one_of_each_cluster,
     stratified_pair_terms,
 )
 
@@ -142,7 +142,7 @@ def test_copies_count_once() -> None:
         return label_terms(x[rows[some]], labels[rows[some]])
 
     alone = terms_of(np.arange(len(rows))).mean()
-    found = one_of_each_cluster(rows, len(rows), terms_of)
+    found = average_over_cluster_rows(rows, len(rows), terms_of)
     assert alone > 0.3
     assert_allclose(found, label_terms(x, labels)[rows], atol=1e-12)
 
@@ -155,7 +155,7 @@ def test_each_cluster_gives_one_row_at_a_time_and_each_row_has_its_turn() -> Non
         rounds.append(rows.tolist())
         return np.where(rows == 5, [len(rounds)], np.nan * rows)[None]
 
-    found = one_of_each_cluster(clusters, 6, terms_of)
+    found = average_over_cluster_rows(clusters, 6, terms_of)
     assert rounds == [[0, 1, 5], [2, 3, 5], [1, 4, 5]]
     assert_allclose(found, [[np.nan] * 5 + [2.0]])  # the mean of 1, 2 and 3
-    assert one_of_each_cluster(clusters[:0], 0, lambda rows: rows * 1.0).shape == (0,)
+    assert average_over_cluster_rows(clusters[:0], 0, lambda rows: rows * 1.0).shape == (0,)

@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 
 from theodolite._stats.predictive_interval import doubt, fault_interval, predictive_moments
 from theodolite._stats.predictive_vectors import predictive_vector_terms
-from theodolite._stats.sampling import mixed
+from theodolite._stats.sampling import mix_bits
 
 
 def oracle(points: np.ndarray, labels: np.ndarray, keys: np.ndarray) -> np.ndarray:
@@ -20,7 +20,7 @@ def oracle(points: np.ndarray, labels: np.ndarray, keys: np.ndarray) -> np.ndarr
     w = np.array([1 / (keys == key).sum() for key in keys])
     points = points - w @ points / w.sum()
     points = points / math.sqrt((w @ points**2).sum() / w.sum() / points.shape[1])
-    folds = np.array([int(mixed(np.array([k], np.uint64))[0]) % 10 for k in keys])
+    folds = np.array([int(mix_bits(np.array([k], np.uint64))[0]) % 10 for k in keys])
     gains = np.zeros((2, 5, n))
     for i in range(n):
         left = keys != keys[i]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theodolite._stats import predictive, predictive_pairs
-from theodolite._stats.groups import SampleGroups, group_sums, resampled_sums
+from theodolite._stats.groups import SampleGroups, group_sums, sum_resampled_groups
 from theodolite._stats.information import (
     Columns,
     ksg_terms,
@@ -94,7 +94,7 @@ def test_sums_and_draws(case: tuple[int, int, int, int]) -> None:
     each, groups = random.normal(size=(n, width)), SampleGroups(random.integers(-1, 5, n), 5)
     assert_same_bits(lambda: group_sums(each, groups))
     times = random.poisson(1, (7, n)).astype(float)
-    assert_same_bits(lambda: resampled_sums(times, each))
+    assert_same_bits(lambda: sum_resampled_groups(times, each))
     keys = random.integers(-(2**62), 2**62, n)
     assert_same_bits(lambda: poisson_counts(keys, 20, seed=seed % 1000))
 
@@ -104,11 +104,11 @@ def test_sums_and_draws(case: tuple[int, int, int, int]) -> None:
 def test_deals_of_clusters(case: tuple[int, int, int, int]) -> None:
     seed, n, _, _ = case
     random = np.random.default_rng(seed)
-    dealt = ClusterRows.of(random.integers(0, 6, n))
-    orders = dealt.orders(random, 5)
-    turns = random.integers(dealt.sizes[orders])
+    clustered = ClusterRows.from_clusters(random.integers(0, 6, n))
+    orders = clustered.draw_orders(random, 5)
+    turns = random.integers(clustered.sizes[orders])
     good, bad = random.random((2, n)) < 0.5
-    assert_same_bits(lambda: _joint_counts(good, bad, dealt, orders, turns))
+    assert_same_bits(lambda: _joint_counts(good, bad, clustered, orders, turns))
 
 
 @given(cases, st.integers(1, 5), st.integers(1, 5))

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from theodolite._stats.resampling import poisson_weights
-from theodolite._stats.weighted_sums import MOST_WEIGHT, weighted_sums
+from theodolite._stats.weighted_sums import MOST_WEIGHT, sum_weighted
 
 N = 2_048
 WEIGHTS = poisson_weights(np.arange(N), 40, seed=2)
@@ -32,20 +32,20 @@ def each(kind: str) -> np.ndarray:
 )
 def test_sums_are_right_and_do_not_depend_on_the_order(kind: str) -> None:
     values = each(kind)
-    sums = weighted_sums(WEIGHTS, values)
+    sums = sum_weighted(WEIGHTS, values)
     assert sums.shape == (40, *values.shape[1:])
     assert_allclose(sums, np.tensordot(WEIGHTS, values, axes=1), rtol=1e-9,
                     atol=1e-12 * np.abs(values).max(initial=0))  # fmt: skip
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(N)
-        assert_array_equal(weighted_sums(WEIGHTS[:, order], values[order]), sums)
+        assert_array_equal(sum_weighted(WEIGHTS[:, order], values[order]), sums)
 
 
 def test_sums_are_rounded_once() -> None:
     values = each("normal")[:, 0, :1]
     some = np.minimum(WEIGHTS, 1.0)
     exact = [math.fsum(row * values[:, 0]) for row in some]
-    assert_allclose(weighted_sums(some, values)[:, 0], exact, rtol=2.3e-16)
+    assert_allclose(sum_weighted(some, values)[:, 0], exact, rtol=2.3e-16)
 
 
 def test_no_weight_is_larger_than_there_is_room_for() -> None:
@@ -55,6 +55,6 @@ def test_no_weight_is_larger_than_there_is_room_for() -> None:
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_what_is_no_number_stays_so() -> None:
     values = np.array([[np.nan, np.inf, 1.0], [1.0, 2.0, 3.0]])
-    sums = weighted_sums(np.ones((1, 2)), values)
+    sums = sum_weighted(np.ones((1, 2)), values)
     assert np.isnan(sums[0, 0])
     assert sums[0, 1:].tolist() == [np.inf, 4.0]

@@ -11,7 +11,7 @@ import pytest
 from support.evidence.judged_dictionaries import judged, shares
 from theodolite._planted.tokens import planted_tokens
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
-from theodolite._stats.draws import answer_among_draws
+from theodolite._stats.draws import compare_with_draws
 from theodolite._verdicts.rules import claim_p, verdict
 from theodolite._verdicts.scores_file import ScoreRecord, score_of, score_record
 from theodolite.evidence.columns import with_arrays
@@ -126,7 +126,7 @@ def test_every_concept_has_an_answer_and_its_rank() -> None:
     ],
 )
 def test_the_rule(low: float, high: float, beaten: float, n: float, answer: str) -> None:
-    assert answer_among_draws(low, high, float(beaten), float(n)) == answer
+    assert compare_with_draws(low, high, float(beaten), float(n)) == answer
 
 
 def test_random_dictionaries_are_not_called_better_and_planted_latents_are() -> None:

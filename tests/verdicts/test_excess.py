@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from theodolite._stats.shuffles import ClusterRows, like_sizes
+from theodolite._stats.shuffles import ClusterRows, group_by_size
 from theodolite._verdicts.conflicts import excess
 from theodolite._verdicts.conflicts.excess import excess_interval, excess_of, shuffle_test
 
@@ -57,14 +57,14 @@ def test_every_order_of_clusters_of_like_size(groups: list[list[tuple[bool, bool
     """By hand: all orders of all clusters, without those that mix sizes that are not alike."""
     good, bad = np.array([row for group in groups for row in group]).T
     clusters = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    strata = {int(c): int(s) for c, s in zip(clusters, like_sizes(clusters), strict=True)}
+    strata = {int(c): int(s) for c, s in zip(clusters, group_by_size(clusters), strict=True)}
     here, far = abs(by_hand(good, bad)) - 1e-12, []
     for order in itertools.permutations(range(len(groups))):
-        if any(strata[place] != strata[dealt] for place, dealt in enumerate(order)):
+        if any(strata[place] != strata[clustered] for place, clustered in enumerate(order)):
             continue
         values = [
-            groups[dealt][row % len(groups[dealt])][1]
-            for place, dealt in enumerate(order)
+            groups[clustered][row % len(groups[clustered])][1]
+            for place, clustered in enumerate(order)
             for row in range(len(groups[place]))
         ]
         far.append(abs(by_hand(good, np.array(values))) >= here)
@@ -82,9 +82,9 @@ def test_draws_are_deals_and_numpy_counts_as_the_kernel(
     good = random.random(len(clusters)) < 0.5
     bad = np.where(random.random(len(clusters)) < 0.3, good, random.random(len(clusters)) < 0.5)
     test = shuffle_test(good, bad, clusters, seed=3)
-    dealt = ClusterRows.of(clusters, like_sizes(clusters))
+    clustered = ClusterRows.from_clusters(clusters, group_by_size(clusters))
     here = abs(by_hand(good, bad)) - 1e-12
-    far = [abs(by_hand(good, bad[dealt.deal(random)])) >= here for _ in range(400)]
+    far = [abs(by_hand(good, bad[clustered.permute(random)])) >= here for _ in range(400)]
     assert test.p == pytest.approx(np.mean(far), abs=4 * math.sqrt(0.25 / 400))
     assert (test.p * 10_000).is_integer()
     assert shuffle_test(good, bad, clusters, seed=3) == test

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from theodolite._scoring.failures import RAISED, raised, stays_local
+from theodolite._scoring.failures import RAISED, encode_error, is_limited_to_request
 from theodolite._scoring.plan import Plan
 from theodolite._scoring.request import MetricRequest
 from theodolite._scoring.values import Values
-from theodolite._stats.groups import SampleGroups, resampled_sums
+from theodolite._stats.groups import SampleGroups, sum_resampled_groups
 from theodolite._storage.packed import digest_of
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.plugins import is_ours
@@ -87,7 +87,7 @@ class StateJob:
         null = self.null_model
         if null is None or null.on == "state" or null.expected is not None:
             return evidence
-        return null.made(evidence, self.draw, sums.get(sums_name(self)))
+        return null.made(evidence, self.draw, sums.get(get_sums_name(self)))
 
     def state(self, evidence: Evidence, sums: Mapping[str, Arrays] | None = None) -> Any:
         """The state of evidence that was changed."""
@@ -98,7 +98,7 @@ class StateJob:
             weights = weights.as_weights()  # what other packages add up themselves is an array
         null = self.null_model
         if null is not None and null.expected is not None:
-            known = (sums or {}).get(sums_name(self))
+            known = (sums or {}).get(get_sums_name(self))
             return self.request.metric.null_state(null, evidence, weights, known, **options)
         return self.request.metric.state.of(evidence, weights, **options)
 
@@ -110,7 +110,7 @@ class StateJob:
     def describe(self, sums: Mapping[str, Arrays]) -> dict[str, Any]:
         """All that decides the state, beside the evidence."""
         metric = self.request.metric
-        name, options = sums_name(self), self.request.all_options()
+        name, options = get_sums_name(self), self.request.all_options()
         return {
             "metric": metric.name,
             "version": metric.version,
@@ -129,12 +129,12 @@ class StateJob:
         return {"packages": [vars(package) for package in packages]} if packages else {}
 
 
-def sums_name(job: StateJob) -> str:
+def get_sums_name(job: StateJob) -> str:
     """What a null of a metric must know is learned once, whatever the options."""
     return f"{job.request.metric.name}: {job.null}"
 
 
-def state_jobs(request: MetricRequest, plan: Plan, experiments: int) -> Iterator[StateJob]:
+def list_state_jobs(request: MetricRequest, plan: Plan, experiments: int) -> Iterator[StateJob]:
     """All that the scores of one request are read from."""
     for seed in range(experiments):
         # how samples vary is learned from the first
@@ -152,14 +152,14 @@ def state_jobs(request: MetricRequest, plan: Plan, experiments: int) -> Iterator
         yield StateJob(ideal, plan, "best", 0, ONCE)
 
 
-def in_blocks(job: StateJob, size: int, most_bytes: int) -> Iterator[StateJob]:
+def split_into_blocks(job: StateJob, size: int, most_bytes: int) -> Iterator[StateJob]:
     """Few enough resamples at a time that their states, of this size each, fit into memory."""
     step = max(most_bytes // max(size, 1), 1)
     first, end = job.rows.start, job.rows.stop
     yield from (replace(job, rows=slice(at, min(at + step, end))) for at in range(first, end, step))
 
 
-def state_bytes(job: StateJob, first: Evidence) -> int:
+def measure_state_bytes(job: StateJob, first: Evidence) -> int:
     """Bytes of a state with a single row."""
     evidence = job.changed(first, {}) if job.role == "best" else first
     single = replace(job, rows=ONCE).state(evidence)
@@ -182,15 +182,15 @@ def counted(
                 cache = (job.change, job.changed(evidence, sums))
             state = arrays_of(job.state(cache[1], sums))
         except Exception as error:
-            if not catches or not stays_local(job.request.metric, error):
+            if not catches or not is_limited_to_request(job.request.metric, error):
                 raise
-            state = {RAISED: raised(error)}
+            state = {RAISED: encode_error(error)}
         for name, array in state.items():
             arrays[f"{number}:{name}"] = array
     return arrays
 
 
-def fields_of(jobs: Sequence[StateJob], arrays: Arrays) -> list[dict[str, np.ndarray]]:
+def get_fields(jobs: Sequence[StateJob], arrays: Arrays) -> list[dict[str, np.ndarray]]:
     """The fields of the states that ``counted`` gave, in the order they were asked for."""
     fields_per_job: list[dict[str, np.ndarray]] = [{} for _ in jobs]
     for name, array in arrays.items():
@@ -199,18 +199,20 @@ def fields_of(jobs: Sequence[StateJob], arrays: Arrays) -> list[dict[str, np.nda
     return fields_per_job
 
 
-def summed(jobs: Sequence[StateJob], piece: Any, *, catches: bool = False) -> dict[str, np.ndarray]:
+def sum_for_nulls(
+    jobs: Sequence[StateJob], piece: Any, *, catches: bool = False
+) -> dict[str, np.ndarray]:
     """What nulls must know about all samples, of one piece."""
     evidence, sums = piece.evidence(), {}
     for job in jobs:
         try:
             own = job.sums(evidence)
         except Exception as error:
-            if not catches or not stays_local(job.request.metric, error):
+            if not catches or not is_limited_to_request(job.request.metric, error):
                 raise
-            own = {RAISED: raised(error)}
+            own = {RAISED: encode_error(error)}
         for name, array in own.items():
-            sums[f"{sums_name(job)}:{name}"] = array
+            sums[f"{get_sums_name(job)}:{name}"] = array
     return sums
 
 
@@ -238,7 +240,7 @@ def read_groups(
     step = max(most_bytes // max(columns[:1].nbytes, 1), 1)
     parts = []
     for at in range(0, len(weights), step):
-        cut = np.split(resampled_sums(weights[at : at + step], columns), ends, axis=1)
+        cut = np.split(sum_resampled_groups(weights[at : at + step], columns), ends, axis=1)
         rows = {
             name: part.reshape(-1, *array.shape[1:])
             for (name, array), part in zip(sums.items(), cut, strict=True)

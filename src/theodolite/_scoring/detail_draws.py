@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from theodolite._scoring.differences import variance_of_mean
-from theodolite._scoring.intervals import DrawCounts, Resampled, unseen_variance
+from theodolite._scoring.differences import estimate_mean_variance
+from theodolite._scoring.intervals import DrawCounts, Resampled, estimate_unseen_variance
 from theodolite._scoring.plan import Plan
-from theodolite._scoring.values import mean_of_defined
-from theodolite._stats.draws import SAME, answer_among_draws
+from theodolite._scoring.values import average_defined
+from theodolite._stats.draws import SAME, compare_with_draws
 from theodolite._stats.intervals import quantile, sample_variance
 from theodolite.metrics.base import Metric
 from theodolite.results import DetailDraws
@@ -26,7 +26,7 @@ class ItemDraws:
     each: Float[np.ndarray, "draws items"]
 
 
-def detail_draws(
+def compare_details_with_draws(
     chance: ItemDraws, rows: Resampled, metric: Metric, plan: Plan, counts: DrawCounts
 ) -> DetailDraws:
     """Between which value minus mean of the draws lies, and how many draws are beaten."""
@@ -36,8 +36,8 @@ def detail_draws(
     ends = np.full((2, len(values)), math.nan)
     for j in range(len(values)):
         moved = (rows.items[:, j] - mean[:, j])[plan.block]
-        variance = sample_variance(moved, counts.bootstrap) + variance_of_mean(draws[:, j])
-        variance += unseen_variance(rows, j, metric, plan, counts)
+        variance = sample_variance(moved, counts.bootstrap) + estimate_mean_variance(draws[:, j])
+        variance += estimate_unseen_variance(rows, j, metric, plan, counts)
         if counts.enough and variance >= 0:
             half = quantile(counts.bootstrap - 1, plan.resampling.level) * math.sqrt(variance)
             middle = values[j] - mean[0, j]
@@ -48,6 +48,6 @@ def detail_draws(
     beaten, defined = beaten.astype(float), defined.astype(float)
     each = zip(least.tolist(), most.tolist(), beaten.tolist(), defined.tolist(), strict=True)
     return DetailDraws(
-        chance.null, mean_of_defined(draws), ends[0], ends[1], beaten, defined,
-        tuple(answer_among_draws(*own) for own in each),
+        chance.null, average_defined(draws), ends[0], ends[1], beaten, defined,
+        tuple(compare_with_draws(*own) for own in each),
     )  # fmt: skip

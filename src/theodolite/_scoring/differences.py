@@ -11,8 +11,8 @@ from theodolite._scoring.intervals import (
     NOTHING,
     DrawCounts,
     Resampled,
-    items_components,
-    unseen_variance,
+    estimate_item_components,
+    estimate_unseen_variance,
     with_method,
 )
 from theodolite._scoring.plan import Plan
@@ -44,7 +44,7 @@ class NullRows:
     """The draws themselves, where they travel in the evidence."""
 
 
-def compared_null(
+def compare_with_null(
     null: NullModel,
     rows: NullRows,
     score: Resampled,
@@ -58,26 +58,26 @@ def compared_null(
     if null.on == "state":
         value = float(np.nanmean(rows.head)) if (~np.isnan(rows.head)).any() else math.nan
         away = shuffle_interval(rows.head, score.value, level)
-        p = shuffle_p(rows.head, score.value)
+        p = compute_permutation_p(rows.head, score.value)
         return Null(null.name, value, _with_error(away, rows.head), seeds, p, label=null.label)
     value = float(rows.head[0])
-    estimate = _difference(null, rows, score, plan, counts, metric)
-    draws = () if rows.stored is None else _defined(rows.stored)
+    estimate = _estimate_difference(null, rows, score, plan, counts, metric)
+    draws = () if rows.stored is None else _drop_undefined(rows.stored)
     if estimate is None:
         return Null(null.name, value, None, seeds, None, draws, null.label)
     if estimate.variance <= NOTHING:
-        away, p = _nothing_varied(estimate, counts, metric, level)
+        away, p = _estimate_without_variation(estimate, counts, metric, level)
     else:
         away = with_method(student_interval(estimate, level), counts)
         p = two_sided_p(estimate.value, estimate.error, estimate.df)
     return Null(null.name, value, away, seeds, p, draws, null.label)
 
 
-def _defined(draws: np.ndarray) -> tuple[float, ...]:
+def _drop_undefined(draws: np.ndarray) -> tuple[float, ...]:
     return tuple(float(draw) for draw in draws[~np.isnan(draws)])
 
 
-def _difference(
+def _estimate_difference(
     null: NullModel,
     rows: NullRows,
     score: Resampled,
@@ -98,23 +98,23 @@ def _difference(
         return None
     if null.per_item and score.items is not None and rows.items is not None:
         moved_items = score.items - rows.items
-        both = items_components(moved, moved_items[block], moved_items[0], counts)
+        both = estimate_item_components(moved, moved_items[block], moved_items[0], counts)
         if both is not None:
             variance, df = both.variance, both.df
-    unseen = unseen_variance(score, None, metric, plan, counts)
+    unseen = estimate_unseen_variance(score, None, metric, plan, counts)
     if unseen > 0:  # by Satterthwaite
         parts = variance**2 / df + unseen**2 / (counts.bootstrap - 1)
         variance, df = variance + unseen, (variance + unseen) ** 2 / parts
     return Estimate(middle, variance + rows.between_draws, df, over, plan.resamples)
 
 
-def variance_of_mean(draws: Float[np.ndarray, " draws"]) -> float:
+def estimate_mean_variance(draws: Float[np.ndarray, " draws"]) -> float:
     """Of the mean over draws of a null; 0 where it is not drawn but known."""
     defined = draws[~np.isnan(draws)]
     return float(defined.var(ddof=1)) / len(defined) if len(defined) > 1 else 0.0
 
 
-def shuffle_p(draws: Float[np.ndarray, " draws"], value: float) -> float | None:
+def compute_permutation_p(draws: Float[np.ndarray, " draws"], value: float) -> float | None:
     """Twice the smaller tail of the draws, the value itself counted among them."""
     defined = draws[~np.isnan(draws)]
     if len(defined) < 2 or math.isnan(value):
@@ -131,7 +131,7 @@ def _with_error(interval: Interval | None, draws: np.ndarray) -> Interval | None
     return replace(interval, error=float(defined.std()), df=float(len(defined) - 1))
 
 
-def _nothing_varied(
+def _estimate_without_variation(
     estimate: Estimate, counts: DrawCounts, metric: Metric, level: float
 ) -> tuple[Interval | None, float | None]:
     """Where no resample differs: as if one of the samples that would differ had not been met."""
@@ -147,7 +147,7 @@ def _nothing_varied(
     return interval, min(2 * (1 - share) ** counts.draws, 1.0)
 
 
-def fault_test(score: Score, tolerance: float, level: float) -> DefectTest | None:
+def test_defect(score: Score, tolerance: float, level: float) -> DefectTest | None:
     """Of a score that must not exceed its clean null: what is more is the fault."""
     null = score.null
     if null is None or null.difference is None or null.difference.error is None:

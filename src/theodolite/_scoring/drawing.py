@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._stats.sampling import scattered
+from theodolite._stats.sampling import hash_integers
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.columns import sample_arrays, with_samples
 from theodolite.evidence.shards import InMemoryPiece, InMemoryShards, Shards, in_order
@@ -81,7 +81,7 @@ class Drawing:
         cuts = [left[at : at + step] for at in range(0, len(left), step)]
         work = Work(
             what="drawing samples",
-            do=partial(drawn_rows, highest_luck(shards, most, seed), seed),
+            do=partial(get_drawn_rows, find_hash_threshold(shards, most, seed), seed),
             items=[[pieces[n] for n in cut] for cut in cuts],
             digests=[" ".join(digests[n] for n in cut) for cut in cuts],
             about={"drawing": most, "of": len(shards), "seed": seed},
@@ -91,17 +91,17 @@ class Drawing:
         return Subsample(first, parts, f"{most} by {seed}: {digest}")
 
 
-def highest_luck(shards: Shards, most: int, seed: int) -> int:
-    """A sample is drawn whose luck is at most this; so many are."""
+def find_hash_threshold(shards: Shards, most: int, seed: int) -> int:
+    """A sample is drawn whose threshold is at most this; so many are."""
     least = np.zeros(0, np.uint64)
-    for numbers in _numbers(shards):
-        least = np.concatenate([least, scattered(numbers, seed)])
+    for numbers in _iterate_sample_numbers(shards):
+        least = np.concatenate([least, hash_integers(numbers, seed)])
         if len(least) > most:
             least = np.partition(least, most - 1)[:most]
     return int(least.max())
 
 
-def _numbers(shards: Shards) -> Iterator[np.ndarray]:
+def _iterate_sample_numbers(shards: Shards) -> Iterator[np.ndarray]:
     """Numbers of the samples, some at a time."""
     some: list[np.ndarray] = []
     for samples, _ in shards.samples():
@@ -113,11 +113,11 @@ def _numbers(shards: Shards) -> Iterator[np.ndarray]:
         yield np.concatenate(some)
 
 
-def drawn_rows(luck: int, seed: int, pieces: Sequence[Any]) -> Arrays:
+def get_drawn_rows(threshold: int, seed: int, pieces: Sequence[Any]) -> Arrays:
     """The samples of some pieces that are drawn; a function of a module, to be sent to workers."""
     parts = []
     for piece in pieces:
         evidence = piece.evidence()
-        lucks = scattered(np.asarray(evidence.samples.index), seed)
-        parts.append(evidence[np.flatnonzero(lucks <= np.uint64(luck))])
+        hashes = hash_integers(np.asarray(evidence.samples.index), seed)
+        parts.append(evidence[np.flatnonzero(hashes <= np.uint64(threshold))])
     return sample_arrays(parts[0] if len(parts) == 1 else type(parts[0]).joined(parts))

@@ -9,17 +9,27 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from theodolite._scoring.counting import Slot, state_jobs
-from theodolite._scoring.detail_draws import ItemDraws, detail_draws
-from theodolite._scoring.differences import NullRows, compared_null, fault_test, variance_of_mean
-from theodolite._scoring.failures import failure_of, raised, stays_local
-from theodolite._scoring.intervals import DrawCounts, Resampled, item_ends, score_intervals
+from theodolite._scoring.counting import Slot, list_state_jobs
+from theodolite._scoring.detail_draws import ItemDraws, compare_details_with_draws
+from theodolite._scoring.differences import (
+    NullRows,
+    compare_with_null,
+    estimate_mean_variance,
+    test_defect,
+)
+from theodolite._scoring.failures import describe_failure, encode_error, is_limited_to_request
+from theodolite._scoring.intervals import (
+    DrawCounts,
+    Resampled,
+    compute_item_intervals,
+    score_intervals,
+)
 from theodolite._scoring.moments import over_seeds_of_moments, with_moments
-from theodolite._scoring.passes import PassItem, passes
+from theodolite._scoring.passes import PassItem, run_passes
 from theodolite._scoring.plan import Plan
-from theodolite._scoring.pooled import Pooling, pooled_values
+from theodolite._scoring.pooled import Pooling, measure_pooled
 from theodolite._scoring.request import MetricRequest, Resampling, expand
-from theodolite._scoring.values import Values, mean_of_defined, over_seeds
+from theodolite._scoring.values import Values, average_defined, average_over_seeds
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Progress, silent
@@ -91,19 +101,19 @@ def evaluate_all(
     items = [
         PassItem(n, job, runs[n].evidence[job.experiment])
         for n in streams
-        for job in state_jobs(runs[n].request, plans[n], len(runs[n].evidence))
+        for job in list_state_jobs(runs[n].request, plans[n], len(runs[n].evidence))
     ]
     # one core for products of this size: faster than waiting for a busy second one, and the last
     # digit does not depend on the machine
     with threadpool_limits(1, user_api="blas"):
-        passed = passes(items, workers, progress, catches=catches)
+        passed = run_passes(items, workers, progress, catches=catches)
         by_run: dict[int, Failed] = passed.failures
         values_by_request = [*passed.values, *[{}] * (len(runs) - len(passed.values))]
         pooling = Pooling(passed.left, workers)
         pooled = [n for n in range(len(runs)) if n not in streams]
         for done, n in enumerate(pooled):
             progress("scores that need all samples at once", done, len(pooled))
-            outcome = pooled_values(
+            outcome = measure_pooled(
                 runs[n].request, plans[n], runs[n].evidence, pooling, catches=catches
             )
             if isinstance(outcome, Failed):
@@ -132,9 +142,9 @@ def _outcome(
     try:
         return list(_scores(_collect_estimates(run, plan, values)))
     except Exception as error:
-        if not catches or not stays_local(run.request.metric, error):
+        if not catches or not is_limited_to_request(run.request.metric, error):
             raise
-        return failure_of(run.request, "read", raised(error))
+        return describe_failure(run.request, "read", encode_error(error))
 
 
 def _plan(run: MetricRun, resampling: Resampling, clusters: Clusters | None) -> Plan:
@@ -174,7 +184,7 @@ class _Estimates:
 
     def head(self, values: np.ndarray) -> np.ndarray:
         """A metric with detail is summed up by the mean of what is defined."""
-        return mean_of_defined(np.moveaxis(values, -1, 0)) if self.metric.detail else values
+        return average_defined(np.moveaxis(values, -1, 0)) if self.metric.detail else values
 
 
 def _collect_estimates(run: MetricRun, plan: Plan, values: dict[Slot, Values]) -> _Estimates:
@@ -203,21 +213,21 @@ def _null(values: dict[Slot, Values], null: NullModel, plan: Plan, seeds: int) -
     """
     if null.on == "state":
         per_seed = [values["null", seed, null.name, 0].rows for seed in range(seeds)]
-        means = np.stack([mean_of_defined(draws) for draws in per_seed])
-        return _Null(mean_of_defined(per_seed), means, means[:1])
+        means = np.stack([average_defined(draws) for draws in per_seed])
+        return _Null(average_defined(per_seed), means, means[:1])
     draws = [
         [values["null", seed, null.name, draw].rows for draw in plan.seeds(null)]
         for seed in range(seeds)
     ]
-    each = [mean_of_defined(own) for own in draws]
+    each = [average_defined(own) for own in draws]
     firsts = np.array([[rows[0] for rows in own] for own in draws])
-    stored = mean_of_defined(firsts) if null.draws_in else None
-    return _Null(over_seeds(each), np.stack([rows[0] for rows in each]), firsts[0], stored)
+    stored = average_defined(firsts) if null.draws_in else None
+    return _Null(average_over_seeds(each), np.stack([rows[0] for rows in each]), firsts[0], stored)
 
 
 def _scores(estimates: _Estimates) -> Iterator[Score]:
     metric, options = estimates.metric, estimates.request.all_options()
-    values = over_seeds([seed.rows for seed in estimates.seeds])
+    values = average_over_seeds([seed.rows for seed in estimates.seeds])
     per_seed = np.stack([estimates.head(seed.rows[:1])[0] for seed in estimates.seeds])
     heads = estimates.head(values)
     sweeps = [[(name, choice) for choice in options[name]] for name in metric.sweeps]
@@ -270,7 +280,7 @@ def _with_inference(
     nulls = _nulls(estimates, cell, rows, counts)
     score = replace(score, intervals=tuple(intervals), nulls=nulls, n_samples=counts.rows)
     if score.detail is not None and rows.items is not None:
-        ends = item_ends(score, metric, plan, rows, counts)
+        ends = compute_item_intervals(score, metric, plan, rows, counts)
         if ends is not None:
             score = replace(score, detail=replace(score.detail, low=ends[0], high=ends[1]))
         score = _with_draws(score, estimates, cell, rows, counts)
@@ -279,7 +289,7 @@ def _with_inference(
         moments = over_seeds_of_moments([seed.moments for seed in estimates.seeds])
         if moments:
             return with_moments(score, metric, moments, counts, level)
-        return replace(score, defect=fault_test(score, tolerance, level))
+        return replace(score, defect=test_defect(score, tolerance, level))
     return score
 
 
@@ -292,7 +302,9 @@ def _with_draws(
         own = estimates.nulls[null.name]
         if own.stored is not None and score.detail is not None and rows.items is not None:
             chance = ItemDraws(null.name, own.rows[at], own.stored[at])
-            draws = detail_draws(chance, rows, estimates.metric, estimates.plan, counts)
+            draws = compare_details_with_draws(
+                chance, rows, estimates.metric, estimates.plan, counts
+            )
             return replace(score, detail=replace(score.detail, draws=draws))
     return score
 
@@ -333,9 +345,9 @@ def _nulls(
             estimates.head(own.rows)[at],
             items,
             estimates.head(own.each_seed)[at],
-            variance_of_mean(draws),
+            estimate_mean_variance(draws),
             None if own.stored is None else estimates.head(own.stored)[at],
         )
-        compared.append(compared_null(null, null_rows, rows, estimates.plan, counts, metric))
+        compared.append(compare_with_null(null, null_rows, rows, estimates.plan, counts, metric))
     sign = -1.0 if metric.better == "higher" else 1.0
     return tuple(sorted(compared, key=lambda null: (np.isnan(null.value), sign * null.value)))

@@ -23,7 +23,7 @@ DEEPEST = 6
 """Of the calls that led to an error, so many are told."""
 
 
-def stays_local(metric: Metric, error: Exception) -> bool:
+def is_limited_to_request(metric: Metric, error: Exception) -> bool:
     """Whether an error ends one request; else it ends all of them.
 
     What lacks memory would lack it again, and what our own checks refuse is wrong with the
@@ -34,7 +34,7 @@ def stays_local(metric: Metric, error: Exception) -> bool:
     return not isinstance(error, EvidenceError) or not is_ours(metric.state)
 
 
-def raised(error: BaseException) -> np.ndarray:
+def encode_error(error: BaseException) -> np.ndarray:
     """An error as an array, which can be kept and sent: the same on every machine."""
     calls = traceback.extract_tb(error.__traceback__)[-DEEPEST:]
     places = [f"{PurePath(call.filename).name}:{call.lineno} {call.name}" for call in calls]
@@ -43,36 +43,40 @@ def raised(error: BaseException) -> np.ndarray:
     return np.frombuffer(content.encode(), np.uint8)
 
 
-def failure_of(request: MetricRequest, stage: str, content: np.ndarray) -> Failed:
+def describe_failure(request: MetricRequest, stage: str, content: np.ndarray) -> Failed:
     """What is told of a request that failed."""
     error, places = json.loads(content.tobytes())
     return Failed(request.metric.name, dict(request.options), stage, error, tuple(places))
 
 
-def merged(left: Arrays, right: Arrays) -> Arrays:
+def merge_arrays(left: Arrays, right: Arrays) -> Arrays:
     """Two pieces' arrays merged; a state that failed in one of them is lost in both."""
-    errors = {name: array for side in (right, left) for name, array in side.items() if _marks(name)}
+    errors = {
+        name: array for side in (right, left) for name, array in side.items() if _marks_error(name)
+    }
     if not errors:
         return added(left, right)
-    lost = {_owner(name) for name in errors}
-    sides = [{n: a for n, a in side.items() if _owner(n) not in lost} for side in (left, right)]
+    lost = {_get_owner(name) for name in errors}
+    sides = [{n: a for n, a in side.items() if _get_owner(n) not in lost} for side in (left, right)]
     return added(*sides) | errors
 
 
-def errors_in(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def get_errors(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """By owner, what was raised."""
-    return {_owner(name): array for name, array in arrays.items() if _marks(name)}
+    return {_get_owner(name): array for name, array in arrays.items() if _marks_error(name)}
 
 
-def without(requests: Sequence[MetricRequest], failures: Sequence[Failed]) -> list[MetricRequest]:
+def remove_failed(
+    requests: Sequence[MetricRequest], failures: Sequence[Failed]
+) -> list[MetricRequest]:
     """The requests that did not fail."""
     lost: list[tuple[str, Any]] = [(failure.metric, failure.options) for failure in failures]
     return [r for r in requests if (r.metric.name, r.options) not in lost]
 
 
-def _marks(name: str) -> bool:
+def _marks_error(name: str) -> bool:
     return name.rpartition(":")[2] == RAISED
 
 
-def _owner(name: str) -> str:
+def _get_owner(name: str) -> str:
     return name.rpartition(":")[0]

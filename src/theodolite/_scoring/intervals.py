@@ -86,22 +86,22 @@ def score_intervals(
         df = counts.bootstrap - 1
         these = Estimate(score.value, varied, df, counts.source, plan.resamples)
         interval = _on_the_bound(these, metric, rows.trials, level)
-        interval = interval or shaped(these, score, metric, counts, level)
+        interval = interval or choose_interval(these, score, metric, counts, level)
         if interval is not None:
             yield with_method(_cut(interval, score), counts)
-    for population in _populations(score, plan, rows, counts):
-        interval = shaped(population, score, metric, counts, level)
+    for population in _estimate_population_intervals(score, plan, rows, counts):
+        interval = choose_interval(population, score, metric, counts, level)
         if interval is not None:
             yield with_method(_cut(interval, score), counts)
 
 
-def _populations(
+def _estimate_population_intervals(
     score: Score, plan: Plan, rows: Resampled, counts: DrawCounts
 ) -> Iterator[Estimate]:
     """Concepts, classes or units like these; and models trained again as these were."""
     block, resamples = plan.block, plan.resamples
     if rows.items is not None and score.detail is not None:
-        both = items_components(rows.head[block], rows.items[block], rows.items[0], counts)
+        both = estimate_item_components(rows.head[block], rows.items[block], rows.items[0], counts)
         if both is not None and both.variance > NOTHING:
             over: Source = score.detail.over
             yield Estimate(score.value, both.variance, both.df, over, resamples, "population")
@@ -120,7 +120,7 @@ def _populations(
         yield Estimate(score.value, recipe.variance, recipe.df, "seeds", len(seeds), "population")
 
 
-def items_components(
+def estimate_item_components(
     head: np.ndarray, items: np.ndarray, values: np.ndarray, counts: DrawCounts
 ) -> Components | None:
     """Of a mean over items; where no resample differs, of the items alone."""
@@ -133,7 +133,7 @@ def items_components(
     return Components(0.0, float(defined.var(ddof=1)) / len(defined), 0.0, 2, len(defined))
 
 
-def shaped(
+def choose_interval(
     estimate: Estimate, score: Score, metric: Metric, counts: DrawCounts, level: float
 ) -> Interval | None:
     """As the score's bounds ask for; none where nothing varied and nothing bounds it."""
@@ -155,7 +155,7 @@ def shaped(
     return fisher_interval(estimate, level) if bounded else student_interval(estimate, level)
 
 
-def item_ends(
+def compute_item_intervals(
     score: Score,
     metric: Metric,
     plan: Plan,
@@ -177,7 +177,7 @@ def item_ends(
         trials = None if resampled.trials is None else resampled.trials[j : j + 1]
         interval = _on_the_bound(estimate, metric, trials, level) if counts.enough else None
         if interval is None and counts.enough and varied > NOTHING:
-            interval = shaped(estimate, own, metric, counts, level)
+            interval = choose_interval(estimate, own, metric, counts, level)
         if interval is not None:
             ends[:, j] = interval.low, interval.high
     if np.isnan(ends).all():
@@ -202,7 +202,7 @@ def _on_the_bound(
     return replace(interval, error=error, df=float(estimate.df))
 
 
-def unseen_variance(
+def estimate_unseen_variance(
     rows: Resampled, item: int | None, metric: Metric, plan: Plan, counts: DrawCounts
 ) -> float:
     """Of a perfect score, or of one of its items, what resampling does not see; else 0."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from theodolite._scoring.intervals import DrawCounts
-from theodolite._scoring.values import mean_of_defined
+from theodolite._scoring.values import average_defined
 from theodolite._stats.intervals import Components, Estimate, student_interval
 from theodolite._stats.predictive_interval import PredictiveMoments, doubt, fault_interval
 from theodolite.metrics.base import Metric
@@ -23,7 +23,7 @@ def over_seeds_of_moments(seeds: Sequence[Moments]) -> Moments:
     if not seeds or not seeds[0]:
         return {}
     means = {
-        name: mean_of_defined([seed[name] for seed in seeds]) for name in ("value", "upper_value")
+        name: average_defined([seed[name] for seed in seeds]) for name in ("value", "upper_value")
     }
     return dict(seeds[0]) | means
 

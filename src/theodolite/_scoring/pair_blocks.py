@@ -13,7 +13,7 @@ import numpy as np
 
 from theodolite._scoring.counting import StateJob
 from theodolite._scoring.drawing import Subsample
-from theodolite._scoring.failures import RAISED, raised, stays_local
+from theodolite._scoring.failures import RAISED, encode_error, is_limited_to_request
 from theodolite._scoring.request import MetricRequest
 from theodolite._scoring.values import Values
 from theodolite._storage.packed import digest_of
@@ -36,7 +36,7 @@ class LostTasksError(RuntimeError):
     """Some piece that the score needs failed three times."""
 
 
-def in_column_blocks(request: MetricRequest) -> bool:
+def uses_column_blocks(request: MetricRequest) -> bool:
     """Whether a score is measured so, and its nulls too."""
     nulls = request.metric.nulls
     return issubclass(request.metric.state, Blockwise) and all(n.of_columns for n in nulls)
@@ -91,7 +91,7 @@ class ColumnBlocks:
         ]
         work = Work(
             what=job.request.metric.name,
-            do=partial(_part, job, n, common, truths, catches=catches),
+            do=partial(_measure_part, job, n, common, truths, catches=catches),
             items=items,
             digests=[" ".join(entry.digest for entry in own.entries) for own in items],
             about={
@@ -101,9 +101,9 @@ class ColumnBlocks:
                 "common": digest_of(common.arrays()),
                 "truths": "" if truths is None else truths.digest,
             },
-            names=[f"{job.request.metric.name}, {_name(own.item)}" for own in items],
+            names=[f"{job.request.metric.name}, {_get_item_name(own.item)}" for own in items],
         )
-        parts = self._workers.reduced(work, _merged)
+        parts = self._workers.reduced(work, _merge_parts)
         if parts is None or self._workers.missing():
             raise LostTasksError(f"pieces of {job.request.metric.name} failed three times")
         return parts
@@ -115,7 +115,7 @@ class ColumnBlocks:
         concepts = blocks_of(len(names.concepts), size)
         if key not in self._columns:
             self._columns[key] = self._entries(
-                _columns,
+                _read_columns,
                 [(subsample.pieces, some) for some in concepts],
                 {"columns of": type(subsample.first).kind},
                 [
@@ -128,7 +128,7 @@ class ColumnBlocks:
             return columns
         truths = self._truths_of(subsample, size)
         return self._entries(
-            partial(_changed, job, truths),
+            partial(_apply_null, job, truths),
             columns,
             {
                 "columns under": [job.request.metric.name, null.name, job.draw],
@@ -154,16 +154,16 @@ class ColumnBlocks:
         )
         entries = self._workers.entries(work)
         return [
-            _ColumnBlock(_there(entry), own, template)
+            _ColumnBlock(_is_defined(entry), own, template)
             for entry, (own, _, template) in zip(entries, blocks, strict=True)
         ]
 
     def _common(self, blocks: Sequence[_ColumnBlock]) -> Common:
         digests = [block.entry.digest for block in blocks]
         work = Work(
-            what="columns", do=_common_of, items=blocks, digests=digests, about={"common": 1}
+            what="columns", do=_get_common, items=blocks, digests=digests, about={"common": 1}
         )
-        merged = self._workers.reduced(work, _merged_common)
+        merged = self._workers.reduced(work, _merge_common)
         if merged is None or self._workers.missing():
             raise LostTasksError("columns that were kept could not be read")
         return Common.from_arrays(merged)
@@ -174,29 +174,29 @@ class ColumnBlocks:
             columns = self._columns[key]
             work = Work(
                 what="columns",
-                do=_truths,
+                do=_read_truths,
                 items=[columns],
                 digests=[" ".join(own.entry.digest for own in columns)],
                 about={"truths": 1},
             )
-            self._truths[key] = _there(self._workers.entries(work)[0])
+            self._truths[key] = _is_defined(self._workers.entries(work)[0])
         return self._truths[key]
 
 
-def measured(state: type[Blockwise], parts: Arrays, samples: int) -> Values:
+def measure_from_parts(state: type[Blockwise], parts: Arrays, samples: int) -> Values:
     """What a score says, from what all its items gave."""
     rows = state.whole(parts)
     shape = rows.shape[1:]
     return Values(rows, np.full(shape, samples), np.zeros(shape))
 
 
-def _there(entry: Entry | None) -> Entry:
+def _is_defined(entry: Entry | None) -> Entry:
     if entry is None:
         raise LostTasksError("columns failed three times")
     return entry
 
 
-def _name(item: BlockItem) -> str:
+def _get_item_name(item: BlockItem) -> str:
     ranges = [f"{own.start} to {own.stop - 1}" for own in item.blocks]
     return "concepts " + " and ".join(ranges)
 
@@ -204,7 +204,7 @@ def _name(item: BlockItem) -> str:
 # what workers do: functions of a module, so that they can be sent
 
 
-def _columns(source: tuple[Sequence[Any], range]) -> Arrays:
+def _read_columns(source: tuple[Sequence[Any], range]) -> Arrays:
     """The columns of a block of concepts, of all samples in the order of their numbers."""
     pieces, concepts = source
     bundles = [some_concepts(piece.evidence(), concepts) for piece in pieces]
@@ -212,7 +212,7 @@ def _columns(source: tuple[Sequence[Any], range]) -> Arrays:
     return sample_arrays(in_order(whole))
 
 
-def _changed(job: StateJob, truths: Entry, block: _ColumnBlock) -> Arrays:
+def _apply_null(job: StateJob, truths: Entry, block: _ColumnBlock) -> Arrays:
     """The same columns under a null."""
     null = job.null_model
     assert null is not None and null.of_columns is not None  # noqa: S101, PT018  else not asked for
@@ -221,22 +221,22 @@ def _changed(job: StateJob, truths: Entry, block: _ColumnBlock) -> Arrays:
     return sample_arrays(changed)
 
 
-def _truths(blocks: Sequence[_ColumnBlock]) -> Arrays:
+def _read_truths(blocks: Sequence[_ColumnBlock]) -> Arrays:
     """The truth of all concepts, from one block after the other."""
     parts = [Truths.of(block.evidence()).arrays() for block in blocks]
     whole = {n: np.concatenate([part[n] for part in parts]) for n in parts[0] if n != "n"}
     return whole | {"n": parts[0]["n"]}
 
 
-def _common_of(block: _ColumnBlock) -> Arrays:
+def _get_common(block: _ColumnBlock) -> Arrays:
     return Common.of(block.evidence()).arrays()
 
 
-def _merged_common(left: Arrays, right: Arrays) -> Arrays:
+def _merge_common(left: Arrays, right: Arrays) -> Arrays:
     return Common.from_arrays(left).merged(Common.from_arrays(right)).arrays()
 
 
-def _part(
+def _measure_part(
     job: StateJob,
     n: int,
     common: Common,
@@ -256,13 +256,13 @@ def _part(
         block = BlockContext(source.item, n, common, known)
         parts: Arrays = metric.state.part(evidence, weights, block, **options)
     except Exception as error:
-        if not catches or not stays_local(metric, error):
+        if not catches or not is_limited_to_request(metric, error):
             raise
-        return {RAISED: raised(error)}
+        return {RAISED: encode_error(error)}
     return parts
 
 
-def _merged(left: Arrays, right: Arrays) -> Arrays:
+def _merge_parts(left: Arrays, right: Arrays) -> Arrays:
     for side in (left, right):
         if RAISED in side:
             return side

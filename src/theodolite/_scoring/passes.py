@@ -11,15 +11,22 @@ from theodolite._scoring.counting import (
     Slot,
     StateJob,
     counted,
-    fields_of,
-    in_blocks,
+    get_fields,
+    get_sums_name,
+    measure_state_bytes,
     read,
     read_groups,
-    state_bytes,
-    summed,
-    sums_name,
+    split_into_blocks,
+    sum_for_nulls,
 )
-from theodolite._scoring.failures import RAISED, errors_in, failure_of, merged, raised, stays_local
+from theodolite._scoring.failures import (
+    RAISED,
+    describe_failure,
+    encode_error,
+    get_errors,
+    is_limited_to_request,
+    merge_arrays,
+)
 from theodolite._scoring.values import Values
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
@@ -72,7 +79,7 @@ class PassResult:
     failures: Failures
 
 
-def passes(
+def run_passes(
     items: Sequence[PassItem], workers: Workers, progress: Progress, *, catches: bool = False
 ) -> PassResult:
     """Make all states, and read them.
@@ -83,12 +90,12 @@ def passes(
     too_early: Failures = {}
     groups = [
         group
-        for source in _sources(items)
-        for own in _by_package(items, source)
-        for group in _groups(own, source, too_early if catches else None)
+        for source in _list_sources(items)
+        for own in _group_by_package(items, source)
+        for group in _group_items(own, source, too_early if catches else None)
     ]
     left: dict[int, list[int]] = {
-        id(source): list(range(len(source.pieces()))) for source in _sources(items)
+        id(source): list(range(len(source.pieces()))) for source in _list_sources(items)
     }
     while True:
         this_round = _Round(left, workers, dict(too_early), catches=catches)
@@ -137,13 +144,13 @@ class _Round:
         jobs = [item.job for item in group_items]
         arrays = self._some(group).reduced(
             "pieces",
-            partial(counted, jobs, _needed(jobs, known), catches=self.catches),
+            partial(counted, jobs, _select_needed(jobs, known), catches=self.catches),
             {"states": [job.describe(known) for job in jobs]},
             group.bytes,
         )
-        errors = errors_in(arrays)
+        errors = get_errors(arrays)
         for number, (item, fields) in enumerate(
-            zip(group_items, fields_of(jobs, arrays), strict=True)
+            zip(group_items, get_fields(jobs, arrays), strict=True)
         ):
             if str(number) in errors:
                 self._note(item, item.job.stage, errors[str(number)])
@@ -164,31 +171,31 @@ class _Round:
             else:
                 values = read(item.job, state_from(metric.state, fields))
         except Exception as error:
-            if not self.catches or not stays_local(metric, error):
+            if not self.catches or not is_limited_to_request(metric, error):
                 raise
             stage = "read" if item.job.role == "value" else item.job.stage
-            self._note(item, stage, raised(error))
+            self._note(item, stage, encode_error(error))
         else:
             self.parts.setdefault(key, []).append(values)
 
     def _known(self, group: PassGroup, items: Sequence[PassItem]) -> Sums:
         """What nulls must know about all samples, learned once for a source and a package."""
-        source, package = group.items[0].evidence, _package_key(group.items[0])
+        source, package = group.items[0].evidence, _get_package_key(group.items[0])
         key = (id(source), package)
         if key not in self._sums:
-            own = [i for i in items if i.evidence is source and _package_key(i) == package]
-            self._sums[key] = _sums(own, self._some(group), catches=self.catches)
+            own = [i for i in items if i.evidence is source and _get_package_key(i) == package]
+            self._sums[key] = _collect_sums(own, self._some(group), catches=self.catches)
         return self._sums[key]
 
     def _has_sums(self, item: PassItem, known: Sums) -> bool:
         """Whether what its null must know could be learned."""
-        if not item.job.learns or RAISED not in known[sums_name(item.job)]:
+        if not item.job.learns or RAISED not in known[get_sums_name(item.job)]:
             return True
-        self._note(item, item.job.stage, known[sums_name(item.job)][RAISED])
+        self._note(item, item.job.stage, known[get_sums_name(item.job)][RAISED])
         return False
 
     def _note(self, item: PassItem, stage: str, content: np.ndarray) -> None:
-        self.failures.setdefault(item.request, failure_of(item.job.request, stage, content))
+        self.failures.setdefault(item.request, describe_failure(item.job.request, stage, content))
 
     def _some(self, group: PassGroup) -> "_Some":
         source = group.items[0].evidence
@@ -213,13 +220,13 @@ class _Some:
         arrays = self.workers.reduced(
             Work(
                 what=what,
-                do=partial(of_several, do),
+                do=partial(reduce_shards, do),
                 items=[[pieces[i] for i in cut] for cut in cuts],
                 digests=[" ".join(digests[i] for i in cut) for cut in cuts],
                 about=description,
                 names=[f"piece {cut[0]}" + f" to {cut[-1]}" * (len(cut) > 1) for cut in cuts],
             ),
-            merged,
+            merge_arrays,
         )
         self.lost.update(i for k in self.workers.missing() for i in cuts[k])
         if arrays is None:
@@ -233,33 +240,33 @@ def together(size: int, pieces: int) -> int:
     return 1 << max(over - 1, 0).bit_length()
 
 
-def of_several(do: Callable[[Any], Arrays], pieces: Sequence[Any]) -> Arrays:
+def reduce_shards(do: Callable[[Any], Arrays], pieces: Sequence[Any]) -> Arrays:
     """What a few pieces in a row give, merged as all are."""
-    tree = Tree(merged)
+    tree = Tree(merge_arrays)
     for piece in pieces:
         tree.add(do(piece), 1)
     arrays: Arrays = tree.whole()
     return arrays
 
 
-def _sources(items: Sequence[PassItem]) -> list[Shards]:
+def _list_sources(items: Sequence[PassItem]) -> list[Shards]:
     return list({id(item.evidence): item.evidence for item in items}.values())
 
 
-def _package_key(item: PassItem) -> tuple[str, ...]:
+def _get_package_key(item: PassItem) -> tuple[str, ...]:
     """Whose code decides a state; empty where it is ours alone."""
     return tuple(str(package) for package in item.job.request.metric.packages)
 
 
-def _by_package(items: Sequence[PassItem], source: Shards) -> Iterator[list[PassItem]]:
+def _group_by_package(items: Sequence[PassItem], source: Shards) -> Iterator[list[PassItem]]:
     """The states of one source, ours first. Those of other packages are in passes of their own:
     changed code of one changes the names of its pieces, and of no others."""
     own = [item for item in items if item.evidence is source]
-    for package in sorted({_package_key(item) for item in own}):
-        yield [item for item in own if _package_key(item) == package]
+    for package in sorted({_get_package_key(item) for item in own}):
+        yield [item for item in own if _get_package_key(item) == package]
 
 
-def _groups(
+def _group_items(
     items: Sequence[PassItem], source: Shards, failures: Failures | None
 ) -> Iterator[PassGroup]:
     """States of one source, as many at a time as fit into memory; those of one null next to each
@@ -273,10 +280,10 @@ def _groups(
     for item in own:
         kind = item.request, item.job.role, item.job.null
         if kind not in sizes:
-            sizes[kind] = _size(item, first, failures)
+            sizes[kind] = _measure_size(item, first, failures)
         if failures is not None and item.request in failures:
             continue
-        for block in in_blocks(item.job, sizes[kind], BLOCK_BYTES):
+        for block in split_into_blocks(item.job, sizes[kind], BLOCK_BYTES):
             needs = sizes[kind] * (block.rows.stop - block.rows.start)
             if group and group_bytes + needs > BLOCK_BYTES:
                 yield PassGroup(group, group_bytes)
@@ -287,20 +294,22 @@ def _groups(
         yield PassGroup(group, group_bytes)
 
 
-def _size(item: PassItem, first: Evidence, failures: Failures | None) -> int:
+def _measure_size(item: PassItem, first: Evidence, failures: Failures | None) -> int:
     job = item.job
     try:
-        return state_bytes(job, first)
+        return measure_state_bytes(job, first)
     except Exception as error:
-        if failures is None or not stays_local(job.request.metric, error):
+        if failures is None or not is_limited_to_request(job.request.metric, error):
             raise
-        failures.setdefault(item.request, failure_of(job.request, job.stage, raised(error)))
+        failures.setdefault(
+            item.request, describe_failure(job.request, job.stage, encode_error(error))
+        )
         return 0
 
 
-def _sums(items: Sequence[PassItem], some: _Some, *, catches: bool) -> Sums:
+def _collect_sums(items: Sequence[PassItem], some: _Some, *, catches: bool) -> Sums:
     """What nulls must know about all samples before they can be made of some."""
-    jobs = {sums_name(item.job): item.job for item in items if item.job.learns}
+    jobs = {get_sums_name(item.job): item.job for item in items if item.job.learns}
     if not jobs:
         return {}
     metrics = {name: job.request.metric for name, job in sorted(jobs.items())}
@@ -311,7 +320,7 @@ def _sums(items: Sequence[PassItem], some: _Some, *, catches: bool) -> Sums:
     if packages:
         description["packages"] = sorted(tuple(vars(package).values()) for package in packages)
     arrays = some.reduced(
-        "nulls", partial(summed, list(jobs.values()), catches=catches), description, 0
+        "nulls", partial(sum_for_nulls, list(jobs.values()), catches=catches), description, 0
     )
     sums: dict[str, dict[str, np.ndarray]] = {name: {} for name in jobs}
     for name, array in arrays.items():
@@ -320,6 +329,6 @@ def _sums(items: Sequence[PassItem], some: _Some, *, catches: bool) -> Sums:
     return sums
 
 
-def _needed(jobs: Sequence[StateJob], sums: Sums) -> Sums:
-    names = {sums_name(job) for job in jobs if job.learns}
+def _select_needed(jobs: Sequence[StateJob], sums: Sums) -> Sums:
+    names = {get_sums_name(job) for job in jobs if job.learns}
     return {name: sums[name] for name in sorted(names)}

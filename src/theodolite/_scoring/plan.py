@@ -37,7 +37,7 @@ class Plan:
         first: Evidence | None = None,
     ) -> None:
         self.resampling = resampling
-        self._stored = {} if first is None else _stored_draws(metric, first)
+        self._stored = {} if first is None else _load_stored_draws(metric, first)
         self.pooled = issubclass(metric.state, Pooled)
         self.n = n
         self.sources: tuple[Source, ...] = ("samples",)
@@ -125,7 +125,7 @@ class Plan:
         return {"sources": self.sources, "seed": self.resampling.seed} | size
 
 
-def _stored_draws(metric: Metric, evidence: Evidence) -> dict[str, int]:
+def _load_stored_draws(metric: Metric, evidence: Evidence) -> dict[str, int]:
     """By null the draws of it in the evidence; without any, one that is undefined."""
     names = {null.name: null.draws_in for null in metric.nulls if null.draws_in}
     return {

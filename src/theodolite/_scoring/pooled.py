@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._scoring.counting import Slot, StateJob, read, state_jobs, sums_name
+from theodolite._scoring.counting import Slot, StateJob, get_sums_name, list_state_jobs, read
 from theodolite._scoring.drawing import Drawing, Subsample
-from theodolite._scoring.failures import RAISED, errors_in, failure_of, raised, stays_local
-from theodolite._scoring.pair_blocks import ColumnBlocks, in_column_blocks, measured
+from theodolite._scoring.failures import (
+    RAISED,
+    describe_failure,
+    encode_error,
+    get_errors,
+    is_limited_to_request,
+)
+from theodolite._scoring.pair_blocks import ColumnBlocks, measure_from_parts, uses_column_blocks
 from theodolite._scoring.plan import Plan
 from theodolite._scoring.request import MetricRequest
 from theodolite._scoring.values import Values
@@ -21,7 +27,7 @@ from theodolite.results import Failed
 MOMENT = "moment."
 
 
-def pooled_values(
+def measure_pooled(
     request: MetricRequest,
     plan: Plan,
     evidence: Sequence[Shards],
@@ -31,9 +37,9 @@ def pooled_values(
 ) -> dict[Slot, Values] | Failed:
     """What a score says that needs all samples at once, or as many as it can take; with
     ``catches``, what its metric raised instead."""
-    jobs = list(state_jobs(request, plan, len(evidence)))
-    if in_column_blocks(request):
-        return _in_blocks(request, jobs, evidence, pooling, catches=catches)
+    jobs = list(list_state_jobs(request, plan, len(evidence)))
+    if uses_column_blocks(request):
+        return _measure_in_blocks(request, jobs, evidence, pooling, catches=catches)
 
     def measured() -> Arrays:
         arrays: dict[str, np.ndarray] = {}
@@ -43,10 +49,10 @@ def pooled_values(
             try:
                 values = read(job, job.state(job.changed(bundle, known.of(job, bundle))))
             except Exception as error:
-                if not catches or not stays_local(request.metric, error):
+                if not catches or not is_limited_to_request(request.metric, error):
                     raise
-                return {f"{number}:{RAISED}": raised(error)}
-            arrays |= {f"{number}.{name}": array for name, array in _arrays(values).items()}
+                return {f"{number}:{RAISED}": encode_error(error)}
+            arrays |= {f"{number}.{name}": array for name, array in _to_arrays(values).items()}
         return arrays
 
     description: dict[str, Any] = {
@@ -57,12 +63,12 @@ def pooled_values(
     }
     digest = " ".join(pooling.subsample(shards, plan).digest for shards in evidence)
     arrays = pooling.workers.once(description, digest, measured)
-    for number, content in errors_in(arrays).items():
-        return failure_of(request, jobs[int(number)].stage, content)
-    return {job.slot: _values(arrays, f"{number}.") for number, job in enumerate(jobs)}
+    for number, content in get_errors(arrays).items():
+        return describe_failure(request, jobs[int(number)].stage, content)
+    return {job.slot: _from_arrays(arrays, f"{number}.") for number, job in enumerate(jobs)}
 
 
-def _in_blocks(
+def _measure_in_blocks(
     request: MetricRequest,
     jobs: Sequence[StateJob],
     evidence: Sequence[Shards],
@@ -77,12 +83,12 @@ def _in_blocks(
         try:
             parts = pooling.columns.parts(job, subsample, catches=catches)
             if RAISED in parts:
-                return failure_of(request, job.stage, parts[RAISED])
-            by_slot[job.slot] = measured(request.metric.state, parts, job.plan.n)
+                return describe_failure(request, job.stage, parts[RAISED])
+            by_slot[job.slot] = measure_from_parts(request.metric.state, parts, job.plan.n)
         except Exception as error:
-            if not catches or not stays_local(request.metric, error):
+            if not catches or not is_limited_to_request(request.metric, error):
                 raise
-            return failure_of(request, job.stage, raised(error))
+            return describe_failure(request, job.stage, encode_error(error))
     return by_slot
 
 
@@ -96,19 +102,19 @@ class _KnownSums:
         """Of the seed's samples that the score is computed from."""
         if not job.learns:
             return {}
-        key = (job.experiment, sums_name(job))
+        key = (job.experiment, get_sums_name(job))
         if key not in self._sums:
             self._sums[key] = job.sums(bundle)
-        return {sums_name(job): self._sums[key]}
+        return {get_sums_name(job): self._sums[key]}
 
 
-def _arrays(values: Values) -> dict[str, np.ndarray]:
+def _to_arrays(values: Values) -> dict[str, np.ndarray]:
     arrays = {"rows": values.rows, "defined": values.defined, "undefined": values.undefined}
     moments = {f"{MOMENT}{name}": array for name, array in values.moments.items()}
     return {n: np.asarray(a) for n, a in (arrays | moments).items() if a is not None}
 
 
-def _values(arrays: Mapping[str, np.ndarray], prefix: str) -> Values:
+def _from_arrays(arrays: Mapping[str, np.ndarray], prefix: str) -> Values:
     own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
     moments = {n.removeprefix(MOMENT): a for n, a in own.items() if n.startswith(MOMENT)}
     return Values(own["rows"], own.get("defined"), own.get("undefined"), moments)
@@ -127,10 +133,10 @@ class Pooling:
 
     def values(self, job: StateJob, shards: Shards) -> Values:
         """What the score of a job says about the evidence as it is."""
-        if not in_column_blocks(job.request):
+        if not uses_column_blocks(job.request):
             return read(job, job.state(self.bundle(shards, job.plan)))
         parts = self.columns.parts(job, self.subsample(shards, job.plan))
-        return measured(job.request.metric.state, parts, job.plan.n)
+        return measure_from_parts(job.request.metric.state, parts, job.plan.n)
 
     def bundle(self, shards: Shards, plan: Plan) -> Evidence:
         """All of them here, for scores that cannot be cut."""

@@ -50,14 +50,14 @@ class MetricRequest:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A worker looks the metric up by its name: nulls are functions, which cannot be sent."""
-        return _again, (self.metric.name, self.options)
+        return _rebuild_request, (self.metric.name, self.options)
 
     def all_options(self) -> dict[str, Any]:
         """The options with the defaults filled in."""
         return self.metric.options() | self.options
 
 
-def _again(name: str, options: dict[str, Any]) -> MetricRequest:
+def _rebuild_request(name: str, options: dict[str, Any]) -> MetricRequest:
     return MetricRequest(find_metric(name), options)
 
 

@@ -41,15 +41,15 @@ class Values:
         return cls(rows, parts[0].defined, parts[0].undefined)
 
 
-def over_seeds(values: Sequence[np.ndarray]) -> np.ndarray:
+def average_over_seeds(values: Sequence[np.ndarray]) -> np.ndarray:
     """The mean over the experiment's seeds; how it varies over samples is the first seed's."""
     first = next((v for v in values if not np.isnan(v[:1]).all()), values[0])
     moved = first - first[:1]
     moved[:1] = 0.0
-    return np.asarray(mean_of_defined([v[:1] for v in values]) + moved)
+    return np.asarray(average_defined([v[:1] for v in values]) + moved)
 
 
-def mean_of_defined(arrays: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+def average_defined(arrays: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
     """Mean of what is defined; NaN where nothing is."""
     stacked = np.asarray(arrays)
     defined = ~np.isnan(stacked)

@@ -16,7 +16,7 @@ OF_USE = 0.1
 SAME = 1e-12
 
 
-def answer_among_draws(low: float, high: float, beaten: float, n: float) -> Answer:
+def compare_with_draws(low: float, high: float, beaten: float, n: float) -> Answer:
     """Whether a value is better than draws of a null.
 
     Args:
@@ -25,9 +25,9 @@ def answer_among_draws(low: float, high: float, beaten: float, n: float) -> Answ
         beaten: How many draws it is better than.
         n: How many there are.
 
-    >>> answer_among_draws(0.01, 0.2, 20, 20), answer_among_draws(0.01, 0.2, 19, 20)
+    >>> compare_with_draws(0.01, 0.2, 20, 20), compare_with_draws(0.01, 0.2, 19, 20)
     ('yes', 'inconclusive')
-    >>> answer_among_draws(-0.05, 0.08, 12, 20), answer_among_draws(0.01, 0.2, 3, 3)
+    >>> compare_with_draws(-0.05, 0.08, 12, 20), compare_with_draws(0.01, 0.2, 3, 3)
     ('no', 'inconclusive')
     """
     if n < ENOUGH or math.isnan(low) or math.isnan(high):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite._stats.groups import resampled_sums
+from theodolite._stats.groups import sum_resampled_groups
 
 TOGETHER = 128
 """Terms whose sums over groups are added up together."""
@@ -38,7 +38,7 @@ class GroupedWeights:
         products = np.empty((len(self.rows), len(sums)))
         for at in range(0, len(sums), TOGETHER):  # so few that their sums stay in the cache
             some = slice(at, at + TOGETHER)
-            products[:, some] = resampled_sums(self.rows, np.ascontiguousarray(sums[some].T))
+            products[:, some] = sum_resampled_groups(self.rows, np.ascontiguousarray(sums[some].T))
         return products
 
 

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from theodolite._stats.native import functions as native
 from theodolite._stats.native.library import has_native
 from theodolite._stats.resampling import poisson_weights
-from theodolite._stats.sampling import scattered
+from theodolite._stats.sampling import hash_integers
 
 GROUPS = 1_000
 METHOD = f"bootstrap over {GROUPS:,} random groups"
@@ -27,7 +27,7 @@ def group_of(keys: Int[np.ndarray, " samples"], seed: int) -> Int[np.ndarray, " 
     >>> group_of(np.arange(6), seed=0).tolist()
     [158, 606, 227, 915, 435, 575]
     """
-    numbers = scattered(np.asarray(keys), seed + 1) % np.uint64(GROUPS)
+    numbers = hash_integers(np.asarray(keys), seed + 1) % np.uint64(GROUPS)
     return np.asarray(numbers.astype(np.int64))
 
 
@@ -80,7 +80,7 @@ def group_sums(
     return sums.reshape(groups.n, *each.shape[1:])
 
 
-def resampled_sums(
+def sum_resampled_groups(
     weights: Float[np.ndarray, "resamples groups"], sums: Float[np.ndarray, "groups *n"]
 ) -> Float[np.ndarray, "resamples *n"]:
     """Sums of the groups' sums, each as often as its weight says, in the order of the groups."""

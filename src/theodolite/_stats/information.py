@@ -17,8 +17,8 @@ from scipy.special import digamma, ndtri
 from theodolite._stats import information_numpy
 from theodolite._stats.native import functions as native
 from theodolite._stats.native.library import has_native
-from theodolite._stats.sampling import mixed
-from theodolite._stats.threads import in_slices
+from theodolite._stats.sampling import mix_bits
+from theodolite._stats.threads import run_in_slices
 from theodolite.errors import EvidenceError
 
 NEIGHBORS = 3
@@ -83,14 +83,14 @@ def ross_terms(
         return np.asarray(ross_columns(values[:, None], labels, k=k)[0])
     out, rows, counts, numbered = _shared_labels(labels, k)
     if len(rows):
-        points, psi = np.ascontiguousarray(values[rows]), psi_table(len(rows))
+        points, psi = np.ascontiguousarray(values[rows]), tabulate_digamma(len(rows))
         terms = np.empty(len(rows))
         kernels = native if has_native() else information_numpy
 
         def of(some: slice) -> None:
             kernels.ross_vector_terms(some, points, (numbered, counts), k, psi, terms)
 
-        in_slices(len(rows), of, small=len(rows) ** 2 < SMALL)
+        run_in_slices(len(rows), of, small=len(rows) ** 2 < SMALL)
         out[rows] = terms + digamma(len(rows))
     return out
 
@@ -116,15 +116,17 @@ def _ross_columns(
 ) -> Float[np.ndarray, "columns samples"]:
     n_columns, n = columns.values.shape
     if not has_native():
-        return information_numpy.ross_column_terms(columns.values, labels, counts, k, psi_table(n))
-    terms, psi = np.empty((n_columns, n)), psi_table(n)
+        return information_numpy.ross_column_terms(
+            columns.values, labels, counts, k, tabulate_digamma(n)
+        )
+    terms, psi = np.empty((n_columns, n)), tabulate_digamma(n)
     each = (columns.ordered, columns.order, *columns.index())
 
     def of(some: slice) -> None:
         own = tuple(part[some] for part in each)
         native.ross_column_terms(own, labels, counts, k, psi, terms[some])
 
-    in_slices(n_columns, of, small=terms.size < SMALL)
+    run_in_slices(n_columns, of, small=terms.size < SMALL)
     return terms
 
 
@@ -135,7 +137,7 @@ def ross_many(
     k: int = NEIGHBORS,
 ) -> Float[np.ndarray, "labels samples"]:
     """The terms of one vector per sample with each of many yes/no labels: distances once."""
-    checked_k(k)
+    check_k(k)
     out = np.full((flags.shape[1], len(flags)), np.nan)
     there = flags.sum(axis=0)
     alone = (there == 1) | (there == len(flags) - 1)
@@ -146,13 +148,13 @@ def ross_many(
         labels = np.ascontiguousarray(flags[:, shared].T, np.int64)
         counts = np.stack([len(flags) - there[shared], there[shared]], axis=1)
         terms = np.empty(labels.shape)
-        points, psi = np.ascontiguousarray(vectors, np.float64), psi_table(len(flags))
+        points, psi = np.ascontiguousarray(vectors, np.float64), tabulate_digamma(len(flags))
         kernels = native if has_native() else information_numpy
 
         def of(some: slice) -> None:
             kernels.ross_vector_many_terms(some, points, (labels, counts), k, psi, terms)
 
-        in_slices(len(flags), of, small=len(flags) ** 2 < SMALL)
+        run_in_slices(len(flags), of, small=len(flags) ** 2 < SMALL)
         out[shared] = terms + digamma(len(flags))
     return out
 
@@ -161,7 +163,7 @@ def _shared_labels(
     labels: Int[np.ndarray, " samples"], k: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """NaN for all; the samples whose label another has, how many have each, its number."""
-    checked_k(k)
+    check_k(k)
     _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
     rows = np.flatnonzero(counts[inverse] > 1) if len(labels) else np.zeros(0, np.int64)
     _, numbered, counts = np.unique(labels[rows], return_inverse=True, return_counts=True)
@@ -185,14 +187,16 @@ def ksg_terms(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBORS) -> Terms:
     if x.ndim == 1 and y.ndim == 1:
         columns = Columns(np.stack([x, y], axis=1))
         return np.asarray(next(pair_terms(columns, np.array([[0, 1]]), k=k))[1][0])
-    checked_k(k)
+    check_k(k)
     n = len(x)
     if n <= k:
         return np.full(n, np.nan)
     x, y = (np.ascontiguousarray(part.reshape(n, -1)) for part in (x, y))
-    out, psi = np.empty(n), psi_table(n)
+    out, psi = np.empty(n), tabulate_digamma(n)
     kernels = native if has_native() else information_numpy
-    in_slices(n, lambda some: kernels.ksg_vector_terms(some, x, y, k, psi, out), small=n**2 < SMALL)
+    run_in_slices(
+        n, lambda some: kernels.ksg_vector_terms(some, x, y, k, psi, out), small=n**2 < SMALL
+    )
     return np.asarray(digamma(n) + digamma(k) - out)
 
 
@@ -230,7 +234,7 @@ class Columns:
             native.bucket_tables(self.ordered[some], *(part[some] for part in index))
 
         if n:
-            in_slices(n_columns, of, small=self.values.size < SMALL)
+            run_in_slices(n_columns, of, small=self.values.size < SMALL)
         return index
 
 
@@ -241,9 +245,9 @@ def pair_terms(
     k: int = NEIGHBORS,
 ) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
     """KSG terms of many pairs of columns, a block of pairs at a time so that memory stays small."""
-    checked_k(k)
+    check_k(k)
     n = columns.values.shape[1]
-    psi, compiled = psi_table(n), has_native()
+    psi, compiled = tabulate_digamma(n), has_native()
     prepared = (columns.ordered, columns.order, columns.rank, *columns.index()) if compiled else ()
     step = max(BLOCK_BYTES // (8 * max(n, 1)), 1)
     for at in range(0, len(pairs), step):
@@ -257,7 +261,7 @@ def pair_terms(
         if n > k and not compiled:
             out[:] = information_numpy.ksg_pair_terms(columns.values, chosen, k, psi)
         elif n > k:
-            in_slices(len(chosen), of, small=out.size < SMALL)
+            run_in_slices(len(chosen), of, small=out.size < SMALL)
         yield block, out
 
 
@@ -281,14 +285,14 @@ def self_information(
     for column in np.flatnonzero(has_ties(values)).tolist() if n > k else ():
         column_values = values[:, [column]]
         twice = [
-            noisy(column_values, keys, [f"{names[column]} {copy}"], seed=seed)[:, 0]
+            add_noise(column_values, keys, [f"{names[column]} {copy}"], seed=seed)[:, 0]
             for copy in ("a", "b")
         ]
         out[column] = ksg(*twice, k=k)
     return out
 
 
-def tie_broken(
+def break_ties(
     values: Float[np.ndarray, "samples columns"],
     keys: Int[np.ndarray, " samples"],
     names: Sequence[str],
@@ -305,11 +309,11 @@ def tie_broken(
     if not len(tied):
         return np.asarray(values, np.float64)
     out = np.array(values, np.float64)
-    out[:, tied] = noisy(out[:, tied], keys, [names[i] for i in tied.tolist()], seed=seed)
+    out[:, tied] = add_noise(out[:, tied], keys, [names[i] for i in tied.tolist()], seed=seed)
     return out
 
 
-def noisy(
+def add_noise(
     values: Float[np.ndarray, "samples columns"],
     keys: Int[np.ndarray, " samples"],
     names: Sequence[str],
@@ -318,8 +322,8 @@ def noisy(
 ) -> Float[np.ndarray, "samples columns"]:
     """Values with normal noise of 1e-10 of the largest (of 1 where all are 0)."""
     starts = np.array([zlib.crc32(name.encode()) for name in names], np.uint64)
-    starts = mixed(starts ^ mixed(np.array([seed], np.uint64)))
-    bits = mixed(mixed(np.asarray(keys).astype(np.uint64))[:, None] ^ starts[None, :])
+    starts = mix_bits(starts ^ mix_bits(np.array([seed], np.uint64)))
+    bits = mix_bits(mix_bits(np.asarray(keys).astype(np.uint64))[:, None] ^ starts[None, :])
     uniform = ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     size = np.abs(values).max(axis=0, initial=0.0)
     size = np.where(size > 0, size, 1.0)
@@ -341,7 +345,7 @@ def is_discrete(values: np.ndarray) -> bool:
     return bool(np.isclose(np.asarray(values) % 1, 0).all())
 
 
-def psi_table(n: int) -> Float[np.ndarray, " m"]:
+def tabulate_digamma(n: int) -> Float[np.ndarray, " m"]:
     """The digamma function of 1 to n + 1, each at its number."""
     table = np.empty(n + 2)
     table[0] = np.nan
@@ -354,7 +358,7 @@ def _mean(terms: Terms) -> float:
     return float(defined.mean()) if len(defined) else float("nan")
 
 
-def checked_k(k: int) -> None:
+def check_k(k: int) -> None:
     """So many neighbors can be sought."""
     if not 1 <= k <= MOST_NEIGHBORS:
         raise EvidenceError("k", f"{k}", f"1 to {MOST_NEIGHBORS} neighbors")

@@ -17,12 +17,12 @@ class HolmSteps:
     left undecided."""
 
 
-def holm(p: Sequence[float], alpha: float = 0.05) -> HolmSteps:
+def correct_holm(p: Sequence[float], alpha: float = 0.05) -> HolmSteps:
     """Corrected p-values; tests without one (NaN) are not counted and get none.
 
-    >>> holm([0.004, 0.011, 0.02, 0.3, 0.04, 0.8]).p.round(3).tolist()
+    >>> correct_holm([0.004, 0.011, 0.02, 0.3, 0.04, 0.8]).p.round(3).tolist()
     [0.024, 0.055, 0.08, 0.6, 0.12, 0.8]
-    >>> holm([0.004, 0.2, 0.02], alpha=0.06).level.round(3).tolist()
+    >>> correct_holm([0.004, 0.2, 0.02], alpha=0.06).level.round(3).tolist()
     [0.02, 0.06, 0.03]
     """
     values = np.asarray(p, float)

@@ -15,7 +15,7 @@ A column without any spread gives 0. On independent rows the mean is 0 without t
 -0.03 to 0.01 with them (60 to 200 samples, two labels; tests/stats/test_neighbors.py).
 
 Rows of a cluster are each other's neighbors, and those of other clusters come in bundles: so each
-cluster is represented by one of its rows at a time, ``one_of_each_cluster``.
+cluster is represented by one of its rows at a time, ``average_over_cluster_rows``.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,14 +28,14 @@ from theodolite._stats.information import (
     NEIGHBORS,
     SMALL,
     Columns,
-    checked_k,
+    check_k,
     has_ties,
-    psi_table,
+    tabulate_digamma,
 )
 from theodolite._stats.information_numpy import euclidean, reach_of_label, row_blocks
 from theodolite._stats.native import functions as native
 from theodolite._stats.native.library import has_native
-from theodolite._stats.threads import in_slices
+from theodolite._stats.threads import run_in_slices
 
 MOST_ROUNDS = 16
 """Rows of a cluster that are enough to represent it."""
@@ -51,11 +51,11 @@ def label_terms(
     >>> label_terms(np.zeros(6), np.array([0, 0, 0, 1, 1, 1])).tolist()
     [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     """
-    checked_k(k)
+    check_k(k)
     values = np.asarray(values, np.float64)
     if not len(values):
         return np.zeros(0)
-    label = _codes(labels)
+    label = _encode_labels(labels)
     reach, near = _reach(values, label, k)
     same = _within(values, label, reach) - 1
     others = _within(values, np.zeros(len(values), np.int64), reach) - 1
@@ -70,7 +70,7 @@ def _terms(
     within: tuple[np.ndarray, np.ndarray],
 ) -> Terms:
     """The term of each sample, by what lies at the reach."""
-    psi = psi_table(int(n[0].max()) + 1)
+    psi = tabulate_digamma(int(n[0].max()) + 1)
     (n_others, n_same), (same, others) = n, within
     atom, several = reach == 0, same > near
     also = (~(several & ~atom)).astype(np.int64)  # whether the sample itself counts in the whole
@@ -108,9 +108,9 @@ def _within(values: np.ndarray, group: Rows, reach: np.ndarray) -> Rows:
     order = np.lexsort((values, group))
     v, g = values[order], group[order]
     first, end = np.searchsorted(g, group, "left"), np.searchsorted(g, group, "right")
-    keys = _keys(g, v)
-    low = np.searchsorted(keys, _keys(group, values - reach), "left")
-    high = np.searchsorted(keys, _keys(group, values + reach), "right")
+    keys = _build_sort_keys(g, v)
+    low = np.searchsorted(keys, _build_sort_keys(group, values - reach), "left")
+    high = np.searchsorted(keys, _build_sort_keys(group, values + reach), "right")
     padded = np.append(v, np.inf)
     while (step := (high < end) & (padded[high] - values <= reach)).any():
         high += step
@@ -123,7 +123,7 @@ def _within(values: np.ndarray, group: Rows, reach: np.ndarray) -> Rows:
     return np.asarray(high - low)
 
 
-def _keys(group: Rows, values: np.ndarray) -> np.ndarray:
+def _build_sort_keys(group: Rows, values: np.ndarray) -> np.ndarray:
     """Numbers that are ordered by group first: complex ones are."""
     keys = np.empty(len(values), np.complex128)
     keys.real, keys.imag = group, values
@@ -134,9 +134,9 @@ def label_vector_terms(
     vectors: Float[np.ndarray, "samples dimensions"], labels: Rows, *, k: int = NEIGHBORS
 ) -> Terms:
     """Of vectors, by Euclidean distance, and a label."""
-    checked_k(k)
+    check_k(k)
     n = len(vectors)
-    terms, psi, label = np.empty(n), psi_table(n), _codes(labels)
+    terms, psi, label = np.empty(n), tabulate_digamma(n), _encode_labels(labels)
     points, counts = np.ascontiguousarray(vectors, np.float64), np.bincount(label)
     kernel = native.label_vector_terms if has_native() else _plain_vector_terms
 
@@ -144,7 +144,7 @@ def label_vector_terms(
         kernel(some, points, (label, counts), k, psi, terms)
 
     if n:
-        in_slices(n, of, small=n**2 < SMALL)
+        run_in_slices(n, of, small=n**2 < SMALL)
     return terms
 
 
@@ -185,7 +185,7 @@ def stratified_pair_terms(
     ``strata`` is a small whole number for each column and sample. NaN where k or fewer samples
     agree in both.
     """
-    checked_k(k)
+    check_k(k)
     n = len(values)
     step = max(BLOCK_BYTES // (8 * max(n, 1)), 1)
     plain = not has_native()
@@ -209,7 +209,7 @@ def _compiled_pair_terms(
 ) -> Float[np.ndarray, "pairs samples"]:
     strata, n_strata = np.ascontiguousarray(strata, np.int64), int(strata.max(initial=0)) + 1
     n = columns.values.shape[1]
-    out, psi = np.full((len(pairs), n), np.nan), psi_table(n)
+    out, psi = np.full((len(pairs), n), np.nan), tabulate_digamma(n)
 
     def of(some: slice) -> None:
         native.stratified_pair_terms(
@@ -217,7 +217,7 @@ def _compiled_pair_terms(
             out[some],
         )  # fmt: skip
 
-    in_slices(len(pairs), of, small=out.size < SMALL)
+    run_in_slices(len(pairs), of, small=out.size < SMALL)
     return out
 
 
@@ -239,7 +239,7 @@ def _plain_pair_terms(
 
 
 def _pair_terms(x: np.ndarray, y: np.ndarray, k: int) -> Terms:
-    terms, psi = np.empty(len(x)), psi_table(len(x))
+    terms, psi = np.empty(len(x)), tabulate_digamma(len(x))
     for some in row_blocks(slice(0, len(x)), len(x)):
         dx, dy = (np.abs(side[some, None] - side[None, :]) for side in (x, y))
         both = np.maximum(dx, dy)
@@ -254,7 +254,7 @@ def _pair_terms(x: np.ndarray, y: np.ndarray, k: int) -> Terms:
     return terms
 
 
-def one_of_each_cluster(
+def average_over_cluster_rows(
     clusters: Rows | None, n: int, terms_of: Callable[[Rows], Float[np.ndarray, "*terms rows"]]
 ) -> Float[np.ndarray, "*terms samples"]:
     """Terms of n samples from rows of which each cluster gives one, in turn.
@@ -263,7 +263,7 @@ def one_of_each_cluster(
     was in a round, or for so many rounds as are enough; of a row that was in several, the mean.
     Rows that were in none are NaN.
 
-    >>> one_of_each_cluster(np.array([0, 0, 1]), 3, lambda rows: rows * 1.0)
+    >>> average_over_cluster_rows(np.array([0, 0, 1]), 3, lambda rows: rows * 1.0)
     array([0., 1., 2.])
     """
     if clusters is None:
@@ -282,6 +282,6 @@ def one_of_each_cluster(
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
-def _codes(labels: Rows) -> Rows:
+def _encode_labels(labels: Rows) -> Rows:
     """Numbers from 0 on."""
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)

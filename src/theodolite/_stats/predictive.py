@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from theodolite._stats import predictive_small
 from theodolite._stats.native import functions as native
 from theodolite._stats.native.library import has_native
-from theodolite._stats.threads import in_slices
+from theodolite._stats.threads import run_in_slices
 
 FEWEST_CLUSTERS, FEWEST_LABELS = 4, 2
 SMALL_TERMS = 10_000
@@ -123,7 +123,7 @@ def _compiled(
         )
         terms[:, some, rows] = result
 
-    in_slices(len(columns), of, small=columns.size <= SMALL)
+    run_in_slices(len(columns), of, small=columns.size <= SMALL)
 
 
 def _stratum(

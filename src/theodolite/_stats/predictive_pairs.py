@@ -17,7 +17,7 @@ from theodolite._stats.native.library import has_native
 from theodolite._stats.predictive import FEWEST_CLUSTERS, SMALL, midranks
 from theodolite._stats.predictive_pairs_small import pair_stratum_terms
 from theodolite._stats.predictive_small import EDGE
-from theodolite._stats.threads import in_slices
+from theodolite._stats.threads import run_in_slices
 
 SMALL_TERMS = 40_000
 """Rows times pairs up to which numpy is used, as for labels."""
@@ -116,5 +116,5 @@ def _compiled(
             (out[some], inside[some]),
         )  # fmt: skip
 
-    in_slices(len(pairs), of, small=out.size <= SMALL)
+    run_in_slices(len(pairs), of, small=out.size <= SMALL)
     terms[0][:, rows], terms[1][:, rows] = out, inside

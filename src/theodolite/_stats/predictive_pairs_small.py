@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite._stats.predictive_small import EDGE, PRIORS, Numbers, Row, mixture, own_weight
+from theodolite._stats.predictive_small import EDGE, PRIORS, Numbers, Row, get_own_weight, mixture
 
 LEVELS = (2, 4, 8)
 SHRUNK = (1.0, 9.0)
@@ -53,7 +53,9 @@ def _table(
 ) -> None:
     """Gains of a table of both values, three strengths of smoothing, appended to both lists."""
     n, cells = int(clusters[-1]) + 1, bins[0] * level + bins[1]
-    parts = [(np.bincount(b, weights)[b], own_weight(b, clusters, weights)) for b in (*bins, cells)]
+    parts = [
+        (np.bincount(b, weights)[b], get_own_weight(b, clusters, weights)) for b in (*bins, cells)
+    ]
     for left, total, side in ((1, n - 1, gains[0]), (0, n, gains[1])):
         first, second, both = (whole - left * own for whole, own in parts)
         base = (first + 0.5) * (second + 0.5) / (total + level / 2) ** 2

@@ -30,7 +30,7 @@ def stratum_terms(
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     weights = np.repeat(1 / sizes, sizes)
     by_label = np.bincount(labels, weights, n_labels)
-    own = own_weight(labels, clusters, weights)
+    own = get_own_weight(labels, clusters, weights)
     base_out = (by_label[labels] - own + 0.5) / (len(sizes) - 1 + n_labels / 2)
     base_in = (by_label[labels] + 0.5) / (len(sizes) + n_labels / 2)
     out, inside = _tables(ranks, labels, clusters, weights, (base_out, base_in), n_labels)
@@ -53,7 +53,7 @@ def mixture(
     return np.array(mixed)
 
 
-def own_weight(cells: Numbers, clusters: Numbers, weights: Row) -> Row:
+def get_own_weight(cells: Numbers, clusters: Numbers, weights: Row) -> Row:
     """The weight of each row's own cluster in the row's own cell."""
     keys = cells * (int(clusters[-1]) + 1) + clusters
     at = np.unique(keys, return_inverse=True)[1]
@@ -82,8 +82,8 @@ def _tables(
         cells = bins * n_labels + labels
         in_cell = np.bincount(cells, weights, level * n_labels)[cells]
         own_bin, own_cell = (
-            own_weight(bins, clusters, weights),
-            own_weight(cells, clusters, weights),
+            get_own_weight(bins, clusters, weights),
+            get_own_weight(cells, clusters, weights),
         )
         for prior in PRIORS:
             for gains, base, left_bin, left_cell in (

@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
 from theodolite._stats.predictive import PredictiveTerms, rows_that_recur
-from theodolite._stats.predictive_small import Numbers, Row, mixture, own_weight
-from theodolite._stats.sampling import mixed
+from theodolite._stats.predictive_small import Numbers, Row, get_own_weight, mixture
+from theodolite._stats.sampling import mix_bits
 
 FOLDS = 10
 ROUNDED = (0.01, 0.1, 0.5, 0.9)
@@ -40,7 +40,7 @@ def predictive_vector_terms(
     shape = vectors.shape[1], len(vectors)
     labels = np.unique(labels, return_inverse=True)[1]
     names, clusters = np.unique(keys, return_inverse=True)
-    folds = (mixed(names.astype(np.uint64)) % np.uint64(FOLDS)).astype(np.int64)[clusters]
+    folds = (mix_bits(names.astype(np.uint64)) % np.uint64(FOLDS)).astype(np.int64)[clusters]
     whole = np.zeros(shape, np.int64) if strata is None else np.asarray(strata)
     terms, parameters = np.full((4, *shape), np.nan), np.zeros(shape[0])
     for column in range(shape[0]):
@@ -63,14 +63,14 @@ def _stratum(
     """Gains with each row's cluster left out and counted, the surprise, and what is learned."""
     clusters, weights = np.repeat(np.arange(len(sizes)), sizes), np.repeat(1 / sizes, sizes)
     counts = np.bincount(labels, weights, n)
-    own = own_weight(labels, clusters, weights)
+    own = get_own_weight(labels, clusters, weights)
     base_out = (counts[labels] - own + 0.5) / (len(sizes) - 1 + n / 2)
     base_in = (counts[labels] + 0.5) / (len(sizes) + n / 2)
     by_cluster = np.bincount(clusters * n + labels, weights, len(sizes) * n).reshape(-1, n)
     before_out = np.log(counts - by_cluster + 0.5)[clusters]
     before_in = np.broadcast_to(np.log(counts + 0.5), before_out.shape)
     out, inside = ([np.zeros(len(labels))] for _ in range(2))
-    points = _scaled(points, weights)
+    points = _scale(points, weights)
     if points.any():
         learned = np.zeros((len(ROUNDED), len(labels)))
         for fold in np.unique(folds):
@@ -88,7 +88,7 @@ def _stratum(
     return np.array([*both, -np.log(base_out), learned_only.mean(axis=0)])
 
 
-def _scaled(points: Points, weights: Row) -> Points:
+def _scale(points: Points, weights: Row) -> Points:
     """Around their mean, with a root mean square of 1; all 0 where they are equal."""
     size = np.abs(points).max(initial=0.0)
     points = points / size if size > 0 else points  # huge ones must not overflow when squared

@@ -8,7 +8,7 @@ from scipy.special import pdtr, stdtrit  # scipy.stats would take a second to lo
 
 from theodolite._stats.native import functions as native
 from theodolite._stats.native.library import has_native
-from theodolite._stats.sampling import GOLDEN, scattered, uniform
+from theodolite._stats.sampling import GOLDEN, hash_integers, hash_to_uniforms
 from theodolite.errors import EvidenceError
 from theodolite.results import Interval, Source
 
@@ -44,11 +44,11 @@ def poisson_counts(
     if not has_native():
         step = max(DRAWS_AT_ONCE // max(resamples, 1), 1)
         for some in (slice(at, at + step) for at in range(0, len(keys), step)):
-            draws = uniform(keys[some], (resamples,), seed).T
+            draws = hash_to_uniforms(keys[some], (resamples,), seed).T
             counts[:, some] = np.searchsorted(_POISSON, draws, side="right")
         return counts
     limits = np.append(np.ceil(_POISSON * 2.0**53), 2.0**53).astype(np.uint64)
-    native.count_draws(scattered(np.asarray(keys), seed), int(GOLDEN), limits, counts)
+    native.count_draws(hash_integers(np.asarray(keys), seed), int(GOLDEN), limits, counts)
     return counts
 
 

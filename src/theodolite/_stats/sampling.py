@@ -1,4 +1,8 @@
-"""Chance that is made from numbers: the same on every machine, in every cut and order."""
+"""Draw random numbers by hashing sample numbers and a seed.
+
+The draws are the same on every machine, for every division into shards and in every order. Used by
+null baselines, bootstrap weights and subsamples.
+"""
 
 import math
 from collections.abc import Mapping
@@ -8,24 +12,24 @@ import numpy as np
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 POOL = 2048
-"""Samples that stand for all of them where one must be drawn that may lie anywhere."""
+"""Number of samples that represent all samples where any of them may be drawn."""
 POOLED = "~"
-"""What the names of a pool's arrays begin with."""
+"""Prefix of the names of a pool's arrays."""
 ADDED = "~+"
-"""And those of its arrays that add up where two pieces have some of the same cluster."""
-LUCK = "~luck"
-_ROW_LUCK = "~luck of the row"
+"""Prefix of those arrays that are summed where two shards share a cluster."""
+SAMPLE_HASH = "~hash"
+_ROW_HASH = "~hash of the row"
 _START = 0x7374617274
 _POOL_SEED = 0x706F6F6C
 
 
-def scattered(numbers: np.ndarray, seed: int) -> np.ndarray:
-    """A number without any order for each number, the same for the same seed."""
-    return mixed(numbers.astype(np.uint64) ^ mixed(np.array([seed], np.uint64)))
+def hash_integers(numbers: np.ndarray, seed: int) -> np.ndarray:
+    """Return a hash of each number; equal seeds give equal hashes."""
+    return mix_bits(numbers.astype(np.uint64) ^ mix_bits(np.array([seed], np.uint64)))
 
 
-def mixed(numbers: np.ndarray) -> np.ndarray:
-    """The finisher of splitmix64: neighboring numbers come out unrelated."""
+def mix_bits(numbers: np.ndarray) -> np.ndarray:
+    """Return the splitmix64 finalizer of each number: neighbors become unrelated."""
     with np.errstate(over="ignore"):
         z = numbers + GOLDEN
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -33,85 +37,89 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
         return np.asarray(z ^ (z >> np.uint64(31)))
 
 
-def scattered_clusters(samples: Any, seed: int) -> np.ndarray:
-    """A number without any order for each sample, the same for samples of one cluster."""
+def hash_clusters(samples: Any, seed: int) -> np.ndarray:
+    """Return a hash for each sample; samples of one cluster share it."""
     keys = samples.index if samples.clusters is None else samples.clusters
-    return scattered(np.asarray(keys), seed)
+    return hash_integers(np.asarray(keys), seed)
 
 
-def first_half(samples: Any, seed: int) -> np.ndarray:
-    """Which samples something is chosen on that is scored on the others: by cluster, whatever the
-    order, about half of them."""
-    return np.asarray(scattered_clusters(samples, seed) & np.uint64(1), bool)
+def select_half(samples: Any, seed: int) -> np.ndarray:
+    """Return a mask of about half of the samples, by whole clusters and whatever their order.
+
+    Used to choose something on one half and to score it on the other.
+    """
+    return np.asarray(hash_clusters(samples, seed) & np.uint64(1), bool)
 
 
-def uniform(numbers: np.ndarray, shape: tuple[int, ...], seed: int) -> np.ndarray:
-    """Random numbers from 0 to 1, an array of this shape for each number.
+def hash_to_uniforms(numbers: np.ndarray, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Return uniform random numbers in [0, 1), an array of this shape for each number.
 
-    They depend on the number, the position in the shape and the seed alone.
+    They depend only on the number, the position in the shape, and the seed.
 
-    >>> drawn = uniform(np.arange(5), (2, 3), seed=1)
-    >>> bool((uniform(np.array([4, 2]), (2, 3), seed=1) == drawn[[4, 2]]).all())
+    >>> drawn = hash_to_uniforms(np.arange(5), (2, 3), seed=1)
+    >>> bool((hash_to_uniforms(np.array([4, 2]), (2, 3), seed=1) == drawn[[4, 2]]).all())
     True
     """
-    start = scattered(np.asarray(numbers), seed)
+    start = hash_integers(np.asarray(numbers), seed)
     steps = np.arange(1, math.prod(shape) + 1, dtype=np.uint64) * GOLDEN
-    bits = mixed(start[:, None] + steps) >> np.uint64(11)
+    bits = mix_bits(start[:, None] + steps) >> np.uint64(11)
     return np.asarray(bits.astype(np.float64) * 2.0**-53).reshape(len(start), *shape)
 
 
-def pool_of(
+def draw_pool(
     numbers: np.ndarray, arrays: Mapping[str, np.ndarray], clusters: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
-    """So many samples that they can be held, drawn by their numbers alone; of each, its rows.
+    """Draw up to `POOL` samples by their hashed numbers and return their rows of the arrays.
 
-    With ``clusters`` whole clusters are drawn, by theirs; the last of them may be cut.
+    With ``clusters`` whole clusters are drawn; the last of them may be cut.
     """
-    luck = scattered(np.asarray(numbers), _POOL_SEED)  # no two numbers have the same
+    hashed = hash_integers(np.asarray(numbers), _POOL_SEED)  # no two numbers have the same
     if clusters is None:
-        rows = np.argsort(luck, kind="stable")[:POOL]
-        lucks = {LUCK: luck[rows]}
+        rows = np.argsort(hashed, kind="stable")[:POOL]
+        hashes = {SAMPLE_HASH: hashed[rows]}
     else:
-        shared = scattered(np.asarray(clusters), _POOL_SEED)
-        rows = np.lexsort((luck, shared))[:POOL]
-        lucks = {LUCK: shared[rows], _ROW_LUCK: luck[rows]}
-    return lucks | {POOLED + name: a[rows] for name, a in arrays.items()}
+        shared = hash_integers(np.asarray(clusters), _POOL_SEED)
+        rows = np.lexsort((hashed, shared))[:POOL]
+        hashes = {SAMPLE_HASH: shared[rows], _ROW_HASH: hashed[rows]}
+    return hashes | {POOLED + name: a[rows] for name, a in arrays.items()}
 
 
-def pool_of_clusters(
+def draw_cluster_pool(
     clusters: np.ndarray, arrays: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """So many clusters that they can be held, drawn by their numbers; of each, sums of its rows."""
-    luck, cluster = np.unique(scattered(np.asarray(clusters), _POOL_SEED), return_inverse=True)
-    pool = {LUCK: luck[:POOL]}
+    """Draw up to `POOL` clusters by their hashed numbers and return the sums of their rows."""
+    hashed, cluster = np.unique(
+        hash_integers(np.asarray(clusters), _POOL_SEED), return_inverse=True
+    )
+    pool = {SAMPLE_HASH: hashed[:POOL]}
     for name, rows in arrays.items():
-        sums = np.zeros((len(luck), *rows.shape[1:]))
+        sums = np.zeros((len(hashed), *rows.shape[1:]))
         np.add.at(sums, cluster, rows)
         pool[ADDED + name] = sums[:POOL]
     return pool
 
 
-def place_in(pool: Mapping[str, np.ndarray], clusters: np.ndarray) -> np.ndarray:
-    """Which row of a pool of clusters is each one's own; -1 where it is not among them."""
-    luck, own = pool[LUCK], scattered(np.asarray(clusters), _POOL_SEED)
-    return _position(luck, own)
+def find_pool_rows(pool: Mapping[str, np.ndarray], clusters: np.ndarray) -> np.ndarray:
+    """Return the pool row of each cluster; -1 where the cluster is not in the pool."""
+    hashed, own = pool[SAMPLE_HASH], hash_integers(np.asarray(clusters), _POOL_SEED)
+    return _find_positions(hashed, own)
 
 
-def _position(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Where each value is among distinct ones in order; -1 where it is not."""
+def _find_positions(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the position of each value among sorted distinct values; -1 where absent."""
     at = np.searchsorted(ordered, values)
     there = np.append(ordered, np.zeros(1, ordered.dtype))[at] == values
     return np.where(there & (at < len(ordered)), at, -1)
 
 
-def one_pool(
+def merge_pools(
     left: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The pool of all samples from the pools of some and of the others, in whatever order."""
+    """Merge the pools of two sets of samples into the pool of all of them."""
     both = {name: np.concatenate([array, right[name]]) for name, array in left.items()}
-    rows = np.lexsort((both.get(_ROW_LUCK, both[LUCK]), both[LUCK]))
+    rows = np.lexsort((both.get(_ROW_HASH, both[SAMPLE_HASH]), both[SAMPLE_HASH]))
     if len(rows) and any(name.startswith(ADDED) for name in both):
-        first = np.unique(both[LUCK][rows], return_index=True)[1]
+        first = np.unique(both[SAMPLE_HASH][rows], return_index=True)[1]
         for name in both:  # pieces of one cluster next to each other, now one
             ordered = both[name][rows]
             whole = np.add.reduceat(ordered, first) if name.startswith(ADDED) else ordered[first]
@@ -120,65 +128,67 @@ def one_pool(
     return {name: array[rows[:POOL]] for name, array in both.items()}
 
 
-def another(
+def draw_other_rows(
     pool: Mapping[str, np.ndarray],
     numbers: np.ndarray,
     shape: tuple[int, ...],
     seed: int,
     clusters: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Rows of the pool, drawn for each number but never its own; -1 where there is no other.
+    """Draw a pool row for each number, never its own; -1 where there is no other.
 
-    With ``clusters`` those of one cluster get rows of one other cluster: the r-th gets row
-    (r + a random start) mod the other's size. Which number a row has in its cluster is known of
-    rows in the pool; to others a random row of the other cluster is dealt.
+    With ``clusters``, the samples of one cluster receive rows of one other cluster: the r-th
+    receives row (r + random start) mod the size of the other cluster. The position r is known for
+    rows in the pool; other samples receive a random row of the other cluster.
 
-    >>> another(pool_of(np.array([7]), {}), np.array([7, 8]), (), seed=1).tolist()
+    >>> draw_other_rows(draw_pool(np.array([7]), {}), np.array([7, 8]), (), seed=1).tolist()
     [-1, 0]
     """
     if clusters is not None:
-        return _of_another_cluster(pool, np.asarray(numbers), np.asarray(clusters), shape, seed)
-    luck, own = pool[LUCK], scattered(np.asarray(numbers), _POOL_SEED)
-    first = np.searchsorted(luck, own).reshape(-1, *[1] * len(shape))
-    same = np.searchsorted(luck, own, side="right").reshape(first.shape) - first
-    others = len(luck) - same
-    rows = (uniform(numbers, shape, seed) * others).astype(np.int64)
+        return _draw_from_other_clusters(
+            pool, np.asarray(numbers), np.asarray(clusters), shape, seed
+        )
+    hashed, own = pool[SAMPLE_HASH], hash_integers(np.asarray(numbers), _POOL_SEED)
+    first = np.searchsorted(hashed, own).reshape(-1, *[1] * len(shape))
+    same = np.searchsorted(hashed, own, side="right").reshape(first.shape) - first
+    others = len(hashed) - same
+    rows = (hash_to_uniforms(numbers, shape, seed) * others).astype(np.int64)
     return np.where(others > 0, rows + same * (rows >= first), -1)
 
 
-def _of_another_cluster(
+def _draw_from_other_clusters(
     pool: Mapping[str, np.ndarray],
     numbers: np.ndarray,
     clusters: np.ndarray,
     shape: tuple[int, ...],
     seed: int,
 ) -> np.ndarray:
-    luck, first, size = np.unique(pool[LUCK], return_index=True, return_counts=True)
-    if not len(luck):
+    hashed, first, size = np.unique(pool[SAMPLE_HASH], return_index=True, return_counts=True)
+    if not len(hashed):
         return np.full((len(numbers), *shape), -1)
-    own = np.searchsorted(luck, scattered(clusters, _POOL_SEED))
-    known = place_in({LUCK: luck}, clusters) >= 0
+    own = np.searchsorted(hashed, hash_integers(clusters, _POOL_SEED))
+    known = find_pool_rows({SAMPLE_HASH: hashed}, clusters) >= 0
     axes = (-1, *[1] * len(shape))
-    others = (len(luck) - known).reshape(axes)
-    cluster = (uniform(clusters, shape, seed) * others).astype(np.int64)
+    others = (len(hashed) - known).reshape(axes)
+    cluster = (hash_to_uniforms(clusters, shape, seed) * others).astype(np.int64)
     cluster += known.reshape(axes) & (cluster >= own.reshape(axes))
-    cluster = np.minimum(cluster, len(luck) - 1)
-    start = (uniform(clusters, shape, seed ^ _START) * size[cluster]).astype(np.int64)
-    within = _number_in_cluster(pool, first, numbers, own, seed).reshape(axes)
+    cluster = np.minimum(cluster, len(hashed) - 1)
+    start = (hash_to_uniforms(clusters, shape, seed ^ _START) * size[cluster]).astype(np.int64)
+    within = _find_row_in_cluster(pool, first, numbers, own, seed).reshape(axes)
     rows = first[cluster] + (within + start) % size[cluster]
     return np.asarray(np.where(others > 0, rows, -1))
 
 
-def _number_in_cluster(
+def _find_row_in_cluster(
     pool: Mapping[str, np.ndarray],
     first: np.ndarray,
     numbers: np.ndarray,
     own: np.ndarray,
     seed: int,
 ) -> np.ndarray:
-    """The number of each row in its cluster where the pool has it; else any number."""
-    order = np.argsort(pool[_ROW_LUCK], kind="stable")
-    at = _position(pool[_ROW_LUCK][order], scattered(numbers, _POOL_SEED))
-    anything = (scattered(numbers, seed ^ _START) >> np.uint64(33)).astype(np.int64)
+    """Return the position of each row in its cluster if the pool has it, else any number."""
+    order = np.argsort(pool[_ROW_HASH], kind="stable")
+    at = _find_positions(pool[_ROW_HASH][order], hash_integers(numbers, _POOL_SEED))
+    anything = (hash_integers(numbers, seed ^ _START) >> np.uint64(33)).astype(np.int64)
     inside = order[at] - first[np.minimum(own, len(first) - 1)]
     return np.asarray(np.where(at >= 0, inside, anything))

@@ -1,4 +1,7 @@
-"""Values dealt out anew by whole clusters: the null of two things that have nothing to do."""
+"""Permute values by whole clusters, for null baselines and permutation tests.
+
+Used by the null baselines of metrics and by the test of conflicting verdicts.
+"""
 
 import itertools
 import math
@@ -7,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-LIKE = 1.5
-"""Clusters of like size differ by no more than this factor."""
+MAX_SIZE_RATIO = 1.5
+"""Largest ratio of cluster sizes within one group of `group_by_size`."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterRows:
-    """Rows in the order of their strata and clusters, and where each cluster lies in it.
+    """Rows sorted by stratum and cluster, with the position and size of each cluster.
 
     A cluster with rows in several strata is a cluster in each of them.
     """
@@ -24,10 +27,10 @@ class ClusterRows:
     strata: Int[np.ndarray, " clusters"]
 
     @classmethod
-    def of(
+    def from_clusters(
         cls, clusters: Int[np.ndarray, " n"], strata: Int[np.ndarray, " n"] | None = None
     ) -> "ClusterRows":
-        """Prepared for many draws; rows of a cluster stay in the order in which they are."""
+        """Sort rows once for many permutations; rows of a cluster keep their order."""
         above = np.zeros(len(clusters), np.int64) if strata is None else np.asarray(strata)
         rows = np.lexsort((clusters, above))  # stable
         pair = np.stack([above[rows], np.asarray(clusters)[rows]])
@@ -37,44 +40,45 @@ class ClusterRows:
         sizes = np.diff(np.append(starts, len(rows)))
         return cls(rows, starts, sizes, pair[0, starts])
 
-    def order(self, random: np.random.Generator) -> Int[np.ndarray, " clusters"]:
-        """Clusters in a random order among those of their stratum: which is dealt to which."""
+    def draw_order(self, random: np.random.Generator) -> Int[np.ndarray, " clusters"]:
+        """Draw a random order of the clusters within each stratum."""
         return np.lexsort((random.random(len(self.sizes)), self.strata))
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
-        """From which cluster to which each stratum goes."""
+        """First and last (exclusive) cluster of each stratum."""
         ends = np.append(np.flatnonzero(np.diff(self.strata)) + 1, len(self.strata)).tolist()
         return list(itertools.pairwise([0, *ends])) if len(self.strata) else []
 
     @property
     def n_orders(self) -> int:
-        """In how many orders clusters can be dealt out; at least so many, where there are more than
-        twelve clusters in a stratum."""
+        """Number of possible orders; a lower bound where a stratum has more than 12 clusters."""
         return math.prod(math.factorial(min(end - start, 12)) for start, end in self.blocks)
 
-    def all_orders(self) -> Int[np.ndarray, "orders clusters"]:
-        """Every order, the order as it is first: for a few clusters only."""
+    def list_orders(self) -> Int[np.ndarray, "orders clusters"]:
+        """List every order, the present one first; for a few clusters only."""
         own = (itertools.permutations(range(start, end)) for start, end in self.blocks)
         return np.array([[*itertools.chain(*parts)] for parts in itertools.product(*own)], np.int64)
 
-    def orders(self, random: np.random.Generator, draws: int) -> Int[np.ndarray, "draws clusters"]:
-        """Random orders, many at once."""
+    def draw_orders(
+        self, random: np.random.Generator, draws: int
+    ) -> Int[np.ndarray, "draws clusters"]:
+        """Draw many random orders at once."""
         orders = np.tile(np.arange(len(self.sizes)), (draws, 1))
         for start, end in self.blocks:
             orders[:, start:end] = random.permuted(orders[:, start:end], axis=1)
         return orders
 
-    def dealt(
+    def get_rows(
         self,
         order: Int[np.ndarray, " clusters"],
         turns: Int[np.ndarray, " clusters"],
     ) -> Int[np.ndarray, " n"]:
-        """For each row the row whose value it gets.
+        """Return, for each row, the row whose value it receives.
 
         Args:
-            order: The cluster that is dealt to each.
-            turns: The row of that cluster at which each begins; after its last comes its first.
+            order: The cluster whose values each cluster receives.
+            turns: The row of that cluster to start from; its first row follows its last.
         """
         within = np.arange(len(self.rows)) - np.repeat(self.starts, self.sizes)
         start, size, turn = (
@@ -85,13 +89,13 @@ class ClusterRows:
         sources[self.rows] = self.rows[start + (within + turn) % size]
         return sources
 
-    def deal(self, random: np.random.Generator) -> Int[np.ndarray, " n"]:
-        """A random deal; see :func:`deal_rows`."""
-        order = self.order(random)
-        return self.dealt(order, random.integers(self.sizes[order]))
+    def permute(self, random: np.random.Generator) -> Int[np.ndarray, " n"]:
+        """Draw one permutation of rows; see :func:`permute_rows`."""
+        order = self.draw_order(random)
+        return self.get_rows(order, random.integers(self.sizes[order]))
 
 
-def deal_rows(
+def permute_rows(
     clusters: Int[np.ndarray, " n"],
     random: np.random.Generator,
     strata: Int[np.ndarray, " n"] | None = None,
@@ -104,26 +108,26 @@ def deal_rows(
     of its own, this is a permutation of rows. For many draws prepare ``ClusterRows.of`` once.
 
     >>> values = np.array(["a", "a", "b", "b", "c", "c"])
-    >>> values[deal_rows(np.array([0, 0, 1, 1, 2, 2]), np.random.default_rng(1))].tolist()
+    >>> values[permute_rows(np.array([0, 0, 1, 1, 2, 2]), np.random.default_rng(1))].tolist()
     ['c', 'c', 'a', 'a', 'b', 'b']
     """
-    return ClusterRows.of(clusters, strata).deal(random)
+    return ClusterRows.from_clusters(clusters, strata).permute(random)
 
 
-def like_sizes(clusters: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    """Strata of clusters of like size: the largest of each is at most half as large again.
+def group_by_size(clusters: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    """Group clusters of similar size: within a group, sizes differ by at most a factor of 1.5.
 
-    Rows of large clusters may be more alike than those of small ones, or less. Dealt out among all,
-    a pattern of a small cluster would then stand where a large one weighs.
+    Rows of large clusters may be more or less alike than rows of small ones. Permuted among all
+    clusters, a pattern of a small cluster would then get the weight of a large one.
 
-    >>> like_sizes(np.repeat([7, 8, 9], [2, 6, 4])).tolist()
+    >>> group_by_size(np.repeat([7, 8, 9], [2, 6, 4])).tolist()
     [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
     """
     keys, sizes = np.unique(clusters, return_inverse=True, return_counts=True)[1:]
     strata = np.zeros(len(sizes), np.int64)
     largest, stratum = 0, -1
     for cluster in np.argsort(-sizes, kind="stable"):
-        if stratum < 0 or sizes[cluster] * LIKE < largest:
+        if stratum < 0 or sizes[cluster] * MAX_SIZE_RATIO < largest:
             largest, stratum = sizes[cluster], stratum + 1
         strata[cluster] = stratum
     return strata[keys]

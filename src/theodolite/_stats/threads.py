@@ -13,7 +13,7 @@ CHOICE = "THEODOLITE_THREADS"
 _alone: ContextVar[bool] = ContextVar("_alone", default=False)
 
 
-def cores() -> int:
+def count_cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -23,10 +23,10 @@ def threads() -> int:
     if _alone.get():
         return 1
     chosen = os.environ.get(CHOICE, "")
-    return max(int(chosen), 1) if chosen.isdecimal() else cores()
+    return max(int(chosen), 1) if chosen.isdecimal() else count_cores()
 
 
-def for_each(items: Sequence[Item], work: Callable[[Item], None], *, small: bool) -> None:
+def run_in_threads(items: Sequence[Item], work: Callable[[Item], None], *, small: bool) -> None:
     """Call ``work`` with each of them, in several threads; in this one if there is little to do.
 
     For compiled functions that release Python's lock.
@@ -41,16 +41,16 @@ def for_each(items: Sequence[Item], work: Callable[[Item], None], *, small: bool
             pass
 
 
-def in_slices(count: int, work: Callable[[slice], None], *, small: bool) -> None:
+def run_in_slices(count: int, work: Callable[[slice], None], *, small: bool) -> None:
     """The same for so many rows, each thread taking a few at a time."""
     n_threads = 1 if small else threads()
     n = max(min(4 * n_threads if n_threads > 1 else 1, count), 1)
     cuts = [count * i // n for i in range(n + 1)]
-    for_each([slice(*part) for part in pairwise(cuts)], work, small=small)
+    run_in_threads([slice(*part) for part in pairwise(cuts)], work, small=small)
 
 
 @contextmanager
-def unshared_work() -> Iterator[None]:
+def limit_to_one_thread() -> Iterator[None]:
     """Work is not shared out among threads meanwhile."""
     token = _alone.set(True)
     try:
@@ -60,9 +60,9 @@ def unshared_work() -> Iterator[None]:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def limit_to_one_core() -> Iterator[None]:
     """One core, matrix products included, where there are as many processes as cores."""
     from threadpoolctl import threadpool_limits  # noqa: PLC0415  only when needed
 
-    with threadpool_limits(1), unshared_work():
+    with threadpool_limits(1), limit_to_one_thread():
         yield

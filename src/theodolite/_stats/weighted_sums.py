@@ -12,7 +12,7 @@ LOWEST = -1_074
 """The smallest number that there is, as a power of 2."""
 
 
-def weighted_sums(
+def sum_weighted(
     weights: Float[np.ndarray, "rows samples"], each: Shaped[np.ndarray, "samples *n"]
 ) -> Float[np.ndarray, "rows *n"]:
     """``weights @ each`` for whole weights up to 24.
@@ -28,16 +28,16 @@ def weighted_sums(
         return np.asarray((weights @ flat).reshape(shape))
     room = math.frexp(MOST_WEIGHT * len(flat))[1]
     unit = np.maximum(np.frexp(largest)[1] + room - DIGITS, LOWEST)
-    high = _in_units(flat, unit)
+    high = _round_to_unit(flat, unit)
     sums = weights @ high
     rest = flat - high
     columns = np.flatnonzero(rest.any(axis=0))
     if len(columns):
         finer = np.maximum(unit[columns] + room - DIGITS, LOWEST)
-        sums[:, columns] += weights @ _in_units(rest[:, columns], finer)
+        sums[:, columns] += weights @ _round_to_unit(rest[:, columns], finer)
     return np.asarray(sums.reshape(shape))
 
 
-def _in_units(values: np.ndarray, unit: np.ndarray) -> np.ndarray:
+def _round_to_unit(values: np.ndarray, unit: np.ndarray) -> np.ndarray:
     """Rounded to whole multiples of 2 ** unit."""
     return np.asarray(np.ldexp(np.rint(np.ldexp(values, -unit)), unit))

@@ -7,7 +7,12 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
-from theodolite._scoring.failures import failure_of, raised, stays_local, without
+from theodolite._scoring.failures import (
+    describe_failure,
+    encode_error,
+    is_limited_to_request,
+    remove_failed,
+)
 from theodolite._verdicts.from_scores import stand_in_verdict, verdicts
 from theodolite._verdicts.missing import OWN_OUTPUTS, MissingEvidence, missing
 from theodolite._verdicts.notes import (
@@ -150,7 +155,7 @@ def answer_shards(
     seconds = time.monotonic() - started
     failed = tuple(failures or ())
     return AuditAnswers(
-        scores, tuple(not_computed), tuple(without(requests, failed)), tuple(notes),
+        scores, tuple(not_computed), tuple(remove_failed(requests, failed)), tuple(notes),
         seconds=seconds, errors=failed,
     )  # fmt: skip
 
@@ -202,9 +207,9 @@ def requests_for(
         try:
             own = metric_requests(metric, evidence)
         except Exception as error:
-            if failures is None or not stays_local(metric, error):
+            if failures is None or not is_limited_to_request(metric, error):
                 raise
-            failures.append(failure_of(MetricRequest(metric), "options", raised(error)))
+            failures.append(describe_failure(MetricRequest(metric), "options", encode_error(error)))
             continue
         if isinstance(own, MissingScore):
             not_computed.append(own)

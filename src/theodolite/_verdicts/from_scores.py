@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from theodolite._stats.multiple import holm
+from theodolite._stats.multiple import correct_holm
 from theodolite._verdicts.missing import MissingScoreLike, missing
 from theodolite._verdicts.notes import validation_notes
 from theodolite._verdicts.rules import ALPHA, claim_p, verdict
@@ -37,7 +37,7 @@ def verdicts(
     if apart:
         chosen["faithful"] = []
     claims = {question: _claim_p(own) for question, own in chosen.items() if own}
-    steps = holm(list(claims.values()), ALPHA)
+    steps = correct_holm(list(claims.values()), ALPHA)
     at = {question: number for number, question in enumerate(claims)}
     answers = []
     for question, asks in QUESTIONS.items():

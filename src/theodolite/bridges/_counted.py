@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from theodolite._scoring.values import mean_of_defined
+from theodolite._scoring.values import average_defined
 from theodolite._storage.packed import packed, unpacked
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
@@ -82,7 +82,7 @@ class BatchMetric:
         finish = {k: v for k, v in self.options.items() if k not in self.metric.counting_options()}
         values = np.asarray(state.value(**finish))
         if self.metric.detail:  # summed up by the mean of what is defined, as in a report
-            values = mean_of_defined(np.moveaxis(values, -1, 0))
+            values = average_defined(np.moveaxis(values, -1, 0))
         at = tuple(0 if name in self.single else slice(None) for name in self.metric.sweeps)
         return np.asarray(values[at])
 

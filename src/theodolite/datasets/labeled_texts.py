@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int
 
-from theodolite._stats.sampling import scattered
+from theodolite._stats.sampling import hash_integers
 from theodolite._storage.paths import confined, sha256_of
 from theodolite._storage.text import read_csv
 from theodolite.errors import EvidenceError, UnsafeInputError
@@ -131,6 +131,6 @@ def _balanced(
             raise UnsafeInputError(
                 f"concept set {name!r}", f"{len(own)} of {target!r}", f"{FEWEST}"
             )
-        order = np.argsort(scattered(np.arange(len(own)), seed), kind="stable")
+        order = np.argsort(hash_integers(np.arange(len(own)), seed), kind="stable")
         chosen += [(own[i], target == first) for i in order[: most // 2]]
     return first, chosen

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Integer
 
-from theodolite._stats.threads import for_each
+from theodolite._stats.threads import run_in_threads
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.formula import OPERATORS, Formula
 from theodolite.dissection.search import UNITS_WORTH_THREADS, Beam, search, unit_rows
@@ -50,7 +50,7 @@ def optimum(atoms: Atoms, units: UnitMasks, lengths: int = 3, beam: Beam | None 
             tables, rows, shared[unit], int(sizes[unit]), float(known[unit]), lengths, best[unit]
         )
 
-    for_each(range(len(units)), prove, small=len(units) < UNITS_WORTH_THREADS)
+    run_in_threads(range(len(units)), prove, small=len(units) < UNITS_WORTH_THREADS)
     formulas: list[Formula | None] = []
     iou = known.copy()
     for u, row in enumerate(best):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Integer
 
-from theodolite._stats.threads import for_each
+from theodolite._stats.threads import run_in_threads
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.formula import OPERATORS, Formula
 from theodolite.dissection.units import UnitMasks
@@ -168,5 +168,5 @@ def search(atoms: Atoms, units: UnitMasks, beam: Beam | None = None) -> FormulaS
             beam.lengths, beam.distinct, beam.stop, by_overlap[unit], by_detection[unit],
         )  # fmt: skip
 
-    for_each(range(len(units)), search_unit, small=len(units) < UNITS_WORTH_THREADS)
+    run_in_threads(range(len(units)), search_unit, small=len(units) < UNITS_WORTH_THREADS)
     return FormulaSearch(beam, sizes, by_overlap, by_detection, searched)

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from theodolite._stats.threads import unshared_work
+from theodolite._stats.threads import limit_to_one_thread
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.dissect import best_formulas
 from theodolite.dissection.exact import Optimum, optimum
@@ -95,7 +95,7 @@ def _rows(units: UnitMasks, first: int, last: int) -> Rows:
 def search_block(rows: Rows, atoms: Atoms, beam: Beam, exact: bool) -> Arrays:  # noqa: FBT001
     """The formulas of some units, as numbers."""
     units = UnitMasks(rows["start"], rows["atom"], rows["count"])
-    with unshared_work():  # whoever wants more cores has more workers
+    with limit_to_one_thread():  # whoever wants more cores has more workers
         formula_search = search(atoms, units, beam)
         arrays: Rows = {
             "found": formula_search.by_overlap,

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from theodolite._stats.sampling import scattered
+from theodolite._stats.sampling import hash_integers
 from theodolite._storage.packed import digest_of
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
@@ -227,7 +227,7 @@ def some_samples(shards: Shards, most: int, seed: int, pieces: Sequence[int] | N
     chosen = None
     if len(shards) > most:
         numbers = [np.asarray(samples.index) for samples, _ in shards.samples()]
-        luck = np.concatenate([scattered(part, seed) for part in numbers])
+        luck = np.concatenate([hash_integers(part, seed) for part in numbers])
         chosen = np.partition(luck, most - 1)[most - 1]
     parts = []
     cut = shards.pieces()
@@ -236,7 +236,7 @@ def some_samples(shards: Shards, most: int, seed: int, pieces: Sequence[int] | N
     for piece in some:
         evidence = piece.evidence()
         if chosen is not None:
-            rows = np.flatnonzero(scattered(np.asarray(evidence.samples.index), seed) <= chosen)
+            rows = np.flatnonzero(hash_integers(np.asarray(evidence.samples.index), seed) <= chosen)
             evidence = evidence[rows]
         parts.append(evidence)
     return parts[0] if len(parts) == 1 else type(parts[0]).joined(parts)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite._stats.sampling import POOLED, another, pool_of
+from theodolite._stats.sampling import POOLED, draw_other_rows, draw_pool
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
@@ -87,7 +87,7 @@ def pool_of_samples(evidence: SurrogateEvidence) -> dict[str, np.ndarray]:
     """What random concepts take from other samples."""
     names = STORED if evidence.embeddings is not None else (*STORED, "projections")
     arrays = {name: np.asarray(getattr(evidence, name)) for name in names if evidence.has(name)}
-    return pool_of(np.asarray(evidence.samples.index), arrays, evidence.samples.clusters)
+    return draw_pool(np.asarray(evidence.samples.index), arrays, evidence.samples.clusters)
 
 
 def random_concepts(
@@ -102,7 +102,7 @@ def random_concepts(
     known = pool_of_samples(evidence) if pool is None else pool
     n = 0 if evidence.embeddings is not None else len(evidence.concepts)
     samples = evidence.samples
-    other = another(known, np.asarray(samples.index), (1 + n,), seed, samples.clusters)
+    other = draw_other_rows(known, np.asarray(samples.index), (1 + n,), seed, samples.clusters)
     arrays: dict[str, Any] = {
         name: known[POOLED + name][other[:, 0]] for name in STORED if evidence.has(name)
     }

@@ -87,12 +87,15 @@ __all__ = [
     "constant",
     "correlation_table",
     "dealt_out",
+    "draw_cluster_pool",
+    "draw_pool",
     "explainer",
     "feature_pages",
     "find_metric",
     "folder",
     "get_validation",
     "gradient_importance",
+    "hash_to_uniforms",
     "image_exposure_index",
     "inner",
     "latents_of_both_signs",
@@ -104,8 +107,6 @@ __all__ = [
     "number",
     "permuted",
     "plain_words",
-    "pool_of",
-    "pool_of_clusters",
     "precision_by_band",
     "ragged",
     "ratio",
@@ -129,7 +130,6 @@ __all__ = [
     "token_predicates",
     "token_surrogate",
     "total",
-    "uniform",
     "vote_table",
     "votes_needed",
     "with_explanations",
@@ -140,7 +140,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from theodolite._planted.certification.foreign import Foreign, dealt_out
-    from theodolite._stats.sampling import pool_of, pool_of_clusters, uniform
+    from theodolite._stats.sampling import draw_cluster_pool, draw_pool, hash_to_uniforms
     from theodolite._storage.arrays import read_npy, read_npz, read_safetensors
     from theodolite._storage.images import read_image, read_mask
     from theodolite._storage.paths import confined, sha256_of
@@ -279,7 +279,7 @@ else:
                 "ConceptCard Pipeline Produced Progress UnitCard WorkContext silent"
             ),
             "evidence.rating_summary": "summary",
-            "_stats.sampling": "pool_of pool_of_clusters uniform",
+            "_stats.sampling": "draw_pool draw_cluster_pool hash_to_uniforms",
             "evidence.ragged": "Ragged",
             "evidence.store_writer": "EvidenceWriter",
             "language.texts.dense_latents": "latents_of_both_signs",

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from theodolite._stats.sampling import POOLED, another, pool_of
+from theodolite._stats.sampling import POOLED, draw_other_rows, draw_pool
 from theodolite.evidence.columns import with_arrays
 from theodolite.metrics.states import PerSample
 
@@ -21,13 +21,13 @@ class NullModel:
     make: Callable[..., Any] | None = None
     """(evidence, seed) -> evidence; or (state, seed) -> state. Evidence may be a shard of many, and
     the same seed is given with each: draw what holds for all samples from the seed alone, and what
-    is a sample's own from the seed and its number (``evidence.sampling.uniform``)."""
+    is a sample's own from the seed and its number (``theodolite.ext.hash_to_uniforms``)."""
     expected: Callable[..., PerSample] | None = None
     """In place of ``make``, where it is known what each sample contributes on average under the
     null, for a mean over samples: (evidence, counting options) -> PerSample. Nothing is drawn,
     so that the difference to the null has the score's own error and no other."""
     sums: Callable[[Any], Mapping[str, np.ndarray]] | None = None
-    """(evidence) -> sums over samples, or a pool of them (``evidence.sampling.pool_of``), for a
+    """(evidence) -> sums over samples, or a pool of them (``theodolite.ext.draw_pool``), for a
     null that must know all of them: then ``make`` gets (evidence, seed, sums), and ``expected``
     (evidence, sums, counting options)."""
     on: Literal["evidence", "state"] = "evidence"
@@ -93,11 +93,11 @@ def from_another_sample(name: str, says: str, *arrays: str) -> NullModel:
     def pool(evidence: Any) -> dict[str, np.ndarray]:
         samples, present = evidence.samples, [array for array in arrays if evidence.has(array)]
         columns = {array: np.asarray(getattr(evidence, array)) for array in present}
-        return pool_of(np.asarray(samples.index), columns, samples.clusters)
+        return draw_pool(np.asarray(samples.index), columns, samples.clusters)
 
     def make(evidence: Any, seed: int, sums: Mapping[str, np.ndarray]) -> Any:
         samples = evidence.samples
-        other = another(sums, np.asarray(samples.index), (), seed, samples.clusters)
+        other = draw_other_rows(sums, np.asarray(samples.index), (), seed, samples.clusters)
         present = [array for array in arrays if POOLED + array in sums]
         return with_arrays(evidence, **{array: sums[POOLED + array][other] for array in present})
 

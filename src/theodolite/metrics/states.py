@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
 from theodolite._stats.groups import SampleGroups, group_sums
-from theodolite._stats.sampling import POOLED, one_pool
-from theodolite._stats.weighted_sums import weighted_sums
+from theodolite._stats.sampling import POOLED, merge_pools
+from theodolite._stats.weighted_sums import sum_weighted
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.shards import order_of
 
@@ -37,7 +37,7 @@ def total(each: Float[np.ndarray, "samples *n"], weights: Weights = None) -> np.
         return np.asarray(each.sum(axis=0))
     if isinstance(weights, SampleGroups):
         return group_sums(each, weights)
-    return weighted_sums(weights, each)
+    return sum_weighted(weights, each)
 
 
 def constant() -> Any:
@@ -104,7 +104,7 @@ def added(left: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray]) -> di
     for owner, names in pools.items():
         before = f"{owner}:" if owner else ""
         pool, other = ({own: side[before + own] for own in names} for side in (left, right))
-        merged |= {before + own: array for own, array in one_pool(pool, other).items()}
+        merged |= {before + own: array for own, array in merge_pools(pool, other).items()}
     return merged
 
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import theodolite
 from theodolite._planted.tokens import planted_tokens
-from theodolite._stats.sampling import first_half
+from theodolite._stats.sampling import select_half
 from theodolite._storage.arrays import read_safetensors
 from theodolite.dissection.counts import count
 from theodolite.dissection.dissect import dissect
@@ -89,7 +89,7 @@ def test_single_predicates_by_hand(evidence: TokenEvidence) -> None:
         assume(False)
         raise
     lengths = evidence.tokens.lengths
-    first = first_half(evidence.samples, 1)
+    first = select_half(evidence.samples, 1)
     assert_array_equal(first, halves(evidence, 1), "one cut, whoever makes it")
     for dealt, formulas in ((False, result.own), (True, result.dealt_out)):
         rows: list[list[Tables]] = []
@@ -148,7 +148,7 @@ def test_the_same_as_dissection_of_images() -> None:
     """A sequence as an image of one row: formulas, overlap and detection are equal."""
     evidence, fires, has = rectangular(60, 12)
     result = dissect_tokens(evidence, precision=0.0)
-    first = first_half(evidence.samples, 0)
+    first = select_half(evidence.samples, 0)
     for half, own in ((first, True), (~first, False)):
         maps = fires[half].astype(np.float32).transpose(0, 2, 1)[:, :, None]
         masks = list(has[half].transpose(0, 2, 1)[:, :, None])
@@ -237,7 +237,7 @@ def test_dense_latents_are_active_as_often_as_the_dictionary() -> None:
         predicates=evidence.predicates,
     )  # fmt: skip
     result = dissect_tokens(dense, active_share=0.1, length=1)
-    n = 10 * int(first_half(evidence.samples, 0).sum())
+    n = 10 * int(select_half(evidence.samples, 0).sum())
     assert_array_equal(result.own.choosing.sums[:, 0], round(0.1 * n))
     assert result.formulas()[:3] == ["p0", "p1", "p2"]
     with pytest.raises(EvidenceError, match="active_share"):

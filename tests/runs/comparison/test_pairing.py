@@ -18,7 +18,7 @@ from theodolite._runs.comparison.rows import ComparisonRow, settled
 from theodolite._runs.comparison.runs import RunRead, read_run, read_runs
 from theodolite._runs.comparison.table import table_difference
 from theodolite._scoring.evaluate import Resampling
-from theodolite._stats.multiple import holm
+from theodolite._stats.multiple import correct_holm
 from theodolite._stats.resampling import poisson_weights
 from theodolite.errors import EvidenceError, VerificationError
 from theodolite.evidence.axes import Samples
@@ -232,7 +232,7 @@ def test_headlines_alone_are_corrected(two: Comparison) -> None:
     assert [one.outcome for one in settled([weak], 0.95)] == ["better"]
     assert [one.outcome for one in settled([weak, weak], 0.95)] == ["undecided"] * 2
     told = settled([weak, line], 0.95)
-    assert_allclose([one.these.p for one in told], holm([0.03, line.difference.p]).p)
+    assert_allclose([one.these.p for one in told], correct_holm([0.03, line.difference.p]).p)
 
 
 def test_questions_say_what_their_scores_say(two: Comparison) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from theodolite._stats.threads import one_thread
+from theodolite._stats.threads import limit_to_one_core
 from theodolite.errors import EvidenceError
 from theodolite_reproductions.acceptance.scorer import (
     Features,
@@ -180,7 +180,9 @@ def _boosting(features: Features, ratings: Ratings, settings: ScorerSettings, se
         early_stopping=False,
         random_state=seed,
     )
-    with one_thread():  # votes come by the thousand: threads would wait longer than they work
+    with (
+        limit_to_one_core()
+    ):  # votes come by the thousand: threads would wait longer than they work
         model.fit(features, ratings)
     trees = [rounds[0].nodes for rounds in model._predictors]
     return _flat(trees, model._baseline_prediction, features.shape[1])

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite._stats.multiple import holm
+from theodolite._stats.multiple import correct_holm
 from theodolite_reproductions.claims.entry import PaperEntry
 from theodolite_reproductions.claims.ledger import PaperLedger, ledger
 from theodolite_reproductions.claims.power import expected_by_chance
@@ -152,7 +152,7 @@ def many_tests(known: Iterable[EntryStatus], alpha: float = 0.05) -> ManyTests:
     surviving: set[str] = set()
     for paper in {entry.paper for entry, _, _ in tested}:
         own = [row for row in tested if row[0].paper == paper]
-        corrected = holm([p for _, p, _ in own], alpha).p
+        corrected = correct_holm([p for _, p, _ in own], alpha).p
         surviving |= {
             entry.id
             for (entry, _, word), p in zip(own, np.asarray(corrected), strict=True)

@@ -9,7 +9,7 @@ import numpy as np
 from theodolite._runs.folder.format import FINDINGS
 from theodolite._runs.folder.headlines import requests_named
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._stats.multiple import holm
+from theodolite._stats.multiple import correct_holm
 from theodolite._storage.records import Record, read_record, write_record
 from theodolite._verdicts.scores_file import ComparedRecord, matches, written
 from theodolite.evidence.base import Evidence
@@ -340,7 +340,7 @@ def _correlation(study: CorrelationSpec, models: Sequence[ComparedRecord]) -> Co
     for metric in study.metrics:
         own = np.array([_mean_and_error(m, metric) for m in chosen]).reshape(-1, 2).T
         correlations.append(correlation_study((own[0], own[1]), (against[0], against[1])))
-    steps = holm([c.p for c in correlations])
+    steps = correct_holm([c.p for c in correlations])
     rows = [
         CorrelationRowRecord(
             metric=metric,

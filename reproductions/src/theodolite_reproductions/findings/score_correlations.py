@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from theodolite._scoring.evaluate import MetricRequest
-from theodolite._stats.multiple import holm
+from theodolite._stats.multiple import correct_holm
 from theodolite._storage.records import Record
 from theodolite._verdicts.scores_file import written
 from theodolite.evidence.base import Evidence
@@ -75,7 +75,7 @@ def score_correlations(
         _pair((a, b), (values[a], values[b]), (images, methods))
         for a, b in itertools.combinations(values, 2)
     ]
-    steps = holm([pair.at(effect).p for pair in pairs])
+    steps = correct_holm([pair.at(effect).p for pair in pairs])
     return ScoreCorrelationsRecord(
         title=title,
         explanations=len(images),

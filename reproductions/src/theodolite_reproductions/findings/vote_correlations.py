@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from theodolite._stats.intervals import FEWEST_CLUSTERS
-from theodolite._stats.multiple import holm
+from theodolite._stats.multiple import correct_holm
 from theodolite._storage.records import Record
 from theodolite._verdicts.scores_file import written
 from theodolite.evidence.base import Evidence, of_kind
@@ -72,7 +72,7 @@ def vote_correlations(
             known = ~np.isnan(scores[row.score] + votes)
             n_clusters = None if clusters is None else len(np.unique(clusters[known]))
             correlations.append(VoteCorrelation(row, n_clusters))
-    steps = holm([correlation.p for correlation in correlations])
+    steps = correct_holm([correlation.p for correlation in correlations])
     rows = [
         _vote_row(correlation, effect, float(p), 1 - float(step))
         for correlation, p, step in zip(correlations, steps.p, steps.level, strict=True)

@@ -19,7 +19,7 @@ from theodolite._runs.folder.spec import MetricSpec, RunSpec
 from theodolite._runs.inputs import Places, maker
 from theodolite._scoring.intervals import DrawCounts
 from theodolite._scoring.request import Resampling
-from theodolite._scoring.values import mean_of_defined
+from theodolite._scoring.values import average_defined
 from theodolite._storage.packed import digest_of, packed_with, unpacked_with
 from theodolite._storage.paths import all_or_nothing, confined, sha256_of
 from theodolite.errors import EvidenceError, UnsafeInputError
@@ -195,18 +195,18 @@ def _heads(rows: Rows, contrast: ContrastSpec) -> tuple[np.ndarray, np.ndarray]:
     line, plan = contrast.share_below, rows.plan
     seeds = _items(rows.seeds[:, 0], line)
     if contrast.unit == "items":
-        heads = _item_means(mean_of_defined(seeds), plan.resampling)
+        heads = _item_means(average_defined(seeds), plan.resampling)
     else:
         block = np.r_[0, plan.block.start : plan.block.stop]
         every = rows.values[block] if line is None else rows.seeds[:, block]
         values = _items(every, None) if line is None else _over_seeds(every, line)
-        heads = mean_of_defined(values.T)
-    return heads, mean_of_defined(seeds.T)
+        heads = average_defined(values.T)
+    return heads, average_defined(seeds.T)
 
 
 def _over_seeds(seeds: np.ndarray, line: float) -> Float[np.ndarray, "rows items"]:
     """How many of the seeds have an item below the line."""
-    return mean_of_defined(np.stack([_items(rows, line) for rows in seeds]))
+    return average_defined(np.stack([_items(rows, line) for rows in seeds]))
 
 
 def _item_means(

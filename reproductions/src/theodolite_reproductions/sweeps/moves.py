@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite._stats.intervals import Estimate, sample_variance, student_interval, two_sided_p
-from theodolite._stats.multiple import holm
+from theodolite._stats.multiple import correct_holm
 from theodolite_reproductions.sweeps.cells import Cell, ContrastRows
 from theodolite_reproductions.sweeps.spec import Choice, SweepSpec
 
@@ -67,7 +67,7 @@ def estimate_of(
 def moves(sweep: SweepSpec, measured: Measured, level: float = 0.95) -> list[Move]:
     """Every pair of choices of every setting, for every contrast; corrected for all of them."""
     every = list(_moves(sweep, measured, level))
-    steps = holm([move.estimate.p for move in every], 1 - level)
+    steps = correct_holm([move.estimate.p for move in every], 1 - level)
     return [replace(move, corrected=float(p)) for move, p in zip(every, steps.p, strict=True)]
 
 

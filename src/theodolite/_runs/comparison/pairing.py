@@ -17,11 +17,11 @@ from theodolite._runs.comparison.intervals import (
 )
 from theodolite._runs.comparison.recipe import SeedVariances, recipe_test, seed_variances
 from theodolite._scoring.counting import StateJob
-from theodolite._scoring.passes import PassItem, passes
+from theodolite._scoring.passes import PassItem, run_passes
 from theodolite._scoring.plan import Plan
 from theodolite._scoring.pooled import Pooling
 from theodolite._scoring.request import MetricRequest, Resampling
-from theodolite._scoring.values import mean_of_defined
+from theodolite._scoring.values import average_defined
 from theodolite._stats.intervals import Estimate, components
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import silent
@@ -135,7 +135,7 @@ def rows_of(
     with threadpool_limits(1, user_api="blas"):
         if request.metric.streams:
             items = [PassItem(0, job, shards[job.experiment]) for job in jobs]
-            values = passes(items, SerialWorkers(), silent).values[0]
+            values = run_passes(items, SerialWorkers(), silent).values[0]
             seeds = [values[job.slot].rows for job in jobs]
         else:
             pooling = Pooling({}, SerialWorkers())
@@ -179,7 +179,7 @@ class Side:
         values = self.rows.seeds[at]
         if items is None:
             return np.asarray(values)
-        return mean_of_defined(np.moveaxis(values[..., list(items)], -1, 0))
+        return average_defined(np.moveaxis(values[..., list(items)], -1, 0))
 
 
 def difference(first: Side, second: Side, *, identical: bool = False) -> Difference:
@@ -192,9 +192,9 @@ def difference(first: Side, second: Side, *, identical: bool = False) -> Differe
     plan = first.rows.plan
     mine, yours = first.values(items and items[0]), second.values(items and items[1])
     moved = yours - mine
-    heads = moved if items is None else mean_of_defined(moved.T)
+    heads = moved if items is None else average_defined(moved.T)
     value = float(heads[0])
-    each = [float(mean_of_defined(side[0]) if items else side[0]) for side in (mine, yours)]
+    each = [float(average_defined(side[0]) if items else side[0]) for side in (mine, yours)]
     source = _source_to_quote(first, identical=identical)
     source = replace(source, limits=possible((first.score, second.score), (each[0], each[1])))
     block = plan.block

@@ -17,7 +17,7 @@ from theodolite._runs.comparison.samples import (
 )
 from theodolite._runs.comparison.table import table_difference
 from theodolite._scoring.request import MetricRequest, Resampling
-from theodolite._stats.multiple import holm
+from theodolite._stats.multiple import correct_holm
 from theodolite._verdicts.lookup import paper_name
 from theodolite.errors import EvidenceError, UnsafeInputError, printable
 from theodolite.evidence.base import Evidence
@@ -129,7 +129,7 @@ def claims(
     lines: Sequence[ComparisonRow], tests: Sequence[DifferenceTest | None], level: float
 ) -> list[ClaimOutcome]:
     """What one test of each line shows, given that all were looked at (Holm)."""
-    steps = holm([float("nan") if test is None else test.p for test in tests], 1 - level)
+    steps = correct_holm([float("nan") if test is None else test.p for test in tests], 1 - level)
     return [
         ClaimOutcome(_outcome(line, float(p), 1 - level), float(p), float(alpha))
         for line, p, alpha in zip(lines, steps.p, steps.level, strict=True)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from theodolite._runs.comparison.intervals import ResamplingSource, paired_interval
 from theodolite._scoring.request import Resampling
 from theodolite._stats.intervals import FEWEST_CLUSTERS, quantile
-from theodolite._stats.multiple import holm
+from theodolite._stats.multiple import correct_holm
 from theodolite._stats.resampling import poisson_weights
 from theodolite.evidence.axes import Samples
 from theodolite.results import Interval, Items
@@ -138,7 +138,7 @@ def share_drift(
         float(total_variation(parts[0, :, 0], parts[0, :, 1]).mean()),
         drift_interval(moved, source, resampling.resamples),
         np.array([low for low, _ in ends]), np.array([high for _, high in ends]),
-        holm([np.nan if t is None else t.p for t in tests], 1 - resampling.level).p,
+        correct_holm([np.nan if t is None else t.p for t in tests], 1 - resampling.level).p,
     )  # fmt: skip
 
 

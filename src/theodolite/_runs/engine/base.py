@@ -17,7 +17,7 @@ from theodolite._runs.engine.processes import Here, Processes
 from theodolite._runs.engine.ray import Inference, RayTasks
 from theodolite._runs.engine.seal import seal_key
 from theodolite._runs.engine.watch import Publishes, Watch, progress_file
-from theodolite._stats.threads import cores
+from theodolite._stats.threads import count_cores
 from theodolite._storage.stores import Store
 from theodolite.errors import EngineFallback, EvidenceError
 from theodolite.evidence.produced import Progress, silent
@@ -59,7 +59,7 @@ class Engine:
             return "ray", "Ray, as asked for"
         if self.name == "auto" and self.ray_address is not None:
             return "ray", "Ray, because the address of a cluster was given"
-        n = self.workers or cores()
+        n = self.workers or count_cores()
         if self.name == "auto":
             why = "one machine, where Ray takes seconds to start and gives the same bytes"
             return "local", f"local, {n} processes: {why}"
@@ -101,7 +101,7 @@ def fitting_workers(
     """How many workers there is memory for, as many as asked for at most; and a note if fewer."""
     if not piece_bytes or available is None or engine.chosen()[0] == "ray":
         return engine.workers, ""
-    workers = engine.workers or cores()
+    workers = engine.workers or count_cores()
     # a piece is decoded, changed for a null and counted; the rest is the interpreter
     most = max((available - PROCESS_BYTES) // (3 * piece_bytes + PROCESS_BYTES), 1)
     if workers <= most:
@@ -134,7 +134,7 @@ def available_memory() -> int | None:
 def _pool(engine: Engine, run: str) -> tuple[Pool, str]:
     """The pool; and why it is another than the one that was chosen, if it is."""
     name, _ = engine.chosen()
-    workers = engine.workers or cores()
+    workers = engine.workers or count_cores()
     instead = ""
     if name == "ray":
         try:

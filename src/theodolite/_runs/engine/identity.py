@@ -18,7 +18,7 @@ import numpy as np
 
 from theodolite._runs.engine.seal import key_id
 from theodolite._stats.native.library import kernels_version
-from theodolite._stats.threads import one_thread
+from theodolite._stats.threads import limit_to_one_core
 from theodolite.errors import EvidenceError, VerificationError
 from theodolite.evidence.plugins import OURS, registered
 
@@ -184,7 +184,7 @@ def arithmetic(network: bool = False) -> str:  # noqa: FBT001, FBT002  a key of 
     digest = hashlib.sha256()
     numbers = np.linspace(-20, 20, 4096)
     matrix = np.random.default_rng(0).standard_normal((200, 300))
-    with one_thread():
+    with limit_to_one_core():
         for kind in (np.float64, np.float32):
             x, m = numbers.astype(kind), matrix.astype(kind)
             for values in (np.exp(x), np.log(np.abs(x)), np.tanh(x), m @ m.T):

@@ -15,7 +15,7 @@ import numpy as np
 
 from theodolite._runs.engine.identity import Identity, Stranger, arithmetic, identity
 from theodolite._runs.engine.ledger import Ledger, PieceName, SealedEntry
-from theodolite._stats.threads import one_thread
+from theodolite._stats.threads import limit_to_one_core
 from theodolite._storage.packed import digest_of
 from theodolite._storage.traffic import Traffic, traffic_so_far
 from theodolite.errors import EvidenceError, VerificationError, printable
@@ -138,7 +138,7 @@ def perform(task: Task, *, alone: bool = False) -> Done:
             return Done(stranger=Stranger(socket.gethostname(), differences))
     _take_tool(task)
     parts: list[Arrays | None] = []
-    with nullcontext() if alone else one_thread():
+    with nullcontext() if alone else limit_to_one_core():
         there = [_kept_before(task, piece) for piece in task.pieces]
         done.entries += [known[1] for known in there if known is not None]
         left = [item for item, known in zip(task.items, there, strict=True) if known is None]

@@ -15,7 +15,7 @@ from theodolite._runs.engine.seal import key_id
 from theodolite._runs.folder.format import PRODUCED
 from theodolite._runs.folder.spec import RunSpec, subject_of
 from theodolite._stats.native.library import kernels_version
-from theodolite._stats.threads import cores
+from theodolite._stats.threads import count_cores
 from theodolite._storage.records import Record, read_record, write_record
 from theodolite._verdicts.scores_file import ScoresFile
 from theodolite.errors import UnsafeInputError
@@ -166,7 +166,7 @@ def run_record(
         identity=IdentityRecord(
             packages=dict(packages_in_use()), arithmetic=arithmetic(), checksum=key_id()
         ),
-        cores=cores(),
+        cores=count_cores(),
         kernels=kernels_version(),
         engine=engine,
         inputs=dict(inputs or {}),

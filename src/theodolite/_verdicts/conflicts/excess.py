@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from theodolite._stats.intervals import FEWEST_CLUSTERS, Estimate, student_interval
 from theodolite._stats.native import functions as native
 from theodolite._stats.native.library import has_native
-from theodolite._stats.shuffles import ClusterRows, like_sizes
+from theodolite._stats.shuffles import ClusterRows, group_by_size
 from theodolite.results import Interval, Source
 
 SHUFFLES = 9_999
@@ -75,10 +75,10 @@ class ShuffleTest:
     """Whether two judgments have anything to do with each other."""
 
     p: float
-    """How often the excess is as far from 0 when one judgment is dealt out anew."""
+    """How often the excess is as far from 0 when one judgment is permuted anew."""
     n_clusters: int
     n_orders: int
-    """In how many orders clusters of like size can be dealt out, or more."""
+    """In how many orders clusters of like size can be permuted, or more."""
 
     @property
     def tells(self) -> bool:
@@ -87,7 +87,7 @@ class ShuffleTest:
 
 
 def shuffle_test(good: Judged, bad: Judged, clusters: Clusters | None, seed: int) -> ShuffleTest:
-    """Whole clusters of ``bad`` dealt out among those of like size; without clusters, single items.
+    """Whole clusters of ``bad`` permuted among those of like size; without clusters, single items.
 
     Every order where there are few; else 9,999 draws, and the judgments as they are count as
     another. Single items need no draws. NaN without items.
@@ -102,21 +102,23 @@ def shuffle_test(good: Judged, bad: Judged, clusters: Clusters | None, seed: int
     if clusters is None or len(np.unique(clusters)) == n:
         p = _single_p(good, bad) if n else float("nan")
         return ShuffleTest(p, n, math.factorial(min(n, 12)))
-    dealt = ClusterRows.of(clusters, like_sizes(clusters))
-    n_orders = dealt.n_orders
+    clustered = ClusterRows.from_clusters(clusters, group_by_size(clusters))
+    n_orders = clustered.n_orders
     every = n_orders <= ALL_ORDERS_UP_TO
     here = abs(excess_of(good, bad)) - NEAR
     far, n_deals = 0, 0
-    for orders, turns in _every_order(dealt) if every else _random_orders(dealt, seed):
-        counts = _joint_counts(good[dealt.rows], bad[dealt.rows], dealt, orders, turns) / n
+    for orders, turns in _every_order(clustered) if every else _random_orders(clustered, seed):
+        counts = (
+            _joint_counts(good[clustered.rows], bad[clustered.rows], clustered, orders, turns) / n
+        )
         excess = counts[:, 0] - good.mean() * counts[:, 1]
         far, n_deals = far + int((np.abs(excess) >= here).sum()), n_deals + len(orders)
     p = far / n_deals if every else (1 + far) / (1 + n_deals)
-    return ShuffleTest(p, len(dealt.sizes), n_orders)
+    return ShuffleTest(p, len(clustered.sizes), n_orders)
 
 
 def _single_p(good: Judged, bad: Judged) -> float:
-    """The same where single items are dealt out: the number of both is then hypergeometric."""
+    """The same where single items are permuted: the number of both is then hypergeometric."""
     n, n_good, n_bad = len(good), int(good.sum()), int(bad.sum())
     possible = np.arange(max(0, n_good + n_bad - n), min(n_good, n_bad) + 1)
     ways = -sum(
@@ -129,37 +131,37 @@ def _single_p(good: Judged, bad: Judged) -> float:
     return min(1.0, float(shares[far].sum() / shares.sum()))
 
 
-def _every_order(dealt: ClusterRows) -> Iterator[Deals]:
+def _every_order(clustered: ClusterRows) -> Iterator[Deals]:
     """Each from its first row on: with all orders there is nothing to draw."""
-    orders = dealt.all_orders()
+    orders = clustered.list_orders()
     yield orders, np.zeros_like(orders)
 
 
-def _random_orders(dealt: ClusterRows, seed: int) -> Iterator[Deals]:
+def _random_orders(clustered: ClusterRows, seed: int) -> Iterator[Deals]:
     random = np.random.default_rng(seed)
-    at_once = max(CELLS_AT_ONCE // len(dealt.rows), 1)
+    at_once = max(CELLS_AT_ONCE // len(clustered.rows), 1)
     for start in range(0, SHUFFLES, at_once):
-        orders = dealt.orders(random, min(at_once, SHUFFLES - start))
-        yield orders, random.integers(dealt.sizes[orders])
+        orders = clustered.draw_orders(random, min(at_once, SHUFFLES - start))
+        yield orders, random.integers(clustered.sizes[orders])
 
 
 def _joint_counts(
     good: Judged,
     bad: Judged,
-    dealt: ClusterRows,
+    clustered: ClusterRows,
     orders: Int[np.ndarray, "deals clusters"],
     turns: Int[np.ndarray, "deals clusters"],
 ) -> Int[np.ndarray, "deals 2"]:
     """Rows that are both, and bad rows, of each deal; rows lie cluster by cluster."""
     if has_native():
         counts = np.empty((len(orders), 2), np.int64)
-        clusters = (dealt.starts, dealt.sizes)
+        clusters = (clustered.starts, clustered.sizes)
         native.joint_counts((good, bad), clusters, (orders, turns), counts)
         return counts
-    within = np.arange(len(good)) - np.repeat(dealt.starts, dealt.sizes)
+    within = np.arange(len(good)) - np.repeat(clustered.starts, clustered.sizes)
     start, size, turn = (
-        np.repeat(each, dealt.sizes, axis=1)
-        for each in (dealt.starts[orders], dealt.sizes[orders], turns)
+        np.repeat(each, clustered.sizes, axis=1)
+        for each in (clustered.starts[orders], clustered.sizes[orders], turns)
     )
     values = bad[start + (within + turn) % size]
     return np.stack([values @ good.astype(np.int64), values.sum(axis=1)], axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from theodolite._scoring.request import Resampling
-from theodolite._stats.multiple import holm
+from theodolite._stats.multiple import correct_holm
 from theodolite._storage.tables import Words
 from theodolite._verdicts.answers import AuditAnswers
 from theodolite._verdicts.conflicts.counts import counted, most_extreme
@@ -105,7 +105,7 @@ def _corrected(records: Sequence[ConflictRecord]) -> list[ConflictRecord]:
         for key, record in zip(keys, records, strict=True)
         if record.p is not None and record.null.p is not None
     }
-    steps = dict(zip(tests, holm(list(tests.values())).p.tolist(), strict=True))
+    steps = dict(zip(tests, correct_holm(list(tests.values())).p.tolist(), strict=True))
     return [
         record.model_copy(update={"p": steps.get(key)})
         for key, record in zip(keys, records, strict=True)

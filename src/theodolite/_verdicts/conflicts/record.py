@@ -59,8 +59,8 @@ class ConflictRecord(Record):
     n_clusters: int
     """Clusters that were permuted as a whole, or items where there are no clusters."""
     null: NullRecord
-    """The share if the two questions had nothing to do with each other; how often judgments dealt
-    out anew lie as far from it."""
+    """Share expected if the two questions were unrelated, and how often permuted judgments lie
+    as far from it."""
     p: float | None = None
     """The same, corrected (Holm) for all pairs of questions of the report; null where there are too
     few clusters to tell."""

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite._stats.sampling import another, pool_of, uniform
+from theodolite._stats.sampling import draw_other_rows, draw_pool, hash_to_uniforms
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.attribution import (
     ANOTHER,
@@ -58,12 +58,12 @@ def null_orders(evidence: AttributionEvidence, seed: int) -> dict[str, Orders]:
     numbers, clusters = np.asarray(evidence.samples.index), evidence.samples.clusters
     general = np.broadcast_to(strength.mean(axis=0), strength.shape)
     orders = {ONE_ORDER: by_strength(general)}
-    pool = pool_of(numbers, {"strength": strength}, clusters)
+    pool = draw_pool(numbers, {"strength": strength}, clusters)
     for repeat in range(REPEATS):
-        other = another(pool, numbers, (), seed + repeat + _ANOTHER_SEED, clusters)
+        other = draw_other_rows(pool, numbers, (), seed + repeat + _ANOTHER_SEED, clusters)
         # of a single sample there is no other: its own, which is the harder null
         theirs = np.where((other >= 0)[:, None], pool["~strength"][other], strength)
         orders[f"{ANOTHER} {repeat + 1}"] = by_strength(theirs)
-        luck = uniform(numbers, strength.shape[1:], seed + repeat + _RANDOM_SEED)
+        luck = hash_to_uniforms(numbers, strength.shape[1:], seed + repeat + _RANDOM_SEED)
         orders[f"{RANDOM} {repeat + 1}"] = by_strength(luck)
     return orders

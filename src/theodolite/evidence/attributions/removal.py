@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from theodolite._stats.sampling import uniform
+from theodolite._stats.sampling import hash_to_uniforms
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 
 BLOCK = 2**22
@@ -84,7 +84,7 @@ class RemovalQuestions:
         n, numbers = len(np.asarray(self.evidence.background)), self.evidence.samples.index
         if self.draws == n:
             return np.tile(np.arange(n), (len(self.evidence), 1))
-        luck = uniform(np.asarray(numbers), (n,), self.seed ^ _DRAW_SEED)
+        luck = hash_to_uniforms(np.asarray(numbers), (n,), self.seed ^ _DRAW_SEED)
         return np.argpartition(luck, self.draws, axis=1)[:, : self.draws]
 
     def _nearest(

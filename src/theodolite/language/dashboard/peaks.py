@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite._stats.sampling import scattered
+from theodolite._stats.sampling import hash_integers
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import rows_of, starts_of
@@ -146,7 +146,7 @@ def find_peaks(shards: Shards, strongest: int, seed: int, words: int | None = No
         top.add(peaks, size)
         index = np.asarray(evidence.samples.index)[peaks.row - rows]
         places = (index * latents + peaks.latent) ^ (peaks.at.astype(np.int64) // STRETCH << 44)
-        sampled.add(peaks, -(scattered(places, seed) >> np.uint64(11)).astype(float))
+        sampled.add(peaks, -(hash_integers(places, seed) >> np.uint64(11)).astype(float))
         tokens, rows = tokens + len(rows_of(evidence.tokens).flat), rows + len(evidence)
     return Activity(tokens, rows, active_tokens, active_sequences, largest, top, sampled)
 

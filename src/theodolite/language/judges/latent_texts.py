@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Int
 
-from theodolite._stats.sampling import first_half, scattered
+from theodolite._stats.sampling import hash_integers, select_half
 from theodolite.errors import EvidenceError
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
@@ -38,7 +38,7 @@ class LatentTexts:
     @cached_property
     def choosing(self) -> Bool[np.ndarray, " sequences"]:
         """Which sequences explanations are made from."""
-        return first_half(self.evidence.samples, self.split_seed)
+        return select_half(self.evidence.samples, self.split_seed)
 
     @cached_property
     def lengths(self) -> Int[np.ndarray, " sequences"]:
@@ -90,7 +90,7 @@ class LatentTexts:
             silent = int((~self.choosing).sum()) - others
             if min(half, others, silent) >= fewest:
                 fit.append(latent)
-        luck = scattered(np.array(fit, np.int64), seed)
+        luck = hash_integers(np.array(fit, np.int64), seed)
         return sorted(int(fit[i]) for i in np.argsort(luck, kind="stable")[:n])
 
     @cached_property
@@ -126,7 +126,7 @@ class LatentTexts:
             there = np.isin(rows, self.active(latent)[0])
             for is_active in (True, False):
                 own = rows[there == is_active]
-                own = own[np.argsort(scattered(own, seed + latent), kind="stable")[:most]]
+                own = own[np.argsort(hash_integers(own, seed + latent), kind="stable")[:most]]
                 texts += [self.text(int(row)) for row in own]
                 numbers += [latent] * len(own)
                 active += [is_active] * len(own)
@@ -140,7 +140,7 @@ def codes_dealt_out(evidence: TokenEvidence, seed: int = 0) -> TokenEvidence:
     starts, inner = latent.starts, np.asarray(latent.inner_starts)
     lengths = np.diff(starts)
     rows = np.arange(len(lengths))
-    order = np.lexsort((scattered(rows, seed), lengths))
+    order = np.lexsort((hash_integers(rows, seed), lengths))
     source = rows.copy()
     for length in np.unique(lengths):
         own = order[lengths[order] == length]

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Int
 
-from theodolite._stats.sampling import scattered
+from theodolite._stats.sampling import hash_integers
 from theodolite.errors import EvidenceError
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.judgment import JudgmentEvidence
@@ -157,7 +157,7 @@ class QuestionMaker:
         return np.flatnonzero(there & asked_of), np.flatnonzero(~there & asked_of)
 
     def _some(self, rows: Rows, n: int, latent: int) -> Rows:
-        luck = scattered(rows, self.seed + 1 + latent)
+        luck = hash_integers(rows, self.seed + 1 + latent)
         return np.asarray(rows[np.argsort(luck, kind="stable")[:n]])
 
     def _negatives(self, latent: int, with_it: Rows, silent: Rows, how: Negatives) -> Rows:
@@ -202,7 +202,7 @@ class QuestionMaker:
         """As many tokens on which it is not active, drawn by key; none where there are too few."""
         there = set(self._active_places(latent, row))
         free = np.array([i for i in range(int(self.source.lengths[row])) if i not in there], int)
-        luck = scattered(free, self.seed + 7 * latent + 13 * row)
+        luck = hash_integers(free, self.seed + 7 * latent + 13 * row)
         return free[np.argsort(luck, kind="stable")[:n]].tolist() if len(free) >= n else []
 
     def _question(
@@ -213,7 +213,7 @@ class QuestionMaker:
         task: Literal["detection", "intruder"] = "detection",
     ) -> QuestionTruth:
         rows = np.concatenate([with_it, without])
-        rows = rows[np.argsort(scattered(rows, self.seed + latent), kind="stable")]
+        rows = rows[np.argsort(hash_integers(rows, self.seed + latent), kind="stable")]
         numbers = tuple(int(row) for row in rows)
         question = JudgeQuestion(
             tuple(self.source.text(row) for row in numbers),
@@ -225,7 +225,7 @@ class QuestionMaker:
     def _marked(
         self, latent: int, marked: Sequence[tuple[int, list[int], bool]], *, across: bool
     ) -> QuestionTruth:
-        luck = scattered(np.array([row for row, *_ in marked]), self.seed + latent)
+        luck = hash_integers(np.array([row for row, *_ in marked]), self.seed + latent)
         in_order = [marked[i] for i in np.argsort(luck, kind="stable")]
         question = JudgeQuestion(
             tuple(self.source.text(row) for row, *_ in in_order),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int
 
-from theodolite._stats.sampling import scattered
+from theodolite._stats.sampling import hash_integers
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Judges, Latents, Raters, Samples, Tasks
 from theodolite.evidence.kinds.judgment import TASKS, JudgmentEvidence
@@ -97,10 +97,10 @@ def length_matched(
     positives, negatives = np.asarray(positives), np.asarray(negatives)
     if not len(negatives):
         raise EvidenceError("negatives", "none", "sequences in which the latent is not active")
-    lengths, luck = np.asarray(lengths), scattered(negatives, seed)
+    lengths, luck = np.asarray(lengths), hash_integers(negatives, seed)
     times = np.zeros(len(negatives), np.int64)
     chosen = np.zeros(len(positives), np.int64)
-    for place in np.argsort(scattered(positives, seed), kind="stable"):
+    for place in np.argsort(hash_integers(positives, seed), kind="stable"):
         away = np.abs(lengths[negatives] - lengths[positives[place]])
         best = np.lexsort((luck, away, times))[0]
         chosen[place], times[best] = negatives[best], times[best] + 1

@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from theodolite._stats.sampling import first_half
+from theodolite._stats.sampling import select_half
 from theodolite.errors import EvidenceError
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
@@ -39,7 +39,7 @@ def simulated_by(
     by_token = _token_means(evidence, split_seed)
     guess = by_token if simulator == "keyword" else _where_it_holds(evidence)
     rows = rows_of(evidence.tokens)
-    own = first_half(evidence.samples, split_seed)[rows.row]
+    own = select_half(evidence.samples, split_seed)[rows.row]
     arrays = {
         name: Ragged(np.where(own[:, None], np.nan, values), rows.starts)
         for name, values in (("simulated", guess), ("chance_simulated", by_token))
@@ -63,7 +63,7 @@ def _token_means(evidence: TokenEvidence, seed: int) -> np.ndarray:
     tokens, latent, values = (
         rows_of(getattr(evidence, name)) for name in ("tokens", "latent", "value")
     )
-    own = first_half(evidence.samples, seed)[tokens.row]
+    own = select_half(evidence.samples, seed)[tokens.row]
     _, word = np.unique(tokens.flat, return_inverse=True)
     often = np.bincount(word[own], minlength=int(word.max(initial=-1)) + 1)
     means = np.full((len(word), len(evidence.explanations)), np.nan)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Integer
 
-from theodolite._stats.threads import for_each, in_slices
+from theodolite._stats.threads import run_in_slices, run_in_threads
 from theodolite.language.sae.pieces import SparseActivationShard
 
 BLOCK_BYTES = 2 << 20
@@ -60,7 +60,7 @@ def sort_values(
         kernels.block_sizes(*codes, rows.start, rows.stop, low, slot, shift, sizes)
         cuts.append((rows, sizes))
 
-    in_slices(len(piece), measure, small=len(piece.unit) < 1 << 16)
+    run_in_slices(len(piece), measure, small=len(piece.unit) < 1 << 16)
     cuts.sort(key=lambda cut: cut[0].start)
     sizes = np.stack([size for _, size in cuts])
     start = np.concatenate([[0], np.cumsum(sizes.sum(axis=0))]).astype(np.int64)
@@ -71,7 +71,7 @@ def sort_values(
         rows = cuts[number][0]
         kernels.sort_by_block(*codes, rows.start, rows.stop, low, slot, shift, at[number], entries)
 
-    for_each(range(len(cuts)), write, small=len(cuts) == 1)
+    run_in_threads(range(len(cuts)), write, small=len(cuts) == 1)
     return SortedValues(shift, start, entries)
 
 
@@ -109,7 +109,7 @@ def count_piece(
         table = counts.table[rows].reshape(-1, 2)
         kernels.count_block(values.block(number), values.shift, *labels, stamp, table, active)
 
-    for_each(range(len(values)), count, small=len(values.entries) < 1 << 16)
+    run_in_threads(range(len(values)), count, small=len(values.entries) < 1 << 16)
 
 
 def torch_counter(device: str) -> Counter:

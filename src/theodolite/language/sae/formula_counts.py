@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Integer
 
-from theodolite._stats.threads import for_each
+from theodolite._stats.threads import run_in_threads
 from theodolite._storage.packed import digest_of
 from theodolite.evidence.workers import Arrays, Workers
 from theodolite.language.sae.counting import block_shift, limited, sort_values
@@ -101,4 +101,4 @@ def _count(
             sums[rows],
         )
 
-    for_each(range(len(values)), count, small=len(values.entries) < 1 << 16)
+    run_in_threads(range(len(values)), count, small=len(values.entries) < 1 << 16)

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float, Integer
 
-from theodolite._stats.threads import for_each
+from theodolite._stats.threads import run_in_threads
 from theodolite._storage.packed import digest_of
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.exact import formula_of, improve, triple_tables
@@ -153,7 +153,7 @@ def search_slice(
         result["iou"][unit], result["gap"][unit] = iou, gap
         result["counted"][unit] = counted
 
-    for_each(range(n), search, small=n < 4)
+    run_in_threads(range(n), search, small=n < 4)
     result["formulas"] = as_rows(formulas, LONGEST)
     result["candidates"] = item["remaining"].copy()
     return result

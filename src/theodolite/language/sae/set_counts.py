@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Integer
 
-from theodolite._stats.threads import for_each
+from theodolite._stats.threads import run_in_threads
 from theodolite._storage.packed import digest_of
 from theodolite.evidence.workers import Arrays
 from theodolite.language.sae.counting import block_shift, limited, sort_values
@@ -123,7 +123,7 @@ def project_range(
                 entries, at, shift, *labels, bit_of, arrays, used  # noqa: B023
             ), len(entries))  # fmt: skip
 
-        for_each(range(len(values)), project, small=len(values.entries) < 1 << 16)
+        run_in_threads(range(len(values)), project, small=len(values.entries) < 1 << 16)
     parts = [
         table.sets(min(1 << shift, len(some) - (at << shift))) for at, table in enumerate(tables)
     ]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Integer
 
-from theodolite._stats.threads import in_slices
+from theodolite._stats.threads import run_in_slices
 from theodolite._storage.packed import digest_of
 from theodolite.evidence.workers import Arrays, Workers
 from theodolite.language.sae.counting import UnitCounts, count_piece, limited, torch_counter
@@ -88,5 +88,5 @@ def _chosen(
         table, active = counts["table"][rows], counts["active"][rows]
         kernels.choose(table, active, pairs, inventory.met, precision, *columns)
 
-    in_slices(n, choose, small=n < 64)
+    run_in_slices(n, choose, small=n < 64)
     return {**out, "active": counts["active"].astype(np.int64)}

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from jaxtyping import Float, Integer
 
-from theodolite._stats.sampling import first_half, scattered
+from theodolite._stats.sampling import hash_integers, select_half
 from theodolite.dissection.formula import Formula
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
@@ -35,7 +35,9 @@ class TokenPiece:
 
     def half(self, seed: int, *, first: bool) -> "TokenPiece":
         """The sequences that formulas are chosen on, or the others; without empty ones."""
-        rows = np.flatnonzero((first_half(self.samples, seed) == first) & (self.active.lengths > 0))
+        rows = np.flatnonzero(
+            (select_half(self.samples, seed) == first) & (self.active.lengths > 0)
+        )
         return TokenPiece(self.samples[rows], self.active[rows], self.holds[rows])
 
     def of(self, latents: Integer[np.ndarray, " chosen"], n_latents: int) -> "TokenPiece":
@@ -119,7 +121,7 @@ def other_sequences(
     index = np.asarray(samples.index)
     clusters = index if samples.clusters is None else np.asarray(samples.clusters)
     octave = np.log2(np.maximum(lengths, 1)).astype(np.int64)
-    order = np.lexsort((scattered(index, seed), scattered(clusters, seed), octave))
+    order = np.lexsort((hash_integers(index, seed), hash_integers(clusters, seed), octave))
     groups: list[np.ndarray] = []
     for rows in (
         [] if not len(order) else np.split(order, np.flatnonzero(np.diff(octave[order])) + 1)
@@ -223,7 +225,7 @@ class LatentTokens:
         parts = []
         for each in pieces:
             piece = cast(TokenEvidence, each.evidence())
-            part = rows_of(piece.dense)[np.flatnonzero(first_half(piece.samples, seed))].flat
+            part = rows_of(piece.dense)[np.flatnonzero(select_half(piece.samples, seed))].flat
             parts.append(part[:: max(-(-len(part) // most), 1)])
         values = np.concatenate(parts).astype(float)
         if not len(values):
@@ -236,7 +238,7 @@ class LatentTokens:
         counts = np.zeros(len(self.latents), np.int64)
         for each in self.shards.pieces():
             piece = cast(TokenEvidence, each.evidence())
-            rows = np.flatnonzero(first_half(piece.samples, seed))
+            rows = np.flatnonzero(select_half(piece.samples, seed))
             counts += np.bincount(self._active(piece)[rows].flat, minlength=len(counts))
         return counts
 
@@ -253,7 +255,7 @@ def some_latents(
     alive = np.flatnonzero(firing)
     if most is None or len(alive) <= most:
         return alive
-    luck = scattered(alive, seed)
+    luck = hash_integers(alive, seed)
     order = alive[np.lexsort((luck, firing[alive]))]
     groups = np.array_split(order, most)
-    return np.sort([group[np.argmin(scattered(group, seed))] for group in groups])
+    return np.sort([group[np.argmin(hash_integers(group, seed))] for group in groups])

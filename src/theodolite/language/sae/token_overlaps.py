@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from theodolite._stats.sampling import scattered, scattered_clusters
+from theodolite._stats.sampling import hash_clusters, hash_integers
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
@@ -130,7 +130,7 @@ def _counted(
 
 def second_half(evidence: TokenEvidence, seed: int) -> Bool[np.ndarray, " sequences"]:
     """Which sequences are scored on; the others are chosen on. Documents are not cut."""
-    return np.asarray(scattered_clusters(evidence.samples, seed) >> np.uint64(63) == 1)
+    return np.asarray(hash_clusters(evidence.samples, seed) >> np.uint64(63) == 1)
 
 
 def _incidence(values: Ragged, width: int) -> sparse.csr_matrix:
@@ -148,7 +148,7 @@ def _moved_on(
         return sparse.csr_matrix(facts.shape, dtype=np.int32)
     lengths = codes.lengths
     octave = np.frexp(np.maximum(lengths, 1))[1]
-    order = np.lexsort((scattered(index, seed + 1), octave))
+    order = np.lexsort((hash_integers(index, seed + 1), octave))
     partner = np.empty(len(codes), np.int64)
     partner[order] = np.roll(order, 1)
     row = np.repeat(np.arange(len(codes)), lengths)

@@ -5,7 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from theodolite._stats.sampling import LUCK, POOLED, another, pool_of, uniform
+from theodolite._stats.sampling import (
+    POOLED,
+    SAMPLE_HASH,
+    draw_other_rows,
+    draw_pool,
+    hash_to_uniforms,
+)
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import aggregated
@@ -33,7 +39,7 @@ def _answers(evidence: RatingEvidence) -> dict[str, np.ndarray]:
     samples = evidence.samples
     if samples.clusters is not None:
         ratings = {"ratings": evidence.ratings}
-        return pool_of(np.asarray(samples.index), ratings, samples.clusters)
+        return draw_pool(np.asarray(samples.index), ratings, samples.clusters)
     counts = [(evidence.ratings == answer).sum(axis=0) for answer in evidence.scale]
     return {"answers": np.stack(counts, axis=1).astype(float)}
 
@@ -46,7 +52,7 @@ def _dealt_out(
         return with_arrays(evidence, ratings=_of_other_clusters(evidence, seed, sums))
     up_to = np.cumsum(sums["answers"], axis=1)
     up_to /= np.maximum(up_to[:, -1:], 1.0)
-    draws = uniform(np.asarray(evidence.samples.index), (ratings.shape[1],), seed)
+    draws = hash_to_uniforms(np.asarray(evidence.samples.index), (ratings.shape[1],), seed)
     level = (draws[:, :, None] >= up_to[None, :, :-1]).sum(axis=2)
     return with_arrays(evidence, ratings=np.where(np.isnan(ratings), np.nan, evidence.scale[level]))
 
@@ -57,13 +63,13 @@ def _of_other_clusters(
     """For each rater and cluster the answers that the rater gave in a random cluster."""
     samples, ratings = evidence.samples, evidence.ratings
     clusters, n = np.asarray(samples.clusters), ratings.shape[1]
-    cluster_draws = uniform(clusters, (n,), seed)
-    row_draws = uniform(np.asarray(samples.index), (n,), seed)
+    cluster_draws = hash_to_uniforms(clusters, (n,), seed)
+    row_draws = hash_to_uniforms(np.asarray(samples.index), (n,), seed)
     answers = np.full(ratings.shape, np.nan)
     for rater in range(n):
         votes = pool[f"{POOLED}ratings"][:, rater]
         rows = np.flatnonzero(~np.isnan(votes))
-        _, first, size = np.unique(pool[LUCK][rows], return_index=True, return_counts=True)
+        _, first, size = np.unique(pool[SAMPLE_HASH][rows], return_index=True, return_counts=True)
         if len(rows):
             cluster = (cluster_draws[:, rater] * len(size)).astype(np.int64)
             within = (row_draws[:, rater] * size[cluster]).astype(np.int64)
@@ -107,7 +113,7 @@ def _some_predictions(evidence: RatingEvidence) -> dict[str, np.ndarray]:
     predicted = np.asarray(evidence.predicted)
     known = ~np.isnan(predicted)
     samples = evidence.samples[known]
-    return pool_of(np.asarray(samples.index), {"predicted": predicted[known]}, samples.clusters)
+    return draw_pool(np.asarray(samples.index), {"predicted": predicted[known]}, samples.clusters)
 
 
 def _of_another(
@@ -115,9 +121,9 @@ def _of_another(
 ) -> RatingEvidence:
     old = np.asarray(evidence.predicted)
     new = np.full(len(old), np.nan)
-    if len(pool[LUCK]):
+    if len(pool[SAMPLE_HASH]):
         samples = evidence.samples
-        rows = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
+        rows = draw_other_rows(pool, np.asarray(samples.index), (), seed, samples.clusters)
         new = np.where(rows < 0, np.nan, pool[f"{POOLED}predicted"][rows])
     return with_arrays(evidence, predicted=np.where(np.isnan(old), np.nan, new))
 

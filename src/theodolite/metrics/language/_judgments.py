@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from pydantic import Field
 
-from theodolite._stats.sampling import scattered, uniform
+from theodolite._stats.sampling import hash_integers, hash_to_uniforms
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.judgment import TEXTS, JudgmentEvidence
 from theodolite.metrics.base import NullModel, ratio
@@ -164,7 +164,7 @@ def _dealt_out(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
     """Each judge's answers about a latent, dealt out anew among the same questions."""
     group = _group(*_question(evidence), evidence.latent, evidence.explained_latent())
     number = np.asarray(evidence.samples.index)
-    places, answers = (np.lexsort((key, group)) for key in (number, scattered(number, seed)))
+    places, answers = (np.lexsort((key, group)) for key in (number, hash_integers(number, seed)))
     dealt = np.array(evidence.answer)
     dealt[places] = np.asarray(evidence.answer)[answers]
     return with_arrays(evidence, answer=dealt)
@@ -204,7 +204,7 @@ def _another_explanation(
     for draw in range(TRIES):
         if not len(left):
             break
-        at = (uniform(number[left], (), seed + draw) * size[group[left]]).astype(np.int64)
+        at = (hash_to_uniforms(number[left], (), seed + draw) * size[group[left]]).astype(np.int64)
         other = order[first[left] + at]
         fits = (explained[other] != evidence.latent[left]) & ~np.isnan(evidence.answer[other])
         fits &= _like(evidence, explained[other], np.asarray(evidence.latent)[left])

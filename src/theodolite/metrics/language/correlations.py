@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from theodolite._stats.sampling import uniform
-from theodolite._stats.weighted_sums import weighted_sums
+from theodolite._stats.sampling import hash_to_uniforms
+from theodolite._stats.weighted_sums import sum_weighted
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
@@ -81,7 +81,7 @@ def _in_any_order(evidence: TokenEvidence, seed: int) -> TokenEvidence:
     claims, _, tried = _tried(evidence)
     row = claims.row[tried]
     longest = int(np.bincount(row, minlength=1).max(initial=0))
-    luck = uniform(np.asarray(evidence.samples.index), (longest,), seed)
+    luck = hash_to_uniforms(np.asarray(evidence.samples.index), (longest,), seed)
     within = np.arange(len(row)) - np.searchsorted(row, row)
     order = np.lexsort((luck[row, within], row))  # rows stay where they are
     flat = np.array(claims.flat, float)
@@ -337,7 +337,7 @@ def _of_values(pair: Pair, row: np.ndarray, weights: np.ndarray) -> np.ndarray:
     x, y = (values - values.mean() for values in pair)  # nothing is lost where means are large
     columns = (np.ones(len(row)), x, y, x * x, y * y, x * y)
     sums = np.stack([np.bincount(row, column, n) for column in columns], axis=1)
-    total, sx, sy, xx, yy, xy = weighted_sums(weights.astype(float), sums).T
+    total, sx, sy, xx, yy, xy = sum_weighted(weights.astype(float), sums).T
     with np.errstate(invalid="ignore", divide="ignore"):
         spreads = xx - sx**2 / total, yy - sy**2 / total
         flat = [

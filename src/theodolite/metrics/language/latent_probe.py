@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from theodolite._stats.sampling import first_half, scattered_clusters
+from theodolite._stats.sampling import hash_clusters, select_half
 from theodolite.evidence.axes import Latents
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
@@ -187,7 +187,7 @@ def _rarer(evidence: TokenEvidence, rows: np.ndarray, there: np.ndarray) -> int:
 
 def halves(evidence: TokenEvidence, seed: int) -> np.ndarray:
     """Which sequences latents are chosen on: by cluster, whatever the order."""
-    return first_half(evidence.samples, seed)
+    return select_half(evidence.samples, seed)
 
 
 def chosen_latents(
@@ -215,5 +215,5 @@ def chosen_latents(
 
 def folds(evidence: TokenEvidence, seed: int) -> np.ndarray:
     """Which fifth of the sequences each is in, by cluster, whatever the order."""
-    numbers = scattered_clusters(evidence.samples, seed)
+    numbers = hash_clusters(evidence.samples, seed)
     return np.asarray((numbers >> np.uint64(1)) % FOLDS, np.int64)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._stats.shuffles import deal_rows
+from theodolite._stats.shuffles import permute_rows
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
@@ -19,7 +19,7 @@ def _other_rows(rows: np.ndarray, samples: Samples, random: np.random.Generator)
     """The same rows dealt out anew; by whole clusters, where there are any."""
     if samples.clusters is None:
         return np.asarray(random.permutation(rows))
-    return np.asarray(rows[deal_rows(np.asarray(samples.clusters)[rows], random)])
+    return np.asarray(rows[permute_rows(np.asarray(samples.clusters)[rows], random)])
 
 
 def _by_concept(

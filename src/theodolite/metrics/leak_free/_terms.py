@@ -12,15 +12,15 @@ from theodolite._stats.information import (
     BLOCK_BYTES,
     SMALL,
     Columns,
+    break_ties,
     ksg_terms,
     pair_terms,
     plug_in_terms,
-    tie_broken,
 )
 from theodolite._stats.native import functions as native
 from theodolite._stats.native.library import has_native
-from theodolite._stats.neighbors import one_of_each_cluster, stratified_pair_terms
-from theodolite._stats.threads import in_slices
+from theodolite._stats.neighbors import average_over_cluster_rows, stratified_pair_terms
+from theodolite._stats.threads import run_in_slices
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import metric, ratio
 from theodolite.metrics.blocks import Common
@@ -149,7 +149,7 @@ def estimator_inputs(evidence: ConceptEvidence, common: Common, tie_seed: int) -
     if inputs.discrete:
         return inputs
     keys, names = np.asarray(evidence.samples.index), evidence.concepts.names
-    return replace(inputs, values=tie_broken(inputs.values, keys, names, seed=tie_seed))
+    return replace(inputs, values=break_ties(inputs.values, keys, names, seed=tie_seed))
 
 
 def neighbor_inputs(evidence: ConceptEvidence, common: Common) -> ConceptTerms:
@@ -258,7 +258,7 @@ def pair_terms_given_truth(
             parts = stratified_pair_terms(inputs.values[rows], some, strata[:, rows], k=k)
             return np.concatenate([part for _, part in parts])
 
-        terms = one_of_each_cluster(clusters, len(inputs.values), terms_of)
+        terms = average_over_cluster_rows(clusters, len(inputs.values), terms_of)
         yield from _known_terms(inputs, pairs, [(block, terms)])
 
 
@@ -322,7 +322,7 @@ def _terms_of_cells(
         return np.take_along_axis(cells, 2 * truth[pairs[:, 0]] + truth[pairs[:, 1]], axis=1)
     terms = np.empty((len(pairs), truth.shape[1]))
     pairs = np.ascontiguousarray(pairs)
-    in_slices(
+    run_in_slices(
         len(pairs),
         lambda some: native.cell_terms(truth, pairs[some], cells[some], terms[some]),
         small=terms.size < SMALL,

@@ -8,7 +8,13 @@ from jaxtyping import Float
 from pydantic import Field
 
 from theodolite._stats.grouped_weights import RowWeights
-from theodolite._stats.information import BLOCK_BYTES, noisy, plug_in_terms, ross_many, ross_terms
+from theodolite._stats.information import (
+    BLOCK_BYTES,
+    add_noise,
+    plug_in_terms,
+    ross_many,
+    ross_terms,
+)
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, ratio
 from theodolite.metrics.blocks import AT, COUNT, SUM, VECTORS, BlockContext, Blockwise
@@ -54,7 +60,7 @@ def told_apart(evidence: EmbeddingEvidence, which: Which = "vectors") -> np.ndar
         if len(np.unique(vectors[:, j], axis=0)) < len(vectors):
             out = vectors.copy() if out is vectors else out
             names = [f"{name} {which} {d}" for d in range(size)]
-            out[:, j] = noisy(vectors[:, j], keys, names, seed=0)
+            out[:, j] = add_noise(vectors[:, j], keys, names, seed=0)
     return np.asarray(out)
 
 

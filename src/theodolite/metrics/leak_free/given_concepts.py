@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from theodolite._stats.grouped_weights import RowWeights
 from theodolite._stats.information import plug_in_terms
-from theodolite._stats.neighbors import label_terms, label_vector_terms, one_of_each_cluster
+from theodolite._stats.neighbors import average_over_cluster_rows, label_terms, label_vector_terms
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card
@@ -51,7 +51,7 @@ def shares_of_open_labels(
             both[1, j, at] = plug_in_terms(answers, answers)
         return both
 
-    learned, left_open = one_of_each_cluster(clusters, len(labels), terms)
+    learned, left_open = average_over_cluster_rows(clusters, len(labels), terms)
     learned_mean = weighted_means(learned, weights, wider=wider)
     return share(learned_mean, weighted_means(left_open, weights), least=-1.0)
 

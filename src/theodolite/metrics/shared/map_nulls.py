@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._stats.sampling import POOLED, another, pool_of, uniform
+from theodolite._stats.sampling import POOLED, draw_other_rows, draw_pool, hash_to_uniforms
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import NullModel, PerSample
 
@@ -77,14 +77,14 @@ NOTHING_IN_COMMON = NullModel(
 
 def _some_maps(evidence: SaliencyEvidence) -> dict[str, np.ndarray]:
     samples = evidence.samples
-    return pool_of(np.asarray(samples.index), {"maps": evidence.maps}, samples.clusters)
+    return draw_pool(np.asarray(samples.index), {"maps": evidence.maps}, samples.clusters)
 
 
 def _maps_dealt_out(
     evidence: SaliencyEvidence, seed: int, pool: Mapping[str, np.ndarray]
 ) -> SaliencyEvidence:
     samples = evidence.samples
-    other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
+    other = draw_other_rows(pool, np.asarray(samples.index), (), seed, samples.clusters)
     maps = pool[POOLED + "maps"][other]
     # there is no other: a uniform map, of which any pixel is as good as any other
     return replace(evidence, maps=np.where((other >= 0)[:, None, None], maps, 1.0))
@@ -143,7 +143,8 @@ RANDOM_PLACE = NullModel(
 
 def _noise(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
     return replace(
-        evidence, maps=uniform(np.asarray(evidence.samples.index), evidence.maps.shape[1:], seed)
+        evidence,
+        maps=hash_to_uniforms(np.asarray(evidence.samples.index), evidence.maps.shape[1:], seed),
     )
 
 

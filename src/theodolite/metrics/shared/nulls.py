@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._stats.sampling import ADDED, place_in, pool_of_clusters, uniform
+from theodolite._stats.sampling import ADDED, draw_cluster_pool, find_pool_rows, hash_to_uniforms
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.base import NullModel, PerSample, ratio
@@ -15,7 +15,9 @@ from theodolite.metrics.shared import ranking
 
 def _orders(evidence: LocationEvidence, n: int, seed: int) -> np.ndarray:
     """A random order of n things for each sample."""
-    return uniform(np.asarray(evidence.samples.index), (n,), seed).argsort(axis=1, kind="stable")
+    return hash_to_uniforms(np.asarray(evidence.samples.index), (n,), seed).argsort(
+        axis=1, kind="stable"
+    )
 
 
 def _any_concept(
@@ -55,7 +57,7 @@ def _annotation(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
     known = _known(evidence).astype(float)
     rows = {"there": np.asarray(evidence.truth) * known, "known": known, "n": np.ones(len(known))}
     if evidence.samples.clusters is not None:
-        return pool_of_clusters(evidence.samples.clusters, rows)
+        return draw_cluster_pool(evidence.samples.clusters, rows)
     return {name: np.asarray(part.sum(axis=0)) for name, part in rows.items()}
 
 
@@ -67,7 +69,7 @@ def _of_others(
         known = _known(evidence)
         return sums["there"] - (np.asarray(evidence.truth) & known), sums["known"] - known
     size = sums[f"{ADDED}n"][:, None]
-    own = place_in(sums, evidence.samples.clusters)
+    own = find_pool_rows(sums, evidence.samples.clusters)
     means = [sums[ADDED + name] / size for name in ("there", "known")]
     own_means = [np.where(own[:, None] >= 0, mean[own], 0.0) for mean in means]
     there, known = (mean.sum(axis=0) - o for mean, o in zip(means, own_means, strict=True))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._stats.sampling import POOLED, another, pool_of
+from theodolite._stats.sampling import POOLED, draw_other_rows, draw_pool
 from theodolite.metrics.array_names import read_array, replace_array
 from theodolite.metrics.null_model import NullModel
 
@@ -23,11 +23,11 @@ def permuted(array: str) -> NullModel:
 
     def collect_rows(evidence: Any) -> dict[str, np.ndarray]:
         samples, rows = evidence.samples, np.asarray(read_array(evidence, array))
-        return pool_of(np.asarray(samples.index), {name: rows}, samples.clusters)
+        return draw_pool(np.asarray(samples.index), {name: rows}, samples.clusters)
 
     def permute(evidence: Any, seed: int, pool: Mapping[str, np.ndarray]) -> Any:
         samples, own = evidence.samples, np.asarray(read_array(evidence, array))
-        other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
+        other = draw_other_rows(pool, np.asarray(samples.index), (), seed, samples.clusters)
         other_rows = pool[POOLED + name][other]
         # a sample alone has no other: it keeps its own row
         rows = np.where((other >= 0).reshape(-1, *[1] * (own.ndim - 1)), other_rows, own)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from theodolite._stats.native import functions as native
 from theodolite._stats.native.library import has_native
-from theodolite._stats.threads import in_slices
+from theodolite._stats.threads import run_in_slices
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.base import PerSample
 
@@ -49,7 +49,7 @@ def pixel_counts(
             ranks(chosen, sizes[part], pixels[part], counts[part])
 
     small = int(sizes.prod(axis=1).sum()) <= PIXELS_WORTH_THREADS
-    in_slices(len(which), of, small=small)
+    run_in_slices(len(which), of, small=small)
     return counts
 
 
