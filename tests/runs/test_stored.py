@@ -391,7 +391,7 @@ def test_large_states_are_kept_together(tmp_path: Path, monkeypatch: pytest.Monk
     store(planted_concepts(704, alignment=0.7), tmp_path / "evidence", 64)
     given = spec(metrics=[{"name": "concept_existence"}])
     for name, kept in (("much", 1 << 30), ("little", 20_000)):
-        monkeypatch.setattr(passes, "KEPT_BYTES", kept)
+        monkeypatch.setattr(passes, "MAX_STORED_BYTES", kept)
         run(given, Places(tmp_path, tmp_path / name, tmp_path / name))
     sizes = [len(list((tmp_path / name / "pieces").iterdir())) for name in ("much", "little")]
     assert sizes[1] < sizes[0] == 22

@@ -17,7 +17,7 @@ from theodolite._planted.surrogates import planted_surrogates
 from theodolite._planted.tokens import planted_tokens
 from theodolite._planted.units import planted_units
 from theodolite._scoring import plan as plans
-from theodolite._scoring.counting import list_state_jobs, read_groups, split_into_blocks
+from theodolite._scoring.counting import list_state_jobs, read_grouped_state, split_into_blocks
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite._scoring.intervals import DrawCounts
 from theodolite._scoring.passes import PassItem, run_passes
@@ -59,7 +59,7 @@ FEW = Resampling(resamples=20)
 @pytest.fixture
 def groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups are drawn, however few samples there are."""
-    monkeypatch.setattr(plans, "MOST_KEYS", 0)
+    monkeypatch.setattr(plans, "MAX_KEYS", 0)
 
 
 @pytest.mark.usefixtures("groups")
@@ -70,11 +70,11 @@ def test_every_additive_score_is_resampled_as_if_by_samples_of_its_groups(entry:
     job = next(list_state_jobs(MetricRequest(entry), plan, 1))
     blocks = []
     for block in split_into_blocks(job, 1, 600):
-        both = [block.state(evidence[::2]), block.state(evidence[1::2])]
+        both = [block.compute_state(evidence[::2]), block.compute_state(evidence[1::2])]
         blocks.append(added(*map(arrays_of, both)))
-    values = read_groups(job, blocks, most_bytes=4_000)
+    values = read_grouped_state(job, blocks, max_bytes=4_000)
     each = group_weights(80, 0)[:, group_of(np.asarray(evidence.samples.index), 0)]
-    expected = Values.of(entry.state.of(evidence, each), {})
+    expected = Values.from_state(entry.state.of(evidence, each), {})
     assert_allclose(values.rows, expected.rows, atol=1e-9)
     for own, theirs in (
         (values.defined, expected.defined),
@@ -112,7 +112,7 @@ def test_intervals_by_groups_are_as_wide_and_say_so(
 ) -> None:
     evidence, resampling = hits(8_000, of=of), Resampling(resamples=500)
     (plain,) = evaluate(REQUEST, [evidence], resampling)
-    monkeypatch.setattr(plans, "MOST_KEYS", 8_000 // of - 1)
+    monkeypatch.setattr(plans, "MAX_KEYS", 8_000 // of - 1)
     (score,) = evaluate(REQUEST, [evidence], resampling)
     assert score.interval is not None
     assert score.interval.method.endswith(METHOD)
@@ -124,7 +124,7 @@ def test_intervals_by_groups_are_as_wide_and_say_so(
     assert score.null is not None
     assert score.null.difference is not None
     assert score.null.difference.method.endswith(METHOD)
-    monkeypatch.setattr(plans, "MOST_KEYS", 8_000 // of)
+    monkeypatch.setattr(plans, "MAX_KEYS", 8_000 // of)
     assert "groups" not in str(evaluate(REQUEST, [evidence], FEW)[0].interval)
 
 
@@ -136,13 +136,13 @@ def test_fifty_thousand_keys_are_drawn_one_by_one_and_more_by_groups() -> None:
     assert not Plan(metric, 1_000_000, clusters, FEW).groups
     more = Plan(metric, 1_000_000, replace(clusters, n=50_001), FEW)
     assert more.groups == GROUPS
-    assert DrawCounts.of(more, 1_000_000).bootstrap == 700.0
+    assert DrawCounts.from_plan(more, 1_000_000).bootstrap == 700.0
 
 
 def test_states_too_large_for_one_pass_are_read_when_all_groups_are_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(plans, "MOST_KEYS", 0)
+    monkeypatch.setattr(plans, "MAX_KEYS", 0)
     shards = InMemoryShards(hits(3_000))
     plan = Plan(REQUEST.metric, len(shards), None, FEW)
     items = [PassItem(0, job, shards) for job in list_state_jobs(REQUEST, plan, 1)]

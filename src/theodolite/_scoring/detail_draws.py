@@ -1,4 +1,7 @@
-"""Each concept, class or unit held against draws of a null that travel in the evidence."""
+"""Compare each concept, class or unit with the null draws that are stored in the evidence.
+
+Used by `evaluate`.
+"""
 
 import math
 from dataclasses import dataclass
@@ -18,19 +21,19 @@ from theodolite.results import DetailDraws
 
 @dataclass(frozen=True, eq=False)
 class ItemDraws:
-    """What draws of a null score, item by item."""
+    """Values of a null by item, averaged over draws and for each draw."""
 
-    null: str
+    name: str
     mean: Float[np.ndarray, "rows items"]
-    """Over draws, as it is and resampled."""
+    """Mean over draws, on the samples (row 0) and on resamples."""
     each: Float[np.ndarray, "draws items"]
 
 
 def compare_details_with_draws(
-    chance: ItemDraws, rows: Resampled, metric: Metric, plan: Plan, counts: DrawCounts
+    null: ItemDraws, rows: Resampled, metric: Metric, plan: Plan, counts: DrawCounts
 ) -> DetailDraws:
-    """Between which value minus mean of the draws lies, and how many draws are beaten."""
-    mean, draws = chance.mean, chance.each
+    """Return, by item, the interval of value minus null and the number of draws it beats."""
+    mean, draws = null.mean, null.each
     assert rows.items is not None  # noqa: S101  else there is no detail
     values, sign = rows.items[0], 1.0 if metric.better == "higher" else -1.0
     ends = np.full((2, len(values)), math.nan)
@@ -48,6 +51,6 @@ def compare_details_with_draws(
     beaten, defined = beaten.astype(float), defined.astype(float)
     each = zip(least.tolist(), most.tolist(), beaten.tolist(), defined.tolist(), strict=True)
     return DetailDraws(
-        chance.null, average_defined(draws), ends[0], ends[1], beaten, defined,
-        tuple(compare_with_draws(*own) for own in each),
+        null.name, average_defined(draws), ends[0], ends[1], beaten, defined,
+        tuple(compare_with_draws(*item) for item in each),
     )  # fmt: skip

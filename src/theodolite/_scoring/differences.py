@@ -1,4 +1,7 @@
-"""How far a score is from its nulls, and how likely chance alone would put it there."""
+"""Compare a score with its nulls: differences, confidence intervals and p-values.
+
+Used by `evaluate`.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -8,12 +11,12 @@ from jaxtyping import Float
 from scipy.special import stdtr
 
 from theodolite._scoring.intervals import (
-    NOTHING,
+    ROUNDING_VARIANCE,
     DrawCounts,
     Resampled,
+    add_group_method,
     estimate_item_components,
     estimate_unseen_variance,
-    with_method,
 )
 from theodolite._scoring.plan import Plan
 from theodolite._stats.intervals import (
@@ -27,21 +30,20 @@ from theodolite._stats.resampling import shuffle_interval
 from theodolite.metrics.base import Metric, NullModel
 from theodolite.results import DefectTest, Interval, Null, Score, Source
 
-SHUFFLES = "shuffles"
 NOTHING_VARIED = "exact, nothing varied"
 
 
 @dataclass(frozen=True, eq=False)
 class NullRows:
-    """A null's rows, as those of the score; and how far apart its draws are."""
+    """Values of a null on the samples (row 0) and on resamples; by item and by seed."""
 
     head: Float[np.ndarray, " rows"]
     items: Float[np.ndarray, "rows items"] | None
     per_seed: Float[np.ndarray, " seeds"]
     between_draws: float = 0.0
-    """Variance of the mean over draws."""
+    """Variance of the mean over draws of the null."""
     stored: Float[np.ndarray, " draws"] | None = None
-    """The draws themselves, where they travel in the evidence."""
+    """Values of the draws that are stored in the evidence, if any."""
 
 
 def compare_with_null(
@@ -52,23 +54,23 @@ def compare_with_null(
     counts: DrawCounts,
     metric: Metric,
 ) -> Null:
-    """A null, the interval of score minus null, and its p-value."""
+    """Return the null with the interval and the p-value of score minus null."""
     seeds = tuple(float(v) for v in rows.per_seed) if len(rows.per_seed) > 1 else ()
     level = plan.resampling.level
     if null.on == "state":
         value = float(np.nanmean(rows.head)) if (~np.isnan(rows.head)).any() else math.nan
         away = shuffle_interval(rows.head, score.value, level)
         p = compute_permutation_p(rows.head, score.value)
-        return Null(null.name, value, _with_error(away, rows.head), seeds, p, label=null.label)
+        return Null(null.name, value, _add_error(away, rows.head), seeds, p, label=null.label)
     value = float(rows.head[0])
     estimate = _estimate_difference(null, rows, score, plan, counts, metric)
     draws = () if rows.stored is None else _drop_undefined(rows.stored)
     if estimate is None:
         return Null(null.name, value, None, seeds, None, draws, null.label)
-    if estimate.variance <= NOTHING:
+    if estimate.variance <= ROUNDING_VARIANCE:
         away, p = _estimate_without_variation(estimate, counts, metric, level)
     else:
-        away = with_method(student_interval(estimate, level), counts)
+        away = add_group_method(student_interval(estimate, level), counts)
         p = two_sided_p(estimate.value, estimate.error, estimate.df)
     return Null(null.name, value, away, seeds, p, draws, null.label)
 
@@ -85,8 +87,10 @@ def _estimate_difference(
     counts: DrawCounts,
     metric: Metric,
 ) -> Estimate | None:
-    """Score minus null with its variance: over samples, and over items where the null was drawn
-    item by item, which makes the items a sample of chance."""
+    """Return score minus null with its variance over samples.
+
+    Where the null was drawn item by item, items are random too and add their variance.
+    """
     block = plan.block
     middle = float(score.head[0] - rows.head[0])
     moved = score.head[block] - rows.head[block]
@@ -109,13 +113,13 @@ def _estimate_difference(
 
 
 def estimate_mean_variance(draws: Float[np.ndarray, " draws"]) -> float:
-    """Of the mean over draws of a null; 0 where it is not drawn but known."""
+    """Return the variance of the mean over draws of a null; 0 for a single draw."""
     defined = draws[~np.isnan(draws)]
     return float(defined.var(ddof=1)) / len(defined) if len(defined) > 1 else 0.0
 
 
 def compute_permutation_p(draws: Float[np.ndarray, " draws"], value: float) -> float | None:
-    """Twice the smaller tail of the draws, the value itself counted among them."""
+    """Return the two-sided permutation p-value of a value among draws of a null."""
     defined = draws[~np.isnan(draws)]
     if len(defined) < 2 or math.isnan(value):
         return None
@@ -124,7 +128,7 @@ def compute_permutation_p(draws: Float[np.ndarray, " draws"], value: float) -> f
     return min(1.0, 2 * (1 + min(above, below)) / (1 + len(defined)))
 
 
-def _with_error(interval: Interval | None, draws: np.ndarray) -> Interval | None:
+def _add_error(interval: Interval | None, draws: np.ndarray) -> Interval | None:
     if interval is None:
         return None
     defined = draws[~np.isnan(draws)]
@@ -134,7 +138,7 @@ def _with_error(interval: Interval | None, draws: np.ndarray) -> Interval | None
 def _estimate_without_variation(
     estimate: Estimate, counts: DrawCounts, metric: Metric, level: float
 ) -> tuple[Interval | None, float | None]:
-    """Where no resample differs: as if one of the samples that would differ had not been met."""
+    """Return interval and p-value when no resample differs, from the number of samples alone."""
     span = metric.bounds[1] - metric.bounds[0]
     if not math.isfinite(span):
         return None, None
@@ -148,11 +152,11 @@ def _estimate_without_variation(
 
 
 def test_defect(score: Score, tolerance: float, level: float) -> DefectTest | None:
-    """Of a score that must not exceed its clean null: what is more is the fault."""
+    """Test how far a score exceeds the reference without defect; None without such a test."""
     null = score.null
     if null is None or null.difference is None or null.difference.error is None:
         return None
-    fault, error = score.value - null.value, null.difference.error
+    excess, error = score.value - null.value, null.difference.error
     df = null.difference.df or 1.0
     half = quantile(df, level) * error
 
@@ -160,5 +164,11 @@ def test_defect(score: Score, tolerance: float, level: float) -> DefectTest | No
         return float(min(2 * stdtr(df, -distance / error), 1.0))
 
     return DefectTest(
-        fault - half, fault + half, p(tolerance - fault), p(fault), p(fault - tolerance), error, df
+        excess - half,
+        excess + half,
+        p(tolerance - excess),
+        p(excess),
+        p(excess - tolerance),
+        error,
+        df,
     )

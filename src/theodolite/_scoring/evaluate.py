@@ -275,7 +275,7 @@ def _with_inference(
 ) -> Score:
     """Intervals, and how far the score is from its nulls."""
     metric, plan = estimates.metric, estimates.plan
-    counts = DrawCounts.of(plan, score.n if score.n_unit == "samples" else plan.n)
+    counts = DrawCounts.from_plan(plan, score.n if score.n_unit == "samples" else plan.n)
     intervals = score_intervals(score, metric, plan, rows, counts)
     nulls = _nulls(estimates, cell, rows, counts)
     score = replace(score, intervals=tuple(intervals), nulls=nulls, n_samples=counts.rows)

@@ -1,4 +1,7 @@
-"""A metric that raises ends its own request, and no other."""
+"""Keep an error of one metric from ending other metrics: decide, encode, merge and describe it.
+
+Used by the modules of `_scoring` that run code of metrics.
+"""
 
 import json
 import re
@@ -17,17 +20,16 @@ from theodolite.metrics.base import Metric, added
 from theodolite.results import Failed
 
 RAISED = "!"
-"""Marks, among the arrays of a state, what was raised instead of one."""
-ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-DEEPEST = 6
-"""Of the calls that led to an error, so many are told."""
+"""Name of the array that holds an encoded error in place of a state."""
+MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+MAX_CALLS = 6
+"""Maximum number of calls to report from the traceback of an error."""
 
 
 def is_limited_to_request(metric: Metric, error: Exception) -> bool:
-    """Whether an error ends one request; else it ends all of them.
+    """Return True if an error ends one request only, False if it ends all of them.
 
-    What lacks memory would lack it again, and what our own checks refuse is wrong with the
-    evidence. Other packages' code may raise our errors as well: then it is theirs.
+    Errors of memory, and errors that theodolite's own checks of the evidence raise, end all.
     """
     if isinstance(error, MemoryError | UnsafeInputError | VerificationError):
         return False
@@ -35,41 +37,43 @@ def is_limited_to_request(metric: Metric, error: Exception) -> bool:
 
 
 def encode_error(error: BaseException) -> np.ndarray:
-    """An error as an array, which can be kept and sent: the same on every machine."""
-    calls = traceback.extract_tb(error.__traceback__)[-DEEPEST:]
+    """Encode an error as an array that can be stored; it is the same on every machine."""
+    calls = traceback.extract_tb(error.__traceback__)[-MAX_CALLS:]
     places = [f"{PurePath(call.filename).name}:{call.lineno} {call.name}" for call in calls]
-    text = ADDRESS.sub("", f"{type(error).__name__}: {error}".rstrip(": "))
+    text = MEMORY_ADDRESS.sub("", f"{type(error).__name__}: {error}".rstrip(": "))
     content = json.dumps([printable(text, 500), places])
     return np.frombuffer(content.encode(), np.uint8)
 
 
 def describe_failure(request: MetricRequest, stage: str, content: np.ndarray) -> Failed:
-    """What is told of a request that failed."""
+    """Return the record of a failed request from the encoded error."""
     error, places = json.loads(content.tobytes())
     return Failed(request.metric.name, dict(request.options), stage, error, tuple(places))
 
 
 def merge_arrays(left: Arrays, right: Arrays) -> Arrays:
-    """Two pieces' arrays merged; a state that failed in one of them is lost in both."""
+    """Merge the arrays of two shards; an error in either replaces the state in both."""
     errors = {
         name: array for side in (right, left) for name, array in side.items() if _marks_error(name)
     }
     if not errors:
         return added(left, right)
-    lost = {_get_owner(name) for name in errors}
-    sides = [{n: a for n, a in side.items() if _get_owner(n) not in lost} for side in (left, right)]
+    lost = {_get_state_name(name) for name in errors}
+    sides = [
+        {n: a for n, a in side.items() if _get_state_name(n) not in lost} for side in (left, right)
+    ]
     return added(*sides) | errors
 
 
 def get_errors(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """By owner, what was raised."""
-    return {_get_owner(name): array for name, array in arrays.items() if _marks_error(name)}
+    """Return the encoded errors by the name of their state."""
+    return {_get_state_name(name): array for name, array in arrays.items() if _marks_error(name)}
 
 
 def remove_failed(
     requests: Sequence[MetricRequest], failures: Sequence[Failed]
 ) -> list[MetricRequest]:
-    """The requests that did not fail."""
+    """Return the requests that did not fail."""
     lost: list[tuple[str, Any]] = [(failure.metric, failure.options) for failure in failures]
     return [r for r in requests if (r.metric.name, r.options) not in lost]
 
@@ -78,5 +82,5 @@ def _marks_error(name: str) -> bool:
     return name.rpartition(":")[2] == RAISED
 
 
-def _get_owner(name: str) -> str:
+def _get_state_name(name: str) -> str:
     return name.rpartition(":")[0]

@@ -1,4 +1,7 @@
-"""One engine of intervals: from variances over samples or clusters, and over items and seeds."""
+"""Compute the confidence intervals of scores from resamples, items and seeds.
+
+Used by `evaluate`; `differences` uses the same variances for scores minus nulls.
+"""
 
 import math
 from collections.abc import Iterator
@@ -24,50 +27,50 @@ from theodolite._stats.resampling import boundary_interval
 from theodolite.metrics.base import Metric, SampleMean
 from theodolite.results import Interval, Score, Source
 
-NOTHING = 1e-28
-"""A variance below this is rounding."""
+ROUNDING_VARIANCE = 1e-28
+"""Largest variance that is rounding error only."""
 
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """A score's rows: as it is, then resampled; of the headline, of its items, of its seeds."""
+    """Values of a score on the samples (row 0) and on resamples; by item and by seed."""
 
     head: Float[np.ndarray, " rows"]
     items: Float[np.ndarray, "rows items"] | None
     per_seed: Float[np.ndarray, " seeds"]
     trials: Float[np.ndarray, " items"] | None = None
-    """Of each item, or of the headline alone, the independent samples of the kind that is rarer,
-    for a score that says so: where it is perfect, resampling sees no spread."""
+    """Number of independent samples of the rarer kind, by item or for the headline alone. Where a
+    score is perfect, its resamples do not vary, and the interval is computed from this number."""
 
     @property
     def value(self) -> float:
-        """The headline."""
+        """Value of the score on the samples as they are."""
         return float(self.head[0])
 
 
 @dataclass(frozen=True)
 class DrawCounts:
-    """How many things there are that were drawn independently, and what they are."""
+    """Number of independent samples or clusters behind a score."""
 
     source: Source
     draws: float
-    """Clusters, or samples where each is its own. Of clusters of unequal size, how many of equal
-    size would tell as much: with sizes drawn from a Pareto law, intervals that count each cluster
-    as one cover 87 to 94 % at 10 to 100 clusters, these 90 to 98 %."""
+    """Number of samples, or effective number of clusters: clusters of equal size that would tell as
+    much. With Pareto-distributed sizes of 10 to 100 clusters, intervals from this number cover 90
+    to 98 %, from the plain number 87 to 94 %."""
     rows: int
     enough: bool
-    """Whether there are enough to know how they vary."""
+    """True if there are enough samples or clusters to estimate a variance."""
     groups: int = 0
-    """Random groups of them that the bootstrap draws; 0 where it draws them one by one."""
+    """Number of random groups that the bootstrap draws; 0 if it draws samples or clusters."""
 
     @property
     def bootstrap(self) -> float:
-        """Things that the bootstrap draws: how well variances are known."""
+        """Number of independent units that the bootstrap draws, for degrees of freedom."""
         return min(self.draws, self.groups) if self.groups else self.draws
 
     @classmethod
-    def of(cls, plan: Plan, n: int) -> "DrawCounts":
-        """From the plan and the number of samples that count."""
+    def from_plan(cls, plan: Plan, n: int) -> "DrawCounts":
+        """Count the units of a plan when n samples are defined."""
         if plan.sources[0] == "clusters":
             draws = max(min(plan.effective_clusters, n), 1 + 1e-9)
             return cls(
@@ -79,56 +82,58 @@ class DrawCounts:
 def score_intervals(
     score: Score, metric: Metric, plan: Plan, rows: Resampled, counts: DrawCounts
 ) -> Iterator[Interval]:
-    """The one to quote first: these items and trained models, on new samples; then populations."""
+    """Yield the interval for new samples, then those for populations of items and of seeds."""
     level, block = plan.resampling.level, plan.block
     varied = sample_variance(rows.head[block], counts.bootstrap)
     if counts.enough and varied >= 0:
         df = counts.bootstrap - 1
-        these = Estimate(score.value, varied, df, counts.source, plan.resamples)
-        interval = _on_the_bound(these, metric, rows.trials, level)
-        interval = interval or choose_interval(these, score, metric, counts, level)
+        estimate = Estimate(score.value, varied, df, counts.source, plan.resamples)
+        interval = _compute_boundary_interval(estimate, metric, rows.trials, level)
+        interval = interval or choose_interval(estimate, score, metric, counts, level)
         if interval is not None:
-            yield with_method(_cut(interval, score), counts)
+            yield add_group_method(_clip_to_bounds(interval, score), counts)
     for population in _estimate_population_intervals(score, plan, rows, counts):
         interval = choose_interval(population, score, metric, counts, level)
         if interval is not None:
-            yield with_method(_cut(interval, score), counts)
+            yield add_group_method(_clip_to_bounds(interval, score), counts)
 
 
 def _estimate_population_intervals(
     score: Score, plan: Plan, rows: Resampled, counts: DrawCounts
 ) -> Iterator[Estimate]:
-    """Concepts, classes or units like these; and models trained again as these were."""
+    """Yield estimates for a population of items, and for models trained with other seeds."""
     block, resamples = plan.block, plan.resamples
     if rows.items is not None and score.detail is not None:
         both = estimate_item_components(rows.head[block], rows.items[block], rows.items[0], counts)
-        if both is not None and both.variance > NOTHING:
+        if both is not None and both.variance > ROUNDING_VARIANCE:
             over: Source = score.detail.over
             yield Estimate(score.value, both.variance, both.df, over, resamples, "population")
     seeds = rows.per_seed[~np.isnan(rows.per_seed)]
     if len(seeds) > 1 and np.ptp(seeds) > 1e-14:
-        # only the first seed is resampled, so what seeds and samples share is not taken off
+        # only the first seed is resampled, so the covariance of seeds and samples is unknown
         samples = sample_variance(rows.head[block], counts.bootstrap)
         samples = samples if samples >= 0 else 0.0
-        recipe = Components(
+        training = Components(
             samples,
             float(seeds.var(ddof=1)) / len(seeds),
             0.0,
             max(counts.bootstrap, 2),
             len(seeds),
         )
-        yield Estimate(score.value, recipe.variance, recipe.df, "seeds", len(seeds), "population")
+        yield Estimate(
+            score.value, training.variance, training.df, "seeds", len(seeds), "population"
+        )
 
 
 def estimate_item_components(
     head: np.ndarray, items: np.ndarray, values: np.ndarray, counts: DrawCounts
 ) -> Components | None:
-    """Of a mean over items; where no resample differs, of the items alone."""
+    """Return variance components of a mean over items; of items alone if no resample differs."""
     defined = values[~np.isnan(values)]
     if len(defined) < 2:
         return None
     varied = sample_variance(head, counts.bootstrap)
-    if varied > NOTHING:
+    if varied > ROUNDING_VARIANCE:
         return components(head, items, values, counts.bootstrap)
     return Components(0.0, float(defined.var(ddof=1)) / len(defined), 0.0, 2, len(defined))
 
@@ -136,21 +141,21 @@ def estimate_item_components(
 def choose_interval(
     estimate: Estimate, score: Score, metric: Metric, counts: DrawCounts, level: float
 ) -> Interval | None:
-    """As the score's bounds ask for; none where nothing varied and nothing bounds it."""
+    """Return the interval that suits the bounds of the score; None if it cannot be known."""
     low, high = score.bounds
     mean = issubclass(metric.state, SampleMean)
     bounded = math.isfinite(low) and math.isfinite(high)
     if bounded and (mean or (low, high) != (-1.0, 1.0)):
         items = 1 if score.detail is None else max(len(score.detail.values), 1)
         most = counts.rows * items if mean else 1 << 50
-        if estimate.variance <= NOTHING and not mean:
+        if estimate.variance <= ROUNDING_VARIANCE and not mean:
             return None
         ends = min(low, score.value), max(high, score.value)
-        if estimate.variance <= NOTHING and abs(score.value - score.best) <= 1e-12:
-            # every sample is as good as it can be, which may be short of the bound
+        if estimate.variance <= ROUNDING_VARIANCE and abs(score.value - score.best) <= 1e-12:
+            # every sample is as good as possible, which may be less than the bound
             ends = (low, score.best) if score.better == "higher" else (score.best, high)
         return wilson_interval(estimate, ends, most, counts.draws, level)
-    if estimate.variance <= NOTHING:
+    if estimate.variance <= ROUNDING_VARIANCE:
         return None
     return fisher_interval(estimate, level) if bounded else student_interval(estimate, level)
 
@@ -162,7 +167,7 @@ def compute_item_intervals(
     resampled: Resampled,
     counts: DrawCounts,
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Both ends of the interval of each item; none where none has any."""
+    """Return the ends of the interval of each item; None if no item has an interval."""
     assert resampled.items is not None  # noqa: S101  else there is no detail
     items, level = resampled.items, plan.resampling.level
     rows = items[plan.block]
@@ -173,11 +178,13 @@ def compute_item_intervals(
         estimate = Estimate(
             float(items[0, j]), varied, counts.bootstrap - 1, counts.source, len(rows)
         )
-        own = replace(single, value=estimate.value)
+        item_score = replace(single, value=estimate.value)
         trials = None if resampled.trials is None else resampled.trials[j : j + 1]
-        interval = _on_the_bound(estimate, metric, trials, level) if counts.enough else None
-        if interval is None and counts.enough and varied > NOTHING:
-            interval = choose_interval(estimate, own, metric, counts, level)
+        interval = (
+            _compute_boundary_interval(estimate, metric, trials, level) if counts.enough else None
+        )
+        if interval is None and counts.enough and varied > ROUNDING_VARIANCE:
+            interval = choose_interval(estimate, item_score, metric, counts, level)
         if interval is not None:
             ends[:, j] = interval.low, interval.high
     if np.isnan(ends).all():
@@ -186,12 +193,12 @@ def compute_item_intervals(
     return low, high
 
 
-def _on_the_bound(
+def _compute_boundary_interval(
     estimate: Estimate, metric: Metric, trials: np.ndarray | None, level: float
 ) -> Interval | None:
-    """Of a perfect score whose resamples are all perfect too, where it says how many there are."""
+    """Return the interval of a perfect score without variation; None for other scores."""
     best = metric.bounds[1 if metric.better == "higher" else 0]
-    perfect = abs(estimate.value - best) <= 1e-12 and 0 <= estimate.variance <= NOTHING
+    perfect = abs(estimate.value - best) <= 1e-12 and 0 <= estimate.variance <= ROUNDING_VARIANCE
     if trials is None or not perfect:
         return None
     n = int(np.nanmin(trials))
@@ -205,7 +212,7 @@ def _on_the_bound(
 def estimate_unseen_variance(
     rows: Resampled, item: int | None, metric: Metric, plan: Plan, counts: DrawCounts
 ) -> float:
-    """Of a perfect score, or of one of its items, what resampling does not see; else 0."""
+    """Return the variance of a perfect score or item that resampling misses; 0 for others."""
     if rows.trials is None:
         return 0.0
     values = rows.head if item is None or rows.items is None else rows.items[:, item]
@@ -214,17 +221,17 @@ def estimate_unseen_variance(
     estimate = Estimate(
         float(values[0]), varied, counts.bootstrap - 1, counts.source, plan.resamples
     )
-    interval = _on_the_bound(estimate, metric, trials, plan.resampling.level)
+    interval = _compute_boundary_interval(estimate, metric, trials, plan.resampling.level)
     return 0.0 if interval is None or interval.error is None else interval.error**2
 
 
-def _cut(interval: Interval, score: Score) -> Interval:
+def _clip_to_bounds(interval: Interval, score: Score) -> Interval:
     low, high = np.clip((interval.low, interval.high), *score.bounds)
     return replace(interval, low=float(low), high=float(high))
 
 
-def with_method(interval: Interval, counts: DrawCounts) -> Interval:
-    """The interval, whose method says what was drawn where that was groups."""
+def add_group_method(interval: Interval, counts: DrawCounts) -> Interval:
+    """Return the interval with "random groups" in its method if groups were drawn."""
     if not counts.groups:
         return interval
     return replace(interval, method=f"{interval.method}, {BY_GROUPS}")

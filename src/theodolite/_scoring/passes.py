@@ -1,4 +1,7 @@
-"""Passes over the evidence: many states are made while a piece of it is at hand."""
+"""Compute many states in each pass over the shards of the evidence.
+
+Used by `evaluate` and `theodolite compare` for metrics whose states add up over shards.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +13,12 @@ import numpy as np
 from theodolite._scoring.counting import (
     Slot,
     StateJob,
-    counted,
+    count_states,
     get_fields,
     get_sums_name,
     measure_state_bytes,
-    read,
-    read_groups,
+    read_grouped_state,
+    read_state,
     split_into_blocks,
     sum_for_nulls,
 )
@@ -38,85 +41,85 @@ from theodolite.results import Failed
 
 NOTHING_COUNTED = "no piece that could be counted"
 BLOCK_BYTES = 1 << 26
-"""States that are made in one pass."""
-KEPT_BYTES = 1 << 30
-"""States of one pass that are kept with a run."""
+"""Maximum size of the states that are computed in one pass."""
+MAX_STORED_BYTES = 1 << 30
+"""Maximum size of the states of one pass that are stored with a run."""
 
 
 @dataclass(frozen=True, eq=False)
 class PassItem:
-    """A state of some request, to be made from some evidence."""
+    """One state to compute from one source of evidence."""
 
     request: int
+    """Index of the request that the state belongs to."""
     job: StateJob
     evidence: Shards
 
 
 @dataclass(frozen=True, eq=False)
 class PassGroup:
-    """States of one source that are made in one pass, and how large they are together."""
+    """States of one source that are computed in one pass."""
 
     items: list[PassItem]
     bytes: int
+    """Total size of the states."""
 
 
 Sums = Mapping[str, Arrays]
-
-
 Parts = dict[tuple[int, Slot], list[Values]]
 Failures = dict[int, Failed]
-"""By request, what failed first."""
+"""First failure of each request."""
 
 
 @dataclass(frozen=True, eq=False)
 class PassResult:
-    """What came of all passes."""
+    """Values, remaining shards and failures after all passes."""
 
     values: list[dict[Slot, Values]]
-    """What all states say, by request."""
+    """Values of all states, by request."""
     left: dict[int, list[int]]
-    """The numbers of the pieces that they are of, by source."""
+    """Indices of the shards that were read without failure, by source."""
     failures: Failures
 
 
 def run_passes(
     items: Sequence[PassItem], workers: Workers, progress: Progress, *, catches: bool = False
 ) -> PassResult:
-    """Make all states, and read them.
+    """Compute and read all states.
 
-    All are of the same pieces: if one fails in one pass, all passes are made without it. With
-    ``catches``, a metric that raises fails alone.
+    All states cover the same shards: if a shard fails in one pass, all passes are repeated without
+    it. With ``catches``, a metric that raises fails alone.
     """
-    too_early: Failures = {}
+    early_failures: Failures = {}
     groups = [
         group
         for source in _list_sources(items)
-        for own in _group_by_package(items, source)
-        for group in _group_items(own, source, too_early if catches else None)
+        for package_items in _group_by_package(items, source)
+        for group in _group_items(package_items, source, early_failures if catches else None)
     ]
     left: dict[int, list[int]] = {
         id(source): list(range(len(source.pieces()))) for source in _list_sources(items)
     }
     while True:
-        this_round = _Round(left, workers, dict(too_early), catches=catches)
+        pass_round = _PassRound(left, workers, dict(early_failures), catches=catches)
         for number, group in enumerate(groups):
             progress("scores", number, len(groups))
-            this_round.add(group, items)
-        lost = this_round.lost
-        if not any(lost.values()):
+            pass_round.add(group, items)
+        failed = pass_round.failed_shards
+        if not any(failed.values()):
             break
-        left = {key: [n for n in numbers if n not in lost[key]] for key, numbers in left.items()}
+        left = {key: [n for n in numbers if n not in failed[key]] for key, numbers in left.items()}
     progress("scores", len(groups), len(groups))
     n = max((item.request for item in items), default=-1) + 1
     values_by_request: list[dict[Slot, Values]] = [{} for _ in range(n)]
-    for (request, slot), blocks in this_round.parts.items():
-        if request not in this_round.failures:
-            values_by_request[request][slot] = Values.joined(blocks)
-    return PassResult(values_by_request, left, this_round.failures)
+    for (request, slot), blocks in pass_round.parts.items():
+        if request not in pass_round.failures:
+            values_by_request[request][slot] = Values.concatenate(blocks)
+    return PassResult(values_by_request, left, pass_round.failures)
 
 
-class _Round:
-    """All passes over the pieces that are left."""
+class _PassRound:
+    """One round of all passes over the remaining shards."""
 
     def __init__(
         self,
@@ -128,24 +131,24 @@ class _Round:
     ) -> None:
         self.left, self.workers, self.catches = left, workers, catches
         self.failures = failures
-        self.lost: dict[int, set[int]] = {key: set() for key in left}
-        """The pieces that failed, by source."""
+        self.failed_shards: dict[int, set[int]] = {key: set() for key in left}
+        """Indices of the shards that failed in this round, by source."""
         self.parts: Parts = {}
         self._groups: dict[tuple[int, Slot], list[Mapping[str, np.ndarray]]] = {}
-        """Sums of groups, block by block: read when all are there."""
+        """Sums of groups, block by block; read when all blocks are complete."""
         self._sums: dict[tuple[int, tuple[str, ...]], Sums] = {}
 
     def add(self, group: PassGroup, items: Sequence[PassItem]) -> None:
-        """Make the states of a group, and read them."""
-        known = self._known(group, items)
-        group_items = [item for item in group.items if self._has_sums(item, known)]
+        """Compute and read the states of a group."""
+        sums = self._get_sums(group, items)
+        group_items = [item for item in group.items if self._has_sums(item, sums)]
         if not group_items:
             return
         jobs = [item.job for item in group_items]
-        arrays = self._some(group).reduced(
+        arrays = self._get_remaining(group).reduce(
             "pieces",
-            partial(counted, jobs, _select_needed(jobs, known), catches=self.catches),
-            {"states": [job.describe(known) for job in jobs]},
+            partial(count_states, jobs, _select_needed(jobs, sums), catches=self.catches),
+            {"states": [job.describe(sums) for job in jobs]},
             group.bytes,
         )
         errors = get_errors(arrays)
@@ -153,98 +156,101 @@ class _Round:
             zip(group_items, get_fields(jobs, arrays), strict=True)
         ):
             if str(number) in errors:
-                self._note(item, item.job.stage, errors[str(number)])
+                self._record_failure(item, item.job.stage, errors[str(number)])
             else:
                 self._read(item, fields)
 
     def _read(self, item: PassItem, fields: Mapping[str, np.ndarray]) -> None:
         metric, key = item.job.request.metric, (item.request, item.job.slot)
         blocks = [fields]
-        if item.job.grouped:
+        if item.job.is_grouped:
             blocks = self._groups.setdefault(key, [])
             blocks.append(fields)
             if item.job.rows.stop < item.job.plan.state_rows.stop:
                 return
         try:
-            if item.job.grouped:
-                values = read_groups(item.job, blocks, BLOCK_BYTES)
+            if item.job.is_grouped:
+                values = read_grouped_state(item.job, blocks, BLOCK_BYTES)
             else:
-                values = read(item.job, state_from(metric.state, fields))
+                values = read_state(item.job, state_from(metric.state, fields))
         except Exception as error:
             if not self.catches or not is_limited_to_request(metric, error):
                 raise
             stage = "read" if item.job.role == "value" else item.job.stage
-            self._note(item, stage, encode_error(error))
+            self._record_failure(item, stage, encode_error(error))
         else:
             self.parts.setdefault(key, []).append(values)
 
-    def _known(self, group: PassGroup, items: Sequence[PassItem]) -> Sums:
-        """What nulls must know about all samples, learned once for a source and a package."""
+    def _get_sums(self, group: PassGroup, items: Sequence[PassItem]) -> Sums:
+        """Return the sums that nulls need, computed once for each source and package."""
         source, package = group.items[0].evidence, _get_package_key(group.items[0])
         key = (id(source), package)
         if key not in self._sums:
-            own = [i for i in items if i.evidence is source and _get_package_key(i) == package]
-            self._sums[key] = _collect_sums(own, self._some(group), catches=self.catches)
+            members = [i for i in items if i.evidence is source and _get_package_key(i) == package]
+            self._sums[key] = _collect_sums(
+                members, self._get_remaining(group), catches=self.catches
+            )
         return self._sums[key]
 
-    def _has_sums(self, item: PassItem, known: Sums) -> bool:
-        """Whether what its null must know could be learned."""
-        if not item.job.learns or RAISED not in known[get_sums_name(item.job)]:
+    def _has_sums(self, item: PassItem, sums: Sums) -> bool:
+        """Return True if the sums that the null needs could be computed."""
+        if not item.job.needs_sums or RAISED not in sums[get_sums_name(item.job)]:
             return True
-        self._note(item, item.job.stage, known[get_sums_name(item.job)][RAISED])
+        self._record_failure(item, item.job.stage, sums[get_sums_name(item.job)][RAISED])
         return False
 
-    def _note(self, item: PassItem, stage: str, content: np.ndarray) -> None:
+    def _record_failure(self, item: PassItem, stage: str, content: np.ndarray) -> None:
         self.failures.setdefault(item.request, describe_failure(item.job.request, stage, content))
 
-    def _some(self, group: PassGroup) -> "_Some":
+    def _get_remaining(self, group: PassGroup) -> "_RemainingShards":
         source = group.items[0].evidence
-        return _Some(source, self.left[id(source)], self.lost[id(source)], self.workers)
+        remaining, failed = self.left[id(source)], self.failed_shards[id(source)]
+        return _RemainingShards(source, remaining, failed, self.workers)
 
 
 @dataclass(frozen=True, eq=False)
-class _Some:
-    """The pieces of a source that are left."""
+class _RemainingShards:
+    """Shards of one source that have not failed yet."""
 
     source: Shards
-    left: Sequence[int]
-    lost: set[int]
-    """Those that failed are added here."""
+    remaining: Sequence[int]
+    failed: set[int]
+    """Indices of the shards that fail; `reduce` adds to them."""
     workers: Workers
 
-    def reduced(self, what: str, do: Any, description: Mapping[str, Any], size: int) -> Arrays:
-        """What ``do`` gives for all of them, merged."""
-        pieces, digests = self.source.pieces(), self.source.digests()
-        n = together(size, len(self.left))
-        cuts = [self.left[at : at + n] for at in range(0, len(self.left), n)]
+    def reduce(self, what: str, do: Any, description: Mapping[str, Any], size: int) -> Arrays:
+        """Call ``do`` with each shard and return the merged results."""
+        shards, digests = self.source.pieces(), self.source.digests()
+        n = count_joint_shards(size, len(self.remaining))
+        cuts = [self.remaining[at : at + n] for at in range(0, len(self.remaining), n)]
         arrays = self.workers.reduced(
             Work(
                 what=what,
                 do=partial(reduce_shards, do),
-                items=[[pieces[i] for i in cut] for cut in cuts],
+                items=[[shards[i] for i in cut] for cut in cuts],
                 digests=[" ".join(digests[i] for i in cut) for cut in cuts],
                 about=description,
                 names=[f"piece {cut[0]}" + f" to {cut[-1]}" * (len(cut) > 1) for cut in cuts],
             ),
             merge_arrays,
         )
-        self.lost.update(i for k in self.workers.missing() for i in cuts[k])
+        self.failed.update(i for k in self.workers.missing() for i in cuts[k])
         if arrays is None:
             raise EvidenceError("evidence", NOTHING_COUNTED, "at least one")
         return arrays
 
 
-def together(size: int, pieces: int) -> int:
-    """How many pieces are kept as one: states may be far larger than what they are made of."""
-    over = -(-size * pieces // KEPT_BYTES)
+def count_joint_shards(size: int, shards: int) -> int:
+    """Return the number of shards whose states are stored as one, to limit the storage."""
+    over = -(-size * shards // MAX_STORED_BYTES)
     return 1 << max(over - 1, 0).bit_length()
 
 
-def reduce_shards(do: Callable[[Any], Arrays], pieces: Sequence[Any]) -> Arrays:
-    """What a few pieces in a row give, merged as all are."""
+def reduce_shards(do: Callable[[Any], Arrays], shards: Sequence[Any]) -> Arrays:
+    """Call ``do`` with each shard and merge the results in the order of the full merge."""
     tree = Tree(merge_arrays)
-    for piece in pieces:
-        tree.add(do(piece), 1)
+    for shard in shards:
+        tree.add(do(shard), 1)
     arrays: Arrays = tree.whole()
     return arrays
 
@@ -254,30 +260,34 @@ def _list_sources(items: Sequence[PassItem]) -> list[Shards]:
 
 
 def _get_package_key(item: PassItem) -> tuple[str, ...]:
-    """Whose code decides a state; empty where it is ours alone."""
+    """Return the packages whose code decides a state; empty if theodolite alone does."""
     return tuple(str(package) for package in item.job.request.metric.packages)
 
 
 def _group_by_package(items: Sequence[PassItem], source: Shards) -> Iterator[list[PassItem]]:
-    """The states of one source, ours first. Those of other packages are in passes of their own:
-    changed code of one changes the names of its pieces, and of no others."""
-    own = [item for item in items if item.evidence is source]
-    for package in sorted({_get_package_key(item) for item in own}):
-        yield [item for item in own if _get_package_key(item) == package]
+    """Group the states of one source by package, theodolite first.
+
+    Packages have separate passes, so that new code of one only renames its own checkpoints.
+    """
+    members = [item for item in items if item.evidence is source]
+    for package in sorted({_get_package_key(item) for item in members}):
+        yield [item for item in members if _get_package_key(item) == package]
 
 
 def _group_items(
     items: Sequence[PassItem], source: Shards, failures: Failures | None
 ) -> Iterator[PassGroup]:
-    """States of one source, as many at a time as fit into memory; those of one null next to each
-    other, so that it is made once. What fails on a single sample is left out, if ``failures`` takes
-    it."""
+    """Group the states of one source so that each group fits into memory.
+
+    States of one null are neighbors, so that it is applied once. States that fail on a single
+    sample are left out and recorded in ``failures`` if it is given.
+    """
     first = source.first()
-    own = sorted(items, key=lambda item: item.job.change)
+    ordered = sorted(items, key=lambda item: item.job.evidence_key)
     sizes: dict[tuple[int, str, str], int] = {}  # the draws of a null are alike
     group: list[PassItem] = []
     group_bytes = 0
-    for item in own:
+    for item in ordered:
         kind = item.request, item.job.role, item.job.null
         if kind not in sizes:
             sizes[kind] = _measure_size(item, first, failures)
@@ -307,9 +317,9 @@ def _measure_size(item: PassItem, first: Evidence, failures: Failures | None) ->
         return 0
 
 
-def _collect_sums(items: Sequence[PassItem], some: _Some, *, catches: bool) -> Sums:
-    """What nulls must know about all samples before they can be made of some."""
-    jobs = {get_sums_name(item.job): item.job for item in items if item.job.learns}
+def _collect_sums(items: Sequence[PassItem], shards: _RemainingShards, *, catches: bool) -> Sums:
+    """Compute the sums over all samples that nulls need before they can be applied."""
+    jobs = {get_sums_name(item.job): item.job for item in items if item.job.needs_sums}
     if not jobs:
         return {}
     metrics = {name: job.request.metric for name, job in sorted(jobs.items())}
@@ -319,7 +329,7 @@ def _collect_sums(items: Sequence[PassItem], some: _Some, *, catches: bool) -> S
     packages = {package for metric in metrics.values() for package in metric.packages}
     if packages:
         description["packages"] = sorted(tuple(vars(package).values()) for package in packages)
-    arrays = some.reduced(
+    arrays = shards.reduce(
         "nulls", partial(sum_for_nulls, list(jobs.values()), catches=catches), description, 0
     )
     sums: dict[str, dict[str, np.ndarray]] = {name: {} for name in jobs}
@@ -330,5 +340,5 @@ def _collect_sums(items: Sequence[PassItem], some: _Some, *, catches: bool) -> S
 
 
 def _select_needed(jobs: Sequence[StateJob], sums: Sums) -> Sums:
-    names = {get_sums_name(job) for job in jobs if job.learns}
+    names = {get_sums_name(job) for job in jobs if job.needs_sums}
     return {name: sums[name] for name in sorted(names)}

@@ -1,4 +1,7 @@
-"""How chance is drawn: which rows of the resampled values mean what."""
+"""Plan the bootstrap weights and null draws of one metric on one source of evidence.
+
+Used by all of `_scoring` and by `theodolite compare`.
+"""
 
 import functools
 import math
@@ -17,16 +20,16 @@ from theodolite.metrics.base import Metric, NullModel, Pooled
 from theodolite.results import Source
 
 POOLED_NULL_DRAWS = 3
-MOST_KEYS = 50_000
-"""Samples, or clusters of them, up to which each is drawn for itself; above, random groups are."""
-MORE_RESAMPLES = 4
-"""Resamples of groups are drawn once, at the end, so there are so many times as many: they tell the
-width of an interval to 1.5 %, and with what a thousand groups add to 2.7 %, where a thousand
-resamples of samples tell it to 3.0 %."""
+"""Number of null draws for scores that need all samples at once."""
+MAX_KEYS = 50_000
+"""Maximum number of samples or clusters to resample one by one; more are resampled in groups."""
+GROUP_RESAMPLES_FACTOR = 4
+"""Factor of resamples of groups, which are cheap: the relative error of an interval's width is then
+1.5 %, with the error of a thousand groups 2.7 %; of a thousand resamples of samples it is 3.0 %."""
 
 
 class Plan:
-    """Which rows of the resampled values mean what: the value itself, then one block per source."""
+    """Resampling plan: row 0 of the values is the score itself, the other rows are resamples."""
 
     def __init__(
         self,
@@ -46,20 +49,19 @@ class Plan:
             self.sources = ("clusters",)  # rows of a cluster are no independent draws
             self.n_clusters, self.effective_clusters = clusters.n, clusters.effective
         keys = n if self.sources[0] == "samples" else self.n_clusters
-        self.groups = GROUPS if keys > MOST_KEYS and not self.pooled else 0
-        """Random groups that are drawn instead of samples; 0 where samples are."""
-        self.resamples = resampling.resamples * (MORE_RESAMPLES if self.groups else 1)
+        self.groups = GROUPS if keys > MAX_KEYS and not self.pooled else 0
+        """Number of random groups that are resampled; 0 where samples or clusters are."""
+        self.resamples = resampling.resamples * (GROUP_RESAMPLES_FACTOR if self.groups else 1)
 
     @property
     def state_rows(self) -> slice:
-        """Rows of a state that shows how samples vary: all, or those of the groups after the one
-        that counts every sample."""
+        """Rows of a state with resamples: all rows, or one row per random group."""
         return slice(1, 1 + self.groups) if self.groups else slice(0, len(self))
 
     def weights(
         self, evidence: Evidence, rows: slice
     ) -> Float[np.ndarray, "rows samples"] | SampleGroups:
-        """What says in which rows of a state each sample of a shard counts, and how often."""
+        """Return how often each sample of a shard counts in each of the rows of a state."""
         if rows.stop <= 1:
             return np.ones((1, len(evidence)))
         samples = evidence.samples
@@ -69,16 +71,15 @@ class Plan:
             return SampleGroups.of(groups, slice(rows.start - 1, rows.stop - 1))
         key_bytes = np.ascontiguousarray(keys, np.int64).tobytes()
         weights = _shard_weights(key_bytes, self.resamples, self.resampling.seed)
-        # scores of all samples at once have very many
+        # scores of all samples at once have large weights: half the memory
         return weights[rows].astype(np.float32 if self.pooled else np.float64)
 
     def group_weights(self) -> Float[np.ndarray, "rows groups"]:
-        """How often each group counts in each row of values."""
+        """Return how often each random group counts in each row of values."""
         return group_weights(self.resamples, self.resampling.seed)
 
     def grouped_weights(self, evidence: Evidence, rows: slice) -> RowWeights:
-        """The weights of all samples at once, for some rows of the plan: of many samples through
-        random groups of them, so that they are not drawn for each."""
+        """Return the weights of all samples for some rows; of many samples by random groups."""
         if self.n <= GROUPS or rows.stop <= 1:
             return np.asarray(self.weights(evidence, rows), np.float32)
         samples, seed = evidence.samples, self.resampling.seed
@@ -94,21 +95,23 @@ class Plan:
         return 1 + self.resamples
 
     def draws(self, null: NullModel) -> int:
-        """How often a null is drawn: once if it is large or not random, more often if small; as
-        often as there are draws of it where these travel in the evidence."""
+        """Return the number of draws of a null: more on few samples, one if it is not random.
+
+        Draws that are stored in the evidence are all used.
+        """
         if null.name in self._stored:
             return self._stored[null.name]
         if null.on == "state":
             return self.resampling.shuffles
         if not null.random:
             return 1
-        if self.pooled:  # each costs as much as the score itself, and each comes out otherwise
+        if self.pooled:  # each draw costs as much as the score itself
             return min(POOLED_NULL_DRAWS, self.resampling.most_null_draws)
         n_draws = math.ceil(self.resampling.null_batches / max(self.n, 1))
         return min(n_draws, self.resampling.most_null_draws)
 
     def seeds(self, null: NullModel) -> list[int]:
-        """The seeds of a null's draws, or the numbers of those in the evidence."""
+        """Return the seeds of a null's draws, or the indices of the stored draws."""
         if null.name in self._stored:
             return list(range(self._stored[null.name]))
         states = np.random.SeedSequence(self.resampling.seed).generate_state(self.draws(null))
@@ -116,17 +119,17 @@ class Plan:
 
     @property
     def block(self) -> slice:
-        """The rows that are resampled."""
+        """Slice of the rows that are resampled."""
         return slice(1, len(self))
 
     def describe(self) -> dict[str, Any]:
-        """What decides the weights."""
+        """Return everything that decides the weights, for digests of states."""
         size = {"groups": self.groups} if self.groups else {"resamples": self.resamples}
         return {"sources": self.sources, "seed": self.resampling.seed} | size
 
 
 def _load_stored_draws(metric: Metric, evidence: Evidence) -> dict[str, int]:
-    """By null the draws of it in the evidence; without any, one that is undefined."""
+    """Return the number of draws in the evidence by null; 1 (undefined) if there are none."""
     names = {null.name: null.draws_in for null in metric.nulls if null.draws_in}
     return {
         name: len(evidence.chances) if evidence.has(array) else 1  # type: ignore[attr-defined]
@@ -136,8 +139,7 @@ def _load_stored_draws(metric: Metric, evidence: Evidence) -> dict[str, int]:
 
 @functools.lru_cache(maxsize=4)
 def _shard_weights(keys: bytes, resamples: int, seed: int) -> np.ndarray:
-    """Weights of one shard: the same for all metrics, options and nulls, so drawn once; and once
-    for each cluster."""
+    """Return the weights of one shard, cached: all metrics, options and nulls share them."""
     numbers, key = np.unique(np.frombuffer(keys, np.int64), return_inverse=True)
     draws = poisson_counts(numbers, resamples, seed)
     return np.concatenate([np.ones((1, len(key)), np.uint8), draws[:, key]])

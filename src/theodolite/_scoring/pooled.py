@@ -1,13 +1,15 @@
-"""Scores that need all samples at once: computed from as many as they can take, some concepts at a
-time by the workers where that can be, else here."""
+"""Compute scores that need all samples at once, on a subsample if there are too many.
+
+Used by `evaluate` and `theodolite compare` for metrics whose states do not add up over shards.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from theodolite._scoring.counting import Slot, StateJob, get_sums_name, list_state_jobs, read
-from theodolite._scoring.drawing import Drawing, Subsample
+from theodolite._scoring.column_blocks import ColumnBlocks, measure_from_parts, uses_column_blocks
+from theodolite._scoring.counting import Slot, StateJob, get_sums_name, list_state_jobs, read_state
 from theodolite._scoring.failures import (
     RAISED,
     describe_failure,
@@ -15,9 +17,9 @@ from theodolite._scoring.failures import (
     get_errors,
     is_limited_to_request,
 )
-from theodolite._scoring.pair_blocks import ColumnBlocks, measure_from_parts, uses_column_blocks
 from theodolite._scoring.plan import Plan
 from theodolite._scoring.request import MetricRequest
+from theodolite._scoring.subsamples import Subsample, SubsampleDrawer
 from theodolite._scoring.values import Values
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.shards import Shards
@@ -35,19 +37,19 @@ def measure_pooled(
     *,
     catches: bool = False,
 ) -> dict[Slot, Values] | Failed:
-    """What a score says that needs all samples at once, or as many as it can take; with
-    ``catches``, what its metric raised instead."""
+    """Return the values of a request, or with ``catches`` the error that its metric raised."""
     jobs = list(list_state_jobs(request, plan, len(evidence)))
     if uses_column_blocks(request):
         return _measure_in_blocks(request, jobs, evidence, pooling, catches=catches)
 
-    def measured() -> Arrays:
+    def measure() -> Arrays:
         arrays: dict[str, np.ndarray] = {}
-        known = _KnownSums()
+        sums = _NullSums()
         for number, job in enumerate(jobs):
             bundle = pooling.bundle(evidence[job.experiment], plan)
             try:
-                values = read(job, job.state(job.changed(bundle, known.of(job, bundle))))
+                evidence_of_job = job.transform(bundle, sums.compute(job, bundle))
+                values = read_state(job, job.compute_state(evidence_of_job))
             except Exception as error:
                 if not catches or not is_limited_to_request(request.metric, error):
                     raise
@@ -56,13 +58,13 @@ def measure_pooled(
         return arrays
 
     description: dict[str, Any] = {
-        "pooled": [job.describe({}) | {"read": repr(job.finish())} for job in jobs],
+        "pooled": [job.describe({}) | {"read": repr(job.get_reading_options())} for job in jobs],
         "samples": plan.n,
         "seed": plan.resampling.seed,
         "shuffles": plan.resampling.shuffles,
     }
     digest = " ".join(pooling.subsample(shards, plan).digest for shards in evidence)
-    arrays = pooling.workers.once(description, digest, measured)
+    arrays = pooling.workers.once(description, digest, measure)
     for number, content in get_errors(arrays).items():
         return describe_failure(request, jobs[int(number)].stage, content)
     return {job.slot: _from_arrays(arrays, f"{number}.") for number, job in enumerate(jobs)}
@@ -76,12 +78,12 @@ def _measure_in_blocks(
     *,
     catches: bool,
 ) -> dict[Slot, Values] | Failed:
-    """The same some concepts at a time, by the workers."""
+    """Compute the values block by block in the workers."""
     by_slot: dict[Slot, Values] = {}
     for job in jobs:
         subsample = pooling.subsample(evidence[job.experiment], job.plan)
         try:
-            parts = pooling.columns.parts(job, subsample, catches=catches)
+            parts = pooling.columns.measure_parts(job, subsample, catches=catches)
             if RAISED in parts:
                 return describe_failure(request, job.stage, parts[RAISED])
             by_slot[job.slot] = measure_from_parts(request.metric.state, parts, job.plan.n)
@@ -92,19 +94,19 @@ def _measure_in_blocks(
     return by_slot
 
 
-class _KnownSums:
-    """What nulls must know about the samples, learned once for all their draws."""
+class _NullSums:
+    """Sums over the samples that nulls need, computed once for all draws."""
 
     def __init__(self) -> None:
         self._sums: dict[tuple[int, str], Arrays] = {}
 
-    def of(self, job: StateJob, bundle: Evidence) -> dict[str, Arrays]:
-        """Of the seed's samples that the score is computed from."""
-        if not job.learns:
+    def compute(self, job: StateJob, bundle: Evidence) -> dict[str, Arrays]:
+        """Return the sums that the job's null needs, by name."""
+        if not job.needs_sums:
             return {}
         key = (job.experiment, get_sums_name(job))
         if key not in self._sums:
-            self._sums[key] = job.sums(bundle)
+            self._sums[key] = job.compute_sums(bundle)
         return {get_sums_name(job): self._sums[key]}
 
 
@@ -115,29 +117,29 @@ def _to_arrays(values: Values) -> dict[str, np.ndarray]:
 
 
 def _from_arrays(arrays: Mapping[str, np.ndarray], prefix: str) -> Values:
-    own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-    moments = {n.removeprefix(MOMENT): a for n, a in own.items() if n.startswith(MOMENT)}
-    return Values(own["rows"], own.get("defined"), own.get("undefined"), moments)
+    fields = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+    moments = {n.removeprefix(MOMENT): a for n, a in fields.items() if n.startswith(MOMENT)}
+    return Values(fields["rows"], fields.get("defined"), fields.get("undefined"), moments)
 
 
 class Pooling:
-    """The samples that scores are computed from which need all at once: drawn once for all."""
+    """Subsamples for scores that need all samples at once, drawn once for all metrics."""
 
-    def __init__(self, left: Mapping[int, Sequence[int]], workers: Workers) -> None:
+    def __init__(self, remaining: Mapping[int, Sequence[int]], workers: Workers) -> None:
         self.workers, self.columns = workers, ColumnBlocks(workers)
-        self._drawing = Drawing(left, workers)
+        self._drawer = SubsampleDrawer(remaining, workers)
 
     def subsample(self, shards: Shards, plan: Plan) -> Subsample:
-        """Where they lie."""
-        return self._drawing(shards, plan.n, plan.resampling.seed)
+        """Return the subsample without reading its rows."""
+        return self._drawer.draw(shards, plan.n, plan.resampling.seed)
 
-    def values(self, job: StateJob, shards: Shards) -> Values:
-        """What the score of a job says about the evidence as it is."""
+    def compute_values(self, job: StateJob, shards: Shards) -> Values:
+        """Return the values of a job on the unchanged evidence."""
         if not uses_column_blocks(job.request):
-            return read(job, job.state(self.bundle(shards, job.plan)))
-        parts = self.columns.parts(job, self.subsample(shards, job.plan))
+            return read_state(job, job.compute_state(self.bundle(shards, job.plan)))
+        parts = self.columns.measure_parts(job, self.subsample(shards, job.plan))
         return measure_from_parts(job.request.metric.state, parts, job.plan.n)
 
     def bundle(self, shards: Shards, plan: Plan) -> Evidence:
-        """All of them here, for scores that cannot be cut."""
-        return self._drawing.bundle(shards, plan.n, plan.resampling.seed)
+        """Return all rows of the subsample in memory."""
+        return self._drawer.bundle(shards, plan.n, plan.resampling.seed)

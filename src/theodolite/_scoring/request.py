@@ -1,4 +1,7 @@
-"""What is asked of the evidence: a metric with its options, and how chance is drawn."""
+"""Define what to evaluate: a metric with its options, and the settings of the resampling.
+
+Used by audits, comparisons and gates; specs and plug-ins see `Resampling`.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -9,38 +12,39 @@ from theodolite.errors import EvidenceError
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import find_metric
 
-FEWEST_RESAMPLES = 20
+MIN_RESAMPLES = 20
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """How intervals and nulls are drawn."""
+    """Settings of the bootstrap and of the random nulls."""
 
     resamples: int = 1000
     level: float = 0.95
     seed: int = 0
     null_batches: int = 2000
-    """Random nulls are drawn until this many samples were shuffled, up to ``most_null_draws``."""
+    """Number of permuted samples after which a null is not drawn again; at most ``most_null_draws``
+    draws."""
     most_null_draws: int = 20
     most_pooled: int = 50_000
-    """Scores that need all samples at once are computed from so many, drawn at random, where there
-    are more: their intervals are then those of so many samples."""
+    """Maximum number of samples for scores that need all samples at once. Of more samples, a random
+    subsample of this size is used, and intervals are those of the subsample."""
     shuffles: int = 400
-    """Draws of a null that is judged by how it spreads, such as a shuffled annotation."""
+    """Number of draws of a null that is applied to states, such as a permuted annotation."""
 
     def __post_init__(self) -> None:
-        if self.resamples < FEWEST_RESAMPLES:
-            raise EvidenceError("resamples", f"{self.resamples}", f"at least {FEWEST_RESAMPLES}")
+        if self.resamples < MIN_RESAMPLES:
+            raise EvidenceError("resamples", f"{self.resamples}", f"at least {MIN_RESAMPLES}")
         if not 0 < self.level < 1:
             raise EvidenceError("level", f"{self.level}", "a share between 0 and 1, such as 0.95")
-        if self.most_pooled < FEWEST_RESAMPLES:
+        if self.most_pooled < MIN_RESAMPLES:
             got = f"{self.most_pooled}"
-            raise EvidenceError("most_pooled", got, f"at least {FEWEST_RESAMPLES} samples")
+            raise EvidenceError("most_pooled", got, f"at least {MIN_RESAMPLES} samples")
 
 
 @dataclass(frozen=True)
 class MetricRequest:
-    """A metric with its options."""
+    """A metric with the options to compute it with."""
 
     metric: Metric
     options: dict[str, Any] = field(default_factory=dict)
@@ -49,11 +53,11 @@ class MetricRequest:
         object.__setattr__(self, "options", self.metric.check(self.options))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A worker looks the metric up by its name: nulls are functions, which cannot be sent."""
+        """Send the name instead of the metric: nulls are functions, which cannot be pickled."""
         return _rebuild_request, (self.metric.name, self.options)
 
     def all_options(self) -> dict[str, Any]:
-        """The options with the defaults filled in."""
+        """Return the options with the defaults filled in."""
         return self.metric.options() | self.options
 
 
@@ -62,16 +66,16 @@ def _rebuild_request(name: str, options: dict[str, Any]) -> MetricRequest:
 
 
 def expand(metric: Metric, options: dict[str, Any]) -> Iterator[MetricRequest]:
-    """A spec may list several choices of an option: one request for each combination.
+    """Yield one request for each combination of the choices that a spec lists.
 
-    The order is that of the metric's own options, however the spec was written.
+    The order follows the metric's options, however the spec was written.
     """
-    known = [name for name in metric.options() if name in options]
+    declared = [name for name in metric.options() if name in options]
     listed = {}
-    for name in [*known, *sorted(set(options) - set(known))]:
+    for name in [*declared, *sorted(set(options) - set(declared))]:
         choices = options[name]
-        several = isinstance(choices, list) and name not in metric.sweeps
-        listed[name] = choices if several else [choices]
+        is_list = isinstance(choices, list) and name not in metric.sweeps
+        listed[name] = choices if is_list else [choices]
     for combination in itertools.product(*listed.values()):
         chosen = dict(zip(listed, combination, strict=True))
         for name in metric.sweeps:

@@ -1,4 +1,7 @@
-"""Values read from states: as they are, as resampled, over draws and over seeds."""
+"""Hold the values read from states, and average them over draws and seeds.
+
+Used by all of `_scoring` and by `theodolite compare`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,37 +15,37 @@ from theodolite.metrics.base import Pooled
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Values in rows, row 0 as they are, then as resampled; and what was counted."""
+    """Values of a score: row 0 on the samples as they are, the other rows on resamples."""
 
     rows: Float[np.ndarray, "rows *shape"]
     defined: np.ndarray | None = None
+    """Number of defined samples or items, for states that count them."""
     undefined: np.ndarray | None = None
-    """What was counted, for states that count."""
     moments: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """What is known of the error beside the resampled rows, for states that know more."""
+    """Further arrays about the error of the value, for states that give them."""
 
     @classmethod
-    def of(cls, state: Any, finish: Mapping[str, Any]) -> "Values":
-        """What a state says."""
-        if isinstance(state, Pooled):  # all samples enter; what is undefined shows in the detail
+    def from_state(cls, state: Any, options: Mapping[str, Any]) -> "Values":
+        """Read the values of a state with these reading options."""
+        if isinstance(state, Pooled):  # all samples enter; undefined items show in the detail
             rows, moments = state.value_with_moments()
             shape = rows.shape[1:]
             return cls(rows, np.full(shape, len(state)), np.zeros(shape), moments)
-        rows = np.asarray(state.value(**finish))
+        rows = np.asarray(state.value(**options))
         if hasattr(state, "counted"):
             defined, undefined = (np.asarray(part[0]) for part in state.counted())
             return cls(rows, defined, undefined)
         return cls(rows)
 
     @classmethod
-    def joined(cls, parts: Sequence["Values"]) -> "Values":
-        """Blocks of rows, one after the other; what was counted is in the first."""
+    def concatenate(cls, parts: Sequence["Values"]) -> "Values":
+        """Concatenate blocks of rows; the first holds the counts."""
         rows = np.concatenate([part.rows for part in parts])
         return cls(rows, parts[0].defined, parts[0].undefined)
 
 
 def average_over_seeds(values: Sequence[np.ndarray]) -> np.ndarray:
-    """The mean over the experiment's seeds; how it varies over samples is the first seed's."""
+    """Return the mean over experiment seeds; resamples vary as those of the first seed."""
     first = next((v for v in values if not np.isnan(v[:1]).all()), values[0])
     moved = first - first[:1]
     moved[:1] = 0.0
@@ -50,7 +53,7 @@ def average_over_seeds(values: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def average_defined(arrays: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
-    """Mean of what is defined; NaN where nothing is."""
+    """Return the mean of the defined values; NaN where none is defined."""
     stacked = np.asarray(arrays)
     defined = ~np.isnan(stacked)
     n = defined.sum(axis=0)

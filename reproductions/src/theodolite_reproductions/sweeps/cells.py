@@ -232,7 +232,7 @@ def _items(values: np.ndarray, line: float | None) -> Float[np.ndarray, "rows it
 
 def _draws(rows: Rows) -> float:
     """Samples or clusters that were drawn independently."""
-    return DrawCounts.of(rows.plan, rows.plan.n).bootstrap
+    return DrawCounts.from_plan(rows.plan, rows.plan.n).bootstrap
 
 
 def _write(path: Path, file: _CellFile) -> None:

@@ -139,7 +139,7 @@ def rows_of(
             seeds = [values[job.slot].rows for job in jobs]
         else:
             pooling = Pooling({}, SerialWorkers())
-            seeds = [pooling.values(job, shards[job.experiment]).rows for job in jobs]
+            seeds = [pooling.compute_values(job, shards[job.experiment]).rows for job in jobs]
     every = np.stack(seeds)
     return Rows(_over_seeds(every), every, plan)
 

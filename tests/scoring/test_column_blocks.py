@@ -10,10 +10,10 @@ import pytest
 from theodolite._runs.engine.ledger import Ledger
 from theodolite._runs.engine.pool import WorkerPool
 from theodolite._runs.engine.processes import Here, Processes
-from theodolite._scoring.drawing import Drawing
+from theodolite._scoring.column_blocks import uses_column_blocks
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
-from theodolite._scoring.pair_blocks import uses_column_blocks
 from theodolite._scoring.plan import Plan
+from theodolite._scoring.subsamples import SubsampleDrawer
 from theodolite._stats.grouped_weights import GroupedWeights
 from theodolite._storage.stores import Store
 from theodolite._verdicts.scores_file import score_record
@@ -125,9 +125,9 @@ def test_rows_are_drawn_by_workers_as_they_are_in_memory(tmp_path: Path) -> None
     assert records(cut, QUICK, workers, most) == records(
         InMemoryShards(evidence), QUICK, SerialWorkers(), most
     )
-    drawn = Drawing({}, workers)(cut, 90, 0)
-    assert len(drawn.pieces) == 2  # four pieces of the evidence each
-    assert len(drawn.whole()) == 90
+    drawn = SubsampleDrawer({}, workers).draw(cut, 90, 0)
+    assert len(drawn.shards) == 2  # four pieces of the evidence each
+    assert len(drawn.load()) == 90
 
 
 class TestNulls:

@@ -1,7 +1,7 @@
-"""Scores of all samples that are measured some concepts, or pairs of blocks of them, at a time.
+"""Compute scores over all samples in parts: one block of concepts, or a pair of blocks, each.
 
-The samples are kept by columns, a block of concepts an entry; an item reads the blocks of its
-concepts and nothing else. So no process ever has all columns, whatever the number of concepts.
+Workers store the samples by blocks of concept columns, and each part reads only its own blocks, so
+no process ever holds all columns. Used by `pooled`.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from theodolite._scoring.counting import StateJob
-from theodolite._scoring.drawing import Subsample
 from theodolite._scoring.failures import RAISED, encode_error, is_limited_to_request
 from theodolite._scoring.request import MetricRequest
+from theodolite._scoring.subsamples import Subsample
 from theodolite._scoring.values import Values
 from theodolite._storage.packed import digest_of
 from theodolite.evidence.base import Evidence
@@ -33,23 +33,23 @@ from theodolite.metrics.blocks import (
 
 
 class LostTasksError(RuntimeError):
-    """Some piece that the score needs failed three times."""
+    """Raised if a task that the score needs failed three times."""
 
 
 def uses_column_blocks(request: MetricRequest) -> bool:
-    """Whether a score is measured so, and its nulls too."""
+    """Return True if the metric and all its nulls can be computed in column blocks."""
     nulls = request.metric.nulls
     return issubclass(request.metric.state, Blockwise) and all(n.of_columns for n in nulls)
 
 
 @dataclass(frozen=True, eq=False)
 class _ColumnBlock:
-    """The columns of a block of concepts, where a worker has left them."""
+    """Stored columns of one block of concepts."""
 
     entry: Entry
     concepts: range
     template: Evidence
-    """Of any sample, about these concepts."""
+    """One sample with these concepts only."""
 
     def evidence(self) -> Evidence:
         return with_samples(self.template, self.entry.read())
@@ -57,7 +57,7 @@ class _ColumnBlock:
 
 @dataclass(frozen=True, eq=False)
 class _PartInput:
-    """What an item is measured from."""
+    """Input of one part: its item and the stored columns it reads."""
 
     item: BlockItem
     entries: list[Entry]
@@ -65,26 +65,28 @@ class _PartInput:
 
 
 class ColumnBlocks:
-    """Columns of samples as they are and under nulls, and what is measured from them."""
+    """Stored columns, unchanged and under nulls, and the parts computed from them."""
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._columns: dict[tuple[str, int], list[_ColumnBlock]] = {}
         self._truths: dict[tuple[str, int], Entry] = {}
 
-    def parts(self, job: StateJob, subsample: Subsample, *, catches: bool = False) -> Arrays:
-        """What all items of a job give together; with ``catches``, what its metric raised."""
+    def measure_parts(
+        self, job: StateJob, subsample: Subsample, *, catches: bool = False
+    ) -> Arrays:
+        """Return the merged parts of a job, or with ``catches`` the error of its metric."""
         state: type[Blockwise] = job.request.metric.state
-        blocks = self._of(job, subsample, state.block)
-        common = self._common(blocks)
-        truths = self._truths_of(subsample, state.block) if state.needs_truths else None
+        blocks = self._get_columns(job, subsample, state.block)
+        common = self._compute_common(blocks)
+        truths = self._get_truths(subsample, state.block) if state.needs_truths else None
         names: Any = subsample.first
         n = len(names.concepts)
         entries = {block.concepts: block.entry for block in blocks}
         items = [
             _PartInput(
                 item,
-                [entries[own] for own in item.blocks],
+                [entries[block] for block in item.blocks],
                 some_concepts(subsample.first, item.concepts),
             )
             for item in state.items(n)
@@ -93,7 +95,7 @@ class ColumnBlocks:
             what=job.request.metric.name,
             do=partial(_measure_part, job, n, common, truths, catches=catches),
             items=items,
-            digests=[" ".join(entry.digest for entry in own.entries) for own in items],
+            digests=[" ".join(entry.digest for entry in part.entries) for part in items],
             about={
                 "part": job.describe({}),
                 "samples": job.plan.n,
@@ -101,43 +103,43 @@ class ColumnBlocks:
                 "common": digest_of(common.arrays()),
                 "truths": "" if truths is None else truths.digest,
             },
-            names=[f"{job.request.metric.name}, {_get_item_name(own.item)}" for own in items],
+            names=[f"{job.request.metric.name}, {_get_item_name(part.item)}" for part in items],
         )
         parts = self._workers.reduced(work, _merge_parts)
         if parts is None or self._workers.missing():
-            raise LostTasksError(f"pieces of {job.request.metric.name} failed three times")
+            raise LostTasksError(f"tasks of {job.request.metric.name} failed three times")
         return parts
 
-    def _of(self, job: StateJob, subsample: Subsample, size: int) -> list[_ColumnBlock]:
-        """Columns of the evidence that the job counts."""
+    def _get_columns(self, job: StateJob, subsample: Subsample, size: int) -> list[_ColumnBlock]:
+        """Return the stored columns of the evidence that the job counts."""
         key, null = (subsample.digest, size), job.null_model
         names: Any = subsample.first
         concepts = blocks_of(len(names.concepts), size)
         if key not in self._columns:
-            self._columns[key] = self._entries(
+            self._columns[key] = self._store(
                 _read_columns,
-                [(subsample.pieces, some) for some in concepts],
+                [(subsample.shards, block) for block in concepts],
                 {"columns of": type(subsample.first).kind},
                 [
-                    (some, subsample.digest, some_concepts(subsample.first, some))
-                    for some in concepts
+                    (block, subsample.digest, some_concepts(subsample.first, block))
+                    for block in concepts
                 ],
             )
         columns = self._columns[key]
         if null is None:
             return columns
-        truths = self._truths_of(subsample, size)
-        return self._entries(
+        truths = self._get_truths(subsample, size)
+        return self._store(
             partial(_apply_null, job, truths),
             columns,
             {
                 "columns under": [job.request.metric.name, null.name, job.draw],
                 "truths": truths.digest,
             },
-            [(own.concepts, own.entry.digest, own.template) for own in columns],
+            [(block.concepts, block.entry.digest, block.template) for block in columns],
         )
 
-    def _entries(
+    def _store(
         self,
         do: Callable[..., Arrays],
         items: Sequence[Any],
@@ -148,27 +150,27 @@ class ColumnBlocks:
             what="columns",
             do=do,
             items=items,
-            digests=[f"{own.start} to {own.stop}: {digest}" for own, digest, _ in blocks],
+            digests=[f"{block.start} to {block.stop}: {digest}" for block, digest, _ in blocks],
             about=description,
-            names=[f"columns {own.start} to {own.stop - 1}" for own, _, _ in blocks],
+            names=[f"columns {block.start} to {block.stop - 1}" for block, _, _ in blocks],
         )
         entries = self._workers.entries(work)
         return [
-            _ColumnBlock(_is_defined(entry), own, template)
-            for entry, (own, _, template) in zip(entries, blocks, strict=True)
+            _ColumnBlock(_require_entry(entry), block, template)
+            for entry, (block, _, template) in zip(entries, blocks, strict=True)
         ]
 
-    def _common(self, blocks: Sequence[_ColumnBlock]) -> Common:
+    def _compute_common(self, blocks: Sequence[_ColumnBlock]) -> Common:
         digests = [block.entry.digest for block in blocks]
         work = Work(
             what="columns", do=_get_common, items=blocks, digests=digests, about={"common": 1}
         )
         merged = self._workers.reduced(work, _merge_common)
         if merged is None or self._workers.missing():
-            raise LostTasksError("columns that were kept could not be read")
+            raise LostTasksError("stored columns could not be read")
         return Common.from_arrays(merged)
 
-    def _truths_of(self, subsample: Subsample, size: int) -> Entry:
+    def _get_truths(self, subsample: Subsample, size: int) -> Entry:
         key = (subsample.digest, size)
         if key not in self._truths:
             columns = self._columns[key]
@@ -176,44 +178,44 @@ class ColumnBlocks:
                 what="columns",
                 do=_read_truths,
                 items=[columns],
-                digests=[" ".join(own.entry.digest for own in columns)],
+                digests=[" ".join(block.entry.digest for block in columns)],
                 about={"truths": 1},
             )
-            self._truths[key] = _is_defined(self._workers.entries(work)[0])
+            self._truths[key] = _require_entry(self._workers.entries(work)[0])
         return self._truths[key]
 
 
 def measure_from_parts(state: type[Blockwise], parts: Arrays, samples: int) -> Values:
-    """What a score says, from what all its items gave."""
+    """Return the values of a score from the merged parts of all its items."""
     rows = state.whole(parts)
     shape = rows.shape[1:]
     return Values(rows, np.full(shape, samples), np.zeros(shape))
 
 
-def _is_defined(entry: Entry | None) -> Entry:
+def _require_entry(entry: Entry | None) -> Entry:
     if entry is None:
         raise LostTasksError("columns failed three times")
     return entry
 
 
 def _get_item_name(item: BlockItem) -> str:
-    ranges = [f"{own.start} to {own.stop - 1}" for own in item.blocks]
+    ranges = [f"{block.start} to {block.stop - 1}" for block in item.blocks]
     return "concepts " + " and ".join(ranges)
 
 
-# what workers do: functions of a module, so that they can be sent
+# work of the workers: module-level functions, so that they can be sent
 
 
 def _read_columns(source: tuple[Sequence[Any], range]) -> Arrays:
-    """The columns of a block of concepts, of all samples in the order of their numbers."""
-    pieces, concepts = source
-    bundles = [some_concepts(piece.evidence(), concepts) for piece in pieces]
+    """Return the columns of a block of concepts, samples sorted by number."""
+    shards, concepts = source
+    bundles = [some_concepts(shard.evidence(), concepts) for shard in shards]
     whole = bundles[0] if len(bundles) == 1 else type(bundles[0]).joined(bundles)
     return sample_arrays(in_order(whole))
 
 
 def _apply_null(job: StateJob, truths: Entry, block: _ColumnBlock) -> Arrays:
-    """The same columns under a null."""
+    """Return the columns of a block under the null of a job."""
     null = job.null_model
     assert null is not None and null.of_columns is not None  # noqa: S101, PT018  else not asked for
     known = Truths.from_arrays(truths.read())
@@ -222,7 +224,7 @@ def _apply_null(job: StateJob, truths: Entry, block: _ColumnBlock) -> Arrays:
 
 
 def _read_truths(blocks: Sequence[_ColumnBlock]) -> Arrays:
-    """The truth of all concepts, from one block after the other."""
+    """Return the ground truth of all concepts from their blocks."""
     parts = [Truths.of(block.evidence()).arrays() for block in blocks]
     whole = {n: np.concatenate([part[n] for part in parts]) for n in parts[0] if n != "n"}
     return whole | {"n": parts[0]["n"]}
@@ -245,7 +247,7 @@ def _measure_part(
     *,
     catches: bool,
 ) -> Arrays:
-    """What an item gives."""
+    """Compute the part of one item."""
     metric = job.request.metric
     evidence = columns_beside(source.template, [entry.read() for entry in source.entries])
     counting = metric.counting_options()
