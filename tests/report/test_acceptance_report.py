@@ -11,9 +11,9 @@ import pytest
 from support.runs.rated_run import HOSTILE, METRICS, with_numbers
 from support.servers.browser import looks_right
 from theodolite._planted.ratings import planted_ratings
+from theodolite._runs.content import score_run
 from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run import run_produced
 from theodolite._storage.records import write_record
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.produced import ComparedModel, Produced
@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         },
     )
     write_record(out / "run.json", run_record(spec, ""))
-    run_produced(spec, made, out)
+    score_run(spec, made).write(out)
     write_report(out)
     return out
 
@@ -98,7 +98,7 @@ def test_a_person_leaves_the_own_vote_out(tmp_path: Path) -> None:
     about = {"kind": "learned score", "name": "s", "votes": "ours"}
     rated = planted_ratings(agreement=0.7)
     other = ComparedModel("votes-1", {"kind": "votes", "votes": "others"}, [[rated]])
-    run_produced(spec, Produced([[rated]], about=about, compared=[other]), tmp_path)
+    score_run(spec, Produced([[rated]], about=about, compared=[other])).write(tmp_path)
     page = write_report(tmp_path).read_text()
     scores = json.loads((tmp_path / "scores.json").read_text())["scores"]
     value = {s["options"].get("own"): f"{s['value']:.3f}" for s in scores}
@@ -113,11 +113,9 @@ def test_in_a_browser(folder: Path) -> None:
 def test_votes_alone(tmp_path: Path) -> None:
     spec = RunSpec.model_validate({"name": "bare", "evidence": ["x"]})
     write_record(tmp_path / "run.json", run_record(spec, ""))
-    run_produced(
-        spec,
-        Produced([[RatingEvidence(ratings=[[1, 2, 2], [5, 5, 4]], scale=range(1, 6))]]),
-        tmp_path,
-    )
+    score_run(
+        spec, Produced([[RatingEvidence(ratings=[[1, 2, 2], [5, 5, 4]], scale=range(1, 6))]])
+    ).write(tmp_path)
     page = write_report(tmp_path).read_text()
     assert "Would people agree?" in page and "What people answered" in page
     assert "Can votes be predicted?" not in page

@@ -11,7 +11,7 @@ import pytest
 from support.evidence.two_questions import finished
 from support.servers.browser import looks_right
 from theodolite._runs.folder.run_file import MadeRecord
-from theodolite._runs.material import FolderMaterial
+from theodolite._runs.run_folder import RunFolder
 from theodolite._storage.records import read_record
 from theodolite.evidence.subject import unstated
 from theodolite.report.chapters.conflicts import conflicts_chapter
@@ -32,7 +32,7 @@ def page(folder: Path) -> str:
     made = read_record(folder / "produced.json", MadeRecord)
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     chapter = environment.get_template("conflicts.html.j2").render(
-        conflicts=conflicts_chapter(FolderMaterial(folder), made.conflict_examples, GIVEN)
+        conflicts=conflicts_chapter(RunFolder(folder), made.conflict_examples, GIVEN)
     )
     head = (
         '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -69,7 +69,7 @@ def test_matching_by_number_is_told_and_chance_has_no_cause(folder: Path, tmp_pa
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     template = environment.get_template("conflicts.html.j2")
     one, other = (
-        template.render(conflicts=conflicts_chapter(FolderMaterial(at), [], GIVEN))
+        template.render(conflicts=conflicts_chapter(RunFolder(at), [], GIVEN))
         for at in (folder, copy)
     )
     told, cause = "Matched by row number, no ids", "People accept explanations that name what is"
@@ -86,7 +86,7 @@ def test_too_few_clusters_make_no_claim(folder: Path, tmp_path: Path) -> None:
     (copy / "conflicts.json").write_text(json.dumps(found))
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     page = environment.get_template("conflicts.html.j2").render(
-        conflicts=conflicts_chapter(FolderMaterial(copy), [], GIVEN)
+        conflicts=conflicts_chapter(RunFolder(copy), [], GIVEN)
     )
     assert page.count('<span class="beside">too few clusters to tell</span>') == 2
     assert "(too few clusters to tell)." in page
@@ -96,7 +96,7 @@ def test_too_few_clusters_make_no_claim(folder: Path, tmp_path: Path) -> None:
 
 def test_examples_have_their_values_and_images(folder: Path, page: str) -> None:
     made = read_record(folder / "produced.json", MadeRecord)
-    chapter = conflicts_chapter(FolderMaterial(folder), made.conflict_examples, GIVEN)
+    chapter = conflicts_chapter(RunFolder(folder), made.conflict_examples, GIVEN)
     assert chapter is not None
     cards = [card for example in chapter["examples"] for card in example["cards"]]
     assert len(cards) == 6
@@ -105,7 +105,7 @@ def test_examples_have_their_values_and_images(folder: Path, page: str) -> None:
     assert cards[0]["bad"] == "Acceptance: 0.0\u00a0%"
     section = page[page.index("What such conflicts look like") :]
     assert section.count('<img src="data:image/') >= 6
-    without = conflicts_chapter(FolderMaterial(folder), [], GIVEN)
+    without = conflicts_chapter(RunFolder(folder), [], GIVEN)
     assert without is not None
     assert not any(card["image"] for one in without["examples"] for card in one["cards"])
 
@@ -118,7 +118,7 @@ def test_names_stay_text(page: str) -> None:
 
 def test_one_question_has_no_chapter(tmp_path: Path) -> None:
     folder = finished(tmp_path / "run", metrics=("accepted",))
-    assert conflicts_chapter(FolderMaterial(folder), [], GIVEN) is None
+    assert conflicts_chapter(RunFolder(folder), [], GIVEN) is None
     assert "Where the questions disagree" not in write_report(folder).read_text()
 
 

@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from report_size import drawn_values
 
 from support.evidence.many_rows import write_many
-from theodolite._runs.material import FolderMaterial
+from theodolite._runs.run_folder import RunFolder
 from theodolite._storage.tables import Words, read_coded, read_parquet, write_parquet
 from theodolite._verdicts.scores_file import read_scores
 from theodolite.report.explorer.images import key
@@ -130,7 +130,7 @@ def test_a_coded_table_says_what_the_plain_one_says(tmp_path: Path) -> None:
 def test_tables_have_every_item_of_the_scores_and_of_the_samples(tmp_path: Path) -> None:
     folder = write_many(tmp_path / "run", tuple(f"u{i}" for i in range(40)))
     scores, _ = read_scores(folder / "scores.json")
-    units, samples = item_tables(FolderMaterial(folder).per_sample(), scores)
+    units, samples = item_tables(RunFolder(folder).per_sample(), scores)
     assert (units.over, len(units.names), len(units.columns)) == ("units", 40, 2)
     assert units.columns[0].null == ("shuffled", 0.02) and "[" in units.columns[0].whole
     for one, score in zip(units.columns, scores, strict=True):
@@ -148,7 +148,7 @@ def test_scores_of_different_items_meet_by_name(tmp_path: Path) -> None:
     first, second = scores
     assert second.detail is not None
     object.__setattr__(second.detail, "names", ("c", "x", "x"))
-    (units, *_) = item_tables(FolderMaterial(folder).per_sample(), [first, second])
+    (units, *_) = item_tables(RunFolder(folder).per_sample(), [first, second])
     assert list(units.names) == ["a", "b", "c", "x", "x (2)"], "a second x does not hide the first"
     values = second.detail.values
     assert_array_equal(units.columns[1].values, [np.nan, np.nan, *values])

@@ -23,10 +23,10 @@ from support.runs.leaky_run import (
     write_run,
 )
 from support.servers.browser import looks_right
+from theodolite._runs.content import score_run
 from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.material import FolderMaterial
-from theodolite._runs.run import run_produced
+from theodolite._runs.run_folder import RunFolder
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.files import save
@@ -312,7 +312,7 @@ def test_a_run_with_one_model_and_little_evidence(tmp_path: Path) -> None:
         }
     )
     write_record(tmp_path / "run.json", run_record(spec, ""))
-    run_produced(spec, Produced([bundles(0.6, "soft", 0)[:1]]), tmp_path)
+    score_run(spec, Produced([bundles(0.6, "soft", 0)[:1]])).write(tmp_path)
     page = write_report(tmp_path).read_text()
     assert "What a concept's values look like" in page and "Concept by concept" in page
     for absent in ("models compared", "What the paper found", "What correcting", "Pair by pair",
@@ -326,7 +326,7 @@ def test_one_seed_has_bands_over_samples(tmp_path: Path) -> None:
     save(said, tmp_path / "evidence" / "seed-0" / "concept")
     save(corrected, tmp_path / "evidence" / "seed-0" / "intervention")
     spec = RunSpec.model_validate({"name": "one", "evidence": ["x"]})
-    found = leakage_chapter(FolderMaterial(tmp_path), spec, [leaking(0.4)], [])
+    found = leakage_chapter(RunFolder(tmp_path), spec, [leaking(0.4)], [])
     assert found is not None
     (panel,) = found["interventions"]["panels"]
     assert found["interventions"]["band"] == "95 % interval over samples"
@@ -371,7 +371,7 @@ def test_many_concepts_stay_short(tmp_path: Path) -> None:
         )
     ]  # fmt: skip
     spec = RunSpec.model_validate({"name": "many", "evidence": ["x"]})
-    found = leakage_chapter(FolderMaterial(tmp_path), spec, scores, [])
+    found = leakage_chapter(RunFolder(tmp_path), spec, scores, [])
     assert found is not None
     assert found["bars"]["note"] == "20 of 112 concepts shown"
     bars = str(found["bars"]["figures"][0]["svg"])

@@ -16,7 +16,7 @@ from support.evidence.two_questions import finished, image, opposite
 from theodolite._runs.folder.run_file import MadeRecord
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run_conflicts import folder_conflicts
+from theodolite._runs.run_folder import RunFolder
 from theodolite._scoring.request import Resampling
 from theodolite._storage.records import read_record
 from theodolite._verdicts.conflicts.counts import counted, most_extreme
@@ -398,7 +398,7 @@ def test_from_an_audit() -> None:
 
 def test_a_run_keeps_them_with_images(tmp_path: Path) -> None:
     folder = finished(tmp_path / "run")
-    kept = folder_conflicts(folder)
+    kept = RunFolder(folder).conflicts()
     assert [(one.n, one.share) for one in kept.conflicts] == [(16, 0.5), (16, 0.5)]
     shown = read_record(folder / "produced.json", MadeRecord).conflict_examples
     first = kept.strongest[0].examples[0].name
@@ -406,13 +406,13 @@ def test_a_run_keeps_them_with_images(tmp_path: Path) -> None:
     assert (folder / shown[0].file).read_bytes() == image(first)
     assert len({one.sample for one in shown}) == len(shown) == 6
     (folder / "conflicts.json").unlink()  # an older run: counted from its table
-    assert folder_conflicts(folder) == kept
+    assert RunFolder(folder).conflicts() == kept
 
 
 def test_a_run_of_one_question_writes_no_file(tmp_path: Path) -> None:
     folder = finished(tmp_path / "run", metrics=("accepted",))
     assert not (folder / "conflicts.json").exists()
-    assert folder_conflicts(folder) == ConflictsFile(verdicts=[], judged=[], conflicts=[])
+    assert RunFolder(folder).conflicts() == ConflictsFile(verdicts=[], judged=[], conflicts=[])
 
 
 def test_they_are_computed_again_with_the_run(tmp_path: Path) -> None:

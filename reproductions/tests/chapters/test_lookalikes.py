@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from theodolite._runs.content import score_run
 from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run import run_produced
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes, Concepts, Policies
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         about={"name": "honest", "data": "same"},
     )  # fmt: skip
     write_record(folder / "run.json", run_record(spec, ""))
-    run_produced(spec, made, folder)
+    score_run(spec, made).write(folder)
     write_report(folder)
     return folder
 

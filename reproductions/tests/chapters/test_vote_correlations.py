@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from support.runs.rated_run import HOSTILE, METRICS, with_numbers
+from theodolite._runs.content import score_run
 from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run import run_produced
 from theodolite._storage.records import write_record
 from theodolite.evidence.produced import ComparedModel, Produced
 from theodolite.evidence.rating_summary import aggregated
@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         },
     )
     write_record(out / "run.json", run_record(spec, ""))
-    run_produced(spec, made, out)
+    score_run(spec, made).write(out)
     write_report(out)
     return out
 

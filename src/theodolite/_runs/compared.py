@@ -66,7 +66,5 @@ def _allowed(request: MetricRequest, bundles: Sequence[Evidence]) -> bool:
 
 def with_fewer_resamples(spec: RunSpec) -> Resampling:
     """Return the resampling of compared models, which differ by their seeds."""
-    resampling = spec.resampling
-    return Resampling(
-        min(resampling.resamples, 100), resampling.level, resampling.seed, most_null_draws=1
-    )
+    chosen = spec.resampling
+    return Resampling(min(chosen.resamples, 100), chosen.level, chosen.seed, most_null_draws=1)

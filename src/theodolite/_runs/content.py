@@ -6,31 +6,28 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from theodolite._runs.compared import compare_models, group_samples
 from theodolite._runs.folder.chapters import installed_chapters
 from theodolite._runs.folder.explained import explained_record
-from theodolite._runs.folder.format import FINDINGS, PRODUCED, SHOWN
-from theodolite._runs.folder.headlines import requests_named, resampling_of, scores_file_of
+from theodolite._runs.folder.format import CONFLICTS, FINDINGS, PER_SAMPLE, PRODUCED, SCORES, SHOWN
+from theodolite._runs.folder.headlines import find_conflicts, requests_named, scores_file_of
 from theodolite._runs.folder.run_file import (
     ConceptCardRecord,
     ExampleRecord,
     MadeRecord,
-    RunRecord,
     UnitCardRecord,
 )
-from theodolite._runs.folder.spec import RunSpec, subject_of
-from theodolite._runs.material import Columns, FolderMaterial, MemoryMaterial
-from theodolite._runs.run_conflicts import FILE as CONFLICTS
-from theodolite._runs.run_conflicts import conflicts_of_run
+from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.arrays import write_safetensors
 from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.records import write_record
 from theodolite._storage.tables import write_parquet
-from theodolite._verdicts.answers import AuditAnswers, answer, by_kind
+from theodolite._verdicts.answers import AuditAnswers, answer, answer_shards, by_kind
+from theodolite._verdicts.conflicts.matrix import clusters_of_samples
 from theodolite._verdicts.conflicts.record import ConflictRecord, ConflictsFile
 from theodolite._verdicts.per_sample import per_sample
 from theodolite._verdicts.scores_file import ComparedFile, ComparedRecord, write_scores
@@ -40,11 +37,18 @@ from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.produced import Produced, Progress, silent
+from theodolite.evidence.workers import SerialWorkers, Workers
+
+if TYPE_CHECKING:
+    from theodolite._runs.stored import StoredEvidence
 
 MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-MOST_CONFLICT_IMAGES = 6
+MAX_SAMPLES = 200_000
+"""Stored samples up to which there is a table of them: it is held in memory."""
+MAX_CONFLICT_IMAGES = 6
 SHOWN_CONFLICTS = 3
 """Conflicts that the report shows with examples."""
+Columns = Mapping[str, Sequence[object]]
 Image = tuple[ExampleRecord, bytes]
 
 
@@ -57,11 +61,12 @@ class RunContent:
     record: MadeRecord
     conflicts: ConflictsFile
     columns: Columns | None = None
-    """Contribution of each sample to each score; None where there are too many samples."""
+    """Contribution of each sample to each score; None if there are too many samples."""
     evidence: Sequence[Sequence[Evidence]] = ()
+    """Bundles of each seed; none if the evidence is stored."""
     produced: Produced = field(default_factory=lambda: Produced([]))
     models: Sequence[ComparedRecord] = ()
-    """Scores of all models, where several are compared."""
+    """Scores of all models, if several are compared."""
     images: Mapping[str, bytes] = field(default_factory=dict)
 
     def write(self, out: Path) -> None:
@@ -69,12 +74,15 @@ class RunContent:
         _save_evidence(self.spec, self.evidence, out / "evidence")
         for other in self.produced.compared:
             _save_evidence(self.spec, other.evidence, out / "compared" / other.name)
-        write_scores(out / "scores.json", scores_file_of(self.spec, self.answers))
+        write_scores(out / SCORES, scores_file_of(self.spec, self.answers))
         if self.produced.compared:
             write_record(out / "compared.json", ComparedFile(models=list(self.models)))
-        self._write_studies(out)
+        if self.spec.studies:
+            firsts = [seeds[0] for seeds in (self.evidence, *self._compared_evidence())]
+            for chapters in installed_chapters():
+                chapters.write(out / FINDINGS, self.spec, self.models, firsts, self.produced.tables)
         if self.columns is not None:
-            write_parquet(out / "per_sample.parquet", self.columns)
+            write_parquet(out / PER_SAMPLE, self.columns)
         if self.conflicts.judged or self.conflicts.verdicts:
             write_record(out / CONFLICTS, self.conflicts)
         for name, table in self.produced.tables.items():
@@ -86,57 +94,59 @@ class RunContent:
                 stream.write(content)
         write_record(out / PRODUCED, self.record)
 
-    def _write_studies(self, out: Path) -> None:
-        if not self.spec.studies:
-            return
-        firsts = [self.evidence[0], *(other.evidence[0] for other in self.produced.compared)]
-        for chapters in installed_chapters():
-            chapters.write(out / FINDINGS, self.spec, self.models, firsts, self.produced.tables)
-
-    def material(self, record: RunRecord, carried: FolderMaterial | None = None) -> MemoryMaterial:
-        """Return what a report is built from, without a folder.
-
-        Args:
-            record: What ``run.json`` would hold.
-            carried: The run that was audited again, whose tables and images are shown.
-        """
-        return MemoryMaterial(
-            (record, self.record), scores_file_of(self.spec, self.answers), self.conflicts,
-            self.evidence, self.columns or {}, self.produced.tables, self.images, carried,
-        )  # fmt: skip
+    def _compared_evidence(self) -> list[Sequence[Sequence[Evidence]]]:
+        return [other.evidence for other in self.produced.compared]
 
 
-def score_produced(
+def score_run(
     spec: RunSpec,
     produced: Produced,
     progress: Progress = silent,
     *,
+    stored: "StoredEvidence | None" = None,
+    workers: Workers | None = None,
     scored: AuditAnswers | None = None,
-    failed: int = 0,
 ) -> RunContent:
-    """Score evidence in memory, unless it is scored already.
+    """Score the evidence of a run, unless it is scored already.
 
     Args:
         spec: What to score.
-        produced: The evidence and what comes with it.
+        produced: Evidence in memory, and what comes with any evidence.
         progress: Called as work goes on.
-        scored: Answers for this evidence, where it was scored before.
-        failed: Number of tasks that were given up while it was made.
+        stored: Evidence in shards, instead of evidence in memory.
+        workers: Who does the work on shards.
+        scored: Answers for this evidence, with all notes, if it was scored before.
     """
     started = time.monotonic() - (scored.seconds if scored is not None else 0.0)
     evidence = [
         [group_samples(bundle, spec) for bundle in bundles] for bundles in produced.evidence
     ]
-    answers = score_bundles(spec, evidence, progress) if scored is None else scored
-    answers = replace(answers, subject=produced.subject or subject_of(spec))
+    answers = scored
+    if answers is None:
+        answers = score_evidence(spec, evidence, progress, stored=stored, workers=workers)
+        answers = replace(answers, notes=(*produced.notes, *answers.notes))
+    answers = replace(answers, subject=produced.subject or spec.stated_subject)
     models, failures = _compared(spec, produced, answers, progress)
-    columns = per_sample(answers.requests, evidence[0])
-    conflicts = conflicts_of_run(spec, (answers.scores, answers.subject), columns, evidence[0])
+    columns: dict[str, list[Any]] | None = {}
+    clusters: dict[str, int] = {}
+    if stored is None:
+        columns = per_sample(answers.requests, evidence[0])
+        clusters = clusters_of_samples(evidence[0])
+    elif scored is None and stored.count_samples() > MAX_SAMPLES:
+        columns = None
+        note = f"No table per sample and no conflicts: there are more than {MAX_SAMPLES:,} samples."
+        answers = replace(answers, notes=(*answers.notes, note))
+    elif scored is None:
+        columns = stored.per_sample(answers.requests, workers or SerialWorkers())
+        clusters = stored.clusters()
+    conflicts = ConflictsFile(verdicts=[], judged=[], conflicts=[])
+    if columns is not None:
+        conflicts = find_conflicts(spec, (answers.scores, answers.subject), columns, clusters)
     examples = example_images(produced, spec)
     conflict_examples = conflict_images(produced, conflicts)
     record = MadeRecord(
         explained=explained_record(spec, produced.claim, answers.subject, evidence),
-        notes=[*produced.notes, *answers.notes, *failures],
+        notes=[*answers.notes, *failures],
         facts=list(produced.facts),
         inputs=dict(produced.inputs),
         examples=[example for example, _ in examples],
@@ -145,20 +155,28 @@ def score_produced(
         concept_cards=[
             ConceptCardRecord.model_validate(asdict(card)) for card in produced.concept_cards
         ],
+        stored=[] if stored is None else stored.addresses,
+        failed_tasks=answers.failed_tasks,
         seconds_scoring=round(time.monotonic() - started, 1),
-        failed_tasks=failed,
     )
     images = {example.file: content for example, content in (*examples, *conflict_examples)}
     images |= _checked_images(produced.images)
     return RunContent(spec, answers, record, conflicts, columns, evidence, produced, models, images)
 
 
-def score_bundles(
-    spec: RunSpec, evidence: Sequence[Sequence[Evidence]], progress: Progress = silent
+def score_evidence(
+    spec: RunSpec,
+    evidence: Sequence[Sequence[Evidence]],
+    progress: Progress = silent,
+    *,
+    stored: "StoredEvidence | None" = None,
+    workers: Workers | None = None,
 ) -> AuditAnswers:
-    """Compute the scores of a spec from evidence in memory."""
-    requests = requests_named(spec.metrics) or None
-    return answer(evidence, requests, resampling_of(spec), progress, on_error="note")
+    """Compute the scores of a spec from the bundles of each seed, or from stored evidence."""
+    requests, resampling = requests_named(spec.metrics) or None, spec.resampling.draws()
+    if stored is None:
+        return answer(evidence, requests, resampling, progress, on_error="note")
+    return answer_shards([stored.kinds], requests, resampling, progress, workers, on_error="note")
 
 
 def _compared(
@@ -188,9 +206,9 @@ def _checked_images(images: Mapping[str, bytes]) -> Mapping[str, bytes]:
 
 def _image_evidence(produced: Produced) -> Evidence | None:
     """Return the evidence whose samples have images, if there are images."""
-    kinds = {type(bundle): bundle for bundle in produced.evidence[0]}
     if produced.image is None:
         return None
+    kinds = {type(bundle): bundle for bundle in produced.evidence[0]}
     return kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
 
 
@@ -229,7 +247,7 @@ def conflict_images(produced: Produced, conflicts: ConflictsFile) -> list[Image]
     in_turn = itertools.chain.from_iterable(itertools.zip_longest(*columns))
     names = [name for name in dict.fromkeys(in_turn) if name in rows]
     examples = []
-    for number, name in enumerate(names[:MOST_CONFLICT_IMAGES]):
+    for number, name in enumerate(names[:MAX_CONFLICT_IMAGES]):
         file = f"images/conflict-{number:02d}.jpg"
         example = ExampleRecord(row=rows[name], sample=name, file=file)
         examples.append((example, produced.image(name)))

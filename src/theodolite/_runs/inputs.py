@@ -1,7 +1,7 @@
 """What a run reads, looked at before anything is done."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,6 @@ class Places:
     data: Path
     out: Path
     cache: Path
-
-
-def settled(engine: Engine) -> Engine:
-    """Pieces at a full path: other processes, and later checks, may be elsewhere."""
-    if engine.checkpoint_dir is None or "://" in engine.checkpoint_dir:
-        return engine
-    return replace(engine, checkpoint_dir=str(Path(engine.checkpoint_dir).resolve()))
 
 
 def check_apart(spec: RunSpec, at: Places, engine: Engine) -> None:

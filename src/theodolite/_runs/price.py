@@ -2,19 +2,20 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from theodolite._runs.content import MAX_SAMPLES
 from theodolite._runs.engine.estimate import PassPrice, RunPrice
 from theodolite._runs.engine.pieces import peak_memory
 from theodolite._runs.engine.pool import WorkerPool
 from theodolite._runs.engine.rehearsal import Rehearsal
-from theodolite._runs.folder.headlines import requests_named, resampling_of
+from theodolite._runs.folder.headlines import requests_named
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.stored import MOST_SAMPLES, by_kind, bytes_of, stored_per_sample
+from theodolite._runs.stored import StoredEvidence, bytes_of
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite._storage.traffic import traffic_so_far
 from theodolite._verdicts.answers import requests_for
@@ -34,11 +35,10 @@ LONG = 10.0
 """Seconds after which it is not tried whether a second time is quicker."""
 
 
-def is_long(spec: RunSpec, addresses: Sequence[str]) -> bool:
-    """Whether a run may take a minute: seen from sizes alone."""
-    kinds = by_kind(spec, addresses)
-    runs, resampling = _runs(spec, kinds), resampling_of(spec)
-    if any(len(shards.pieces()) >= MANY_PIECES for shards in kinds.values()):
+def is_long(spec: RunSpec, stored: StoredEvidence) -> bool:
+    """Return whether a run may take a minute: seen from sizes alone."""
+    runs, resampling = _list_runs(spec, stored), spec.resampling.draws()
+    if any(len(shards.pieces()) >= MANY_PIECES for shards in stored.kinds.values()):
         return True
     at_once = [run.evidence[0] for run in runs if not run.request.metric.streams]
     return any(
@@ -47,22 +47,17 @@ def is_long(spec: RunSpec, addresses: Sequence[str]) -> bool:
     )
 
 
-def price(spec: RunSpec, addresses: Sequence[str], pool: WorkerPool) -> RunPrice:
+def price(spec: RunSpec, stored: StoredEvidence, pool: WorkerPool) -> RunPrice:
     """Rehearse a run of stored evidence."""
-    kinds, resampling = by_kind(spec, addresses), resampling_of(spec)
-    runs = _runs(spec, kinds)
+    runs, resampling = _list_runs(spec, stored), spec.resampling.draws()
     rehearsal = Rehearsal(pool)
     rehearsal.wake()
     evaluate_all(
         [run for run in runs if run.request.metric.streams], resampling, rehearsal, failures=[]
     )
-    if max(map(len, kinds.values())) <= MOST_SAMPLES:
-        stored_per_sample([run.request for run in runs], kinds, rehearsal)
-    rehearsal.stop()
-    estimate = RunPrice(
-        rehearsal.passes, pool.pool.size, rehearsal.driver_seconds, rehearsal.peak_bytes,
-        subsample_notes(runs, resampling), rehearsal.start_seconds,
-    )  # fmt: skip
+    if stored.count_samples() <= MAX_SAMPLES:
+        stored.per_sample([run.request for run in runs], rehearsal)
+    estimate = rehearsal.price(subsample_notes(runs, resampling))
     at_once = [run for run in runs if not run.request.metric.streams]
     return _with_pooled(estimate, at_once, resampling, pool) if at_once else estimate
 
@@ -72,18 +67,15 @@ def made_price(make: Callable[[Workers], Any], pool: WorkerPool) -> RunPrice:
     rehearsal = Rehearsal(pool)
     rehearsal.wake()
     make(rehearsal)
-    return RunPrice(
-        rehearsal.passes, pool.pool.size, rehearsal.driver_seconds, rehearsal.peak_bytes,
-        ["Scores of the evidence that is made are not counted."], rehearsal.start_seconds,
-    )  # fmt: skip
+    return rehearsal.price(["Scores of the evidence that is made are not counted."])
 
 
-def _runs(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> list[MetricRun]:
+def _list_runs(spec: RunSpec, stored: StoredEvidence) -> list[MetricRun]:
     requests: Sequence[MetricRequest] = requests_named(spec.metrics)
     if not requests:
-        some = {kind: shards.pieces()[0].evidence() for kind, shards in kinds.items()}
+        some = {kind: shards.pieces()[0].evidence() for kind, shards in stored.kinds.items()}
         requests, _ = requests_for(some, [])
-    return [MetricRun(request, [kinds[request.metric.needs]]) for request in requests]
+    return [MetricRun(request, [stored.kinds[request.metric.needs]]) for request in requests]
 
 
 def _with_pooled(

@@ -1,21 +1,19 @@
 """Do a run: evidence, scores, run folder."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from theodolite._runs.content import score_produced
+from theodolite._runs.content import RunContent, score_run
 from theodolite._runs.engine.base import Engine, worker_pool
 from theodolite._runs.engine.estimate import MINUTE, RunPrice
 from theodolite._runs.engine.pool import WorkerPool
 from theodolite._runs.folder.folder import check_folder, no_linked_pieces, prepare_folder
+from theodolite._runs.folder.format import RUN
 from theodolite._runs.folder.piece_list import write_entries
-from theodolite._runs.folder.run_file import (
-    RunRecord,
-    begin,
-    run_record,
-)
+from theodolite._runs.folder.run_file import RunRecord, begin, run_record
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.inputs import (
     Places,
@@ -24,20 +22,14 @@ from theodolite._runs.inputs import (
     check_names,
     in_pieces,
     maker,
-    settled,
 )
 from theodolite._runs.price import is_long, made_price, price
-from theodolite._runs.stored import (
-    by_kind,
-    digests_of,
-    largest_piece,
-    notes_of,
-    score_stored,
-    stored_addresses,
-    write_failed,
-)
+from theodolite._runs.stored import StoredEvidence, open_stored
+from theodolite._scoring.passes import NOTHING_COUNTED
 from theodolite._storage.records import read_record, write_record
+from theodolite._storage.tables import write_parquet
 from theodolite._verdicts.answers import AuditAnswers
+from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Produced, Progress, silent
 from theodolite.evidence.workers import Workers
 
@@ -52,41 +44,37 @@ def run(  # noqa: PLR0913  each is a choice of the caller
     overwrite: bool | None = None,
     announce: Callable[[RunPrice], None] | None = None,
 ) -> AuditAnswers:
-    """Run a spec into its folder. It is complete but not sealed: a report may follow.
+    """Run a spec into its folder, without report and checksums.
 
-    A folder with a run that was cut off goes on with what is missing. What the run reads is looked
-    at first; only then is the folder prepared, by ``prepare_folder`` with this ``overwrite``.
-    ``None``: it is as it should be. ``announce`` is called first with what a run of stored evidence
-    will cost, if that is more than a minute.
+    A run that was interrupted is resumed. The folder is prepared by ``prepare_folder`` with this
+    ``overwrite``, once all that the run reads was checked.
+
+    Args:
+        spec: What to run.
+        at: Where it reads and writes.
+        progress: Called as work goes on.
+        command: How to start it again.
+        engine: Where the work is done.
+        overwrite: Whether to replace what is in the folder; None: it is prepared already.
+        announce: Called before a run of stored evidence that will take more than a minute.
     """
-    engine, addresses, make = _begun(spec, at, progress, command, engine, overwrite=overwrite)
-    largest = largest_piece(by_kind(spec, addresses)) if addresses else 0
-    with worker_pool(engine, at.out, progress, largest) as workers:
+    begun = _begin(spec, at, progress, command, engine, overwrite=overwrite)
+    checkpoints = begun.engine.checkpoint_dir
+    with worker_pool(begun.engine, at.out, progress, begun.largest_shard) as workers:
         if workers.instead:
-            _done_elsewhere(at.out / "run.json", workers.instead)
+            _write_engine(at.out / RUN, workers.instead)
         try:
-            if make is None:
-                if announce is not None:
-                    _tell_price(spec, addresses, workers, announce)
-                content = score_stored(
-                    spec, addresses, workers, progress, engine.checkpoint_dir or ""
-                )
-            else:
-                produced = make(workers)
-                produced = replace(produced, notes=[*notes_of(workers), *produced.notes])
-                content = score_produced(spec, produced, progress, failed=workers.n_failed)
+            if begun.stored is not None and announce is not None:
+                _announce_price(spec, begun.stored, workers, announce)
+            content = _score(spec, begun, workers, progress)
+            content = _with_engine(content, workers, checkpoints or "")
             content.write(at.out)
         finally:
-            write_failed(at.out, workers)
+            _write_failed(at.out, workers)
         write_entries(at.out, workers.used.values())
-        if engine.checkpoint_dir is None:
+        if checkpoints is None:
             workers.ledger.keep_only(workers.keys)
     return content.answers
-
-
-def _done_elsewhere(path: Path, engine: str) -> None:
-    record = read_record(path, RunRecord)
-    write_record(path, record.model_copy(update={"engine": engine}))
 
 
 def rehearse(
@@ -98,38 +86,38 @@ def rehearse(
     *,
     overwrite: bool | None = None,
 ) -> RunPrice | None:
-    """What a run would cost. A few of its pieces are done, and are there when the run goes on;
-    nothing where it cannot be told, because not all of it is done in pieces."""
-    if not (stored_addresses(spec, at.data) or in_pieces(spec, at)):
+    """Return what a run would cost; None if not all of it is done in tasks.
+
+    A few tasks are done, and need not be done again by the run.
+    """
+    if not (open_stored(spec, at.data) or in_pieces(spec, at)):
         return None
     started = time.monotonic()
-    engine, addresses, make = _begun(spec, at, progress, command, engine, overwrite=overwrite)
-    largest = largest_piece(by_kind(spec, addresses)) if addresses else 0
-    with worker_pool(engine, at.out, progress, largest) as workers:
-        begun = time.monotonic() - started  # which the run itself does as well
-        estimate = price(spec, addresses, workers) if make is None else made_price(make, workers)
-    return replace(estimate, start_seconds=estimate.start_seconds + begun)
+    begun = _begin(spec, at, progress, command, engine, overwrite=overwrite)
+    with worker_pool(begun.engine, at.out, progress, begun.largest_shard) as workers:
+        before = time.monotonic() - started  # which the run itself does as well
+        if begun.stored is None:
+            estimate = made_price(begun.make, workers)
+        else:
+            estimate = price(spec, begun.stored, workers)
+    return replace(estimate, start_seconds=estimate.start_seconds + before)
 
 
-def _tell_price(
-    spec: RunSpec,
-    addresses: Sequence[str],
-    workers: WorkerPool,
-    announce: Callable[[RunPrice], None],
-) -> None:
-    """Before a long run. What cannot be rehearsed is run all the same."""
-    try:
-        if not is_long(spec, addresses):
-            return
-        estimate = price(spec, addresses, workers)
-    except Exception:  # noqa: BLE001  the run itself says what is wrong, if anything is
-        return
-    workers.watch.expect([step.wall(estimate.workers) for step in estimate.passes])
-    if estimate.wall() > MINUTE:
-        announce(estimate)
+@dataclass(frozen=True, eq=False)
+class _Begun:
+    """A run whose inputs were checked and whose folder is prepared."""
+
+    engine: Engine
+    make: Callable[[Workers], Produced]
+    """Makes evidence, or what comes with stored evidence."""
+    stored: StoredEvidence | None
+
+    @property
+    def largest_shard(self) -> int:
+        return 0 if self.stored is None else self.stored.largest_shard()
 
 
-def _begun(
+def _begin(
     spec: RunSpec,
     at: Places,
     progress: Progress,
@@ -137,29 +125,91 @@ def _begun(
     engine: Engine | None,
     *,
     overwrite: bool | None,
-) -> tuple[Engine, list[str], Callable[[Workers], Produced] | None]:
-    """Look at all that the run reads, prepare its folder, and write down that it begins."""
-    engine = settled(engine or Engine(workers=1))
-    if overwrite is not None:
+) -> _Begun:
+    """Check all that the run reads, prepare its folder, and write ``run.json``."""
+    engine = engine or Engine(workers=1)
+    if overwrite is None:
+        no_linked_pieces(at.out)
+    else:
         check_folder(at.out, overwrite=overwrite)
-    no_linked_pieces(at.out)
     check_names(spec)  # a misspelt metric must not cost an hour first
     check_apart(spec, at, engine)
-    addresses = stored_addresses(spec, at.data)
-    inputs = digests_of(addresses)
-    if addresses:
-        check_asked(spec, by_kind(spec, addresses))
-    make = None if addresses else maker(spec, at, progress)
+    stored, inputs = open_stored(spec, at.data), {}
+    if stored is None:
+        make = maker(spec, at, progress)
+    else:
+        check_asked(spec, stored.kinds)
+        inputs, notes = stored.digests(), stored.notes()
+        make = lambda _: Produced([], inputs=inputs, notes=notes)  # noqa: E731
     if overwrite is not None:
         prepare_folder(at.out, overwrite=overwrite)
-    begin(at.out / "run.json", run_record(spec, command, engine.chosen()[1], inputs))
-    return engine, addresses, make
+    begin(at.out / RUN, run_record(spec, command, engine.chosen()[1], inputs))
+    return _Begun(engine, make, stored)
 
 
-def run_produced(
-    spec: RunSpec, produced: Produced, out: Path, progress: Progress = silent
-) -> AuditAnswers:
-    """Score evidence in memory into a run folder, which then lacks ``run.json`` and checksums."""
-    content = score_produced(spec, produced, progress)
-    content.write(out)
-    return content.answers
+def _score(spec: RunSpec, begun: _Begun, workers: WorkerPool, progress: Progress) -> RunContent:
+    try:
+        produced = begun.make(workers)
+        return score_run(spec, produced, progress, stored=begun.stored, workers=workers)
+    except EvidenceError as error:
+        if error.got != NOTHING_COUNTED or not workers.failed:
+            raise
+        first = workers.failed[0]
+        got = f"{error.got}; the first failed with {first.error}: {first.message}"
+        raise EvidenceError(error.what, got, error.expected, error.hint) from error
+
+
+def _with_engine(content: RunContent, workers: WorkerPool, checkpoints: str) -> RunContent:
+    """Add to the record what the engine did: given up tasks, a cluster open to anybody, machines
+    that differ."""
+    notes = [f"Engine: {workers.instead}"] if workers.instead else []
+    notes += [*getattr(workers.pool, "notes", ()), *workers.notes]
+    kinds = Counter(entry.made_on for entry in workers.used.values())
+    if len(kinds) > 1:
+        each = ", ".join(f"{count} on {kind[:16]}" for kind, count in sorted(kinds.items()))
+        notes.append(f"Pieces were computed by machines that differ in last digits: {each}.")
+    if workers.failed:
+        notes.append(
+            f"Partial: {workers.n_failed} pieces failed three times and were left out "
+            "(failed.parquet). The scores are those of the rest."
+        )
+    record = content.record
+    changes = {"notes": [*notes, *record.notes], "failed_tasks": workers.n_failed}
+    if record.stored:
+        changes["checkpoints"] = checkpoints
+    answers = replace(
+        content.answers, notes=(*notes, *content.answers.notes), failed_tasks=workers.n_failed
+    )
+    return replace(content, answers=answers, record=record.model_copy(update=changes))
+
+
+def _write_engine(path: Path, engine: str) -> None:
+    record = read_record(path, RunRecord)
+    write_record(path, record.model_copy(update={"engine": engine}))
+
+
+def _write_failed(out: Path, workers: WorkerPool) -> None:
+    """Write the tasks that were given up, and why."""
+    if workers.failed:
+        rows = sorted(workers.failed, key=lambda failed: (failed.piece, failed.key))
+        names = ("piece", "key", "error", "message", "traceback_sha256", "tries")
+        columns = {name: [getattr(row, name) for row in rows] for name in names}
+        write_parquet(out / "failed.parquet", columns)
+
+
+def _announce_price(
+    spec: RunSpec,
+    stored: StoredEvidence,
+    workers: WorkerPool,
+    announce: Callable[[RunPrice], None],
+) -> None:
+    """Announce a long run. One that cannot be rehearsed is run all the same."""
+    try:
+        if not is_long(spec, stored):
+            return
+        estimate = price(spec, stored, workers)
+    except Exception:  # noqa: BLE001  the run itself says what is wrong, if anything is
+        return
+    workers.watch.expect([step.wall(estimate.workers) for step in estimate.passes])
+    if estimate.wall() > MINUTE:
+        announce(estimate)

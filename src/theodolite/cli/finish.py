@@ -5,10 +5,8 @@ from pathlib import Path
 import typer
 
 from theodolite._runs.folder.headlines import verdicts_of
-from theodolite._runs.folder.run_file import RunRecord, read_produced, read_subject
 from theodolite._runs.folder.seal import seal
-from theodolite._storage.records import read_record
-from theodolite._verdicts.scores_file import read_failed, read_scores
+from theodolite._runs.run_folder import RunFolder
 from theodolite.cli.interrupts import PARTIAL
 from theodolite.cli.tables import print_verdicts
 from theodolite.errors import printable
@@ -19,11 +17,10 @@ def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None
     """Report, seal, and say where it is."""
     path = write_report(out)
     seal(out)
-    failed = read_failed(out / "scores.json")
+    run = RunFolder(out)
+    failed = run.errors
     if verdicts_too:
-        spec = read_record(out / "run.json", RunRecord).spec
-        scores, _ = read_scores(out / "scores.json")
-        print_verdicts(verdicts_of(spec, scores, read_subject(out), failed=failed))
+        print_verdicts(verdicts_of(run.record.spec, run.scored[0], run.subject, failed=failed))
         for failure in failed:
             typer.echo(printable(f"failed: {failure}", 1000))
     if not quiet:
@@ -31,7 +28,7 @@ def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None
     if failed:
         names = ", ".join(dict.fromkeys(failure.metric for failure in failed))
         typer.echo(printable(f"theodolite: not whole: {names} failed", 1000), err=True)
-    if pieces := read_produced(out).failed_tasks:
+    if pieces := run.made_record.failed_tasks:
         typer.echo(f"theodolite: partial: {pieces} pieces of work failed: failed.parquet", err=True)
     if failed or pieces:
         raise typer.Exit(PARTIAL)

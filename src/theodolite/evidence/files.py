@@ -113,17 +113,6 @@ def load(folder: Path | str) -> Evidence:
         raise UnsafeInputError(f"bundle {folder.name!r}", str(error), "all its arrays") from error
 
 
-def needs_of(folder: Path) -> list[str]:
-    """Of the bundles of a folder whose package is not installed, what they need."""
-    needs = []
-    for place in sorted(folder.iterdir()):
-        try:
-            _header(place)
-        except MissingPackage as error:
-            needs.append(error.sentence)
-    return needs
-
-
 def load_all(folder: Path) -> tuple[list[Evidence], list[str]]:
     """All bundles of a folder; and of those whose package is not installed, what they need."""
     bundles, needs = [], []

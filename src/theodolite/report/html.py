@@ -7,7 +7,8 @@ from typing import Any
 from theodolite._runs.folder.chapters import installed_chapters
 from theodolite._runs.folder.headlines import headline_scores, verdicts_of
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.material import FolderMaterial, RunMaterial
+from theodolite._runs.material import RunMaterial
+from theodolite._runs.run_folder import RunFolder
 from theodolite._verdicts.missing import is_left_out
 from theodolite._verdicts.scores_file import ComparedRecord, NotComputedRecord
 from theodolite.evidence.subject import Subject
@@ -36,7 +37,7 @@ from theodolite.results import Failed, Score
 
 def write_report(folder: Path) -> Path:
     """Build ``report.html`` from what a run folder holds."""
-    return write_report_of(FolderMaterial(folder), folder / "report.html")
+    return write_report_of(RunFolder(folder), folder / "report.html")
 
 
 def write_report_of(material: RunMaterial, path: Path) -> Path:

@@ -20,9 +20,8 @@ from theodolite._runs.comparison.compare_runs import compare
 from theodolite._runs.comparison.leaderboard import leaderboard
 from theodolite._runs.comparison.runs import read_runs
 from theodolite._runs.finished import read_finished
-from theodolite._runs.folder.run_file import read_subject
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run_conflicts import folder_conflicts
+from theodolite._runs.run_folder import RunFolder
 from theodolite._verdicts.conflicts.matrix import conflicts
 from theodolite._verdicts.gates.file import Thresholds
 from theodolite._verdicts.gates.judge import broken, judged
@@ -122,7 +121,8 @@ def test_the_files_say_it(folders: dict[str, Path]) -> None:
         "",
     )
     assert content["subject"]["linear_probe"] == FITTED
-    assert read_subject(folders["stood_in"]) == STAND_IN and read_subject(folders["own"]) == NETWORK
+    assert RunFolder(folders["stood_in"]).subject == STAND_IN
+    assert RunFolder(folders["own"]).subject == NETWORK
     assert recompute(folders["stood_in"]) > 5
     again = audit(folders["stood_in"], resamples=20)
     assert again.subject == STAND_IN and verdict_on(again).reason == "probe_only"
@@ -161,7 +161,7 @@ def test_conflicts_leave_it_out(
     stood_in: AuditResult, own: AuditResult, folders: dict[str, Path]
 ) -> None:
     evidence = stood_in.source.first
-    for found in (conflicts(stood_in, evidence), folder_conflicts(folders["stood_in"])):
+    for found in (conflicts(stood_in, evidence), RunFolder(folders["stood_in"]).conflicts()):
         assert "faithful" not in {judged_record.question for judged_record in found.judged}
     assert "faithful" in {record.question for record in conflicts(own, evidence).judged}
 
@@ -219,7 +219,7 @@ def test_a_run_of_0_1_0_from_a_pipeline_is_unknown_and_keeps_its_verdict(
     }.items():
         content = json.loads((folder / name).read_text())
         (folder / name).write_text(json.dumps(content | change))
-    assert read_subject(folder).outputs == "unknown"
+    assert RunFolder(folder).subject.outputs == "unknown"
     page = write_report(folder).read_text()
     assert "Whose outputs the reference is, is not known." in page
 

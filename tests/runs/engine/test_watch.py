@@ -19,7 +19,7 @@ from support.runs.work_pieces import (
 )
 from theodolite._runs.engine.base import Engine, fitting_workers, worker_pool
 from theodolite._runs.engine.estimate import PassPrice, RunPrice
-from theodolite._runs.engine.identity import Stranger
+from theodolite._runs.engine.identity import MismatchedNode
 from theodolite._runs.engine.ledger import Ledger
 from theodolite._runs.engine.metrics_port import metrics_served
 from theodolite._runs.engine.pieces import Done, Task
@@ -117,7 +117,7 @@ class TwoNodes(Here):
 
     def __init__(self) -> None:
         super().__init__()
-        self.avoided: list[Stranger] = []
+        self.avoided: list[MismatchedNode] = []
 
     def submit(self, task: Task) -> int:
         ours = task.identity
@@ -125,7 +125,7 @@ class TwoNodes(Here):
             task = replace(task, identity=replace(ours, packages=(("numpy", "9.9.9"),)))
         return super().submit(task)
 
-    def avoid(self, stranger: Stranger) -> None:
+    def avoid(self, stranger: MismatchedNode) -> None:
         self.avoided.append(stranger)
 
 

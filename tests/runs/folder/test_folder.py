@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from theodolite._planted.concepts import planted_concepts
 from theodolite._runs.engine.base import Engine
 from theodolite._runs.engine.ledger import Ledger, PieceName
 from theodolite._runs.folder import folder as run_folder
-from theodolite._runs.folder.folder import WRITTEN, claimed, new_folder, prepare_folder
+from theodolite._runs.folder.folder import WRITTEN, lock_folder, new_folder, prepare_folder
 from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.seal import no_links, seal
 from theodolite._runs.folder.spec import RunSpec
@@ -42,15 +43,23 @@ def store(folder: Path, n: int = 200) -> None:
         writer.add(planted_concepts(n, alignment=0.7))
 
 
-@pytest.fixture
-def finished(tmp_path: Path) -> Path:
-    """A finished run over evidence in pieces."""
-    store(tmp_path / "evidence")
-    out = tmp_path / "out"
-    run(spec(), Places(tmp_path, out, out), overwrite=False)
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Evidence in pieces, and a finished run over it."""
+    root = tmp_path_factory.mktemp("template")
+    store(root / "evidence")
+    out = root / "out"
+    run(spec(), Places(root, out, out), overwrite=False)
     write_report(out)
     seal(out)
-    return out
+    return root
+
+
+@pytest.fixture
+def finished(template: Path, tmp_path: Path) -> Path:
+    """A finished run that a test may change."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "out"
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -183,9 +192,9 @@ def test_what_is_read_must_lie_outside(finished: Path, tmp_path: Path) -> None:
 TRY = """
 import sys
 from pathlib import Path
-from theodolite._runs.folder.folder import claimed
+from theodolite._runs.folder.folder import lock_folder
 try:
-    with claimed(Path(sys.argv[1])):
+    with lock_folder(Path(sys.argv[1])):
         print("had it")
 except ValueError as error:
     print(error)
@@ -199,24 +208,24 @@ def test_a_folder_is_one_run_s_at_a_time(tmp_path: Path) -> None:
         command = [sys.executable, "-c", TRY, tmp_path / "out"]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
-    with claimed(tmp_path / "out"):
+    with lock_folder(tmp_path / "out"):
         (tmp_path / "out" / "scores.json").write_text("{}")
         assert "another run that writes there now" in other()
-        with pytest.raises(EvidenceError, match="another run"), claimed(tmp_path / "out"):
+        with pytest.raises(EvidenceError, match="another run"), lock_folder(tmp_path / "out"):
             pass
     assert other() == "had it"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["scores.json"]
 
 
 def test_a_claim_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with claimed(tmp_path / "out"):
+    with lock_folder(tmp_path / "out"):
         assert (tmp_path / "out").is_dir()
     assert not (tmp_path / "out").exists()
     (tmp_path / "file").write_text("")
-    with pytest.raises(EvidenceError, match="a file"), claimed(tmp_path / "file"):
+    with pytest.raises(EvidenceError, match="a file"), lock_folder(tmp_path / "file"):
         pass
     monkeypatch.setattr(run_folder, "fcntl", None)
-    with claimed(tmp_path / "out"), claimed(tmp_path / "out"):
+    with lock_folder(tmp_path / "out"), lock_folder(tmp_path / "out"):
         pass
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from theodolite._runs.content import score_run
 from theodolite._runs.folder.run_file import begin, run_record
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run import run_produced
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
@@ -70,5 +70,5 @@ def finished(
     made = Produced(
         evidence=[opposite()], image=image, notes=(EVIL,), facts=(("test samples", 16),)
     )
-    run_produced(spec, made, out)
+    score_run(spec, made).write(out)
     return out

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from theodolite._planted.concepts import planted_concepts
+from theodolite._runs.content import score_run
 from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.run import run_produced
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
@@ -51,7 +51,7 @@ def written(
     made = RunSpec.model_validate(given | spec)
     out.mkdir(parents=True)
     write_record(out / "run.json", run_record(made, "a test"))
-    run_produced(made, Produced([[one] for one in seeds]), out)
+    score_run(made, Produced([[one] for one in seeds])).write(out)
     (out / "report.html").write_text("<p>a report</p>")
     if sealed:
         seal(out)

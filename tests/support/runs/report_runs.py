@@ -7,9 +7,9 @@ import numpy as np
 from PIL import Image
 
 from theodolite._planted.ratings import planted_ratings
+from theodolite._runs.content import score_run
 from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.spec import ReportSpec, RunSpec
-from theodolite._runs.run import run_produced
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes, Concepts, Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -37,12 +37,8 @@ def evil_run(folder: Path) -> Path:
     image = io.BytesIO()
     Image.new("RGB", (8, 8)).save(image, "JPEG")
     write_record(folder / "run.json", run_record(spec, EVIL[0]))
-    run_produced(
-        spec,
-        Produced([[made]], notes=[EVIL[2], EVIL[4]], facts=[(EVIL[0], EVIL[1])], inputs={EVIL[0]: EVIL[1]},
-             image=lambda name: image.getvalue()),
-        folder,
-    )  # fmt: skip
+    score_run(spec, Produced([[made]], notes=[EVIL[2], EVIL[4]], facts=[(EVIL[0], EVIL[1])], inputs={EVIL[0]: EVIL[1]},
+             image=lambda name: image.getvalue())).write(folder)  # fmt: skip
     return write_report(folder)
 
 
@@ -56,5 +52,5 @@ def rated_run(folder: Path) -> Path:
         }
     )  # fmt: skip
     write_record(folder / "run.json", run_record(spec, ""))
-    run_produced(spec, Produced([[planted_ratings()]]), folder)
+    score_run(spec, Produced([[planted_ratings()]])).write(folder)
     return write_report(folder)

@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
         initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
     )
     pool = RayTasks(address=cluster.address)
-    pool.greet(identity())
+    pool.check_node_identity(identity())
     settings = other_machine(folder / "other")
     joined = []
 
@@ -59,7 +59,7 @@ def main(folder: Path) -> None:
     print(f"=counted {crew.watch.snapshot()['strangers']}")
     print(f"=kinds {len({entry.made_on for entry in crew.used.values()})}")
     try:
-        pool.greet(identity())
+        pool.check_node_identity(identity())
     except NodeMismatchError as error:
         print(f"=start {error.exit_code} {error}")
     pool.close()

@@ -8,7 +8,8 @@ import jinja2
 
 from theodolite._runs.folder.chapters import Tables
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.material import FolderMaterial, RunMaterial
+from theodolite._runs.material import RunMaterial
+from theodolite._runs.run_folder import RunFolder
 from theodolite._verdicts.scores_file import ComparedRecord
 from theodolite.evidence.base import Evidence
 from theodolite.report.page import render_template
@@ -46,7 +47,7 @@ class ProtocolChapters:
 
     def render(self, material: RunMaterial, models: Sequence[ComparedRecord]) -> list[str]:
         """Return the sections of a report."""
-        if not isinstance(material, FolderMaterial):
+        if not isinstance(material, RunFolder):
             return []
         studies = read_findings(material.folder)
         found = findings(studies)

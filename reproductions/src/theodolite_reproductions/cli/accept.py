@@ -42,7 +42,7 @@ def accept_train(
     quiet: Quiet = False,
 ) -> None:
     """Train a model of ratings, with a card of its accuracy."""
-    from theodolite._runs.content import score_bundles as answer_made
+    from theodolite._runs.content import score_evidence
     from theodolite._runs.folder.folder import new_folder
     from theodolite._runs.folder.protocols import protocol_file
     from theodolite._runs.folder.registry import build
@@ -63,7 +63,7 @@ def accept_train(
         votes = build("datasets", dataset, data)
         context = WorkContext(run_spec.seeds, cache or default_cache(), progress)
         learned = maker.learn(votes, context)
-        scores = answer_made(run_spec, learned.produced.evidence, progress).scores
+        scores = score_evidence(run_spec, learned.produced.evidence, progress).scores
     save_scorer(out, _learned(run_spec, maker, learned, [*map(_held_out, scores)]))
     from theodolite.cli.tables import print_scores
 

@@ -33,7 +33,7 @@ def sweep(
     Every combination of choices is measured on the same samples; a sweep that was cut off goes on
     with what is missing.
     """
-    from theodolite._runs.folder.folder import claimed
+    from theodolite._runs.folder.folder import lock_folder
     from theodolite._runs.folder.protocols import protocol_file
     from theodolite._runs.inputs import Places
     from theodolite.cli.interrupts import goes_on
@@ -44,7 +44,7 @@ def sweep(
     checked, protocol = read_sweep(protocol_file(spec))
     check_there(data)
     at = Places(data, out, cache or default_cache())
-    with goes_on(), claimed(out), show_progress(quiet=quiet) as progress:
+    with goes_on(), lock_folder(out), show_progress(quiet=quiet) as progress:
         record = run_sweep(checked, protocol, at, progress)
     if as_json:
         typer.echo(record.model_dump_json(indent=1))

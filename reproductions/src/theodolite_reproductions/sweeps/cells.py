@@ -14,7 +14,7 @@ from jaxtyping import Float
 from theodolite._runs.compared import group_samples as clustered
 from theodolite._runs.comparison.pairing import Rows, rows_of
 from theodolite._runs.engine.identity import code_version
-from theodolite._runs.folder.headlines import requests_named, resampling_of
+from theodolite._runs.folder.headlines import requests_named
 from theodolite._runs.folder.spec import MetricSpec, RunSpec
 from theodolite._runs.inputs import Places, maker
 from theodolite._scoring.intervals import DrawCounts
@@ -140,7 +140,7 @@ class _EvidenceRows:
     """Rows of scores on one cell's evidence, each computed once."""
 
     def __init__(self, spec: RunSpec, evidence: Sequence[Sequence[Evidence]]) -> None:
-        self.resampling = resampling_of(spec)
+        self.resampling = spec.resampling.draws()
         self.evidence = evidence
         self._known: dict[str, Rows] = {}
 

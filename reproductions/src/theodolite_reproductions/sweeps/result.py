@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from theodolite._runs.engine.base import Engine
 from theodolite._runs.engine.identity import check_unchanged, code_version
-from theodolite._runs.inputs import Places, check_apart, settled
+from theodolite._runs.inputs import Places, check_apart
 from theodolite._storage.records import Record, Strict, write_record
 from theodolite.evidence.produced import Progress
 from theodolite.metrics.catalogue import find_metric
@@ -69,7 +69,7 @@ def run_sweep(
     """Measure all cells, and write what they come to."""
     changed = {n: v for n, v in cells_of(sweep)[0].items() if not n.startswith(OPTION)}
     first = spec_with(protocol, sweep.settings | changed)
-    check_apart(first, at, settled(Engine(workers=1)))
+    check_apart(first, at, Engine(workers=1))
     level = first.resampling.level
     measured = list(swept(sweep, protocol, at, progress))
     record = SweepRecord(

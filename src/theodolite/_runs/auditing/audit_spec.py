@@ -1,15 +1,12 @@
 """The spec that an audit can be repeated by."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite._runs.auditing.sources import EvidenceSource
 from theodolite._runs.folder.spec import MetricSpec, ResamplingSpec, RunSpec
 from theodolite._scoring.request import MetricRequest, Resampling
 from theodolite.errors import EvidenceError
-
-if TYPE_CHECKING:
-    from theodolite._runs.auditing.run_sources import SourceRun
 
 FROM_PYTHON = "arrays from Python"
 
@@ -17,24 +14,14 @@ FROM_PYTHON = "arrays from Python"
 def spec_of(
     source: EvidenceSource, resampling: Resampling, requests: Sequence[MetricRequest] = ()
 ) -> RunSpec:
-    """The spec that an audit can be done again by: what was chosen, or all that the evidence
-    allows."""
-    usual = Resampling(
-        resampling.resamples, resampling.level, resampling.seed,
-        most_pooled=resampling.most_pooled,
-    )  # fmt: skip
-    if resampling != usual:
+    """Return the spec that repeats an audit: of the metrics chosen, or of all possible ones."""
+    chance = ResamplingSpec.of_draws(resampling)
+    if resampling != chance.draws():
         raise EvidenceError(
             "resampling", f"{resampling}", "only resamples, level, seed and most_pooled changed",
             "A run folder keeps no others.",
         )  # fmt: skip
     names = [path.name for path in source.local] or [FROM_PYTHON]
-    chance = ResamplingSpec(
-        resamples=resampling.resamples,
-        level=resampling.level,
-        seed=resampling.seed,
-        most_pooled=resampling.most_pooled,
-    )
     spec = RunSpec(
         name="audit",
         title=f"Audit of {source.name}",
@@ -45,15 +32,12 @@ def spec_of(
         subject=source.stated_subject,
         claim="" if source.claim is None else source.claim.text,
     )
-    return spec if source.run is None else spec.model_copy(update=_spec_updates(source.run, chance))
-
-
-def _spec_updates(source_run: "SourceRun", chance: ResamplingSpec) -> dict[str, Any]:
-    """What the spec of an audit takes over from that of the run."""
-    spec = source_run.spec
-    updates: dict[str, Any] = {"headlines": spec.headlines, "report": spec.report}
-    if source_run.alone:
-        clusters = chance.model_copy(update={"clusters": spec.resampling.clusters})
-        title = f"Audit of {spec.title or source_run.folder.name}"
-        updates |= {"seeds": source_run.seeds(), "resampling": clusters, "title": title}
-    return updates
+    if source.run is None:
+        return spec
+    before = source.run.record.spec
+    updates: dict[str, Any] = {"headlines": before.headlines, "report": before.report}
+    if source.run_alone:
+        clusters = chance.model_copy(update={"clusters": before.resampling.clusters})
+        title = f"Audit of {before.title or source.run.folder.name}"
+        updates |= {"seeds": source.run.seeds, "resampling": clusters, "title": title}
+    return spec.model_copy(update=updates)

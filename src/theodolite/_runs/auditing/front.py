@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from numpy.typing import ArrayLike
 
-from theodolite._runs.auditing.audit_spec import spec_of
 from theodolite._runs.auditing.reading import read_sources
 from theodolite._runs.auditing.result import AuditResult, answer_source
 from theodolite._runs.auditing.sources import EvidenceSource, together, with_claim
 from theodolite._runs.auditing.table_columns import is_table
 from theodolite._scoring.evaluate import Resampling
-from theodolite._verdicts.answers import MissingScore, OnError
-from theodolite._verdicts.selection import MetricChoice, MetricSelection, select_metrics
+from theodolite._verdicts.answers import OnError
+from theodolite._verdicts.selection import MetricChoice, select_metrics
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
@@ -98,19 +97,6 @@ def audit(  # noqa: PLR0913  each is a way in
     if on_error not in get_args(OnError):
         raise EvidenceError("on_error", repr(on_error), "'note' or 'raise'")
     source = with_claim(_with_subject(together(parts), subject), claim)
-    return audit_source(source, resampling, progress, selection, on_error)
-
-
-def audit_source(
-    source: EvidenceSource,
-    resampling: Resampling,
-    progress: Progress = silent,
-    selection: MetricSelection | None = None,
-    on_error: OnError = "note",
-) -> AuditResult:
-    """The answers of evidence that was read, in memory or in pieces."""
-    if source.stored:
-        return _pieces(source, resampling, progress, selection, on_error)
     return answer_source(source, resampling, progress, selection, on_error)
 
 
@@ -203,30 +189,3 @@ def _network(
             raise EvidenceError(name, "none", "a network and images with concepts",
                                 "Give both `model` and `data`.")  # fmt: skip
     return network_evidence(model, layer, data, dataset, progress, preprocessing)
-
-
-def _pieces(
-    source: EvidenceSource,
-    resampling: Resampling,
-    progress: Progress,
-    selection: MetricSelection | None,
-    on_error: OnError,
-) -> AuditResult:
-    """Evidence in pieces is never held as a whole."""
-    from theodolite._runs.stored import answer_stored, by_kind  # noqa: PLC0415
-    from theodolite.evidence.workers import SerialWorkers  # noqa: PLC0415
-
-    spec = spec_of(source, resampling)
-    not_computed: Sequence[MissingScore] | None = None
-    if selection is not None:
-        kinds = {kind: shards.first() for kind, shards in by_kind(spec, source.stored).items()}
-        requests, not_computed = selection.requests(kinds)
-        spec = spec_of(source, resampling, requests)
-    answers = answer_stored(spec, source.stored, SerialWorkers(), progress, on_error=on_error)
-    if not_computed is None:
-        not_computed = answers.not_computed
-    return AuditResult(
-        answers.scores, tuple(not_computed), answers.requests, answers.notes, answers.failed_tasks,
-        answers.seconds, answers.errors, answers.subject, source=source, resampling=resampling,
-        selected=selection is not None,
-    )  # fmt: skip

@@ -1,18 +1,23 @@
 """Read what is to be audited from files, folders and addresses."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from theodolite._runs.addresses import no_pieces_at
+from theodolite._runs.addresses import BUCKETS, no_pieces_at
 from theodolite._runs.auditing.sources import EvidenceSource
 from theodolite._runs.auditing.table_columns import is_table, table_arrays
 from theodolite._runs.folder.format import is_run
 from theodolite._storage.paths import sha256_of
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.files import from_arrays, load, load_arrays
+from theodolite.evidence.files import from_arrays, load, load_all, load_arrays
 from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.subject import Claim
+
+if TYPE_CHECKING:
+    from theodolite._runs.run_folder import RunFolder
 
 
 def read_sources(places: Sequence[str | Path], columns: Mapping[str, Any]) -> list[EvidenceSource]:
@@ -54,7 +59,7 @@ def _read_folder(place: str) -> EvidenceSource:
         raise no_pieces_at(place)
     path = local.resolve()
     if is_run(path):
-        return _of_run(path)
+        return _read_run(path)
     if (path / "votes.parquet").is_file() and (path / "instances.parquet").is_file():
         return _of_study(path)
     return _local_source(path, load(path))
@@ -66,29 +71,53 @@ def _local_source(path: Path, evidence: Evidence, *notes: str) -> EvidenceSource
     )
 
 
-def _of_run(path: Path) -> EvidenceSource:
-    from theodolite._runs.auditing.run_sources import read_run  # noqa: PLC0415  loads the engine
-    from theodolite._runs.folder.run_file import read_subject  # noqa: PLC0415
+def _read_run(path: Path) -> EvidenceSource:
+    """Read a finished run, whose bytes are still those that were written."""
+    from theodolite._runs.folder.seal import verify  # noqa: PLC0415  loads the engine
+    from theodolite._runs.run_folder import RunFolder  # noqa: PLC0415
 
-    run = read_run(path)
-    if run.made_record.stored:
-        return EvidenceSource(
-            path.name, stored=run.addresses(), local=(path,), subject=read_subject(path)
-        )
+    verify(path)
+    run = RunFolder(path)
+    made_record = run.made_record
+    for address in made_record.stored:
+        if address.startswith(BUCKETS):  # never asked with the user's keys without consent
+            raise EvidenceError(
+                f"run {path.name!r}", f"evidence at {address}", "evidence at hand",
+                "Give that address instead of the run, if you trust it.",
+            )  # fmt: skip
+    if made_record.stored:
+        stored = tuple(made_record.stored)
+        return EvidenceSource(path.name, stored=stored, local=(path,), subject=run.subject)
+    evidence, needs = zip(*map(load_all, run.seed_folders()), strict=True)
+    if not evidence[0]:
+        raise UnsafeInputError(f"run {path.name!r}", "; ".join(needs[0]), "its package")
+    explained = made_record.explained
+    samples = explained.counts[0][0] if explained.counts else "samples"
     return EvidenceSource(
         path.name,
-        run.evidence(),
+        evidence,
         local=(path,),
         inputs={
-            **run.made_record.inputs,
+            **made_record.inputs,
             f"{path.name}/manifest.json": sha256_of(path / "manifest.json"),
         },
-        notes=(*run.made_record.notes, *run.left_out()),
-        facts=tuple(run.made_record.facts),
+        notes=(*made_record.notes, *_left_out(run, itertools.chain(*needs))),
+        facts=tuple(made_record.facts),
         run=run,
-        subject=read_subject(path),
-        claim=run.claim,
+        subject=run.subject,
+        claim=Claim(explained.claim, explained.noun, samples=samples),
     )
+
+
+def _left_out(run: "RunFolder", needs: Iterable[str]) -> list[str]:
+    """Say what the run has, and its audit does not look at."""
+    notes = [f"{need}. It is left out." for need in dict.fromkeys(needs)]
+    compared = run.folder / "compared"
+    if n := sum(path.is_dir() for path in compared.iterdir()) if compared.is_dir() else 0:
+        notes.append(
+            f"The run compares {n} further models. This audit is of the one of its verdicts."
+        )
+    return notes
 
 
 def _of_study(path: Path) -> EvidenceSource:

@@ -1,7 +1,7 @@
 """The answers of an audit, and ways to keep them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,13 +10,12 @@ from theodolite._runs.folder.headlines import headline_scores
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.lazy import import_late
 from theodolite._storage.optional import require
-from theodolite._verdicts.answers import AuditAnswers, OnError, answer, by_kind, requests_for
+from theodolite._verdicts.answers import AuditAnswers, OnError, answer, answer_shards, requests_for
 from theodolite._verdicts.lookup import Key, detail_records, find_score, score_records
 from theodolite._verdicts.notes import fallbacks
 from theodolite._verdicts.selection import MetricSelection
 from theodolite._verdicts.words import interval_text, percent
 from theodolite.errors import EvidenceError, ResultNotFoundError, printable
-from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Progress, silent
 from theodolite.results import Score
 
@@ -106,7 +105,7 @@ class AuditResult(AuditAnswers):
     def headlines(self) -> Sequence[Score]:
         """Scores that verdicts are read from, where the audited run chose them."""
         source_run = self.source.run
-        return () if source_run is None else headline_scores(source_run.spec, self.scores)
+        return () if source_run is None else headline_scores(source_run.record.spec, self.scores)
 
     def save(self, folder: Path | str, *, overwrite: bool = False) -> Path:
         """Write a run folder with a report, and seal it; where the report is.
@@ -129,17 +128,12 @@ class AuditResult(AuditAnswers):
 
 def check_any(source: EvidenceSource) -> None:
     """Refuse evidence that allows no score at all."""
-    nothing_scored(source.name, by_kind(source.first))
-
-
-def nothing_scored(name: str, kinds: Mapping[type[Evidence], Evidence]) -> None:
-    """Refuse bundles, by kind, that allow no score."""
-    requests, not_computed = requests_for(kinds)
+    requests, not_computed = requests_for(source.kinds())
     if not requests:
         needs = "; ".join(
             f"{missing.metric}: {', '.join(missing.needs)}" for missing in not_computed
         )
-        raise EvidenceError(f"{name!r}", "nothing that can be scored", needs)
+        raise EvidenceError(f"{source.name!r}", "nothing that can be scored", needs)
 
 
 def answer_source(
@@ -149,19 +143,27 @@ def answer_source(
     selection: MetricSelection | None = None,
     on_error: OnError = "note",
 ) -> AuditResult:
-    """Put every question to evidence in memory that it can answer, or those that were chosen."""
-    if selection is None:
-        answers = answer(source.evidence, None, resampling, progress, on_error=on_error)
+    """Compute every score that the evidence allows, or those that were selected.
+
+    Stored evidence is read shard by shard, never as a whole.
+    """
+    requests = not_computed = None
+    if selection is not None:
+        requests, not_computed = selection.requests(source.kinds())
+    if source.stored:
+        seeds = [source.open_stored().kinds]
+        answers = answer_shards(seeds, requests, resampling, progress, on_error=on_error)
     else:
-        requests, not_computed = selection.requests(by_kind(source.first))
         answers = answer(source.evidence, requests, resampling, progress, on_error=on_error)
-        notes = (*fallbacks(selection.without_options(requests)), *answers.notes)
-        answers = replace(answers, not_computed=tuple(not_computed), notes=notes)
-    notes = (
-        *source.notes, *conversions(source.first), *one_class(source.first), *answers.notes
-    )  # fmt: skip
+    notes = [*source.notes, *conversions(source.first), *one_class(source.first)]
+    if selection is not None and requests is not None:
+        notes += fallbacks(selection.without_options(requests))
+    changes = {
+        "notes": (*notes, *answers.notes),
+        "not_computed": tuple(not_computed or answers.not_computed),
+        "subject": source.stated_subject,
+    }
     return AuditResult(
-        answers.scores, answers.not_computed, answers.requests, notes, seconds=answers.seconds,
-        errors=answers.errors, source=source, resampling=resampling,
-        subject=source.stated_subject, selected=selection is not None,
+        **(vars(answers) | changes), source=source, resampling=resampling,
+        selected=selection is not None,
     )  # fmt: skip

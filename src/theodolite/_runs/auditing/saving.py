@@ -1,38 +1,38 @@
 """Keep an audit: as a run folder, or as a report alone."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 from theodolite._runs.auditing.audit_spec import spec_of
 from theodolite._runs.auditing.result import AuditResult
 from theodolite._runs.auditing.sources import EvidenceSource
-from theodolite._runs.content import RunContent, score_produced
-from theodolite._runs.engine.base import Engine
-from theodolite._runs.folder.folder import apart_from, check_folder, claimed, prepare_folder
-from theodolite._runs.folder.run_file import begin, run_record
+from theodolite._runs.content import RunContent, score_run
+from theodolite._runs.folder.folder import apart_from, lock_folder, prepare_folder
+from theodolite._runs.folder.format import RUN, SHOWN
+from theodolite._runs.folder.run_file import MadeRecord, begin, run_record
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.inputs import Places, settled
-from theodolite._runs.material import FolderMaterial, MemoryMaterial
+from theodolite._runs.inputs import Places
+from theodolite._runs.material import MemoryMaterial
 from theodolite._runs.run import run
-from theodolite._runs.run_conflicts import conflicts_of_run
-from theodolite._runs.stored import stored_record
+from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.stored import open_addresses
 from theodolite._storage.lazy import import_late
-from theodolite._verdicts.answers import AuditAnswers
-from theodolite.errors import EvidenceError
+from theodolite._storage.paths import confined
+from theodolite.errors import UnsafeInputError
 from theodolite.evidence.produced import Produced
 
 
 def save_audit(result: AuditResult, out: Path, *, overwrite: bool) -> Path:
     """Write a run folder with a report and checksums, and return the path of the report."""
-    with claimed(out):
-        _check_folder(out, overwrite=overwrite)
-        requests = result.requests if result.selected else ()
-        spec = spec_of(result.source, result.resampling, requests)
-        if result.source.stored:
-            run(spec, Places(result.source.root, out, out), overwrite=overwrite)
+    source = result.source
+    spec = spec_of(source, result.resampling, result.requests if result.selected else ())
+    with lock_folder(out):
+        if source.stored:
+            run(spec, Places(source.root, out, out), overwrite=overwrite)
         else:
-            begin_folder(result.source, spec, out, "", overwrite=overwrite)
+            begin_folder(source, spec, out, "", overwrite=overwrite)
             write_audited(result, spec, out)
         path: Path = import_late("report.html").write_report(out)
         seal(out)
@@ -41,63 +41,62 @@ def save_audit(result: AuditResult, out: Path, *, overwrite: bool) -> Path:
 
 def write_audit_report(result: AuditResult, path: Path) -> Path:
     """Write the report alone."""
-    written: Path = import_late("report.html").write_report_of(audit_material(result), path)
+    source, spec = result.source, spec_of(result.source, result.resampling)
+    record = run_record(spec, "", inputs={} if source.stored else source.inputs)
+    material = MemoryMaterial(record, _build_content(result, spec), source.run)
+    written: Path = import_late("report.html").write_report_of(material, path)
     return written
-
-
-def audit_material(result: AuditResult) -> MemoryMaterial:
-    """Return what the report shows, without a folder."""
-    spec = spec_of(result.source, result.resampling)
-    source = result.source
-    if source.stored:
-        scored = (result.scores, result.subject)
-        record = stored_record(spec, result, source.stored, result.seconds, claim=source.claim)
-        content = RunContent(spec, result, record, conflicts_of_run(spec, scored, {}, []))
-        return content.material(run_record(spec, "", settled(Engine(workers=1)).chosen()[1]))
-    content, carried = _audit_content(result, spec), None
-    if source.run is not None:
-        content = replace(content, record=source.run.with_cards(content.record))
-        carried = FolderMaterial(source.run.folder)
-    return content.material(run_record(spec, "", inputs=source.inputs), carried)
-
-
-def _audit_content(result: AuditResult, spec: RunSpec) -> RunContent:
-    source = result.source
-    produced = Produced(
-        source.evidence, notes=source.notes, facts=source.facts, inputs=source.inputs,
-        tables=source.tables, image=source.image, subject=source.stated_subject,
-        claim=source.claim,
-    )  # fmt: skip
-    own_notes = result.notes[len(source.notes) :]
-    scored = AuditAnswers(
-        result.scores, result.not_computed, result.requests, own_notes, seconds=result.seconds,
-        errors=result.errors,
-    )  # fmt: skip
-    return score_produced(spec, produced, scored=scored)
-
-
-def _check_folder(out: Path, *, overwrite: bool) -> None:
-    """Refuse a folder, with the hint for Python instead of the command line."""
-    try:
-        check_folder(out, overwrite=overwrite)
-    except EvidenceError as error:
-        do = error.hint.replace("--overwrite", "overwrite=True")
-        raise type(error)(error.what, error.got, error.expected, do) from error
 
 
 def begin_folder(
     source: EvidenceSource, spec: RunSpec, out: Path, command: str, *, overwrite: bool
 ) -> None:
     """Prepare the folder of a run, and write ``run.json``."""
-    check_folder(out, overwrite=overwrite)
     for path in source.local:
         apart_from(out, "evidence", path)
     prepare_folder(out, overwrite=overwrite)
-    begin(out / "run.json", run_record(spec, command, inputs=source.inputs))
+    begin(out / RUN, run_record(spec, command, inputs=source.inputs))
 
 
 def write_audited(result: AuditResult, spec: RunSpec, out: Path) -> None:
     """Write all of an audit but ``run.json``, the report and the checksums."""
-    _audit_content(result, spec).write(out)
+    _build_content(result, spec).write(out)
     if result.source.run is not None:
-        result.source.run.carry_over(out)
+        _copy_images(result.source.run, out)
+
+
+def _build_content(result: AuditResult, spec: RunSpec) -> RunContent:
+    source = result.source
+    stored = open_addresses(spec, source.stored) if source.stored else None
+    produced = Produced(
+        source.evidence, facts=source.facts,
+        inputs=source.inputs if stored is None else stored.digests(), tables=source.tables,
+        image=source.image, subject=source.stated_subject, claim=source.claim,
+    )  # fmt: skip
+    content = score_run(spec, produced, stored=stored, scored=result)
+    if source.run is None:
+        return content
+    shown = ("examples", "conflict_examples", "cards", "concept_cards")
+    cards = {name: getattr(source.run.made_record, name) for name in shown}
+    return replace(content, record=content.record.model_copy(update=cards))
+
+
+def _copy_images(run: RunFolder, out: Path) -> None:
+    """Copy the images and tables of a run into the folder of its audit."""
+    for file in dict.fromkeys(_list_images(run.made_record)):
+        if file.partition("/")[0] not in SHOWN:
+            raise UnsafeInputError("image", repr(file), f"a file in one of {', '.join(SHOWN)}")
+        _copy(confined(run.folder, file), confined(out, file))
+    for table in sorted((run.folder / "tables").glob("*.parquet")):
+        _copy(confined(run.folder, f"tables/{table.name}"), out / "tables" / table.name)
+
+
+def _list_images(record: MadeRecord) -> list[str]:
+    files = [example.file for example in (*record.examples, *record.conflict_examples)]
+    files += [file for card in record.cards for file in card.files]
+    return files + [file for card in record.concept_cards for file in card.files]
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)

@@ -7,10 +7,10 @@ from types import MappingProxyType
 from theodolite._runs.auditing.front import (
     PlainArray,
     Source,
-    audit_source,
     chosen_resampling,
     evidence_parts,
 )
+from theodolite._runs.auditing.result import answer_source
 from theodolite._runs.auditing.sources import together
 from theodolite._scoring.evaluate import Resampling
 from theodolite._scoring.request import MetricRequest
@@ -62,7 +62,7 @@ def score(  # noqa: PLR0913  as audit has them
         chosen = {"over": entry.default("over"), **chosen}
     selection = MetricSelection({entry.name: [chosen]}, NOT_AMONG_METRICS)
     source = together(evidence_parts(evidence, arrays, "score"))
-    scores = audit_source(source, resampling, progress, selection, "raise").scores
+    scores = answer_source(source, resampling, progress, selection, "raise").scores
     first = max(scores, key=lambda s: sum(s.options.get(k) == v for k, v in entry.headline.items()))
     return replace(first, sweep=tuple(s for s in scores if s is not first))
 

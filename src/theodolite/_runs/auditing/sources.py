@@ -17,7 +17,8 @@ from theodolite.evidence.subject import Claim, Subject, unstated
 from theodolite.metrics.catalogue import catalogue
 
 if TYPE_CHECKING:
-    from theodolite._runs.auditing.run_sources import SourceRun
+    from theodolite._runs.run_folder import RunFolder
+    from theodolite._runs.stored import StoredEvidence
 
 Fact = tuple[str, float | int | str]
 
@@ -40,8 +41,10 @@ class EvidenceSource:
     tables: Mapping[str, Mapping[str, Sequence[object]]] = field(default_factory=dict)
     image: Callable[[str], bytes] | None = None
     """A sample's image as JPEG, by its id, where images are at hand."""
-    run: "SourceRun | None" = None
+    run: "RunFolder | None" = None
     """The run that it was made by."""
+    run_alone: bool = True
+    """Whether nothing else is audited with the run."""
     subject: Subject | None = None
     """Which explanation it is of, and what that is held against, where that is known."""
     claim: Claim | None = None
@@ -51,6 +54,16 @@ class EvidenceSource:
     def stated_subject(self) -> Subject:
         """The subject; of arrays without one, that their outputs were given."""
         return self.subject or unstated(self.name)
+
+    def open_stored(self) -> "StoredEvidence":
+        """Open the evidence in shards."""
+        from theodolite._runs.stored import StoredEvidence  # noqa: PLC0415  reads Zarr
+
+        return StoredEvidence(self.stored)
+
+    def kinds(self) -> dict[type[Evidence], Evidence]:
+        """Return the evidence of the first seed by kind; of evidence in shards the first sample."""
+        return self.open_stored().first() if self.stored else by_kind(self.first)
 
     @property
     def first(self) -> Sequence[Evidence]:
@@ -92,6 +105,7 @@ def together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
         notes=(*dict.fromkeys(n for part in parts for n in part.notes), *_unlike(seeds[0])),
         facts=tuple(fact for part in parts for fact in part.facts),
         run=_only_run(parts),
+        run_alone=False,
         subject=_joint_subject(parts),
         claim=next((part.claim for part in parts if part.claim is not None), None),
     )
@@ -115,14 +129,14 @@ def _joint_subject(parts: Sequence[EvidenceSource]) -> Subject | None:
     return None
 
 
-def _only_run(parts: Sequence[EvidenceSource]) -> "SourceRun | None":
+def _only_run(parts: Sequence[EvidenceSource]) -> "RunFolder | None":
     """The run whose images the report can show: its rows must be those of the evidence."""
     others = [part for part in parts if part.run is None]
     runs = [part.run for part in parts if part.run is not None]
     others_have_concepts = any(
         type(b) in (ConceptEvidence, LocationEvidence) for p in others for b in p.first
     )
-    return replace(runs[0], alone=False) if len(runs) == 1 and not others_have_concepts else None
+    return runs[0] if len(runs) == 1 and not others_have_concepts else None
 
 
 def _pieces_together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
@@ -132,13 +146,10 @@ def _pieces_together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
             "evidence", f"evidence in pieces, and {others[0]!r} in memory", "all of one sort",
             "`theodolite data store` writes evidence in pieces.",
         )  # fmt: skip
-    from theodolite._runs.stored import digests_of  # noqa: PLC0415  loads the engine
-
     return EvidenceSource(
         ", ".join(part.name for part in parts),
         stored=tuple(address for part in parts for address in part.stored),
         local=tuple(path for part in parts for path in part.local),
-        inputs=digests_of([address for part in parts for address in part.stored]),
         subject=next((part.subject for part in parts if part.subject is not None), None),
     )
 

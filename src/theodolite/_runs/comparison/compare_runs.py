@@ -80,13 +80,6 @@ class Comparison:
         return str(viewer("notebook_tables").comparison_html(self))
 
 
-def resampling_for(run: RunRead, resamples: int | None = None) -> Resampling:
-    """How the reference run drew chance; its weights serve for all."""
-    spec = run.record.spec.resampling
-    n = spec.resamples if resamples is None else resamples
-    return Resampling(n, spec.level, spec.seed, most_pooled=spec.most_pooled)
-
-
 def compare(
     runs: Sequence[RunRead], resamples: int | None = None, progress: Progress = silent
 ) -> list[Comparison]:
@@ -98,7 +91,7 @@ def compare(
     """
     if len(runs) < 2:
         raise EvidenceError("runs", f"{len(runs)}", "two or more")
-    resampling = resampling_for(runs[0], resamples)
+    resampling = runs[0].record.spec.resampling.draws(resamples)
     pairs = [_pair((runs[0], other), resampling, progress) for other in runs[1:]]
     heads = iter(settled([q.line for pair in pairs for q in pair.questions], resampling.level))
     return [
@@ -116,7 +109,8 @@ def headlines(
     keys = dict.fromkeys(key_of(head) for head in heads if head is not None)
     shared = [key for key in keys if all(key in run.by_key for run in runs)]
     alike, refused = _of_like_outputs(runs, shared)
-    by_key, _ = lines_of(runs, alike, resampling_for(first, resamples), progress)
+    resampling = first.record.spec.resampling.draws(resamples)
+    by_key, _ = lines_of(runs, alike, resampling, progress)
     by_key |= refused
     return list(_questions(runs, by_key))
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from theodolite._runs.comparison.compare_runs import resampling_for
 from theodolite._runs.comparison.leaderboard_runs import (
     ExcludedModel,
     digest_of,
@@ -199,7 +198,8 @@ def _ranked(
     lines = []
     for number, (first, second) in enumerate(pairs):
         progress("pairs of runs", number, len(pairs))
-        resampling = resampling_for(first, min(SHORT, first.record.spec.resampling.resamples))
+        chosen = first.record.spec.resampling
+        resampling = chosen.draws(min(SHORT, chosen.resamples))
         lines.append(lines_of((first, second), [key], resampling, silent)[0][key])
         second.forget()
         if second is runs[-1]:

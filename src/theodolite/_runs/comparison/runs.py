@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from theodolite._runs.addresses import BUCKETS
-from theodolite._runs.folder.run_file import MadeRecord, RunRecord, read_produced, read_subject
+from theodolite._runs.folder.run_file import MadeRecord, RunRecord
 from theodolite._runs.folder.seal import MANIFEST, no_links, verify
-from theodolite._runs.stored import by_kind as stored_by_kind
-from theodolite._runs.stored import digests_of
-from theodolite._storage.records import read_record
+from theodolite._runs.run_folder import RunFolder
+from theodolite._runs.stored import open_addresses
 from theodolite._verdicts.answers import by_kind
-from theodolite._verdicts.scores_file import ScoresFile, VerdictRecord, score_of
+from theodolite._verdicts.scores_file import VerdictRecord
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load_all
@@ -69,14 +68,7 @@ class RunRead:
         if self.made_record.stored:
             stored = self.pieces.items()
             return [{kind: some_samples(shards, MOST_STORED, 0) for kind, shards in stored}]
-        root = self.folder / "evidence"
-        seeds = [root / f"seed-{seed}" for seed in self.record.spec.seeds]
-        there = [path for path in seeds if path.is_dir()]
-        if not there:
-            raise UnsafeInputError(
-                f"run {self.name!r}", "no evidence in its folder", "evidence/seed-…"
-            )
-        return [by_kind(load_all(seed)[0]) for seed in there]
+        return [by_kind(load_all(seed)[0]) for seed in RunFolder(self.folder).seed_folders()]
 
     def forget(self) -> None:
         """Free the evidence; it is read anew if it is asked for again."""
@@ -89,16 +81,14 @@ class RunRead:
         if any(address.startswith(BUCKETS) for address in addresses):
             raise UnsafeInputError(what, "evidence in a bucket", "evidence on this machine")
         try:
-            digests = digests_of(addresses)
+            stored = open_addresses(self.record.spec, addresses)
         except EvidenceError as error:
             raise UnsafeInputError(
                 what, "no evidence where it was", "evidence as it was"
             ) from error
-        if any(
-            self.made_record.inputs.get(address) != digest for address, digest in digests.items()
-        ):
+        if not stored.digests().items() <= self.made_record.inputs.items():
             raise UnsafeInputError(what, "evidence that was changed since", "evidence as it was")
-        return stored_by_kind(self.record.spec, addresses)
+        return stored.kinds
 
     @property
     def is_large(self) -> bool:
@@ -114,17 +104,12 @@ def read_run(folder: Path, *, must_be_sealed: bool = True) -> RunRead:
     sealed = (folder / MANIFEST).is_file()
     if sealed or must_be_sealed:
         verify(folder)
-    content = read_record(folder / "scores.json", ScoresFile)
+    run = RunFolder(folder)
+    verdicts = {verdict.question: verdict for verdict in run.scores_file.verdicts}
     return RunRead(
-        folder,
-        folder.resolve().name,
-        read_record(folder / "run.json", RunRecord),
-        read_produced(folder),
-        tuple(score_of(record) for record in content.scores),
-        {verdict.question: verdict for verdict in content.verdicts},
-        sealed,
-        read_subject(folder),
-    )
+        folder, folder.resolve().name, run.record, run.made_record, tuple(run.scored[0]), verdicts,
+        sealed, run.subject,
+    )  # fmt: skip
 
 
 def read_runs(folders: Sequence[Path]) -> list[RunRead]:

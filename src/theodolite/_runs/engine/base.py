@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Literal
 
 from theodolite._runs.engine.estimate import in_bytes
-from theodolite._runs.engine.identity import NodeMismatchError, check_unchanged, identity
+from theodolite._runs.engine.identity import (
+    ARITHMETIC,
+    NodeMismatchError,
+    check_unchanged,
+    identity,
+)
 from theodolite._runs.engine.ledger import Ledger
 from theodolite._runs.engine.metrics_port import metrics_served
 from theodolite._runs.engine.pieces import Pool
@@ -52,6 +57,9 @@ class Engine:
             raise EvidenceError("workers", f"{self.workers}", "at least 1")
         if self.ray_address is not None and self.name == "local":
             raise EvidenceError("ray address", "engine local", "engine ray, or auto")
+        if self.checkpoint_dir is not None and "://" not in self.checkpoint_dir:
+            # other processes, and later checks, may have another working directory
+            object.__setattr__(self, "checkpoint_dir", str(Path(self.checkpoint_dir).resolve()))
 
     def chosen(self) -> tuple[Literal["local", "ray"], str]:
         """The engine, and why it is this one."""
@@ -158,7 +166,7 @@ def _ray_pool(engine: Engine, run: str) -> RayTasks:
     )
     own = identity()
     try:
-        pool.greet(own.on_any_cpu() if engine.mixed_cpus else own)
+        pool.check_node_identity(own.without(ARITHMETIC) if engine.mixed_cpus else own)
     except BaseException:
         pool.close()
         raise

@@ -8,7 +8,7 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -29,104 +29,82 @@ KERNELS = "kernels"
 OF_NETWORKS = ("torch", "torchvision", "timm", "transformers")
 MAIN = ("__main__", "__mp_main__")
 ABSENT = "none"
+CODE, ARITHMETIC = "code: ", "arithmetic"
+"""Names of parts of an identity."""
 Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class UnlikePart:
-    """A part in which another process differs from ours."""
-
-    part: str
-    theirs: str
-    ours: str
-
-    def __str__(self) -> str:
-        return f"{self.part} {self.theirs} (ours {self.ours})"
-
-
-@dataclass(frozen=True)
-class Stranger:
+class MismatchedNode:
     """A process that would not compute the same, and where it runs."""
 
     node: str
-    differences: tuple[UnlikePart, ...]
+    differences: tuple[str, ...]
     place: str = ""
     """What its pool calls the node."""
 
     def __str__(self) -> str:
-        return f"node {self.node}: {', '.join(map(str, self.differences))}"
+        return f"node {self.node}: {', '.join(self.differences)}"
 
 
 class NodeMismatchError(EvidenceError):
     """Nodes that would not compute the same."""
 
-
-def strangers_refused(strangers: Sequence[Stranger]) -> NodeMismatchError:
-    """Which nodes differ, in what, theirs and ours."""
-    return NodeMismatchError(
-        "engine", "; ".join(map(str, strangers)), "nodes that compute the same",
-        "Install the same there; --mixed-cpus allows other arithmetic.",
-    )  # fmt: skip
+    @classmethod
+    def naming(cls, nodes: Sequence[MismatchedNode]) -> "NodeMismatchError":
+        """Name the nodes that differ, and in which parts."""
+        return cls(
+            "engine", "; ".join(map(str, nodes)), "nodes that compute the same",
+            "Install the same there; --mixed-cpus allows other arithmetic.",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What decides the numbers that a process computes, apart from the work itself."""
+    """What decides the numbers that a process computes, apart from the work itself.
 
-    code: Pairs
-    """Digests of our package, of registered plug-ins and of other modules that the work uses."""
-    packages: Pairs
-    arithmetic: str
-    """A digest of the bits of a few computations; empty: any will do."""
-    checksum: str = ""
-    """The id of the key that entries are sealed with."""
+    The parts are digests of code, versions of packages, a digest of the bits of a few computations,
+    and the id of the key that entries are sealed with.
+    """
 
-    def unlike(self, other: "Identity") -> tuple[UnlikePart, ...]:
-        """In what another differs from this one."""
-        differences = [
-            *_unlike("code", other.code, self.code),
-            *_unlike("packages", other.packages, self.packages),
-        ]
-        if self.arithmetic and other.arithmetic != self.arithmetic:
-            ours = self.arithmetic[:16]
-            differences.append(UnlikePart("arithmetic", other.arithmetic[:16], ours))
-        if other.checksum != self.checksum:
-            theirs, ours = other.checksum or ABSENT, self.checksum or ABSENT
-            differences.append(UnlikePart("checksum key", theirs, ours))
-        return tuple(differences)
+    parts: Mapping[str, str]
 
-    def without(self, module: str) -> "Identity":
-        """The same, but for a module that travels with the work."""
-        return replace(self, code=tuple(pair for pair in self.code if pair[0] != module))
+    def differences(self, other: "Identity") -> tuple[str, ...]:
+        """Say in which parts another differs; any arithmetic will do if this one has none."""
+        ours = self.parts
+        theirs = other.parts if ARITHMETIC in ours else other.without(ARITHMETIC).parts
+        return tuple(
+            f"{name} {theirs.get(name, ABSENT)[:16]} (ours {ours.get(name, ABSENT)[:16]})"
+            for name in sorted(ours.keys() | theirs.keys())
+            if ours.get(name) != theirs.get(name)
+        )
 
-    def on_any_cpu(self) -> "Identity":
-        """The same, with whatever arithmetic."""
-        return replace(self, arithmetic="")
-
-
-def _unlike(part: str, theirs: Pairs, ours: Pairs) -> Iterator[UnlikePart]:
-    there, here = dict(theirs), dict(ours)
-    for name in sorted(there.keys() | here.keys()):
-        pair = there.get(name, ABSENT)[:16], here.get(name, ABSENT)[:16]
-        if there.get(name) != here.get(name):
-            yield UnlikePart(f"{part}: {name}", *pair)
+    def without(self, part: str) -> "Identity":
+        """Return the identity without a part: a module that travels with the work, arithmetic."""
+        return Identity({name: value for name, value in self.parts.items() if name != part})
 
 
 def identity(modules: Iterable[str] = (), *, network: bool = False) -> Identity:
-    """Of this process, for work that uses these modules."""
-    base = _base(network)
-    return replace(base, code=base.code + modules_code(modules))
+    """Return the identity of this process, for work that uses these modules."""
+    return Identity({**_base(network), **_prefix(CODE, modules_code(modules))})
 
 
 @lru_cache(maxsize=2)
-def _base(network: bool) -> Identity:  # noqa: FBT001  a key of the cache
-    plugins = tuple(sorted({(str(package), package.code) for package in registered().values()}))
+def _base(network: bool) -> Mapping[str, str]:  # noqa: FBT001  a key of the cache
+    plugins = ((str(package), package.code) for package in registered().values())
     try:
         seal = key_id()
     except EvidenceError as error:  # of a worker: whoever starts the run was told already
         seal = str(error)
-    own = ((OURS, code_version().partition("+")[2]),)
-    return Identity(own + plugins, packages_in_use(network=network), arithmetic(network), seal)
+    code = ((OURS, code_version().partition("+")[2]), *plugins)
+    return {
+        **_prefix(CODE, code), **_prefix("packages: ", packages_in_use(network=network)),
+        ARITHMETIC: arithmetic(network), "checksum key": seal or ABSENT,
+    }  # fmt: skip
+
+
+def _prefix(prefix: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {f"{prefix}{name}": value for name, value in pairs}
 
 
 def file_digests() -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from theodolite._runs.engine.identity import Identity, Stranger, arithmetic, identity
+from theodolite._runs.engine.identity import Identity, MismatchedNode, arithmetic, identity
 from theodolite._runs.engine.ledger import Ledger, PieceName, SealedEntry
 from theodolite._stats.threads import limit_to_one_core
 from theodolite._storage.packed import digest_of
@@ -82,7 +82,7 @@ class Done:
     """What the ledger has of them now."""
     nearly: int = 0
     """Pieces that came out the same but for last digits, which another arithmetic had made."""
-    stranger: Stranger | None = None
+    mismatch: MismatchedNode | None = None
     """The process that was given it and would not have computed the same: nothing was done."""
     lost: Literal["", "node", "memory"] = ""
     """Whether it was lost with its machine, or for want of memory: nothing came of it."""
@@ -114,7 +114,7 @@ class Pool(Protocol):
         Faults that we understand (evidence refused, a full disk) are raised.
         """
 
-    def avoid(self, stranger: Stranger) -> None:
+    def avoid(self, mismatch: MismatchedNode) -> None:
         """Give that node nothing more to do; where that cannot be, it is raised."""
 
     def drop(self) -> None:
@@ -134,8 +134,8 @@ def perform(task: Task, *, alone: bool = False) -> Done:
     started, done, before = time.perf_counter(), Done(), traffic_so_far()
     if task.identity is not None:
         own = identity(task.modules, network=task.network)
-        if differences := task.identity.unlike(own):
-            return Done(stranger=Stranger(socket.gethostname(), differences))
+        if differences := task.identity.differences(own):
+            return Done(mismatch=MismatchedNode(socket.gethostname(), differences))
     _take_tool(task)
     parts: list[Arrays | None] = []
     with nullcontext() if alone else limit_to_one_core():

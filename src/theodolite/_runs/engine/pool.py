@@ -9,8 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from theodolite._runs.engine.identity import (
+    ARITHMETIC,
     Identity,
-    Stranger,
+    MismatchedNode,
     arithmetic,
     check_files,
     code_version,
@@ -93,7 +94,7 @@ class WorkerPool:
         self.given_up: frozenset[str] = frozenset()
         """Pieces that are known to fail, and are not tried again."""
         self._missing: frozenset[int] = frozenset()
-        self._strangers: set[str] = set()
+        self._mismatched: set[str] = set()
         self._busy = False
         self.failed: list[FailedPiece] = []
         self.computed = 0
@@ -188,7 +189,7 @@ class WorkerPool:
 
     def _identity(self, modules: Sequence[str], *, network: bool) -> Identity:
         own = identity(modules, network=network)
-        return own.on_any_cpu() if self.mixed_cpus else own
+        return own.without(ARITHMETIC) if self.mixed_cpus else own
 
     def entries(self, work: Work) -> list[Entry | None]:
         done = self._done(work, None, stays=True)
@@ -246,7 +247,7 @@ class WorkerPool:
                 running[self.pool.submit(task)] = block
             handle, outcome = self.pool.wait()
             block = running.pop(handle)
-            if outcome is None or outcome.lost or outcome.stranger:
+            if outcome is None or outcome.lost or outcome.mismatch:
                 if self._again(queue, block, outcome):
                     continue
                 outcome = Done([None], [_died(work.name(block.first), keys[block.first])])
@@ -265,8 +266,8 @@ class WorkerPool:
 
     def _again(self, queue: "_Queue", block: _Block, outcome: Done | None) -> bool:
         """Put a block back that nothing came of; not if it was its own fault too often."""
-        if outcome is not None and outcome.stranger is not None:
-            self._turn_away(outcome.stranger)
+        if outcome is not None and outcome.mismatch is not None:
+            self._turn_away(outcome.mismatch)
             queue.put_back(block)  # nothing was tried
             return True
         lost = "" if outcome is None else outcome.lost
@@ -280,12 +281,12 @@ class WorkerPool:
         queue.again(block, halves=lost == "memory")
         return True
 
-    def _turn_away(self, stranger: Stranger) -> None:
+    def _turn_away(self, mismatch: MismatchedNode) -> None:
         """Give that node nothing more; however many tasks it sends back, it counts once."""
-        who = stranger.place or stranger.node
-        self.watch.count("strangers", int(who not in self._strangers))
-        self._strangers.add(who)
-        self.pool.avoid(stranger)
+        who = mismatch.place or mismatch.node
+        self.watch.count("strangers", int(who not in self._mismatched))
+        self._mismatched.add(who)
+        self.pool.avoid(mismatch)
 
     def _count(self, done: Done) -> None:
         self.failed += done.failed
@@ -303,8 +304,8 @@ class WorkerPool:
         finally:
             self.pool.drop()
         for done in ended.values():
-            if done is not None and done.stranger is not None:
-                self._turn_away(done.stranger)
+            if done is not None and done.mismatch is not None:
+                self._turn_away(done.mismatch)
         outcomes = [ended[handle] for handle in handles]
         return [done if done is not None and done.parts else Done([None]) for done in outcomes]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
 
-from theodolite._runs.engine.identity import Stranger, check_unchanged
+from theodolite._runs.engine.identity import MismatchedNode, check_unchanged
 from theodolite._runs.engine.pieces import Done, Task, perform
 from theodolite.errors import EvidenceError, VerificationError
 
@@ -34,8 +34,8 @@ class Here:
         self._number += 1
         return self._number - 1, perform(task, alone=True)
 
-    def avoid(self, stranger: Stranger) -> None:
-        _changed(stranger)
+    def avoid(self, mismatch: MismatchedNode) -> None:
+        _changed(mismatch)
 
     def drop(self) -> None:
         self._number += len(self._tasks)
@@ -129,8 +129,8 @@ class Processes:
                 "In a script, start runs below `if __name__ == '__main__':`.",
             )  # fmt: skip
 
-    def avoid(self, stranger: Stranger) -> None:
-        _changed(stranger)
+    def avoid(self, mismatch: MismatchedNode) -> None:
+        _changed(mismatch)
 
     def drop(self) -> None:
         self._waiting = []
@@ -148,11 +148,11 @@ class Processes:
         self._lanes, self._waiting = [], []
 
 
-def _changed(stranger: Stranger) -> NoReturn:
+def _changed(mismatch: MismatchedNode) -> NoReturn:
     """On one machine a process differs only if something was edited since the start."""
     check_unchanged()
     raise VerificationError(
-        "a process of this machine", str(stranger), "the same from start to end", "Run it again."
+        "a process of this machine", str(mismatch), "the same from start to end", "Run it again."
     )
 
 

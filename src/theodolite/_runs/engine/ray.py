@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from theodolite._runs.engine.identity import Identity, Stranger, identity, strangers_refused
+from theodolite._runs.engine.identity import (
+    CODE,
+    Identity,
+    MismatchedNode,
+    NodeMismatchError,
+    identity,
+)
 from theodolite._runs.engine.ledger import PieceName
 from theodolite._runs.engine.pieces import Done, Task, perform
 from theodolite._runs.engine.ray_data import by_ray_data
@@ -145,9 +151,9 @@ def _who() -> Identity:
 
 def _perform(task: Task, tool: Any) -> Done:
     done = perform(replace(task, tool=tool))
-    if done.stranger is not None:
+    if done.mismatch is not None:
         node = sys.modules["ray"].get_runtime_context().get_node_id()
-        done.stranger = replace(done.stranger, place=node)
+        done.mismatch = replace(done.mismatch, place=node)
     return done
 
 
@@ -198,7 +204,7 @@ class RayTasks:
         self._remote = self._ray.remote(_perform)
         self._options: dict[str, Any] = {}
         self._tool: tuple[str, Any] = ("", None)
-        self.strangers: dict[str, Stranger] = {}
+        self.mismatched: dict[str, MismatchedNode] = {}
         """Nodes that get nothing to do, by Ray's names of them."""
         self._gauges: dict[str, Any] = {}
 
@@ -210,7 +216,7 @@ class RayTasks:
             if node["Alive"] and {"CPU", "GPU"} & node["Resources"].keys()
         }
 
-    def greet(self, own: Identity) -> None:
+    def check_node_identity(self, own: Identity) -> None:
         """Have every node say who it is, before any work; strangers end the run."""
         nodes = self._alive()
         ask = self._ray.remote(_who)
@@ -222,13 +228,13 @@ class RayTasks:
         }
         answers = {node: probe.remote() for node, probe in probes.items()}
         self._ray.wait(list(answers.values()), num_returns=len(answers), timeout=PATIENCE)
-        strangers = []
+        mismatched = []
         for node, answer in answers.items():
-            differences = own.unlike(self._answer(answer, nodes[node]))
+            differences = own.differences(self._answer(answer, nodes[node]))
             if differences:
-                strangers.append(Stranger(nodes[node], differences, node))
-        if strangers:
-            raise strangers_refused(strangers)
+                mismatched.append(MismatchedNode(nodes[node], differences, node))
+        if mismatched:
+            raise NodeMismatchError.naming(mismatched)
         self._wait_for_a_cpu()
 
     def _answer(self, answer: Any, node: str) -> Identity:
@@ -238,7 +244,7 @@ class RayTasks:
             got, needed = f"no answer for {PATIENCE} s", "nodes that answer"
             raise EvidenceError(f"node {node}", got, needed, LOCALLY) from error
         except self._ray.exceptions.RayTaskError:  # it has no theodolite, or one without identities
-            return Identity((), (), "")
+            return Identity({})
         except self._ray.exceptions.RayError as error:
             raise not_started(error, node) from error
         return their
@@ -253,7 +259,7 @@ class RayTasks:
     def submit(self, task: Task) -> int:
         if task.identity is not None:  # functions of a script travel by themselves
             modules = tuple(name for name in task.modules if name != "__main__")
-            task = replace(task, identity=task.identity.without("__main__"), modules=modules)
+            task = replace(task, identity=task.identity.without(f"{CODE}__main__"), modules=modules)
         if task.tool_key and task.tool_key != self._tool[0]:
             self._tool = (task.tool_key, self._ray.put(task.tool))  # sent once, not with each task
         tool = self._tool[1] if task.tool_key else None
@@ -310,15 +316,15 @@ class RayTasks:
         except SystemError as error:
             raise error.__cause__ or error from None
 
-    def avoid(self, stranger: Stranger) -> None:
+    def avoid(self, mismatch: MismatchedNode) -> None:
         """A node that joined later and would not compute the same."""
-        if stranger.place not in self.strangers:
-            stranger = replace(stranger, node=self._alive().get(stranger.place, stranger.node))
-            self.strangers[stranger.place] = stranger
-            self.notes.append(f"Given no work: {stranger}.")
-        if self._alive().keys() <= self.strangers.keys():
-            raise strangers_refused(list(self.strangers.values()))
-        selector = {"ray.io/node-id": f"!in({','.join(sorted(self.strangers))})"}
+        if mismatch.place not in self.mismatched:
+            mismatch = replace(mismatch, node=self._alive().get(mismatch.place, mismatch.node))
+            self.mismatched[mismatch.place] = mismatch
+            self.notes.append(f"Given no work: {mismatch}.")
+        if self._alive().keys() <= self.mismatched.keys():
+            raise NodeMismatchError.naming(list(self.mismatched.values()))
+        selector = {"ray.io/node-id": f"!in({','.join(sorted(self.mismatched))})"}
         self._options["label_selector"] = selector
 
     def drop(self) -> None:

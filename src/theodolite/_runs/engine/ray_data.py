@@ -32,8 +32,8 @@ class Holds:
             done = perform(replace(self._task, items=[item], pieces=[piece], names=[name]))
         except EvidenceError as error:
             return json.dumps({"refused": [type(error).__name__, *error.args]})
-        if done.stranger is not None:
-            return json.dumps({"stranger": str(done.stranger)})
+        if done.mismatch is not None:
+            return json.dumps({"mismatch": str(done.mismatch)})
         failed = [asdict(piece) for piece in done.failed]
         entries = [asdict(entry) for entry in done.entries]
         report = {"computed": done.computed, "failed": failed, "seconds": done.seconds}
@@ -69,9 +69,9 @@ def by_ray_data(
         seen.add(number)
         if "refused" in report:
             raise _refusal(report["refused"])
-        if "stranger" in report:
+        if "mismatch" in report:
             raise EvidenceError(
-                "Ray Data", report["stranger"], "nodes that compute the same",
+                "Ray Data", report["mismatch"], "nodes that compute the same",
                 "Run it again without that node: what is done is kept. Or pass --inference tasks.",
             )  # fmt: skip
         failed = [FailedPiece(**fields) for fields in report["failed"]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._runs.engine.estimate import PassPrice
+from theodolite._runs.engine.estimate import PassPrice, RunPrice
 from theodolite._runs.engine.pieces import Done, peak_memory
 from theodolite._runs.engine.pool import WorkerPool
 from theodolite._storage.traffic import Traffic, traffic_so_far
@@ -28,18 +28,26 @@ class Rehearsal:
         self.peak_bytes = 0
 
     @property
-    def driver_seconds(self) -> float:
-        """What the driver has done since the start beside passes."""
-        return self.seconds - self._apart
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return (self._ended or time.perf_counter()) - self._started
 
     @property
-    def seconds(self) -> float:
-        """All of it."""
-        return (self._ended or time.perf_counter()) - self._started
+    def driver_seconds(self) -> float:
+        """Seconds that the driver worked beside the passes."""
+        return self.seconds - self._apart
 
     def stop(self) -> None:
         """Nothing that comes later is counted."""
         self._ended = time.perf_counter()
+
+    def price(self, notes: Sequence[str]) -> RunPrice:
+        """Return what the whole run will cost."""
+        self.stop()
+        return RunPrice(
+            self.passes, self._pool.pool.size, self.driver_seconds, self.peak_bytes, notes,
+            self.start_seconds,
+        )  # fmt: skip
 
     def wake(self) -> None:
         """Have all processes start, so that it is not taken for work."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from theodolite._runs.folder.run_file import ExplainedRecord
-from theodolite._runs.folder.spec import RunSpec, subject_of
+from theodolite._runs.folder.spec import RunSpec
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.subject import Claim, Subject
 
@@ -35,7 +35,7 @@ def explained_record(
 ) -> ExplainedRecord:
     """What ``produced.json`` says of the explanation; a claim of the spec stands before others."""
     bundles = evidence[0] if evidence else ()
-    subject = subject or subject_of(spec)
+    subject = subject or spec.stated_subject
     kind = bundles[0].kind if bundles else ""
     claim = claim or CLAIMS.get(kind, OTHER)
     n = max((len(bundle) for bundle in bundles), default=None)

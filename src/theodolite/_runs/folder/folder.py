@@ -45,7 +45,7 @@ def check_folder(out: Path, *, overwrite: bool) -> list[Path]:
     if finished and not overwrite:
         raise EvidenceError(
             _folder_text(out), "something in it: a finished run", "an empty folder",
-            "Pass --overwrite to replace it.",
+            "Pass --overwrite (in Python overwrite=True) to replace it.",
         )  # fmt: skip
     if there and not overwrite:
         _check_version(out)
@@ -64,7 +64,8 @@ def _check_version(out: Path) -> None:
         raise EvidenceError(
             _folder_text(out), f"a run that theodolite {begun} began and did not finish",
             f"one that theodolite {now} began",
-            f"Finish it with theodolite {begun}, or pass --overwrite to begin anew.",
+            f"Finish it with theodolite {begun}, or pass --overwrite (in Python overwrite=True) to "
+            "begin again.",
         )  # fmt: skip
 
 
@@ -107,7 +108,7 @@ def apart_from(out: Path, what: str, place: Path) -> None:
 
 
 @contextmanager
-def claimed(out: Path) -> Iterator[None]:
+def lock_folder(out: Path) -> Iterator[None]:
     """Have a folder for oneself: another run that would write there is refused meanwhile.
 
     The folder is made if it is missing; if nothing was written, it is gone again afterwards.

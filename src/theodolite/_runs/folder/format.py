@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-RUN, PRODUCED, FINDINGS = "run.json", "produced.json", "findings.json"
+RUN, SCORES, PRODUCED, FINDINGS = "run.json", "scores.json", "produced.json", "findings.json"
+CONFLICTS, PER_SAMPLE = "conflicts.json", "per_sample.parquet"
 SHOWN = ("images", "concepts")
 """Folders of images for the report."""
 

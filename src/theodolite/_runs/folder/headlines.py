@@ -1,10 +1,16 @@
 """What a spec asks, and the scores that its verdicts are read from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from theodolite._runs.folder.spec import MetricSpec, RunSpec
-from theodolite._scoring.evaluate import MetricRequest, Resampling, expand
+from theodolite._scoring.evaluate import MetricRequest, expand
+from theodolite._storage.tables import Words
 from theodolite._verdicts.answers import AuditAnswers, verdicts
+from theodolite._verdicts.conflicts.matrix import conflicts_between
+from theodolite._verdicts.conflicts.record import ConflictsFile
 from theodolite._verdicts.missing import MissingScoreLike
 from theodolite._verdicts.scores_file import ScoresFile, scores_file
 from theodolite.evidence.subject import Subject
@@ -19,14 +25,6 @@ def requests_named(metrics: Sequence[MetricSpec]) -> list[MetricRequest]:
         for metric in metrics
         for request in expand(find_metric(metric.name), metric.options)
     ]
-
-
-def resampling_of(spec: RunSpec) -> Resampling:
-    """How chance is drawn."""
-    resampling = spec.resampling
-    return Resampling(
-        resampling.resamples, resampling.level, resampling.seed, most_pooled=resampling.most_pooled
-    )
 
 
 def scores_file_of(spec: RunSpec, answers: AuditAnswers) -> ScoresFile:
@@ -59,3 +57,21 @@ def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:
             and all(score.options.get(k) == v for k, v in headline.options.items())
         ][:1]
     return chosen_scores
+
+
+def find_conflicts(
+    spec: RunSpec,
+    scored: tuple[Sequence[Score], Subject],
+    columns: Mapping[str, Sequence[Any] | Words | np.ndarray],
+    clusters: Mapping[str, int],
+) -> ConflictsFile:
+    """Return where the questions disagree.
+
+    Args:
+        spec: What was run.
+        scored: The scores, and the explanation that they are of.
+        columns: The contribution of each sample to each score.
+        clusters: The cluster of each sample by name.
+    """
+    verdicts = verdicts_of(spec, *scored)
+    return conflicts_between(verdicts, scored[0], columns, clusters, spec.resampling.draws())

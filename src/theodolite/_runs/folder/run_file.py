@@ -13,13 +13,11 @@ from pydantic import Field
 from theodolite._runs.engine.identity import arithmetic, code_version, packages_in_use
 from theodolite._runs.engine.seal import key_id
 from theodolite._runs.folder.format import PRODUCED
-from theodolite._runs.folder.spec import RunSpec, subject_of
+from theodolite._runs.folder.spec import RunSpec
 from theodolite._stats.native.library import kernels_version
 from theodolite._stats.threads import count_cores
 from theodolite._storage.records import Record, read_record, write_record
-from theodolite._verdicts.scores_file import ScoresFile
 from theodolite.errors import UnsafeInputError
-from theodolite.evidence.subject import Subject
 
 PACKAGES = (
     "theodolite", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pillow", "torch", "timm",
@@ -138,17 +136,6 @@ class ManifestRecord(Record):
 def read_produced(folder: Path) -> MadeRecord:
     """Read what became known on the way."""
     return read_record(folder / PRODUCED, MadeRecord)
-
-
-def read_subject(folder: Path) -> Subject:
-    """Which explanation a run is of, and what it is held against.
-
-    Runs that do not say: of a pipeline it is not known; stored evidence was given.
-    """
-    subject = read_record(folder / "scores.json", ScoresFile).subject
-    if subject is not None:
-        return subject
-    return subject_of(read_record(folder / "run.json", RunRecord).spec)
 
 
 def run_record(

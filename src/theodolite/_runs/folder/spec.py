@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from theodolite._scoring.request import Resampling
 from theodolite._storage.records import Strict, first_fault
 from theodolite._storage.text import read_yaml
 from theodolite._verdicts.scores_file import Filter
@@ -45,6 +46,17 @@ class ResamplingSpec(Strict):
     more."""
     clusters: Literal["none", "classes"] = "none"
     """``classes``: also resample whole classes, as if other classes had been photographed."""
+
+    @classmethod
+    def of_draws(cls, resampling: Resampling) -> "ResamplingSpec":
+        """Return what a spec keeps of how chance is drawn."""
+        names = cls.model_fields.keys() - {"clusters"}
+        return cls(**{name: getattr(resampling, name) for name in names})
+
+    def draws(self, resamples: int | None = None) -> Resampling:
+        """Return how chance is drawn, perhaps with another number of resamples."""
+        n = self.resamples if resamples is None else resamples
+        return Resampling(n, self.level, self.seed, most_pooled=self.most_pooled)
 
 
 def _keys_as_text(content: Any) -> Any:
@@ -185,14 +197,14 @@ class RunSpec(Strict):
             raise ValueError(message)
         return self
 
-
-def subject_of(spec: RunSpec) -> Subject:
-    """What the spec says; else that stored evidence was given, and that of a pipeline not known."""
-    if spec.subject is not None:
-        return spec.subject
-    if spec.pipeline is None:
-        return unstated(", ".join(spec.evidence))
-    return Subject(f"the explanation that {spec.pipeline.name} made", outputs="unknown")
+    @property
+    def stated_subject(self) -> Subject:
+        """The subject; if none is stated, evidence was given, and that of a pipeline is unknown."""
+        if self.subject is not None:
+            return self.subject
+        if self.pipeline is None:
+            return unstated(", ".join(self.evidence))
+        return Subject(f"the explanation that {self.pipeline.name} made", outputs="unknown")
 
 
 def read_spec(path: Path) -> RunSpec:

@@ -12,16 +12,15 @@ import typer
 from theodolite._runs.auditing.audit_spec import spec_of
 from theodolite._runs.auditing.model_answers import with_model_answers
 from theodolite._runs.auditing.reading import read_sources
-from theodolite._runs.auditing.result import answer_source, check_any, nothing_scored
+from theodolite._runs.auditing.result import answer_source, check_any
 from theodolite._runs.auditing.saving import begin_folder, write_audited
 from theodolite._runs.auditing.sources import EvidenceSource, together, with_claim
 from theodolite._runs.engine.base import Engine
 from theodolite._runs.engine.estimate import RunPrice
-from theodolite._runs.folder.folder import apart_from, check_folder, claimed
+from theodolite._runs.folder.folder import apart_from, check_folder, lock_folder
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.inputs import Places
 from theodolite._runs.run import rehearse, run
-from theodolite._runs.stored import by_kind
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.atomic import default_cache
 from theodolite._storage.stores import Store
@@ -122,7 +121,7 @@ def audit(
     patterns = _patterns(columns, job)
     with ExitStack() as stack:
         if out is not None:
-            stack.enter_context(claimed(out))
+            stack.enter_context(lock_folder(out))
         source = None if job else _read(evidence or [], settings, patterns)
         if model_answers is not None:
             source = with_model_answers(source, model_answers)
@@ -204,10 +203,8 @@ def _read(evidence: list[str], settings: _Settings, patterns: dict[str, str]) ->
 
 
 def _sharded_job(source: EvidenceSource, settings: _Settings) -> _AuditRun:
-    spec = spec_of(source, settings.resampling)
-    kinds = by_kind(spec, source.stored)
-    nothing_scored(source.name, {kind: shards.first() for kind, shards in kinds.items()})
-    return _AuditRun(spec, source.root)
+    check_any(source)
+    return _AuditRun(spec_of(source, settings.resampling), source.root)
 
 
 def _audit_in_memory(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from theodolite._runs.engine.base import Engine
-from theodolite._runs.folder.folder import claimed
+from theodolite._runs.folder.folder import lock_folder
 from theodolite._runs.folder.protocols import protocol_file, short_form
 from theodolite._runs.folder.spec import RunSpec, read_spec
 from theodolite._runs.inputs import Places
@@ -111,7 +111,7 @@ def run_spec(
 ) -> None:
     """Run a spec into its folder, then report and seal; or say what that would take."""
     command = opt.command_line()
-    with goes_on(), claimed(at.out):
+    with goes_on(), lock_folder(at.out):
         if dry_run:
             print_rehearsal(rehearse(spec, at, command=command, engine=engine, overwrite=overwrite))
             return

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from theodolite._runs.engine.base import Engine, worker_pool
-from theodolite._runs.folder.folder import claimed
+from theodolite._runs.folder.folder import lock_folder
 from theodolite._storage.tables import write_parquet
 from theodolite._storage.text import write_json
 from theodolite.cli import options as opt
@@ -48,7 +48,7 @@ def sae_dissect(
         raise EvidenceError(
             f"folder {str(out)!r}", "an earlier result in it", "an empty folder", "Or --overwrite."
         )
-    with goes_on(), claimed(out), show_progress(quiet=quiet) as progress:
+    with goes_on(), lock_folder(out), show_progress(quiet=quiet) as progress:
         with worker_pool(engine, out, progress) as crew:
             try:
                 dissected = dissect_sae(

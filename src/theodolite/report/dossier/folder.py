@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from theodolite._runs.finished import read_finished
-from theodolite._runs.folder.folder import apart_from, claimed
+from theodolite._runs.folder.folder import apart_from, lock_folder
 from theodolite._runs.folder.run_file import read_produced
 from theodolite._runs.folder.seal import MANIFEST, SEAL, sealed_files
 from theodolite._storage.paths import all_or_nothing, existing
@@ -52,7 +52,7 @@ def write_dossier(
     files[DOSSIER] = (json_text(content.model_dump(mode="json")) + "\n").encode()
     files[PAGE] = dossier_page(content, finished, noun_of(source.produced), files)
     named = {name: data for name, data in files.items() if name != "scores.json"}
-    with claimed(folder):
+    with lock_folder(folder):
         _clear(folder)
         if with_run:
             _copy_run(run, folder / RUN)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from theodolite._runs.folder.run_file import RunRecord, read_subject
+from theodolite._runs.folder.run_file import RunRecord
 from theodolite._runs.folder.spec import RunSpec
+from theodolite._runs.run_folder import RunFolder
 from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.records import read_record
 from theodolite._verdicts.rules import question_text
@@ -92,7 +93,9 @@ def _run(folder: Path) -> LatexRun:
     record = read_record(folder / "run.json", RunRecord)
     scores, _ = read_scores(folder / "scores.json")
     version = record.packages.get("theodolite", "")
-    return LatexRun(record.spec.name, record.spec, version, tuple(scores), read_subject(folder))
+    return LatexRun(
+        record.spec.name, record.spec, version, tuple(scores), RunFolder(folder).subject
+    )
 
 
 def _with_distinct_names(runs: Sequence[LatexRun], folders: Sequence[Path]) -> list[LatexRun]:

@@ -7,12 +7,10 @@ from pathlib import Path
 
 from theodolite._runs.content import shown_conflicts
 from theodolite._runs.folder.headlines import verdicts_of
-from theodolite._runs.folder.run_file import MadeRecord, RunRecord, read_produced, read_subject
-from theodolite._runs.run_conflicts import folder_conflicts
+from theodolite._runs.folder.run_file import MadeRecord, RunRecord
+from theodolite._runs.run_folder import RunFolder
 from theodolite._storage.paths import all_or_nothing
-from theodolite._storage.records import read_record
 from theodolite._storage.text import read_text
-from theodolite._verdicts.scores_file import read_scores
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.subject import Subject
 from theodolite.metrics.catalogue import catalogue
@@ -54,10 +52,9 @@ def model_card_section(folder: Path, vouching: str = "") -> str:
 
     ``vouching`` says who signed a dossier of it.
     """
-    record = read_record(folder / "run.json", RunRecord)
-    made_record = read_produced(folder)
-    scores, _ = read_scores(folder / "scores.json")
-    subject = read_subject(folder)
+    run = RunFolder(folder)
+    record, made_record, subject = run.record, run.made_record, run.subject
+    scores = run.scored[0]
     verdicts = verdicts_of(record.spec, scores, subject)
     silent = [v for v in verdicts if v.answer == "not_evaluated"]
     answered_verdicts = [v for v in verdicts if v.answer != "not_evaluated" and v.score is not None]
@@ -151,7 +148,7 @@ def _silent(silent: Sequence[Verdict]) -> list[str]:
 
 
 def _disagree(folder: Path, subject: Subject) -> list[str]:
-    conflicts = folder_conflicts(folder)
+    conflicts = RunFolder(folder).conflicts()
     sentences = [text for verdict in conflicts.verdicts if (text := verdict.means(subject))]
     sentences += [
         f"{conflict.statement(subject)} {conflict.cause(subject)}".strip()
