@@ -88,8 +88,11 @@ def test_killed_and_begun_again(
         while process.poll() is None and wait > 0:  # from the first new piece on
             time.sleep(0.02)
             wait -= 0.02 * (len(pieces(out)) > there)
+        children = _children(process.pid) if process.poll() is None else []
+        assert workers == 1 or children or process.poll() is not None
         process.kill()
         process.communicate()
+        _wait_until_gone(children)
         killed_at.append(len(pieces(out)))
     before = pieces(out)
     process = begin(data, out, workers)
@@ -155,25 +158,20 @@ def test_a_polite_stop_on_ray(data: Path, undisturbed: tuple[Path, float], tmp_p
     assert before.items() <= pieces(out).items()
 
 
-def test_workers_end_when_their_driver_is_killed(data: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    process = begin(data, out, 2)
-    while not pieces(out):
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
-    children = _children(process.pid)
-    assert len(children) >= 2
-    process.kill()
-    process.communicate()
+def _children(parent: int) -> list[int]:
+    try:
+        listed = Path(f"/proc/{parent}/task/{parent}/children").read_text()
+    except OSError:  # it ended just now
+        return []
+    return [int(child) for child in listed.split()]
+
+
+def _wait_until_gone(children: list[int]) -> None:
+    """Workers end when their driver is killed."""
     deadline = time.monotonic() + 10
     while any(Path(f"/proc/{child}").exists() for child in children):
         assert time.monotonic() < deadline, "workers outlive the run"
         time.sleep(0.05)
-
-
-def _children(parent: int) -> list[int]:
-    listed = Path(f"/proc/{parent}/task/{parent}/children").read_text()
-    return [int(child) for child in listed.split()]
 
 
 def _workers_of(out: Path) -> list[str]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.runs.small_run import write_inputs
 from theodolite._runs.folder.folder import prepare_folder
 from theodolite._runs.folder.seal import seal, verify
 from theodolite._runs.folder.spec import RunSpec, read_spec
@@ -23,8 +22,13 @@ pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_inputs(tmp_path_factory.mktemp("inputs"))
+def inputs(shapes_run: Path) -> Path:
+    return shapes_run
+
+
+@pytest.fixture(scope="module")
+def finished(shapes_run: Path) -> Path:
+    return shapes_run / "one"
 
 
 def do(inputs: Path, out: str) -> Path:
@@ -35,13 +39,6 @@ def do(inputs: Path, out: str) -> Path:
     assert {what for what, _, _ in steps} == {"data", "features", "settings", "models", "scores"}
     assert all(0 <= done <= total for _, done, total in steps)
     return at.out
-
-
-@pytest.fixture(scope="module")
-def finished(inputs: Path) -> Path:
-    out = do(inputs, "one")
-    seal(out)
-    return out
 
 
 def test_the_folder_holds_everything(finished: Path) -> None:

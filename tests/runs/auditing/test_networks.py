@@ -7,25 +7,19 @@ import numpy as np
 import pytest
 
 import theodolite
-from support.runs.small_run import write_inputs
 from theodolite._runs.auditing.network import _seen, network_evidence
 from theodolite._runs.folder.run_file import MadeRecord
 from theodolite._runs.folder.seal import seal
-from theodolite._runs.folder.spec import read_spec
-from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
-from theodolite._runs.run import run
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.records import read_record
 from theodolite.datasets.folder import folder
-from theodolite.datasets.shapes import write_shapes
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.faithful.frame import surrogate_outputs
 from theodolite.models.backbones import live_backbone, timm_knows
 from theodolite.pipelines.posthoc.network import order_warnings
-from theodolite.report.html import write_report
 
 torch = pytest.importorskip("torch")
 timm = pytest.importorskip("timm")
@@ -34,21 +28,13 @@ audit = inspect.unwrap(theodolite.audit)
 
 
 @pytest.fixture(scope="module")
-def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("data") / "shapes"
-    write_shapes(root, 48)
-    return root
+def shapes(shapes_run: Path) -> Path:
+    return shapes_run / "data" / "shapes"
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of two seeds, with its report."""
-    root = write_inputs(tmp_path_factory.mktemp("run"))
-    out = root / "out"
-    run(read_spec(root / "spec.yaml"), Places(root / "data", out, root / "cache"), overwrite=True)
-    write_report(out)
-    seal(out)
-    return out
+def finished(shapes_run: Path) -> Path:
+    return shapes_run / "one"
 
 
 def test_a_live_network_answers_five_questions(shapes: Path, tmp_path: Path) -> None:
