@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from theodolite._planted.saliency import planted_saliency
-from theodolite._runs.folder.headlines import requests_named
+from theodolite._runs.folder.headlines import build_requests
 from theodolite._runs.folder.spec import MetricSpec
 from theodolite.evidence.axes import Measures, Samples
 from theodolite.evidence.kinds.rating import RatingEvidence
@@ -22,7 +22,7 @@ def test_spearman_over_all_explanations() -> None:
         [planted_saliency(40, alignment=share, seed=1)] for share in np.linspace(1.0, 0.0, 12)
     ]
     names = ("removal_faithfulness", "relevance_mass", "max_sensitivity")
-    named = [(name, requests_named([MetricSpec(name=name)])[0]) for name in names]
+    named = [(name, build_requests([MetricSpec(name=name)])[0]) for name in names]
     found = score_correlations("t", named, models)
     assert (found.explanations, found.methods, len(found.pairs)) == (480, 12, 3)
     a = np.concatenate([RemovalFaithfulness.each(m[0]).part for m in models])
@@ -50,7 +50,7 @@ def test_methods_that_differ_by_chance_do_not_make_scores_go_together() -> None:
 def test_of_few_images_nothing_is_sure() -> None:
     models = [[planted_saliency(5, alignment=share, seed=1)] for share in np.linspace(0, 1, 12)]
     names = ("removal_faithfulness", "relevance_mass")
-    named = [(name, requests_named([MetricSpec(name=name)])[0]) for name in names]
+    named = [(name, build_requests([MetricSpec(name=name)])[0]) for name in names]
     pair = score_correlations("t", named, models).pairs[0]
     assert pair.r is not None and pair.p is None and pair.low is None
     assert (pair.decision.answer, pair.decision.repeats) == ("too few repeats", 5)
@@ -100,10 +100,10 @@ def test_three_images_tell_nothing_of_others() -> None:
 def test_lower_is_better_is_turned() -> None:
     models = [[replace(planted_saliency(40, alignment=0.5, seed=2), norms=np.ones(40))]]
     both = [
-        ("moved", requests_named([MetricSpec(name="max_sensitivity")])[0]),
+        ("moved", build_requests([MetricSpec(name="max_sensitivity")])[0]),
         ("moved, not divided",
-         requests_named([MetricSpec(name="max_sensitivity", options={"form": "absolute"})])[0]),
-        ("sparse", requests_named([MetricSpec(name="sparseness")])[0]),
+         build_requests([MetricSpec(name="max_sensitivity", options={"form": "absolute"})])[0]),
+        ("sparse", build_requests([MetricSpec(name="sparseness")])[0]),
     ]  # fmt: skip
     found = score_correlations("t", both, models)
     assert found.pairs[0].r == pytest.approx(1.0)

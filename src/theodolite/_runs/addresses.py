@@ -6,7 +6,7 @@ BUCKETS = ("s3://", "gs://", "az://")
 """How addresses of buckets begin. Everything else is a path below the data folder."""
 
 
-def no_pieces_at(address: str) -> UnsafeInputError:
+def missing_shards_error(address: str) -> UnsafeInputError:
     """Return the error for an address that is misspelled, or where nothing was written."""
     return UnsafeInputError(
         f"address {address!r}", "no evidence in pieces there", "header.json and the pieces",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from theodolite._runs.folder.headlines import requests_named
+from theodolite._runs.folder.headlines import build_requests
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._scoring.evaluate import MetricRequest, Resampling
 from theodolite._verdicts.answers import AuditAnswers, answer
@@ -36,7 +36,7 @@ def compare_models(
         name=name, about=dict(description), scores=[*map(score_record, answers.scores)]
     )
     records, failures = [main], []
-    requests = requests_named(spec.compared_metrics or spec.metrics)
+    requests = build_requests(spec.compared_metrics or spec.metrics)
     for number, other in enumerate(others):
         progress("compared models", number, len(others))
         kinds = {type(bundle) for bundle in other.evidence[0]} | {ConceptEvidence}

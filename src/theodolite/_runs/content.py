@@ -12,9 +12,9 @@ import numpy as np
 
 from theodolite._runs.compared import compare_models, group_samples
 from theodolite._runs.folder.chapters import installed_chapters
-from theodolite._runs.folder.explained import explained_record
+from theodolite._runs.folder.explained import build_explained_record
 from theodolite._runs.folder.format import CONFLICTS, FINDINGS, PER_SAMPLE, PRODUCED, SCORES, SHOWN
-from theodolite._runs.folder.headlines import find_conflicts, requests_named, scores_file_of
+from theodolite._runs.folder.headlines import build_requests, build_scores_file, find_conflicts
 from theodolite._runs.folder.run_file import (
     ConceptCardRecord,
     ExampleRecord,
@@ -74,7 +74,7 @@ class RunContent:
         _save_evidence(self.spec, self.evidence, out / "evidence")
         for other in self.produced.compared:
             _save_evidence(self.spec, other.evidence, out / "compared" / other.name)
-        write_scores(out / SCORES, scores_file_of(self.spec, self.answers))
+        write_scores(out / SCORES, build_scores_file(self.spec, self.answers))
         if self.produced.compared:
             write_record(out / "compared.json", ComparedFile(models=list(self.models)))
         if self.spec.studies:
@@ -145,7 +145,7 @@ def score_run(
     examples = example_images(produced, spec)
     conflict_examples = conflict_images(produced, conflicts)
     record = MadeRecord(
-        explained=explained_record(spec, produced.claim, answers.subject, evidence),
+        explained=build_explained_record(spec, produced.claim, answers.subject, evidence),
         notes=[*answers.notes, *failures],
         facts=list(produced.facts),
         inputs=dict(produced.inputs),
@@ -173,7 +173,7 @@ def score_evidence(
     workers: Workers | None = None,
 ) -> AuditAnswers:
     """Compute the scores of a spec from the bundles of each seed, or from stored evidence."""
-    requests, resampling = requests_named(spec.metrics) or None, spec.resampling.draws()
+    requests, resampling = build_requests(spec.metrics) or None, spec.resampling.draws()
     if stored is None:
         return answer(evidence, requests, resampling, progress, on_error="note")
     return answer_shards([stored.kinds], requests, resampling, progress, workers, on_error="note")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from theodolite._runs.folder.headlines import verdicts_of
+from theodolite._runs.folder.headlines import decide_verdicts
 from theodolite._runs.folder.run_file import RunRecord
 from theodolite._runs.folder.seal import verify
 from theodolite._runs.run_folder import RunFolder
@@ -39,10 +39,8 @@ def read_finished(folder: Path) -> Run:
     run = RunFolder(folder)
     scores, not_computed = run.scored
     stored = {verdict.question: verdict for verdict in run.scores_file.verdicts}
-    verdicts = tuple(
-        _no_longer_decided(verdict, stored.get(verdict.question))
-        for verdict in verdicts_of(run.record.spec, scores, run.subject, not_computed, run.errors)
-    )
+    now = decide_verdicts(run.record.spec, scores, run.subject, not_computed, run.errors)
+    verdicts = tuple(_no_longer_decided(verdict, stored.get(verdict.question)) for verdict in now)
     n_failed = run.made_record.failed_tasks
     return Run(folder, run.record, tuple(scores), verdicts, n_failed, run.errors, run.subject)
 

@@ -8,8 +8,8 @@ from typing import Any
 from theodolite._runs.addresses import BUCKETS
 from theodolite._runs.engine.base import Engine
 from theodolite._runs.folder.chapters import check_studies
-from theodolite._runs.folder.folder import apart_from
-from theodolite._runs.folder.headlines import requests_named
+from theodolite._runs.folder.folder import check_outside
+from theodolite._runs.folder.headlines import build_requests
 from theodolite._runs.folder.registry import build
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._scoring.evaluate import MetricRun
@@ -38,20 +38,20 @@ def check_apart(spec: RunSpec, at: Places, engine: Engine) -> None:
     """The folder may be emptied, and is sealed: all else must lie outside of it."""
     for name in spec.evidence:
         if not name.startswith(BUCKETS):
-            apart_from(at.out, "evidence", confined(at.data, name))
+            check_outside(at.out, "evidence", confined(at.data, name))
     if spec.pipeline is not None:
-        apart_from(at.out, "data folder", at.data)
-        apart_from(at.out, "cache", at.cache)
+        check_outside(at.out, "data folder", at.data)
+        check_outside(at.out, "cache", at.cache)
     pieces = Store.at(engine.checkpoint_dir).local if engine.checkpoint_dir else None
     if pieces is not None:
-        apart_from(at.out, "pieces", pieces)
+        check_outside(at.out, "pieces", pieces)
 
 
 def check_names(spec: RunSpec) -> None:
     """Refuse scores and studies that there are not."""
     check_studies(spec)
-    requests = requests_named(spec.metrics)
-    requests_named(spec.compared_metrics)
+    requests = build_requests(spec.metrics)
+    build_requests(spec.compared_metrics)
     for question, headline in spec.headlines.items():
         metric = find_metric(headline.name)
         if metric.question != question:
@@ -74,9 +74,9 @@ def _picks(choices: dict[str, Any], options: dict[str, Any], sweeps: Sequence[st
     )
 
 
-def check_asked(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> None:
+def check_requests(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> None:
     """Refuse scores that the evidence does not allow, before anything is done."""
-    for request in requests_named(spec.metrics):
+    for request in build_requests(spec.metrics):
         needs = request.metric.needs
         if needs not in kinds:
             raise EvidenceError(request.metric.name, f"no {needs.kind} evidence", "some")
@@ -94,7 +94,7 @@ def maker(spec: RunSpec, at: Places, progress: Progress) -> Callable[[Workers], 
     """Read what evidence is made from; what comes back makes it."""
     if spec.evidence:
         bundles = [load(confined(at.data, name)) for name in spec.evidence]
-        check_asked(
+        check_requests(
             spec, {kind: InMemoryShards(bundle) for kind, bundle in by_kind(bundles).items()}
         )
         return lambda _: Produced([bundles])

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from theodolite._runs.folder.format import PER_SAMPLE
-from theodolite._runs.folder.headlines import scores_file_of
+from theodolite._runs.folder.headlines import build_scores_file
 from theodolite._runs.folder.run_file import MadeRecord, RunRecord
 from theodolite._runs.run_folder import RunFolder
 from theodolite._storage.images import image_from
@@ -54,7 +54,7 @@ class MemoryMaterial:
 
     @cached_property
     def scores_file(self) -> ScoresFile:
-        return as_written(scores_file_of(self.content.spec, self.content.answers))
+        return as_written(build_scores_file(self.content.spec, self.content.answers))
 
     @cached_property
     def scored(self) -> tuple[list[Score], list[NotComputedRecord]]:

@@ -13,7 +13,7 @@ from theodolite._runs.engine.estimate import PassPrice, RunPrice
 from theodolite._runs.engine.pieces import peak_memory
 from theodolite._runs.engine.pool import WorkerPool
 from theodolite._runs.engine.rehearsal import Rehearsal
-from theodolite._runs.folder.headlines import requests_named
+from theodolite._runs.folder.headlines import build_requests
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.stored import StoredEvidence, bytes_of
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
@@ -62,7 +62,7 @@ def price(spec: RunSpec, stored: StoredEvidence, pool: WorkerPool) -> RunPrice:
     return _with_pooled(estimate, at_once, resampling, pool) if at_once else estimate
 
 
-def made_price(make: Callable[[Workers], Any], pool: WorkerPool) -> RunPrice:
+def price_pipeline(make: Callable[[Workers], Any], pool: WorkerPool) -> RunPrice:
     """Rehearse a pipeline that works in pieces."""
     rehearsal = Rehearsal(pool)
     rehearsal.wake()
@@ -71,7 +71,7 @@ def made_price(make: Callable[[Workers], Any], pool: WorkerPool) -> RunPrice:
 
 
 def _list_runs(spec: RunSpec, stored: StoredEvidence) -> list[MetricRun]:
-    requests: Sequence[MetricRequest] = requests_named(spec.metrics)
+    requests: Sequence[MetricRequest] = build_requests(spec.metrics)
     if not requests:
         some = {kind: shards.pieces()[0].evidence() for kind, shards in stored.kinds.items()}
         requests, _ = requests_for(some, [])

@@ -13,8 +13,8 @@ from theodolite._runs.engine.identity import arithmetic
 from theodolite._runs.engine.pool import LedgerCheck, WorkerPool
 from theodolite._runs.engine.processes import Here
 from theodolite._runs.folder.format import CONFLICTS, SCORES
-from theodolite._runs.folder.headlines import requests_named, scores_file_of
-from theodolite._runs.folder.piece_list import check_pieces, ledger_of
+from theodolite._runs.folder.headlines import build_requests, build_scores_file
+from theodolite._runs.folder.piece_list import check_pieces, open_ledger
 from theodolite._runs.folder.seal import verify
 from theodolite._runs.run_folder import RunFolder
 from theodolite._runs.stored import open_addresses
@@ -27,10 +27,10 @@ from theodolite.evidence.produced import ComparedModel, Produced, Progress, sile
 from theodolite.metrics.catalogue import catalogue
 
 
-def share_of(text: str) -> float:
+def parse_share(text: str) -> float:
     """A share written as ``1%`` or ``0.01``.
 
-    >>> share_of("1%"), share_of("all")
+    >>> parse_share("1%"), parse_share("all")
     (0.01, 1.0)
     """
     try:
@@ -106,7 +106,7 @@ def _stored_again(run: RunFolder, progress: Progress, share: float) -> bool:
             raise VerificationError(f"evidence {address!r}", "other content", "that of the run")
     code = {"theodolite": record.code, "packages": record.identity.packages}
     check = LedgerCheck(share)
-    workers = WorkerPool(Here(), ledger_of(run.folder), progress, code=code, check=check)
+    workers = WorkerPool(Here(), open_ledger(run.folder), progress, code=code, check=check)
     failed = run.folder / "failed.parquet"
     if failed.is_file():
         workers.given_up = frozenset(map(str, read_parquet(failed)["key"]))
@@ -120,7 +120,7 @@ def _stored_again(run: RunFolder, progress: Progress, share: float) -> bool:
             "They must be where the run had them.",
         ) from error  # fmt: skip
     answers = replace(answers, subject=record.spec.stated_subject)
-    return _same_bytes(run.folder / SCORES, scores_file_of(record.spec, answers))
+    return _same_bytes(run.folder / SCORES, build_scores_file(record.spec, answers))
 
 
 def _all_again(run: RunFolder, progress: Progress) -> bool:
@@ -129,7 +129,7 @@ def _all_again(run: RunFolder, progress: Progress) -> bool:
     about = models[0].about if models else {}
     produced = Produced(run.load_bundles(), compared=others, about=about, subject=run.subject)
     content = score_run(spec, produced, progress)
-    again: dict[str, Record] = {SCORES: scores_file_of(spec, content.answers)}
+    again: dict[str, Record] = {SCORES: build_scores_file(spec, content.answers)}
     if models:
         again["compared.json"] = ComparedFile(models=list(content.models))
     if (run.folder / CONFLICTS).is_file():
@@ -140,7 +140,7 @@ def _all_again(run: RunFolder, progress: Progress) -> bool:
 def _some_again(run: RunFolder, progress: Progress, share: float) -> bool:
     """Compute a share of the scores, drawn anew each time."""
     spec, evidence = run.record.spec, run.load_bundles()
-    requests = requests_named(spec.metrics) or requests_for(by_kind(evidence[0]))[0]
+    requests = build_requests(spec.metrics) or requests_for(by_kind(evidence[0]))[0]
     n = max(round(share * len(requests)), 1)
     chosen = np.random.default_rng().choice(len(requests), n, replace=False)
     some = [requests[i] for i in sorted(chosen)]

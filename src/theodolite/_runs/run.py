@@ -10,7 +10,7 @@ from theodolite._runs.content import RunContent, score_run
 from theodolite._runs.engine.base import Engine, worker_pool
 from theodolite._runs.engine.estimate import MINUTE, RunPrice
 from theodolite._runs.engine.pool import WorkerPool
-from theodolite._runs.folder.folder import check_folder, no_linked_pieces, prepare_folder
+from theodolite._runs.folder.folder import check_folder, check_no_linked_pieces, prepare_folder
 from theodolite._runs.folder.format import RUN
 from theodolite._runs.folder.piece_list import write_entries
 from theodolite._runs.folder.run_file import RunRecord, begin, run_record
@@ -18,12 +18,12 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.inputs import (
     Places,
     check_apart,
-    check_asked,
     check_names,
+    check_requests,
     in_pieces,
     maker,
 )
-from theodolite._runs.price import is_long, made_price, price
+from theodolite._runs.price import is_long, price, price_pipeline
 from theodolite._runs.stored import StoredEvidence, open_stored
 from theodolite._scoring.passes import NOTHING_COUNTED
 from theodolite._storage.records import read_record, write_record
@@ -97,7 +97,7 @@ def rehearse(
     with worker_pool(begun.engine, at.out, progress, begun.largest_shard) as workers:
         before = time.monotonic() - started  # which the run itself does as well
         if begun.stored is None:
-            estimate = made_price(begun.make, workers)
+            estimate = price_pipeline(begun.make, workers)
         else:
             estimate = price(spec, begun.stored, workers)
     return replace(estimate, start_seconds=estimate.start_seconds + before)
@@ -129,7 +129,7 @@ def _begin(
     """Check all that the run reads, prepare its folder, and write ``run.json``."""
     engine = engine or Engine(workers=1)
     if overwrite is None:
-        no_linked_pieces(at.out)
+        check_no_linked_pieces(at.out)
     else:
         check_folder(at.out, overwrite=overwrite)
     check_names(spec)  # a misspelt metric must not cost an hour first
@@ -138,7 +138,7 @@ def _begin(
     if stored is None:
         make = maker(spec, at, progress)
     else:
-        check_asked(spec, stored.kinds)
+        check_requests(spec, stored.kinds)
         inputs, notes = stored.digests(), stored.notes()
         make = lambda _: Produced([], inputs=inputs, notes=notes)  # noqa: E731
     if overwrite is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._runs.addresses import BUCKETS, no_pieces_at
+from theodolite._runs.addresses import BUCKETS, missing_shards_error
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._scoring.request import MetricRequest
 from theodolite._storage.paths import confined
@@ -118,7 +118,7 @@ def open_stored(spec: RunSpec, data: Path) -> StoredEvidence | None:
     in_shards = [is_stored(address) for address in addresses]
     for address, has_shards in zip(addresses, in_shards, strict=True):
         if address.startswith(BUCKETS) and not has_shards:
-            raise no_pieces_at(address)
+            raise missing_shards_error(address)
     if any(in_shards) and not all(in_shards):
         raise EvidenceError("evidence", "bundles in pieces and others", "all of one sort")
     return open_addresses(spec, addresses) if any(in_shards) else None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from theodolite._runs.folder.headlines import verdicts_of
+from theodolite._runs.folder.headlines import decide_verdicts
 from theodolite._runs.folder.seal import seal
 from theodolite._runs.run_folder import RunFolder
 from theodolite.cli.interrupts import PARTIAL
@@ -20,7 +20,7 @@ def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None
     run = RunFolder(out)
     failed = run.errors
     if verdicts_too:
-        print_verdicts(verdicts_of(run.record.spec, run.scored[0], run.subject, failed=failed))
+        print_verdicts(decide_verdicts(run.record.spec, run.scored[0], run.subject, failed=failed))
         for failure in failed:
             typer.echo(printable(f"failed: {failure}", 1000))
     if not quiet:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite._runs.folder.chapters import installed_chapters
-from theodolite._runs.folder.headlines import headline_scores, verdicts_of
+from theodolite._runs.folder.headlines import decide_verdicts, headline_scores
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.material import RunMaterial
 from theodolite._runs.run_folder import RunFolder
@@ -47,7 +47,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
     scores = [score for score in every_score if score.metric in catalogue()]
     strange = {score.metric for score in every_score if score.metric not in catalogue()}
     models, subject = material.compared(), material.subject
-    verdicts = verdicts_of(spec, scores, subject, not_computed, material.errors)
+    verdicts = decide_verdicts(spec, scores, subject, not_computed, material.errors)
     example_cards = examples(material, made_record.examples, spec.seeds[0])
     explorer = explorer_chapter(material, scores, example_cards)
     content: dict[str, Any] = head(record, made_record, verdicts, subject)

@@ -23,7 +23,7 @@ from theodolite._stats.resampling import poisson_weights
 from theodolite.errors import EvidenceError, VerificationError
 from theodolite.evidence.axes import Samples
 
-samples_of = st.lists(st.floats(-1, 1, allow_nan=False), min_size=4, max_size=40)
+digest_samples = st.lists(st.floats(-1, 1, allow_nan=False), min_size=4, max_size=40)
 
 
 def naive(first: np.ndarray, second: np.ndarray, resamples: int, seed: int) -> list[float]:
@@ -56,7 +56,7 @@ def line_of(pair: Comparison, metric: str = "concept_existence") -> ComparisonRo
 
 
 @settings(max_examples=40, deadline=None)
-@given(samples_of, st.integers(0, 5))
+@given(digest_samples, st.integers(0, 5))
 def test_interval_is_that_of_the_paired_t_test(moved: list[float], seed: int) -> None:
     values = np.array(moved)
     rows = np.array(naive(np.zeros(len(values)), values, 400, seed))

@@ -18,7 +18,7 @@ from theodolite._runs.engine.ledger import Ledger, PieceName
 from theodolite._runs.folder import folder as run_folder
 from theodolite._runs.folder.folder import WRITTEN, lock_folder, new_folder, prepare_folder
 from theodolite._runs.folder.run_file import run_record
-from theodolite._runs.folder.seal import no_links, seal
+from theodolite._runs.folder.seal import check_no_links, seal
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.inputs import Places
 from theodolite._runs.recompute import recompute
@@ -324,7 +324,7 @@ def test_links_in_a_run_folder_are_refused(finished: Path, tmp_path: Path) -> No
         path.rename(outside / "there")
         path.symlink_to(outside / "there")
         with pytest.raises(UnsafeInputError, match=f"{re.escape(name.as_posix())}, a link"):
-            no_links(finished)
+            check_no_links(finished)
         command = commands[number % len(commands)]
         more = {"compare": [finished], "export": ["--latex", tmp_path / "x.tex"]}.get(command, [])
         board = ["--out", tmp_path / "board"] if command == "leaderboard" else more

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from theodolite._runs.folder.format import FINDINGS
-from theodolite._runs.folder.headlines import requests_named
+from theodolite._runs.folder.headlines import build_requests
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._stats.multiple import correct_holm
 from theodolite._storage.records import Record, read_record, write_record
@@ -202,7 +202,7 @@ def _between_scores(
         for model, bundles in zip(models, evidence, strict=True)
         if not (study.without and matches(model, study.without))
     ]
-    requests = [(name, requests_named([metric])[0]) for name, metric in study.metrics.items()]
+    requests = [(name, build_requests([metric])[0]) for name, metric in study.metrics.items()]
     return score_correlations(study.title, requests, chosen, effect=study.effect)
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from theodolite._runs.compared import group_samples as clustered
 from theodolite._runs.comparison.pairing import Rows, rows_of
 from theodolite._runs.engine.identity import code_version
-from theodolite._runs.folder.headlines import requests_named
+from theodolite._runs.folder.headlines import build_requests
 from theodolite._runs.folder.spec import MetricSpec, RunSpec
 from theodolite._runs.inputs import Places, maker
 from theodolite._scoring.intervals import DrawCounts
@@ -148,7 +148,7 @@ class _EvidenceRows:
         """Of one score."""
         key = json.dumps(metric.model_dump(mode="json"), sort_keys=True)
         if key not in self._known:
-            requests = requests_named([metric])
+            requests = build_requests([metric])
             if len(requests) != 1:
                 raise EvidenceError("contrast", f"{len(requests)} scores", "one: no lists")
             kind = requests[0].metric.needs

@@ -11,7 +11,7 @@ from theodolite.errors import EvidenceError
 FROM_PYTHON = "arrays from Python"
 
 
-def spec_of(
+def build_spec(
     source: EvidenceSource, resampling: Resampling, requests: Sequence[MetricRequest] = ()
 ) -> RunSpec:
     """Return the spec that repeats an audit: of the metrics chosen, or of all possible ones."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from theodolite._runs.addresses import BUCKETS, no_pieces_at
+from theodolite._runs.addresses import BUCKETS, missing_shards_error
 from theodolite._runs.auditing.sources import EvidenceSource
 from theodolite._runs.auditing.table_columns import is_table, table_arrays
 from theodolite._runs.folder.format import is_run
@@ -56,7 +56,7 @@ def _read_folder(place: str) -> EvidenceSource:
         folders = () if local is None else (local.resolve(),)
         return EvidenceSource(Path(address).name, stored=(address,), local=folders)
     if local is None or "://" in place:
-        raise no_pieces_at(place)
+        raise missing_shards_error(place)
     path = local.resolve()
     if is_run(path):
         return _read_run(path)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from theodolite._runs.auditing.sources import EvidenceSource, conversions, one_class
+from theodolite._runs.auditing.sources import EvidenceSource, conversions, note_single_class
 from theodolite._runs.folder.headlines import headline_scores
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.lazy import import_late
@@ -155,7 +155,7 @@ def answer_source(
         answers = answer_shards(seeds, requests, resampling, progress, on_error=on_error)
     else:
         answers = answer(source.evidence, requests, resampling, progress, on_error=on_error)
-    notes = [*source.notes, *conversions(source.first), *one_class(source.first)]
+    notes = [*source.notes, *conversions(source.first), *note_single_class(source.first)]
     if selection is not None and requests is not None:
         notes += fallbacks(selection.without_options(requests))
     changes = {

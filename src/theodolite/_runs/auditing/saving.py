@@ -4,11 +4,11 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from theodolite._runs.auditing.audit_spec import spec_of
+from theodolite._runs.auditing.audit_spec import build_spec
 from theodolite._runs.auditing.result import AuditResult
 from theodolite._runs.auditing.sources import EvidenceSource
 from theodolite._runs.content import RunContent, score_run
-from theodolite._runs.folder.folder import apart_from, lock_folder, prepare_folder
+from theodolite._runs.folder.folder import check_outside, lock_folder, prepare_folder
 from theodolite._runs.folder.format import RUN, SHOWN
 from theodolite._runs.folder.run_file import MadeRecord, begin, run_record
 from theodolite._runs.folder.seal import seal
@@ -27,7 +27,7 @@ from theodolite.evidence.produced import Produced
 def save_audit(result: AuditResult, out: Path, *, overwrite: bool) -> Path:
     """Write a run folder with a report and checksums, and return the path of the report."""
     source = result.source
-    spec = spec_of(source, result.resampling, result.requests if result.selected else ())
+    spec = build_spec(source, result.resampling, result.requests if result.selected else ())
     with lock_folder(out):
         if source.stored:
             run(spec, Places(source.root, out, out), overwrite=overwrite)
@@ -41,7 +41,7 @@ def save_audit(result: AuditResult, out: Path, *, overwrite: bool) -> Path:
 
 def write_audit_report(result: AuditResult, path: Path) -> Path:
     """Write the report alone."""
-    source, spec = result.source, spec_of(result.source, result.resampling)
+    source, spec = result.source, build_spec(result.source, result.resampling)
     record = run_record(spec, "", inputs={} if source.stored else source.inputs)
     material = MemoryMaterial(record, _build_content(result, spec), source.run)
     written: Path = import_late("report.html").write_report_of(material, path)
@@ -53,7 +53,7 @@ def begin_folder(
 ) -> None:
     """Prepare the folder of a run, and write ``run.json``."""
     for path in source.local:
-        apart_from(out, "evidence", path)
+        check_outside(out, "evidence", path)
     prepare_folder(out, overwrite=overwrite)
     begin(out / RUN, run_record(spec, command, inputs=source.inputs))
 

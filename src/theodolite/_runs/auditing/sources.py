@@ -183,7 +183,7 @@ def conversions(bundles: Sequence[Evidence]) -> list[str]:
     return list(dict.fromkeys([*(conversions(inner) if inner else []), *lines]))
 
 
-def one_class(bundles: Sequence[Evidence]) -> list[str]:
+def note_single_class(bundles: Sequence[Evidence]) -> list[str]:
     """Labels that are all the same: nothing can be learned about classes from them."""
     for bundle in by_kind(bundles).values():
         labels = getattr(bundle, "labels", None)

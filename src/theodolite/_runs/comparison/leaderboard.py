@@ -10,9 +10,9 @@ import numpy as np
 
 from theodolite._runs.comparison.leaderboard_runs import (
     ExcludedModel,
-    digest_of,
-    runs_in,
-    samples_of,
+    digest_evidence,
+    digest_samples,
+    read_runs_in,
 )
 from theodolite._runs.comparison.rows import claims, lines_of
 from theodolite._runs.comparison.runs import Key, RunRead, key_of
@@ -75,12 +75,12 @@ def leaderboard(
     folder: Path, by: Question | None = None, progress: Progress = silent
 ) -> tuple[list[Board], list[ExcludedModel]]:
     """Tables of the runs in a folder, the largest first, and what is in none of them."""
-    runs, left = runs_in(folder)
+    runs, left = read_runs_in(folder)
     groups: dict[str, list[RunRead]] = {}
     digests: dict[str, str] = {}
     for run in runs:
-        groups.setdefault(samples_of(run), []).append(run)
-        digests[run.name] = digest_of(run)
+        groups.setdefault(digest_samples(run), []).append(run)
+        digests[run.name] = digest_evidence(run)
         run.forget()
     ordered = sorted(groups.values(), key=lambda group: (-len(group), group[0].name))
     return [_marked(_board(group, by, progress), digests) for group in ordered], left

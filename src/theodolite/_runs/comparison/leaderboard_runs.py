@@ -20,7 +20,7 @@ class ExcludedModel:
     why: str
 
 
-def runs_in(folder: Path) -> tuple[list[RunRead], list[ExcludedModel]]:
+def read_runs_in(folder: Path) -> tuple[list[RunRead], list[ExcludedModel]]:
     """Its runs, and the folders that are none, each with the reason."""
     if not folder.is_dir():
         raise EvidenceError(f"folder {str(folder)!r}", "nothing there", "a folder of run folders")
@@ -54,7 +54,7 @@ def _why(path: Path, error: Exception) -> str:
     return printable(error, 300)
 
 
-def samples_of(run: RunRead) -> str:
+def digest_samples(run: RunRead) -> str:
     """What runs must share to stand in one table: the samples and their labels."""
     parts = []
     try:
@@ -75,7 +75,7 @@ def samples_of(run: RunRead) -> str:
     return min(parts)
 
 
-def digest_of(run: RunRead) -> str:
+def digest_evidence(run: RunRead) -> str:
     """Of all its evidence; empty where that is not at hand."""
     try:
         digests = [sorted(map(evidence_digest, kinds.values())) for kinds in run.evidence]

@@ -8,7 +8,7 @@ from typing import Any
 
 from theodolite._runs.addresses import BUCKETS
 from theodolite._runs.folder.run_file import MadeRecord, RunRecord
-from theodolite._runs.folder.seal import MANIFEST, no_links, verify
+from theodolite._runs.folder.seal import MANIFEST, check_no_links, verify
 from theodolite._runs.run_folder import RunFolder
 from theodolite._runs.stored import open_addresses
 from theodolite._verdicts.answers import by_kind
@@ -100,7 +100,7 @@ def read_run(folder: Path, *, must_be_sealed: bool = True) -> RunRead:
     """Read a finished run; one whose bytes were changed since is refused."""
     if not (folder / "run.json").is_file():
         raise UnsafeInputError(f"run {folder.name!r}", "no run.json", "a run folder")
-    no_links(folder)
+    check_no_links(folder)
     sealed = (folder / MANIFEST).is_file()
     if sealed or must_be_sealed:
         verify(folder)

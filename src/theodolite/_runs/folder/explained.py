@@ -27,7 +27,7 @@ COUNTED = (("classes", "classes"), ("concepts", "concepts"), ("units", "units"))
 """Axes of evidence that a title counts, with the noun of a claim for each."""
 
 
-def explained_record(
+def build_explained_record(
     spec: RunSpec,
     claim: Claim | None,
     subject: Subject | None,

@@ -37,7 +37,7 @@ LEFT_OVER = re.compile(r"\.(?P<name>.+)\.(?:\d+\.partial|again)")
 
 def check_folder(out: Path, *, overwrite: bool) -> list[Path]:
     """Refuse a folder that must not be run into; what is in it, all of which a run wrote."""
-    no_linked_pieces(out)
+    check_no_linked_pieces(out)
     there = _there(out)
     if foreign := _foreign(out, there):
         raise _taken(out, foreign[0].name)
@@ -88,7 +88,7 @@ def new_folder(out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
 
 
-def no_linked_pieces(out: Path) -> None:
+def check_no_linked_pieces(out: Path) -> None:
     """Pieces that a run no longer needs are removed, so their folder must be the run's own."""
     if (out / PIECES).is_symlink():
         raise EvidenceError(
@@ -97,7 +97,7 @@ def no_linked_pieces(out: Path) -> None:
         )  # fmt: skip
 
 
-def apart_from(out: Path, what: str, place: Path) -> None:
+def check_outside(out: Path, what: str, place: Path) -> None:
     """Refuse input that lies in the run folder, which may be emptied before it is read."""
     inside, path = out.resolve(), place.resolve()
     if path == inside or inside in path.parents:

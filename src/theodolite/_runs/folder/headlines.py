@@ -18,7 +18,7 @@ from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Failed, Score, Verdict
 
 
-def requests_named(metrics: Sequence[MetricSpec]) -> list[MetricRequest]:
+def build_requests(metrics: Sequence[MetricSpec]) -> list[MetricRequest]:
     """The requests of a spec, all checked."""
     return [
         request
@@ -27,15 +27,15 @@ def requests_named(metrics: Sequence[MetricSpec]) -> list[MetricRequest]:
     ]
 
 
-def scores_file_of(spec: RunSpec, answers: AuditAnswers) -> ScoresFile:
+def build_scores_file(spec: RunSpec, answers: AuditAnswers) -> ScoresFile:
     """Scores, verdicts and what could not be asked."""
-    answered = verdicts_of(spec, answers.scores, answers.subject, failed=answers.errors)
+    answered = decide_verdicts(spec, answers.scores, answers.subject, failed=answers.errors)
     return scores_file(
         answers.scores, answered, answers.not_computed, answers.errors, answers.subject
     )
 
 
-def verdicts_of(
+def decide_verdicts(
     spec: RunSpec,
     scores: Sequence[Score],
     subject: Subject,
@@ -73,5 +73,5 @@ def find_conflicts(
         columns: The contribution of each sample to each score.
         clusters: The cluster of each sample by name.
     """
-    verdicts = verdicts_of(spec, *scored)
+    verdicts = decide_verdicts(spec, *scored)
     return conflicts_between(verdicts, scored[0], columns, clusters, spec.resampling.draws())

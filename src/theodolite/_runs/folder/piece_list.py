@@ -34,7 +34,7 @@ def read_entries(folder: Path) -> list[SealedEntry]:
     return [SealedEntry(*row) for row in zip(*(columns[n] for n in COLUMNS), strict=True)]
 
 
-def ledger_of(folder: Path) -> Ledger:
+def open_ledger(folder: Path) -> Ledger:
     """The ledger that a run used, as it was sealed then."""
     record = read_record(folder / "run.json", RunRecord)
     place = read_produced(folder).checkpoints
@@ -58,4 +58,4 @@ def check_pieces(folder: Path, *, buckets: bool = False) -> tuple[int, str]:
     local = Store.at(place).local if place else folder
     if not buckets if local is None else not local.is_dir():
         return 0, place
-    return ledger_of(folder).compare(entries), ""
+    return open_ledger(folder).compare(entries), ""

@@ -13,7 +13,7 @@ from theodolite.errors import UnsafeInputError, VerificationError
 MANIFEST, SEAL = "manifest.json", "manifest.json.sha256"
 
 
-def no_links(folder: Path) -> None:
+def check_no_links(folder: Path) -> None:
     """Refuse a run folder in which anything is a link, a device or a pipe: a folder from somebody
     else would have other files read, and written to where it leads."""
     for inside, folders, files in os.walk(folder, followlinks=False):
@@ -43,7 +43,7 @@ def verify(folder: Path, *, but: str = "") -> int:
     ``but`` names a file that may be missing or changed, because it is about to be made again.
     """
     what = f"run {folder.name!r}"
-    no_links(folder)
+    check_no_links(folder)
     if not (folder / MANIFEST).is_file():
         raise UnsafeInputError(what, f"no {MANIFEST}", "a finished run folder")
     if read_text(folder / SEAL, "seal") != _seal_line(folder):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from theodolite._runs.auditing.audit_spec import spec_of
+from theodolite._runs.auditing.audit_spec import build_spec
 from theodolite._runs.auditing.model_answers import with_model_answers
 from theodolite._runs.auditing.reading import read_sources
 from theodolite._runs.auditing.result import answer_source, check_any
@@ -17,7 +17,7 @@ from theodolite._runs.auditing.saving import begin_folder, write_audited
 from theodolite._runs.auditing.sources import EvidenceSource, together, with_claim
 from theodolite._runs.engine.base import Engine
 from theodolite._runs.engine.estimate import RunPrice
-from theodolite._runs.folder.folder import apart_from, check_folder, lock_folder
+from theodolite._runs.folder.folder import check_folder, check_outside, lock_folder
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.inputs import Places
 from theodolite._runs.run import rehearse, run
@@ -198,13 +198,13 @@ def _read(evidence: list[str], settings: _Settings, patterns: dict[str, str]) ->
         for place in evidence:
             local = Store.at(place).local
             if local is not None:
-                apart_from(settings.out, "evidence", local)
+                check_outside(settings.out, "evidence", local)
     return with_claim(together(read_sources(evidence, patterns)), settings.claim)
 
 
 def _sharded_job(source: EvidenceSource, settings: _Settings) -> _AuditRun:
     check_any(source)
-    return _AuditRun(spec_of(source, settings.resampling), source.root)
+    return _AuditRun(build_spec(source, settings.resampling), source.root)
 
 
 def _audit_in_memory(
@@ -214,7 +214,7 @@ def _audit_in_memory(
     check_any(source)
     if settings.out is None:
         return answer_source(source, settings.resampling, progress)
-    spec = spec_of(source, settings.resampling)
+    spec = build_spec(source, settings.resampling)
     begin_folder(source, spec, settings.out, command_line(), overwrite=settings.overwrite)
     answers = answer_source(source, settings.resampling, progress)
     write_audited(answers, spec, settings.out)

@@ -7,7 +7,7 @@ import typer
 
 from theodolite._runs.folder import seal
 from theodolite._runs.folder.piece_list import check_pieces
-from theodolite._runs.recompute import other_arithmetic, share_of
+from theodolite._runs.recompute import other_arithmetic, parse_share
 from theodolite._runs.recompute import recompute as compute_again
 from theodolite.cli import options as opt
 from theodolite.cli.options import argument, option
@@ -53,7 +53,7 @@ def verify(
 
     Exit code 5: a byte was changed, or the dossier was not signed by --signers or --public-key.
     """
-    share = None if recompute is None else share_of(recompute)
+    share = None if recompute is None else parse_share(recompute)
     if not is_dossier(folder) and not (signers or signer or public_key):
         _verify_run(folder, share, buckets=buckets, quiet=quiet)
         return

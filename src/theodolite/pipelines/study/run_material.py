@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from theodolite._runs.folder.folder import apart_from
+from theodolite._runs.folder.folder import check_outside
 from theodolite._runs.folder.registry import build
 from theodolite._runs.folder.run_file import RunRecord
 from theodolite._runs.folder.seal import MANIFEST, verify
@@ -32,7 +32,7 @@ def material_of_run(
         progress: Told how far it is.
     """
     verify(run)
-    apart_from(run, "study folder", folder)
+    check_outside(run, "study folder", folder)
     record = read_record(run / "run.json", RunRecord)
     spec = record.spec
     if spec.pipeline is None or spec.dataset is None:

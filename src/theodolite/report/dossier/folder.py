@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from theodolite._runs.finished import read_finished
-from theodolite._runs.folder.folder import apart_from, lock_folder
+from theodolite._runs.folder.folder import check_outside, lock_folder
 from theodolite._runs.folder.run_file import read_produced
 from theodolite._runs.folder.seal import MANIFEST, SEAL, sealed_files
 from theodolite._storage.paths import all_or_nothing, existing
@@ -39,7 +39,7 @@ def write_dossier(
         facts_folder: Where the file of thresholds that they name is looked for.
         with_run: Whether the run folder, evidence and all, goes into the dossier as ``run/``.
     """
-    apart_from(run, "dossier", folder)
+    check_outside(run, "dossier", folder)
     _check_free(folder)
     finished = read_finished(run)
     thresholds = facts_folder / facts.thresholds if facts.thresholds else None

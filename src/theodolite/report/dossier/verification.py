@@ -6,7 +6,7 @@ from pathlib import Path
 
 from theodolite._runs.finished import read_finished
 from theodolite._runs.folder.run_file import ManifestRecord
-from theodolite._runs.folder.seal import MANIFEST, no_links, verify
+from theodolite._runs.folder.seal import MANIFEST, check_no_links, verify
 from theodolite._runs.recompute import recompute
 from theodolite._storage.paths import confined, sha256_below, size_within
 from theodolite._storage.records import read_record
@@ -94,7 +94,7 @@ def verify_dossier(
         buckets: Whether buckets that the run names may be read.
         progress: Told how far the computation is.
     """
-    no_links(folder)
+    check_no_links(folder)
     statement = _statement(folder)
     checks, unchecked, envelope = _signatures(folder, statement, by)
     digests = read_digests(statement)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from theodolite._runs.content import shown_conflicts
-from theodolite._runs.folder.headlines import verdicts_of
+from theodolite._runs.folder.headlines import decide_verdicts
 from theodolite._runs.folder.run_file import MadeRecord, RunRecord
 from theodolite._runs.run_folder import RunFolder
 from theodolite._storage.paths import all_or_nothing
@@ -55,7 +55,7 @@ def model_card_section(folder: Path, vouching: str = "") -> str:
     run = RunFolder(folder)
     record, made_record, subject = run.record, run.made_record, run.subject
     scores = run.scored[0]
-    verdicts = verdicts_of(record.spec, scores, subject)
+    verdicts = decide_verdicts(record.spec, scores, subject)
     silent = [v for v in verdicts if v.answer == "not_evaluated"]
     answered_verdicts = [v for v in verdicts if v.answer != "not_evaluated" and v.score is not None]
     parts = [

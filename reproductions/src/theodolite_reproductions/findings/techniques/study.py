@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._runs.folder.headlines import requests_named
+from theodolite._runs.folder.headlines import build_requests
 from theodolite._scoring.evaluate import MetricRequest
 from theodolite._verdicts.per_sample import sample_values
 from theodolite.errors import EvidenceError
@@ -103,7 +103,7 @@ def techniques_record(
     """The same as a spec asks for it."""
     if missing := [name for name in (EXPLANATIONS, VOTES) if name not in tables]:
         raise EvidenceError("study techniques_votes", f"no table {missing[0]!r}", "one of votes")
-    requests = {name: requests_named([metric])[0] for name, metric in study.metrics.items()}
+    requests = {name: build_requests([metric])[0] for name, metric in study.metrics.items()}
     return techniques_votes(
         study.title, tables, evidence, requests, first=study.first, resamples=study.resamples
     )
