@@ -9,14 +9,7 @@ from typing import IO, NamedTuple
 from PIL import Image
 
 from theodolite._storage import _image_process
-from theodolite._storage._image_process import (
-    ANSWER,
-    FORMATS,
-    MAX_PIXELS,
-    READY,
-    REQUEST,
-    encoded,
-)
+from theodolite._storage._image_process import ANSWER, FORMATS, MAX_PIXELS, READY, REQUEST, encoded
 from theodolite.errors import UnsafeInputError
 
 MAX_BYTES = 1 << 26

@@ -17,13 +17,7 @@ from theodolite._storage.buckets.client import BUCKETS, is_forked
 from theodolite._storage.buckets.forked import ForkedBucket
 from theodolite._storage.buckets.objects import Bucket, at_once
 from theodolite._storage.buckets.ranges import Range, Span, spans_of
-from theodolite._storage.paths import (
-    _suspicious,
-    all_or_nothing,
-    confined,
-    created,
-    one_writer,
-)
+from theodolite._storage.paths import _suspicious, all_or_nothing, confined, created, one_writer
 from theodolite._storage.traffic import count_request
 from theodolite.errors import UnsafeInputError
 

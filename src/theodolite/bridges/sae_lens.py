@@ -104,12 +104,7 @@ def feature_maps(
 
 
 def surrogate_evidence(
-    dictionary: Dictionary,
-    *,
-    embeddings: Any,
-    head: Any,
-    bias: Any = None,
-    labels: Any = None,
+    dictionary: Dictionary, *, embeddings: Any, head: Any, bias: Any = None, labels: Any = None
 ) -> SurrogateEvidence:
     """Do features, and what each adds to a class, make up what the network puts out?
 

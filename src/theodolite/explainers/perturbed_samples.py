@@ -130,11 +130,7 @@ def _classes(predict: Predict, images: Sequence[Image.Image]) -> Int[np.ndarray,
 
 
 def _sample(
-    image: Image.Image,
-    changed: Image.Image,
-    which: tuple[int, float],
-    tries: int,
-    predicted: int,
+    image: Image.Image, changed: Image.Image, which: tuple[int, float], tries: int, predicted: int
 ) -> PerturbedSample:
     differs = bool((np.asarray(changed) != np.asarray(image.convert("RGB"))).any())
     return PerturbedSample(changed, *which, tries, predicted, differs)

@@ -23,10 +23,7 @@ from theodolite.language.models.token_evidence import (
     coded_evidence,
     compared_evidence,
 )
-from theodolite.language.models.trained_dictionaries import (
-    CoordinateDictionary,
-    train_dictionary,
-)
+from theodolite.language.models.trained_dictionaries import CoordinateDictionary, train_dictionary
 
 Beside = Literal[
     "random", "coordinates", "neurons", "frozen_decoder", "permuted_decoder", "planted", "untrained"

@@ -30,13 +30,7 @@ from theodolite._verdicts.gates.outcome import check_gate
 from theodolite._verdicts.scores_file import scores_file
 from theodolite.cli import options as opt
 from theodolite.cli.interrupts import PARTIAL, goes_on
-from theodolite.cli.options import (
-    argument,
-    below_one_folder,
-    command_line,
-    engine_options,
-    option,
-)
+from theodolite.cli.options import argument, below_one_folder, command_line, engine_options, option
 from theodolite.cli.progress import print_price, print_rehearsal, show_progress
 from theodolite.cli.tables import print_scores, print_verdicts
 from theodolite.errors import EvidenceError, printable
@@ -71,8 +65,7 @@ class _AuditRun:
 @engine_options("checkpoint_dir", "mixed_cpus", "metrics_port")
 def audit(
     evidence: Annotated[
-        list[str] | None,
-        argument("Files, folders or addresses (s3://...)", metavar="EVIDENCE"),
+        list[str] | None, argument("Files, folders or addresses (s3://...)", metavar="EVIDENCE")
     ] = None,
     out: Annotated[Path | None, option("Run folder to write, with a report")] = None,
     overwrite: opt.Overwrite = False,

@@ -16,12 +16,7 @@ from theodolite.report.dossier.folder import write_dossier
 from theodolite.report.dossier.signed import read_signature
 from theodolite.report.exports.every_eval_ever import write_every_eval_ever
 from theodolite.report.exports.latex import MARK, write_latex
-from theodolite.report.exports.model_card import (
-    BEGIN,
-    END,
-    update_model_card,
-    write_model_card,
-)
+from theodolite.report.exports.model_card import BEGIN, END, update_model_card, write_model_card
 
 
 def export(
@@ -39,8 +34,7 @@ def export(
         Path | None, option("JSON of Every Eval Ever 0.3.0 to write")
     ] = None,
     eval_results: Annotated[
-        str | None,
-        option("Write .eval_results/theodolite.yaml for the Hub", metavar="DATASET_ID"),
+        str | None, option("Write .eval_results/theodolite.yaml for the Hub", metavar="DATASET_ID")
     ] = None,
     source_url: Annotated[str | None, option("URL of the report, for --eval-results")] = None,
     overwrite: opt.OverwriteFile = False,

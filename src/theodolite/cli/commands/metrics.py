@@ -12,8 +12,7 @@ from theodolite.metrics.catalogue import GROUP, catalogue, find_metric
 
 
 def metrics_show(
-    name: Annotated[str | None, argument("Metric whose card to show")] = None,
-    as_json: Json = False,
+    name: Annotated[str | None, argument("Metric whose card to show")] = None, as_json: Json = False
 ) -> None:
     """List the metrics, or show the card of one."""
     chosen = [find_metric(name)] if name else list(catalogue().values())

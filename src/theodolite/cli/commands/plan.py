@@ -7,13 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from theodolite._runs.comparison.compare_runs import headlines
-from theodolite._runs.comparison.pilot import (
-    Pilot,
-    SizeNeeded,
-    pilot_of_pair,
-    pilot_of_run,
-    sizes,
-)
+from theodolite._runs.comparison.pilot import Pilot, SizeNeeded, pilot_of_pair, pilot_of_run, sizes
 from theodolite._runs.comparison.planning import RecipeVariances
 from theodolite._runs.comparison.runs import read_runs
 from theodolite.cli import options as opt

@@ -7,11 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from theodolite._planted.certification.certificate import (
-    certificate,
-    file_name,
-    write_certificate,
-)
+from theodolite._planted.certification.certificate import certificate, file_name, write_certificate
 from theodolite._planted.certification.certify import Certified, certify, subjects_of
 from theodolite._planted.certification.foreign import dealt_out, foreign_named
 from theodolite._planted.certification.renewal import certificates_of

@@ -50,7 +50,7 @@ class AttributionEvidence(Evidence):
     marker = "inputs"
     ways: ClassVar[Mapping[Question, str]] = {
         "faithful": "attributions, inputs and what the model answers without features (`values`, "
-        "`inputs`, `output`, `background`, and `respond` or stored answers)",
+        "`inputs`, `output`, `background`, and `respond` or stored answers)"
     }
 
     values: Float[np.ndarray, "samples features"] = array("samples", "features")

@@ -20,7 +20,7 @@ class EmbeddingEvidence(Evidence):
     kind = "embedding"
     version = 1
     ways: ClassVar[Mapping[Question, str]] = {
-        "leak_free": "a vector for each concept, with the true concepts and classes",
+        "leak_free": "a vector for each concept, with the true concepts and classes"
     }
 
     explained: ConceptEvidence = inner(ConceptEvidence)

@@ -20,7 +20,7 @@ class InterventionEvidence(Evidence):
     version = 1
     marker = "right_after"
     ways: ClassVar[Mapping[Question, str]] = {
-        "leak_free": "whether the answer is right as concepts are corrected (`right_after`)",
+        "leak_free": "whether the answer is right as concepts are corrected (`right_after`)"
     }
 
     right_after: Bool[np.ndarray, "samples policies steps"] = array(

@@ -39,7 +39,7 @@ class JudgmentEvidence(Evidence):
     marker = "answer"
     samples_are = "questions"
     ways: ClassVar[Mapping[Question, str]] = {
-        "detects": "what judges answer about latents (`latent`, `sequence`, `active`, `answer`)",
+        "detects": "what judges answer about latents (`latent`, `sequence`, `active`, `answer`)"
     }
 
     latent: Int[np.ndarray, " samples"] = array("samples", content="index", points_to="latents")

@@ -28,7 +28,7 @@ class LocationEvidence(Evidence):
     kind = "location"
     version = 1
     ways: ClassVar[Mapping[Question, str]] = {
-        "located": "maps of where each concept is active and the concepts' places",
+        "located": "maps of where each concept is active and the concepts' places"
     }
 
     explained: ConceptEvidence = inner(ConceptEvidence)

@@ -29,7 +29,7 @@ class SurrogateEvidence(Evidence):
     marker = "importances"
     ways: ClassVar[Mapping[Question, str]] = {
         "faithful": "the outputs that are explained, how much of each concept is in each sample, "
-        "and how much it counts for each class (`outputs`, `projections`, `importances`)",
+        "and how much it counts for each class (`outputs`, `projections`, `importances`)"
     }
 
     importances: Float[np.ndarray, "concepts classes"] = array(

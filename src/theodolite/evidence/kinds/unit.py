@@ -26,7 +26,7 @@ class UnitEvidence(Evidence):
     marker = "unit_pixels"
     ways: ClassVar[Mapping[Question, str]] = {
         "detects": "what units mark and where concepts are; `theodolite.dissect` makes it from "
-        "activations and masks",
+        "activations and masks"
     }
 
     unit_pixels: Int[np.ndarray, "samples units"] = array("samples", "units", content="index")

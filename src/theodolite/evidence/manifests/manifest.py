@@ -15,12 +15,7 @@ from theodolite._storage.tables import parquet_bytes, read_arrow_from
 from theodolite._storage.text import json_from
 from theodolite._storage.zarr.packed_pieces import PieceLayout, layout_from
 from theodolite.errors import UnsafeInputError
-from theodolite.evidence.manifests.recipe import (
-    OF_SAMPLES,
-    axes_digest,
-    axes_of,
-    piece_digest,
-)
+from theodolite.evidence.manifests.recipe import OF_SAMPLES, axes_digest, axes_of, piece_digest
 
 FORMAT, MAJOR, MINOR = "theodolite-shards", 2, 0
 HEADER = "header.json"

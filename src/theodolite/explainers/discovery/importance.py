@@ -7,8 +7,7 @@ Importance = Float[np.ndarray, "classes concepts"]
 
 
 def gradient_importance(
-    head: Float[np.ndarray, "classes dimensions"],
-    vectors: Float[np.ndarray, "concepts dimensions"],
+    head: Float[np.ndarray, "classes dimensions"], vectors: Float[np.ndarray, "concepts dimensions"]
 ) -> Importance:
     r"""The derivative :math:`f_i \cdot v_k` of a linear output along each direction, exactly.
 

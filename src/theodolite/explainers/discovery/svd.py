@@ -4,12 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from theodolite.explainers.discovery._checks import (
-    independent,
-    to_fit,
-    towards_the_mean,
-    unit_rows,
-)
+from theodolite.explainers.discovery._checks import independent, to_fit, towards_the_mean, unit_rows
 from theodolite.explainers.discovery.directions import DirectionConcepts
 from theodolite.explainers.discovery.protocol import Directions, Embeddings
 

@@ -16,12 +16,7 @@ ROAD_NOISE = 0.01
 
 
 def filling(
-    way: str,
-    image: Image,
-    *,
-    black: Float[np.ndarray, "3"],
-    seed: tuple[int, int],
-    impute: Impute,
+    way: str, image: Image, *, black: Float[np.ndarray, "3"], seed: tuple[int, int], impute: Impute
 ) -> Filling:
     """From the pixels to remove to the image without them.
 

@@ -19,10 +19,7 @@ def ablating(library: Any, place: Place, *, zero: bool) -> Any:
 
     class Zeroing(library.AblationLayer):  # type: ignore[misc]
         def set_next_batch(
-            self,
-            input_batch_index: int,
-            activations: "torch.Tensor",
-            num_channels_to_ablate: int,
+            self, input_batch_index: int, activations: "torch.Tensor", num_channels_to_ablate: int
         ) -> None:
             sample = activations[input_batch_index : input_batch_index + 1]
             self.activations = sample.repeat_interleave(num_channels_to_ablate, dim=0)

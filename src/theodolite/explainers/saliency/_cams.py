@@ -12,12 +12,7 @@ from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency._ablation import ablating, put_back
 from theodolite.explainers.saliency._places import Place, find_place
-from theodolite.explainers.saliency._work import (
-    ExplanationRequest,
-    Maps,
-    enlarge_maps,
-    quietly,
-)
+from theodolite.explainers.saliency._work import ExplanationRequest, Maps, enlarge_maps, quietly
 
 if TYPE_CHECKING:
     import torch

@@ -7,11 +7,7 @@ import numpy as np
 
 from theodolite._storage.optional import require
 from theodolite.explainers.saliency._places import Place, find_place
-from theodolite.explainers.saliency._work import (
-    ExplanationRequest,
-    Maps,
-    enlarge_maps,
-)
+from theodolite.explainers.saliency._work import ExplanationRequest, Maps, enlarge_maps
 
 if TYPE_CHECKING:
     import torch

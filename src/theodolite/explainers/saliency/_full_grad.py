@@ -6,12 +6,7 @@ import numpy as np
 
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.explainers.saliency._work import (
-    ExplanationRequest,
-    Maps,
-    check_network,
-    quietly,
-)
+from theodolite.explainers.saliency._work import ExplanationRequest, Maps, check_network, quietly
 
 if TYPE_CHECKING:
     import torch

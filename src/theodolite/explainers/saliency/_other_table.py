@@ -121,10 +121,6 @@ OTHERS = (
         cost="500 forward passes",
     ),
     _null(name="random", title="Random map", scale="0 to 1, uniform noise"),
-    _null(
-        name="smooth_random",
-        title="Smooth random map",
-        scale="0 to 1, broad random hills",
-    ),
+    _null(name="smooth_random", title="Smooth random map", scale="0 to 1, broad random hills"),
     _null(name="center", title="Bell in the center", scale="0 to 1, a bell of fixed width"),
 )

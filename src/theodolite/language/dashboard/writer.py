@@ -18,12 +18,7 @@ BLOCK_LATENTS = 256
 LONGEST_TOKEN = 64
 """Bytes of a token that are shown; tokens may be long, and a page is not."""
 TEMPLATES = Path(__file__).parents[1] / "templates"
-SCRIPTS = (
-    "features_data.js",
-    "features_texts.js",
-    "features_list.js",
-    "features_view.js",
-)
+SCRIPTS = ("features_data.js", "features_texts.js", "features_list.js", "features_view.js")
 
 
 def write_pages(

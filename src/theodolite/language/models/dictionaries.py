@@ -68,9 +68,7 @@ def sparse_codes(dictionary: FeatureDictionary, activations: Activations) -> Spa
 
 
 def largest_codes(
-    dictionary: FeatureDictionary,
-    activations: Activations,
-    starts: Int[np.ndarray, " sequences1"],
+    dictionary: FeatureDictionary, activations: Activations, starts: Int[np.ndarray, " sequences1"]
 ) -> Float[np.ndarray, "sequences latents"]:
     """The largest code of each latent in each sequence; 0 where it is never active."""
     pooled = np.zeros((len(starts) - 1, len(dictionary.rows)), np.float32)

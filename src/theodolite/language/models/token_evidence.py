@@ -145,11 +145,7 @@ def compared_evidence(
 
 
 def coded_evidence(
-    ids: Ids,
-    codes: SparseCodes,
-    latents: int,
-    labels: SequenceLabels | None = None,
-    **arrays: Any,
+    ids: Ids, codes: SparseCodes, latents: int, labels: SequenceLabels | None = None, **arrays: Any
 ) -> TokenEvidence:
     """Evidence of codes at every token, with further arrays."""
     labels = labels or SequenceLabels()

@@ -18,12 +18,7 @@ from theodolite.language.sae.dissect import dissect_sae
 from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.result import FormulaFit
 from theodolite.language.sae.search import LONGEST
-from theodolite.language.sae.token_codes import (
-    LatentTokens,
-    TokenPiece,
-    TokenSource,
-    some_latents,
-)
+from theodolite.language.sae.token_codes import LatentTokens, TokenPiece, TokenSource, some_latents
 
 WELL_EXPLAINED = 0.2
 """The overlap from which on a latent counts as explained in the summary; a convention."""

@@ -37,12 +37,7 @@ class SparseActivationWriter:
     """
 
     def __init__(
-        self,
-        folder: Path | str,
-        *,
-        units: int,
-        concepts: Sequence[str],
-        positions: int = POSITIONS,
+        self, folder: Path | str, *, units: int, concepts: Sequence[str], positions: int = POSITIONS
     ) -> None:
         """Where the folder is, how many units the dictionary has, and what concepts are called."""
         self.units, self.concepts = checked_names(units, concepts)
