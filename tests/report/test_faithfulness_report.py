@@ -170,7 +170,7 @@ def test_long_lists_show_their_ends(n: int, lengths: list[int], note: str) -> No
     evidence = planted_surrogates(60, n, faithfulness=0.6)
     found = class_panels(evidence)
     assert found is not None
-    drawn = [str(panel["svg"]) for panel in found["panels"]]
+    drawn = [str(panel.svg) for panel in found["panels"]]
     assert [svg.count("<rect") for svg in drawn] == lengths and found["note"] == note
     values = [float(v) for svg in drawn for v in re.findall(r'strong"[^>]*>([\d.]+)<', svg)]
     assert values == sorted(values)
@@ -184,7 +184,7 @@ def test_a_class_without_concepts_is_named_so() -> None:
     table[:, 2] = np.nan
     found = class_panels(replace(evidence, importances=table))
     assert found is not None
-    drawn = str(found["panels"][0]["svg"])
+    drawn = str(found["panels"][0].svg)
     assert "cat (no concepts)" in drawn and drawn.count("(no concepts)") == 2, "label and title"
     labels = re.findall(r'text-anchor="end">([^<]*[a-z][^<]*)</text>', drawn)
     assert len(labels) == 4 and max(map(len, labels)) <= 20, "what fits beside a bar"
@@ -233,8 +233,8 @@ def test_many_outputs_are_drawn_at_random_and_counted() -> None:
     found = scatter_panels([("", "", evidence)])
     again = scatter_panels([("", "", evidence)])
     assert found is not None and again is not None
-    svg = str(found["panels"][0]["svg"])
-    assert svg == str(again["panels"][0]["svg"])
+    svg = str(found["panels"][0].svg)
+    assert svg == str(again["panels"][0].svg)
     own, others = points(svg, "c0"), points(svg, "other")
     assert (len(own), len(others)) == (500, 1000)
     assert found["drawn"] == (
@@ -247,7 +247,7 @@ def test_many_outputs_are_drawn_at_random_and_counted() -> None:
     assert_allclose(slope * both[:, 0] + offset, up * both[:, 1] + base, atol=0.2 * abs(slope))
     bare = scatter_panels([("", "", replace(evidence, labels=None))])
     assert bare is not None and bare["drawn"] == "1,500 of 10,800 outputs, drawn at random"
-    assert bare["own"] == "" and len(points(str(bare["panels"][0]["svg"]), "other")) == 1500
+    assert len(bare["key"]) == 1 and len(points(str(bare["panels"][0].svg), "other")) == 1500
 
 
 def test_what_lies_beyond_the_frame_is_counted_and_drawn_at_its_edge() -> None:
@@ -255,15 +255,15 @@ def test_what_lies_beyond_the_frame_is_counted_and_drawn_at_its_edge() -> None:
     far = replace(near, importances=np.asarray(near.importances) * 1000.0)
     found = scatter_panels([("near", "fine", near), ("far", "", far)])
     assert found is not None
-    assert found["panels"][0]["says"] == "fine"
-    ticks = re.findall(r'middle">([−\d.]+)</text>', str(found["panels"][1]["svg"]))
+    assert found["panels"][0].caption == "fine"
+    ticks = re.findall(r'middle">([−\d.]+)</text>', str(found["panels"][1].svg))
     low, high = (float(t.replace("−", "-")) for t in (ticks[0], ticks[-1]))
     network, explanation = by_hand(far)
     assert high < 4 * np.abs(network).max(), "one that is far off does not squeeze the others"
     beyond = int(((explanation < low) | (explanation > high)).sum())
     assert beyond > 300
-    assert found["panels"][1]["says"] == f"{beyond} beyond the frame, drawn at its edge"
-    svg = str(found["panels"][1]["svg"])
+    assert found["panels"][1].caption == f"{beyond} beyond the frame, drawn at its edge"
+    svg = str(found["panels"][1].svg)
     y = points(svg, "c0")[:, 1]
     assert y.min() == 20.0 and y.max() <= 266.0
 

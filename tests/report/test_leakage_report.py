@@ -20,6 +20,9 @@ from support.runs.leaky_run import (
     N,
     between,
     bundles,
+    marked,
+    svgs,
+    upwards,
     write_run,
 )
 from support.servers.browser import looks_right
@@ -60,59 +63,9 @@ def page(folder: Path) -> str:
     return (folder / "report.html").read_text()
 
 
-def svgs(page: str, css: str) -> list[str]:
-    return re.findall(rf'<svg class="{css}[ "].*?</svg>', page, re.DOTALL)
-
-
-def upwards(svg: str) -> tuple[float, float]:
-    """(slope, offset) from a height in the drawing to the value, read off its labeled lines."""
-    lines = [float(y) for y in re.findall(r'<line class="grid"[^>]* y1="([\d.]+)"', svg)]
-    labels = [
-        float(t.replace("−", "-").removesuffix(" %")) / (100 if t.endswith("%") else 1)
-        for t in re.findall(r'text-anchor="end">([−\d.]+(?: %)?)</text>', svg)
-    ]
-    assert len(lines) == len(labels) >= 2
-    slope = (labels[-1] - labels[0]) / (lines[-1] - lines[0])
-    return slope, labels[0] - slope * lines[0]
-
-
-def marked(svg: str, style: int) -> list[tuple[float, float]]:
-    found = re.findall(rf'class="mark c{style}" transform="translate\(([\d.]+) ([\d.]+)\)"', svg)
-    return [(float(x), float(y)) for x, y in found]
-
-
 def scores_of(folder: Path, metric: str) -> dict[str, dict]:
     models = json.loads((folder / "compared.json").read_text())["models"]
     return {m["name"]: next(s for s in m["scores"] if s["metric"] == metric) for m in models}
-
-
-def test_charts_show_means_over_seeds_their_intervals_and_nulls(folder: Path, page: str) -> None:
-    charts = svgs(between(page, "Supervision</h3>", "<details"), "chart")
-    assert len(charts) == 2
-    for svg, metric in zip(charts, REPORT["charts"][0]["metrics"], strict=True):
-        slope, offset = upwards(svg)
-        found = scores_of(folder, metric)
-        one_pixel = 0.11 * abs(slope)
-        reach = re.findall(
-            r'class="reach c2" x1="([\d.]+)" y1="([\d.]+)" x2="[\d.]+" y2="([\d.]+)"', svg
-        )
-        nulls = re.findall(r'class="null thin" x1="([\d.]+)" y1="([\d.]+)"', svg)
-        for style, names in enumerate((["hard"], ["firm", "loose"], ["tight", "leaky"])):
-            drawn = marked(svg, style)
-            assert [x for x, _ in drawn] == sorted(x for x, _ in drawn)
-            means = [np.mean(found[name]["per_seed"]) for name in names]
-            assert_allclose([slope * y + offset for _, y in drawn], means, atol=one_pixel)
-            for (x, _), name in zip(drawn, names, strict=True):
-                y = next(float(y) for left, y in nulls if abs(float(left) + 6 - x) < 0.06)
-                assert_allclose(slope * y + offset, found[name]["null"]["value"], atol=one_pixel)
-        seeds = np.array(found["leaky"]["per_seed"])
-        half = stats.t.ppf(0.975, len(seeds) - 1) * stats.sem(seeds)
-        ends = [slope * float(y) + offset for y in reach[1][1:]]
-        assert_allclose(ends, [seeds.mean() - half, seeds.mean() + half], atol=one_pixel)
-
-
-def test_a_chart_without_models_is_not_drawn(page: str) -> None:
-    assert "Nothing fits" not in page.split('id="provenance"')[0], "only the spec names it"
 
 
 def test_one_seed_falls_back_to_the_scores_own_interval() -> None:
@@ -330,8 +283,8 @@ def test_one_seed_has_bands_over_samples(tmp_path: Path) -> None:
     assert found is not None
     (panel,) = found["interventions"]["panels"]
     assert found["interventions"]["band"] == "95 % interval over samples"
-    slope, offset = upwards(panel["svg"])
-    band = re.search(r'class="around c1" points="(.*?)"', panel["svg"]).group(1).split()
+    slope, offset = upwards(panel.svg)
+    band = re.search(r'class="around c1" points="(.*?)"', panel.svg).group(1).split()
     right = np.asarray(corrected.right_after)[:, 1].sum(axis=0)
     ends = [stats.binomtest(int(one), N).proportion_ci(method="wilson") for one in right]
     drawn = [slope * float(p.split(",")[1]) + offset for p in band]
@@ -374,12 +327,12 @@ def test_many_concepts_stay_short(tmp_path: Path) -> None:
     found = leakage_chapter(RunFolder(tmp_path), spec, scores, [])
     assert found is not None
     assert found["bars"]["note"] == "20 of 112 concepts shown"
-    bars = str(found["bars"]["figures"][0]["svg"])
+    bars = str(found["bars"]["figures"][0].svg)
     assert bars.count("<rect") == 20
     worst = names[int(per_concept.argmax())]
     assert bars.count(f"<title>{worst}, ") == 1
     (part,) = found["pairs"]
-    drawn = str(part["panels"][0]["svg"])
+    drawn = str(part["panels"][0].svg)
     assert len(drawn) < 150_000 and "has_bill" not in drawn
     squares = sum(
         float(w) for w in re.findall(r"h([\d.]+)v", drawn)
@@ -390,7 +343,7 @@ def test_many_concepts_stay_short(tmp_path: Path) -> None:
     assert len(found["activations"]) == 2
     assert all(row["rest"] and len(row["key"]) == 4 for row in found["activations"])
     assert found["activations"][0]["concept"] == worst
-    assert sum(len(str(p["svg"])) for row in found["activations"] for p in row["panels"]) < 80_000
+    assert sum(len(str(p.svg)) for row in found["activations"] for p in row["panels"]) < 80_000
 
 
 def test_strips_of_faults_mark_what_is_accepted() -> None:

@@ -7,17 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import theodolite.metrics
-from theodolite.errors import UnsafeInputError
 from theodolite.report.words import joined
 
 BIBLIOGRAPHY = Path(theodolite.metrics.__file__).parent / "references.bib"
-KINDS = ("article", "inproceedings", "book", "misc")
-FIELDS = (
-    "title", "author", "year", "journal", "booktitle", "publisher", "edition", "volume", "number",
-    "pages", "doi", "eprint", "note",
-)  # fmt: skip
-ENTRY = re.compile(r"@(\w+)\{([^\s,{}]+),\n(.*?)\n\}(?=\n|$)", re.DOTALL)
-FIELD = re.compile(r"^  (\w+)\s*= \{(.*)\},?$")
+ENTRY = re.compile(r"@\w+\{([^\s,{}]+),\n(.*?)\n\}(?=\n|$)", re.DOTALL)
+FIELD = re.compile(r"^  (\w+)\s*= \{(.*)\},?$", re.MULTILINE)
 ACCENT = re.compile(r"\\([\"'`^~c])\{?([A-Za-z])\}?")
 MARKS = {'"': "\u0308", "'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303", "c": "\u0327"}
 
@@ -27,7 +21,6 @@ class Reference:
     """One paper or book."""
 
     key: str
-    kind: str
     fields: dict[str, str]
 
     @property
@@ -84,46 +77,19 @@ def references() -> dict[str, Reference]:
 
 
 def read_references(text: str) -> dict[str, Reference]:
-    """Read what we write ourselves, and nothing else: anything unknown is refused."""
-    left = ENTRY.sub("", text).strip()
-    if left:
-        raise UnsafeInputError(
-            "bibliography", left[:60], "entries as `@article{key, field = {…}, }`"
-        )
-    entries: dict[str, Reference] = {}
-    for kind, key, body in ENTRY.findall(text):
-        if kind not in KINDS or key in entries:
-            raise UnsafeInputError(
-                f"bibliography {key}", kind, f"one of {', '.join(KINDS)}, each key once"
-            )
-        entries[key] = Reference(key, kind, _fields(key, body))
-    return entries
-
-
-def _fields(key: str, body: str) -> dict[str, str]:
-    fields: dict[str, str] = {}
-    for line in body.splitlines():
-        match = FIELD.match(line)
-        if match is None or match[1] not in FIELDS or match[1] in fields:
-            raise UnsafeInputError(f"bibliography {key}", line.strip()[:60], "a known field, once")
-        fields[match[1]] = plain_text(match[2])
-    lacking = [name for name in ("title", "author", "year") if not fields.get(name)]
-    if lacking or not fields["year"].isdigit():
-        raise UnsafeInputError(
-            f"bibliography {key}", f"no {', '.join(lacking) or 'year'}", "title, author and year"
-        )
-    return fields
+    """Read entries in the format of our own file, which a test checks."""
+    return {
+        key: Reference(key, {name: plain_text(value) for name, value in FIELD.findall(body)})
+        for key, body in ENTRY.findall(text)
+    }
 
 
 def plain_text(latex: str) -> str:
-    r"""A field without its markup.
+    r"""Return a field without its markup, of which accents are the only kind.
 
     >>> plain_text(r"Cad{\`e}ne, R{\'e}mi"), plain_text(r"{CRAFT}: Fran{\c{c}}ois")
     ('Cadène, Rémi', 'CRAFT: François')
     """
     text = ACCENT.sub(lambda match: match[2] + MARKS[match[1]], latex)
     text = text.replace("{", "").replace("}", "").replace("``", "“").replace("''", "”")
-    text = text.replace("\\&", "&").replace("--", "–")
-    if "\\" in text or "$" in text:
-        raise UnsafeInputError("bibliography", latex[:60], "accents as the only markup")
-    return unicodedata.normalize("NFC", text)
+    return unicodedata.normalize("NFC", text.replace("\\&", "&").replace("--", "–"))

@@ -16,9 +16,9 @@ from theodolite.questions import Question
 from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.figures.bars import Bar, bar_rows, histogram
 from theodolite.report.figures.scales import Scale, round_scale
+from theodolite.report.figures.svg import Figure
 from theodolite.report.head import WORDS
 from theodolite.report.sentences import better_by, sentence
-from theodolite.report.tables import score_table
 from theodolite.report.words import (
     full_title,
     interval_words,
@@ -49,13 +49,11 @@ def chapter(
     network."""
     own = [score for score in scores if score.question == question]
     metrics = {score.metric for score in own}
-    tables = [score_table(t, own) for t in spec.report.tables if t.metric in metrics]
     histograms = [h for h in spec.report.histograms if h.metric in metrics]
     return {
         "question": question,
         "asks": question_text(own[0]) if apart is None else apart["title"],
         "apart": apart,
-        "tables": [table for table in tables if table is not None],
         "histograms": _joined([_histograms(h, own) for h in histograms or _usual_histograms(own)]),
         "has_paper": any(h.paper for h in histograms),
         "about_histograms": _about_histograms(own),
@@ -142,7 +140,7 @@ def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
                 scale = round_scale(score.detail.values, score.bounds)
                 bounds = (scale.low, scale.high)
             svg = histogram(score.detail.values, spec.over, bounds, caption, paper)
-            figures.append({"svg": svg, "caption": caption})
+            figures.append(Figure(svg, caption=caption))
     return {"title": spec.title, "figures": figures, "note": spec.note}
 
 

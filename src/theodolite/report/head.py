@@ -75,7 +75,7 @@ def head(
         "not_asked": [
             _not_asked(v, subject, noun, chosen) for v in verdicts if v.answer == "not_evaluated"
         ],
-        "key": strip_key(f"{100 * record.spec.resampling.level:g} % interval"),
+        "strip_key": strip_key(f"{100 * record.spec.resampling.level:g} % interval"),
         "noun": noun,
     }
 

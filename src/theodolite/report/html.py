@@ -25,13 +25,12 @@ from theodolite.report.chapters.units import units_chapter
 from theodolite.report.contents import chapter, stand_in_chapter
 from theodolite.report.examples import examples, examples_part
 from theodolite.report.explorer.page import explorer_chapter
-from theodolite.report.head import fact_text, head
+from theodolite.report.head import head
 from theodolite.report.limits import doubts, limits
-from theodolite.report.methods import notes_of
+from theodolite.report.methods import method_notes
 from theodolite.report.one_by_one import one_by_one
 from theodolite.report.page import write_page
 from theodolite.report.provenance import provenance
-from theodolite.report.tables import grid_table
 from theodolite.results import Failed, Score
 
 
@@ -62,9 +61,8 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         "explorer": explorer,
         "doubts": doubts(spec, made_record, verdicts, _needs(not_computed))
         | {"strange": sorted(strange)},
-        "facts": [(name, fact_text(name, value)) for name, value in made_record.facts],
         "n_scores": len(scores),
-        "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
+        "methods": method_notes(scores, [v.score.metric for v in verdicts if v.score is not None]),
         "provenance": provenance(record, made_record),
         "alone": material.alone,
         "version": record.packages.get("theodolite", ""),
@@ -84,7 +82,6 @@ def _chapters_of(
 ) -> dict[str, Any]:
     """What the appendix shows of each question, each None or empty where there is nothing."""
     made_record, spec, subject = material.made_record, material.record.spec, material.subject
-    tables = (grid_table(grid, material) for grid in spec.report.grids)
     return {
         "units": units_chapter(material, made_record.cards, scores),
         "conflicts": conflicts_chapter(material, made_record.conflict_examples, subject),
@@ -99,7 +96,6 @@ def _chapters_of(
             for chapters in installed_chapters()
             for section in chapters.render(material, models)
         ],
-        "grids": [table for table in tables if table is not None],
     }
 
 

@@ -70,8 +70,12 @@ def _misleads(score: Score, noun: str) -> Limit:
     metric = catalogue().get(score.metric)
     text = "" if metric is None else metric.card.limitations
     first = text.partition(". ")[0].rstrip(".")
-    link = Markup('<a href="#{}">{}</a>').format(anchor(score.metric), f"{title(score)}.")
-    return link, escape(with_noun(f"{first}.", noun))
+    return _link(score, f"{title(score)}."), escape(with_noun(f"{first}.", noun))
+
+
+def _link(score: Score, text: str) -> Markup:
+    """Return a link to the method note of a score."""
+    return Markup('<a href="#{}">{}</a>').format(anchor(score.metric), text)
 
 
 def _varied(scores: Sequence[Score], spec: RunSpec) -> list[Limit]:
@@ -108,7 +112,7 @@ def doubts(
     known = {name: score for name, score in deciding.items() if name in catalogue()}
     return {
         "limitations": [
-            (title(score), catalogue()[name].card.limitations, anchor(name))
+            (_link(score, title(score)), catalogue()[name].card.limitations)
             for name, score in known.items()
         ],
         "undefined": [
@@ -122,7 +126,7 @@ def doubts(
         "differs": spec.report.differs,
         "notes": made_record.notes,
         "not_computed": [
-            (catalogue()[name].title if name in catalogue() else name, ", ".join(needs))
+            (catalogue()[name].title if name in catalogue() else name, f"needs {', '.join(needs)}")
             for name, needs in not_computed
         ],
     }

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
 from theodolite._stats.draws import ENOUGH
 from theodolite.metrics.base import Metric
 from theodolite.metrics.cards import card
@@ -18,54 +20,53 @@ ASIDE = "``arrays``"
 """How a paragraph begins that is for those who call the function."""
 
 
-def note(metric: Metric) -> dict[str, Any]:
-    """Everything about a score that does not depend on a run.
+def note(metric: Metric, scores: Sequence[Score] = ()) -> dict[str, Any]:
+    """Return what is known of a metric, and how the scores of a run used it.
 
     >>> parts = note(catalogue()["concept_existence"])
-    >>> parts["title"], parts["cited"], len(parts["formulas"])
-    ('Concept existence (CEM)', 'Aysel et al. (2025)', 1)
+    >>> parts["title"], len(parts["formulas"]), dict(parts["facts"])["Name"]
+    ('Concept existence (CEM)', 1, Markup('<code>concept_existence</code>, version 1'))
     """
-    facts = card(metric)
+    known = card(metric)
     paper = references().get(metric.cite)
     summary, details = _docstring_parts(metric)
+    values = f"{known['range']}, {known['direction']}".replace("inf", "∞").replace("-", "−")
+    used = [("In this run", f"{'; '.join(_used(scores))}. {_undefined(scores)}")] if scores else []
     return {
         "id": anchor(metric.name),
-        "name": metric.name,
-        "version": metric.version,
         "title": metric.title,
-        "question": metric.question,
-        "asked": metric.asked_as or QUESTIONS[metric.question],
         "asks": metric.card.question,
         "says": summary,
         "about": details,
         "formulas": [text for kind, text in details if kind == "math"],
-        "range": f"{facts['range']}, {facts['direction']}".replace("inf", "∞").replace("-", "−"),
-        "decides": _role(metric),
-        "certificate": facts["certificate"],
-        "read": metric.card.interpretation,
-        "limitations": metric.card.limitations,
-        "nulls": [(null.label, null.description, null.is_reference) for null in metric.nulls],
-        "needs": facts["needs"],
-        "options": facts["options"],
-        "cost": metric.card.cost,
-        "size": facts["size"],
-        "cited": metric.cite if paper is None else paper.short,
-        "reference": metric.cite if paper is None else paper.full,
+        "facts": [
+            ("How to read it", f"{metric.card.interpretation} From {values}."),
+            ("Limitations", metric.card.limitations),
+            ("In a verdict", _role(metric)),
+            ("Certificate", known["certificate"]),
+            *(
+                (f"{'Clean null' if null.is_reference else 'Null'}: {null.label}", null.description)
+                for null in metric.nulls
+            ),
+            *used,
+            ("Needs", known["needs"]),
+            ("Cost", f"{metric.card.cost}; {known['size']}"),
+            ("Name", Markup("<code>{}</code>, version {}").format(metric.name, metric.version)),
+            ("Reference", metric.cite if paper is None else paper.full),
+        ],
     }
 
 
-def notes_of(scores: Sequence[Score], deciding: Iterable[str] = ()) -> list[dict[str, Any]]:
-    """A note for each metric of a run, in the order of the questions, deciding ones first."""
+def method_notes(scores: Sequence[Score], deciding: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Return a note for each metric of a run, by question, deciding ones first."""
     first = set(deciding)
     names = dict.fromkeys(score.metric for score in scores if score.metric in catalogue())
-    places = list(QUESTIONS)
-    ordered = sorted(names, key=lambda n: (places.index(catalogue()[n].question), n not in first))
-    notes = []
-    for name in ordered:
-        own = [score for score in scores if score.metric == name]
-        used = {"used": _used(own), "undefined": _undefined(own), "first": name in first}
-        notes.append(note(catalogue()[name]) | used)
-    return notes
+    order = list(QUESTIONS)
+    metrics = sorted(
+        (catalogue()[name] for name in names),
+        key=lambda metric: (order.index(metric.question), metric.name not in first),
+    )
+    return [note(m, [score for score in scores if score.metric == m.name]) for m in metrics]
 
 
 def anchor(name: str) -> str:

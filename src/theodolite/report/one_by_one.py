@@ -13,12 +13,7 @@ from theodolite._verdicts.scores_file import ComparedRecord, score_named, score_
 from theodolite._verdicts.words import percent
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.shared.ranking import (
-    importance,
-    nameable,
-    population_mask,
-    ranked_among,
-)
+from theodolite.metrics.shared.ranking import importance, nameable, population_mask, ranked_among
 from theodolite.report.figures.score_strip import end_text, strip_axis
 from theodolite.report.figures.strips import item_strips, shared_strips
 from theodolite.report.sentences import CONCEPTS

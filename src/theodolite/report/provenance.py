@@ -3,7 +3,12 @@
 import json
 from typing import Any
 
+from markupsafe import Markup
+
 from theodolite._runs.folder.run_file import MadeRecord, RunRecord
+from theodolite.report.head import fact_text
+
+CODE = Markup("<code>{}</code>")
 
 COMMANDS = (
     ("theodolite verify .", "no file of this folder was changed since it was sealed"),
@@ -16,12 +21,15 @@ COMMANDS = (
 def provenance(record: RunRecord, made_record: MadeRecord) -> dict[str, Any]:
     """Run, software, seeds and inputs, with the commands to check and to repeat them."""
     return {
-        "facts": _facts(record, made_record),
-        "commands": COMMANDS,
+        "facts": [(f"{n[:1].upper()}{n[1:]}", value) for n, value in _facts(record, made_record)],
+        "commands": [(CODE.format(command), shows) for command, shows in COMMANDS],
         "spec": json.dumps(
             record.spec.model_dump(mode="json", exclude_defaults=True), indent=1, ensure_ascii=False
         ),
-        "inputs": sorted((made_record.inputs | record.inputs).items()),
+        "inputs": [
+            (name, CODE.format(digest))
+            for name, digest in sorted((made_record.inputs | record.inputs).items())
+        ],
     }
 
 
@@ -32,6 +40,7 @@ def _facts(record: RunRecord, made_record: MadeRecord) -> list[tuple[str, str]]:
     where = [("Evidence", ", ".join(made_record.stored))] if made_record.stored else []
     done_by = [("Work done by", record.engine)] if record.engine and made_record.stored else []
     return [
+        *((name, fact_text(name, value)) for name, value in made_record.facts),
         ("Run", spec.name),
         ("Started", record.started),
         ("Command", record.command or "from Python"),

@@ -9,11 +9,7 @@ from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Interval, Score, Verdict
 
 OPTION = {
-    "rank_by": {
-        "contribution": "weight × value",
-        "weight": "weight",
-        "value": "value",
-    },
+    "rank_by": {"contribution": "weight × value", "weight": "weight", "value": "value"},
     "population": {"all": "all samples", "correct": "rightly classified"},
     "over": {
         "concepts": "per concept",
@@ -102,14 +98,6 @@ METHODS = {
     "concept_shap_relearned": "ConceptSHAP, decoder learned anew",
 }
 """Methods that find concepts, in readers' words."""
-SURROGATES = {
-    "linear": "sum of concepts times importances, no parameter",
-    "rebuilt": "last layer on rebuilt embeddings (ICE-Eval)",
-    "learned": "fitted network in between (C-SHAP-Eval)",
-    "linearized": "slope of the rest of the network",
-    "": "no surrogate: concepts taken away or added one by one",
-}
-"""How a measure gets from concepts to outputs."""
 
 
 def method_text(name: str) -> str:
@@ -133,20 +121,6 @@ def metric_text(value: float | None, name: str) -> str:
     share = metric is not None and metric.bounds == (0.0, 1.0)
     text = f"{round(100 * value, 1) + 0.0:,.1f} %" if share else f"{round(value, 2) + 0.0:,.2f}"
     return minus(text)
-
-
-def metric_interval(low: float | None, high: float | None, name: str) -> str:
-    """Low to high in the unit of a metric, cut at what is possible: few seeds may go beyond it.
-
-    >>> metric_interval(-0.1, 0.25, "surrogate_distance")
-    '0.0 to 25.0'
-    """
-    if low is None or high is None:
-        return ""
-    metric = catalogue().get(name)
-    bounds = (-math.inf, math.inf) if metric is None else metric.bounds
-    ends = (metric_text(min(max(v, bounds[0]), bounds[1]), name) for v in (low, high))
-    return " to ".join(end.removesuffix(" %") for end in ends)
 
 
 def option_text(name: str, value: object) -> str:

@@ -1,5 +1,6 @@
 """A run with several models that leak, and helpers to read its page."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -101,3 +102,26 @@ STUDIES = [
 
 def between(page: str, start: str, end: str) -> str:
     return page.split(start, 1)[1].split(end, 1)[0]
+
+
+def svgs(page: str, css: str) -> list[str]:
+    """Find the drawings of one kind."""
+    return re.findall(rf'<svg class="{css}[ "].*?</svg>', page, re.DOTALL)
+
+
+def upwards(svg: str) -> tuple[float, float]:
+    """Return slope and offset from a height in the drawing to the value, read off its labeled lines."""
+    lines = [float(y) for y in re.findall(r'<line class="grid"[^>]* y1="([\d.]+)"', svg)]
+    labels = [
+        float(t.replace("−", "-").removesuffix(" %")) / (100 if t.endswith("%") else 1)
+        for t in re.findall(r'text-anchor="end">([−\d.]+(?: %)?)</text>', svg)
+    ]
+    assert len(lines) == len(labels) >= 2
+    slope = (labels[-1] - labels[0]) / (lines[-1] - lines[0])
+    return slope, labels[0] - slope * lines[0]
+
+
+def marked(svg: str, style: int) -> list[tuple[float, float]]:
+    """Return the places of the marks of one line."""
+    found = re.findall(rf'class="mark c{style}" transform="translate\(([\d.]+) ([\d.]+)\)"', svg)
+    return [(float(x), float(y)) for x, y in found]

@@ -27,15 +27,8 @@ metrics:
 report:
   examples: 3
   differs: It is drawn.
-  tables:
-    - title: Table A
-      metric: concept_existence
-      columns: top
-      rows: [{rank_by: contribution, paper: {1: 10.0, 3: 20.0, 5: 30.0}}, {rank_by: value}]
   histograms:
     - {title: Per concept, metric: concept_global_importance, over: concepts, sweep: form}
-  grids:
-    - {title: Table B, table: settings, rows: regulariser, columns: examples, values: test_accuracy}
 """
 
 

@@ -9,9 +9,9 @@ from theodolite.metrics.catalogue import catalogue
 from theodolite.report.figures.lines import PlotLine, Point, chart
 from theodolite.report.figures.scales import NAN
 from theodolite.report.figures.svg import STYLES, swatch
-from theodolite.report.words import method_text, metric_interval, metric_text
+from theodolite.report.words import method_text, metric_text
 from theodolite_reproductions.chapters.decisions import points, power_text
-from theodolite_reproductions.chapters.faithfulness_measures import sanity_table
+from theodolite_reproductions.chapters.faithfulness_measures import metric_interval, sanity_table
 from theodolite_reproductions.findings.faithfulness import (
     CurveLine,
     CurveRecord,

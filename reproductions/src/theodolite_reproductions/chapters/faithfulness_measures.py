@@ -1,15 +1,24 @@
 """Measures of faithfulness put to the test: which of them know a faithful explanation?"""
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.words import SURROGATES, metric_interval, metric_text
+from theodolite.report.words import metric_text
 from theodolite_reproductions.chapters.decisions import points
 from theodolite_reproductions.findings.faithfulness import SanityRecord, SanityRow, StepRecord
 from theodolite_reproductions.findings.sanity import ORDER
 
+SURROGATES = {
+    "linear": "sum of concepts times importances, no parameter",
+    "rebuilt": "last layer on rebuilt embeddings (ICE-Eval)",
+    "learned": "fitted network in between (C-SHAP-Eval)",
+    "linearized": "slope of the rest of the network",
+    "": "no surrogate: concepts taken away or added one by one",
+}
+"""How a measure gets from concepts to outputs."""
 UNSURE = ("not told apart", "too few repeats")
 
 
@@ -116,3 +125,17 @@ def _unsure(step: StepRecord, metric: str) -> str:
     )
     few = "too few: " if step.found == "too few repeats" else ""
     return f"{decision.repeats} {text} ({few}{seen})"
+
+
+def metric_interval(low: float | None, high: float | None, name: str) -> str:
+    """Return low to high in the unit of a metric, cut at its bounds: few seeds may go beyond.
+
+    >>> metric_interval(-0.1, 0.25, "surrogate_distance")
+    '0.0 to 25.0'
+    """
+    if low is None or high is None:
+        return ""
+    metric = catalogue().get(name)
+    bounds = (-math.inf, math.inf) if metric is None else metric.bounds
+    ends = (metric_text(min(max(v, bounds[0]), bounds[1]), name) for v in (low, high))
+    return " to ".join(end.removesuffix(" %") for end in ends)

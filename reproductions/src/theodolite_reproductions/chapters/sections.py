@@ -13,9 +13,12 @@ from theodolite._runs.run_folder import RunFolder
 from theodolite._verdicts.scores_file import ComparedRecord
 from theodolite.evidence.base import Evidence
 from theodolite.report.page import render_template
+from theodolite_reproductions.chapters.charts import model_charts
 from theodolite_reproductions.chapters.faithfulness import faithfulness_studies
 from theodolite_reproductions.chapters.findings import findings
 from theodolite_reproductions.chapters.lookalikes import lookalikes_chapter
+from theodolite_reproductions.chapters.printed_tables import printed_tables
+from theodolite_reproductions.chapters.rated_texts import rated_texts
 from theodolite_reproductions.chapters.score_agreement import score_agreement
 from theodolite_reproductions.chapters.techniques import techniques_chapter
 from theodolite_reproductions.chapters.vote_correlations import vote_correlation_tables
@@ -50,15 +53,18 @@ class ProtocolChapters:
         if not isinstance(material, RunFolder):
             return []
         studies = read_findings(material.folder)
-        found = findings(studies)
-        if found is not None:
-            found["lookalikes"] = lookalikes_chapter(studies, material, models)
+        papers = findings(studies)
+        if papers is not None:
+            papers["lookalikes"] = lookalikes_chapter(studies, material, models)
         contents: dict[str, Any] = {
+            "charts.html.j2": {"models": model_charts(material.record.spec, models)},
             "faithfulness_studies.html.j2": {"faithfulness": faithfulness_studies(studies)},
             "score_agreement.html.j2": {"matrices": score_agreement(studies)},
             "vote_correlations.html.j2": {"tables": vote_correlation_tables(studies)},
             "techniques.html.j2": {"techniques": techniques_chapter(studies)},
-            "findings.html.j2": {"findings": found},
+            "findings.html.j2": {"findings": papers},
+            "rated_texts.html.j2": {"groups": rated_texts(material)},
+            "printed_tables.html.j2": {"tables": printed_tables(material)},
         }
         loader = jinja2.FileSystemLoader(TEMPLATES)
         return [

@@ -13,8 +13,9 @@ from theodolite._verdicts.scores_file import ComparedRecord, score_of
 from theodolite.evidence.base import of_kind
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.figures.bars import columns as column_figure
+from theodolite.report.figures.bars import columns
 from theodolite.report.figures.lines import PlotLine, Point, chart
+from theodolite.report.figures.svg import Figure
 from theodolite.report.tables import Cell, Row, Table, mean_over_seeds, score_cell
 from theodolite.report.words import value_text
 from theodolite.results import Score
@@ -40,6 +41,10 @@ CEILING = {
 }
 """What a person reaches against other people."""
 BINS = 8
+CALIBRATION = (
+    "Explanations in eight groups, from the lowest prediction to the highest (numbers below). "
+    "Marks: their mean vote; ticks: the prediction."
+)
 Models = Sequence[ComparedRecord]
 
 
@@ -54,26 +59,24 @@ def acceptance_chapter(
     if evidence is None:
         return None
     return {
-        "answers": _answers(evidence),
+        "figures": [*_calibration(evidence), _answers(evidence)],
         "agreement": _agreement(scores, models, spec),
         "accepted": any(score.metric == "acceptance" for score in scores),
         "predicted": _learned_scores(scores, models, spec),
-        "calibration": _calibration(evidence),
-        "examples": _examples(material),
         "level": f"{100 * spec.resampling.level:g} %",
     }
 
 
-def _answers(evidence: RatingEvidence) -> dict[str, Any]:
-    """How often each answer was given."""
+def _answers(evidence: RatingEvidence) -> Figure:
+    """Draw how often each answer was given."""
     ratings = np.asarray(evidence.ratings)
     counts = np.array([(ratings == answer).sum() for answer in evidence.scale], float)
     labels = [f"{answer:g}" for answer in evidence.scale]
-    return {
-        "svg": column_figure(labels, counts, "How often each answer was given"),
-        "votes": int(counts.sum()),
-        "explanations": len(evidence),
-    }
+    return Figure(
+        columns(labels, counts, "How often each answer was given"),
+        "What people answered",
+        f"{int(counts.sum()):,} votes on {len(evidence):,} explanations.",
+    )
 
 
 def _agreement(scores: Sequence[Score], models: Models, spec: RunSpec) -> Table | None:
@@ -86,11 +89,11 @@ def _agreement(scores: Sequence[Score], models: Models, spec: RunSpec) -> Table 
         if m.about.get("kind") == "votes"
     ]
     scored = [(name, {key: _agreement_score(own, key) for key in AGREEMENT}) for name, own in sets]
-    columns = [key for key in AGREEMENT if any(own[key] is not None for _, own in scored)]
-    rows = [Row((name,), tuple(_cell(own[key], spec) for key in columns)) for name, own in scored]
-    if not columns:
+    measures = [key for key in AGREEMENT if any(own[key] is not None for _, own in scored)]
+    rows = [Row((name,), tuple(_cell(own[key], spec) for key in measures)) for name, own in scored]
+    if not measures:
         return None
-    names = tuple(AGREEMENT[key][0] for key in columns)
+    names = tuple(AGREEMENT[key][0] for key in measures)
     return Table(("votes",), names, tuple(rows), css="agreement")
 
 
@@ -103,8 +106,8 @@ def _agreement_score(scores: Sequence[Score], key: str) -> Score | None:
 
 def _learned_scores(scores: Sequence[Score], models: Models, spec: RunSpec) -> Table | None:
     """Learned scores, the best first, and what a person reaches above them."""
-    columns = [name for name in PREDICTED if any(s.metric == name for s in scores)]
-    if not columns:
+    metrics = [name for name in PREDICTED if any(s.metric == name for s in scores)]
+    if not metrics:
         return None
     learned = [
         (m, {s.metric: score_of(s) for s in reversed(m.scores)})
@@ -119,7 +122,7 @@ def _learned_scores(scores: Sequence[Score], models: Models, spec: RunSpec) -> T
 
     people = tuple(
         _cell(_agreement_score(scores, CEILING[name]) if name in CEILING else None, spec)
-        for name in columns
+        for name in metrics
     )
     rows = []
     if any(cell.value != "–" for cell in people):
@@ -127,10 +130,10 @@ def _learned_scores(scores: Sequence[Score], models: Models, spec: RunSpec) -> T
     for model, own in sorted(learned, key=place):
         features = str(model.about.get("features", ""))
         css = "own" if model is models[0] else ""
-        cells = tuple(_cell(own.get(name), spec) for name in columns)
+        cells = tuple(_cell(own.get(name), spec) for name in metrics)
         rows.append(Row((model.name,), cells, css, (features,) if features else ()))
-    better = tuple(f"{catalogue()[name].better} is better" for name in columns)
-    names = tuple(PREDICTED[name] for name in columns)
+    better = tuple(f"{catalogue()[name].better} is better" for name in metrics)
+    names = tuple(PREDICTED[name] for name in metrics)
     return Table(("learned score",), names, tuple(rows), css="methods", better=better)
 
 
@@ -147,10 +150,10 @@ def _format_value(value: float, score: Score) -> str:
     return f"{round(value, 3) + 0.0:.3f}"
 
 
-def _calibration(evidence: RatingEvidence) -> dict[str, Any] | None:
-    """The mean vote of explanations with about the same prediction."""
+def _calibration(evidence: RatingEvidence) -> list[Figure]:
+    """Draw the mean vote of explanations with about the same prediction, if there are enough."""
     if evidence.predicted is None:
-        return None
+        return []
     votes = np.asarray(evidence.ratings)
     there = ~np.isnan(votes)
     n = there.sum(axis=1)
@@ -158,7 +161,7 @@ def _calibration(evidence: RatingEvidence) -> dict[str, Any] | None:
     predictions = np.asarray(evidence.predicted)
     known = np.flatnonzero(~np.isnan(predictions) & (n > 0))
     if len(known) < 4 * BINS:
-        return None
+        return []
     order = known[np.argsort(predictions[known], kind="stable")]
     points, names = [], []
     for at, rows in enumerate(np.array_split(order, BINS)):
@@ -169,36 +172,6 @@ def _calibration(evidence: RatingEvidence) -> dict[str, Any] | None:
         points.append(Point(at, value, value - half, value + half, predictions[rows].mean(), says))
         names.append(f"{predictions[rows].mean():.2f}")
     ends = (float(evidence.scale[0]), float(evidence.scale[-1]))
-    return {"svg": chart([PlotLine("votes", 0, tuple(points))], names, ends, "Votes by prediction")}
-
-
-def _examples(material: RunMaterial) -> list[dict[str, Any]]:
-    """Explanations in words at both ends, and those that the score misjudges most."""
-    table = material.table("predictions") or {}
-    column = next((name for name in table if name.startswith("predicted by ")), None)
-    if column is None or "text" not in table:
-        return []
-    predictions = np.array(table[column], float)  # None becomes NaN
-    votes = np.array(table["rating"], float)
-    known = np.flatnonzero(~np.isnan(predictions + votes))
-    orders = {
-        "Highest predicted acceptance": -predictions,
-        "Lowest predicted acceptance": predictions,
-        "Misjudged most": -np.abs(predictions - votes),
-    }
-    return [
-        {
-            "title": title,
-            "items": [
-                {
-                    "context": str(table["context"][row]),
-                    "text": str(table["text"][row]),
-                    "said": f"{predictions[row]:.2f}",
-                    "votes": f"{votes[row]:.2f}",
-                }
-                for row in known[np.argsort(order[known], kind="stable")][:3].tolist()
-            ],
-        }
-        for title, order in orders.items()
-        if len(known)
-    ]
+    title = "Votes by prediction"
+    svg = chart([PlotLine("votes", 0, tuple(points))], names, ends, title)
+    return [Figure(svg, title, CALIBRATION)]

@@ -21,7 +21,7 @@ BESIDE = {
     "less": "▼ less than unrelated",
     "as": "≈ not told apart from unrelated",
 }
-LINES = {
+KINDS = {
     "enough": "by our convention",
     "null": "the null's value",
     "accepted": "a clean null and what we accept above it",
@@ -95,7 +95,7 @@ def _level(conflicts_file: ConflictsFile, level: Level, subject: Subject) -> dic
             (SHORT[good][0], [_cell(conflicts, good, bad) for bad in questions])
             for good in questions
         ],
-        "lines": [_line(judgment) for judgment in judgments],
+        "thresholds": [_threshold(judgment) for judgment in judgments],
         "agreements": [_agreement(conflict) for conflict in conflicts if _first(conflict)],
         "statements": [
             _statement(conflict, subject)
@@ -120,16 +120,15 @@ def _cell(conflicts: Sequence[ConflictRecord], good: Question, bad: Question) ->
     )
 
 
-def _line(judgment: JudgedRecord) -> dict[str, str]:
+def _threshold(judgment: JudgedRecord) -> tuple[str, str]:
+    """Return a question, and from where on an item is good for it."""
     side = "at least" if judgment.better == "higher" else "at most"
-    return {
-        "question": QUESTIONS[judgment.question],
-        "score": _title(judgment.metric),
-        "line": f"good: {side} {metric_text(judgment.threshold, judgment.metric)} "
-        f"({LINES[judgment.threshold_kind]})",
-        "n": f"{judgment.n_good:,} of {judgment.n:,} good"
-        + (f", {judgment.n_undefined:,} undefined" if judgment.n_undefined else ""),
-    }
+    value = metric_text(judgment.threshold, judgment.metric)
+    undefined = f", {judgment.n_undefined:,} undefined" if judgment.n_undefined else ""
+    return QUESTIONS[judgment.question], (
+        f"{_title(judgment.metric)}: good: {side} {value} ({KINDS[judgment.threshold_kind]}); "
+        f"{judgment.n_good:,} of {judgment.n:,} good{undefined}"
+    )
 
 
 def _agreement(conflict: ConflictRecord) -> dict[str, str]:

@@ -15,11 +15,7 @@ from theodolite.report.chapters.faithfulness_samples import (
     scatter_panels,
     stored_evidence,
 )
-from theodolite.report.chapters.faithfulness_tables import (
-    benchmark,
-    benchmark_models,
-    linear_score,
-)
+from theodolite.report.chapters.faithfulness_tables import benchmark, benchmark_models, linear_score
 from theodolite.report.tables import mean_over_seeds
 from theodolite.report.words import method_text, metric_text
 from theodolite.results import Score

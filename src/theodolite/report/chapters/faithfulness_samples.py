@@ -17,6 +17,7 @@ from theodolite.metrics.faithful.frame import surrogate_outputs
 from theodolite.report.figures.bars import Bar, bar_rows, small_bar
 from theodolite.report.figures.points import Pairs, dot_swatch, scatter
 from theodolite.report.figures.scales import Scale, round_scale
+from theodolite.report.figures.svg import Figure
 from theodolite.report.overlays import data_address
 
 ENDS = 20
@@ -53,7 +54,7 @@ def class_panels(evidence: SurrogateEvidence) -> dict[str, Any] | None:
     scale = round_scale(np.r_[errors, nulls], (0.0, np.inf))
     bars = [_error_bar(*row) for row in zip(names, errors.tolist(), nulls.tolist(), strict=True)]
     panels = [
-        {"svg": bar_rows([(names[i], [bars[i]]) for i in rows], scale, title), "title": title}
+        Figure(bar_rows([(names[i], [bars[i]]) for i in rows], scale, title), title)
         for title, rows in _ends(order)
     ]
     n_shown = sum(len(rows) for _, rows in _ends(order))
@@ -89,8 +90,7 @@ def _ends(order: Int[np.ndarray, " classes"]) -> list[tuple[str, Int[np.ndarray,
 
 
 def scatter_panels(
-    explanations: Sequence[tuple[str, str, SurrogateEvidence]],
-    wording: Wording = WORDINGS["given"],
+    explanations: Sequence[tuple[str, str, SurrogateEvidence]], wording: Wording = WORDINGS["given"]
 ) -> dict[str, Any] | None:
     """A panel for each explanation, given as name, scores in words, and evidence: the same samples
     and classes in all that have the same, on one scale."""
@@ -108,16 +108,16 @@ def scatter_panels(
         beyond = int(((both < scale.low) | (both > scale.high)).any(axis=0).sum())
         notes = [scores_text, f"{beyond:,} beyond the frame, drawn at its edge" if beyond else ""]
         caption = f"The explanation and {wording.puts_out}{': ' + name if name else ''}"
-        panels.append(
-            {"name": name, "says": "; ".join(n for n in notes if n),
-             "svg": scatter(pairs, scale, caption, wording.axis)}
-        )  # fmt: skip
-    has_own = bool(subsamples[0][2].own.any())
+        svg = scatter(pairs, scale, caption, wording.axis)
+        panels.append(Figure(svg, name, "; ".join(n for n in notes if n)))
+    key = [(dot_swatch(own=False), "an output")]
+    if subsamples[0][2].own.any():
+        key = [(dot_swatch(own=True), "output of the true class"),
+               (dot_swatch(own=False), "outputs of other classes")]  # fmt: skip
     return {
         "panels": panels,
         "drawn": subsamples[0][3],
-        "own": dot_swatch(own=True) if has_own else "",
-        "other": dot_swatch(own=False),
+        "key": key,
     }
 
 

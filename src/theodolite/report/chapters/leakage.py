@@ -19,7 +19,7 @@ from theodolite.report.figures.bars import Bar, bar_rows
 from theodolite.report.figures.grid import shades, triangle
 from theodolite.report.figures.lines import PlotLine, Point, accuracies, curves
 from theodolite.report.figures.scales import Scale, round_scale
-from theodolite.report.figures.svg import filling, swatch
+from theodolite.report.figures.svg import Figure, filling, swatch
 from theodolite.report.words import title, value_text
 from theodolite.results import Detail, Score
 
@@ -118,11 +118,10 @@ def _rename_line(line: PlotLine, name: str, style: int) -> PlotLine:
     return PlotLine(name, style, line.points, line.reference if style == 0 else math.nan)
 
 
-def _panel(policy: str, lines: Sequence[PlotLine], up: Scale) -> dict[str, Any]:
+def _panel(policy: str, lines: Sequence[PlotLine], up: Scale) -> Figure:
     caption = f"Order of correction: {policy}" if policy else "By order of correction"
     steps = [f"{step}" for step in range(max(len(line.points) for line in lines))]
-    svg = curves(lines, steps, up, caption, "concepts corrected")
-    return {"svg": svg, "caption": caption}
+    return Figure(curves(lines, steps, up, caption, "concepts corrected"), caption=caption)
 
 
 def _intervention_line(
@@ -183,15 +182,14 @@ def concept_figures(models: Sequence[ReportModel]) -> dict[str, Any] | None:
 
 def _concept_figure(
     names: Sequence[str], model_scores: Sequence[tuple[ReportModel, Score]]
-) -> dict[str, Any]:
+) -> Figure:
     """A bar per concept and model from zero, its interval across its end."""
     first = model_scores[0][1]
     details = [(model, score.detail) for model, score in model_scores if score.detail]
     rows = [(name, [_concept_bar(name, *pair) for pair in details]) for name in names]
     ends = [end for _, bars in rows for bar in bars for end in (bar.value, bar.high)]
-    caption = title(first)
-    svg = bar_rows(rows, round_scale(ends, first.bounds), caption, first.bounds)
-    return {"svg": svg, "caption": caption}
+    svg = bar_rows(rows, round_scale(ends, first.bounds), title(first), first.bounds)
+    return Figure(svg, title(first))
 
 
 def _concept_bar(name: str, model: ReportModel, detail: Detail) -> Bar:
@@ -226,10 +224,10 @@ def _pair_panels(metric: str, models: Sequence[ReportModel]) -> Iterator[dict[st
     _, first, detail, names = pair_scores[0]
     high = round_scale(np.concatenate([d.values for _, _, d, _ in pair_scores]), first.bounds).high
     panels = [
-        {
-            "svg": triangle(d.values, n, high, first.bounds, f"{title(s)}, {model.name}"),
-            "model": model.name,
-        }
+        Figure(
+            triangle(d.values, n, high, first.bounds, f"{title(s)}, {model.name}"),
+            title(first) if len(models) == 1 else model.name,
+        )
         for model, s, d, n in pair_scores
     ]
     yield {

@@ -13,7 +13,7 @@ from theodolite.report.chapters.leakage_models import ReportModel, known_rows
 from theodolite.report.figures.bars import BinCounts, Bins, Heights, two_sided_histogram
 from theodolite.report.figures.points import cloud
 from theodolite.report.figures.scales import Scale, round_scale
-from theodolite.report.figures.svg import REST, swatch
+from theodolite.report.figures.svg import REST, Figure, swatch
 
 BINS = 24
 MOST_LABELS = 4
@@ -60,12 +60,10 @@ def _activation_row(
         "rest": rest,
         "logarithmic": uneven,
         "panels": [
-            {
-                "model": model.name,
-                "svg": two_sided_histogram(
-                    groups, bins, heights, f"Values of {concept}, {model.name}"
-                ),
-            }
+            Figure(
+                two_sided_histogram(groups, bins, heights, f"Values of {concept}, {model.name}"),
+                model.name,
+            )
             for model, bins, groups in histograms
         ],
     }

@@ -139,10 +139,7 @@ def _duration_text(seconds: float) -> str:
 
 
 def _maps(
-    material: RunMaterial,
-    models: Sequence[ComparedRecord],
-    main: ComparedRecord,
-    spec: RunSpec,
+    material: RunMaterial, models: Sequence[ComparedRecord], main: ComparedRecord, spec: RunSpec
 ) -> dict[str, Any] | None:
     """A row of maps for each method, over the images that the run kept."""
     files = material.sample_images()

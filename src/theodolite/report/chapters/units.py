@@ -10,6 +10,7 @@ from theodolite._runs.material import RunMaterial
 from theodolite.report.figures.bars import columns
 from theodolite.report.figures.lines import PlotLine, Point, curves
 from theodolite.report.figures.scales import round_scale
+from theodolite.report.figures.svg import Figure
 from theodolite.report.overlays import data_address
 from theodolite.results import Score
 
@@ -29,7 +30,7 @@ def units_chapter(
     }
 
 
-def _curves(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
+def _curves(table: dict[str, list[Any]]) -> list[Figure]:
     titles = {"iou": "Overlap (IoU)", "detection_accuracy": "Detection accuracy"}
     lengths = [f"{length:g}" for length in table["length"]]
     figures = []
@@ -43,11 +44,11 @@ def _curves(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
         scale = round_scale([point.high for point in points], (0.0, 1.0))
         caption = f"{title} by length of formula: mean over units, band of one deviation"
         svg = curves([PlotLine(title, 0, tuple(points))], lengths, scale, caption)
-        figures.append({"svg": svg, "caption": caption})
+        figures.append(Figure(svg, caption=caption))
     return figures
 
 
-def _chosen_lengths(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
+def _chosen_lengths(table: dict[str, list[Any]]) -> list[Figure]:
     figures = []
     for variant in dict.fromkeys(table["variant"]):
         rows = [i for i, name in enumerate(table["variant"]) if name == variant]
@@ -55,7 +56,7 @@ def _chosen_lengths(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
         counts = np.array([table["units"][i] for i in rows], float)
         share = counts[0] / max(counts.sum(), 1)
         caption = f"Length of the formula {variant}: {100 * share:.0f} % have one concept"
-        figures.append({"svg": columns(labels, counts, caption), "caption": caption})
+        figures.append(Figure(columns(labels, counts, caption), caption=caption))
     return figures
 
 

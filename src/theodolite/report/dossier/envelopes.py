@@ -39,10 +39,7 @@ def sign_envelope(folder: Path, statement: bytes, key: Path) -> Path:
     envelope = {
         "payload": base64.b64encode(statement).decode(),
         "payloadType": PAYLOAD_TYPE,
-        "signatures": [
-            *others,
-            {"keyid": identity, "sig": base64.b64encode(signature).decode()},
-        ],
+        "signatures": [*others, {"keyid": identity, "sig": base64.b64encode(signature).decode()}],
     }
     with all_or_nothing(path) as stream:
         stream.write(canonical(envelope))

@@ -15,11 +15,7 @@ from theodolite.report.page import page_text
 
 FOLDER = Path(__file__).parent
 MOST_LIMITS = 12
-RESULTS = {
-    "PASSED": "passed",
-    "WARNED": "passed with warnings",
-    "FAILED": "failed",
-}
+RESULTS = {"PASSED": "passed", "WARNED": "passed with warnings", "FAILED": "failed"}
 MISREADINGS = (
     "That an explanation may be relied upon does not say that the system decides rightly.",
     "An answer holds for the data that are named here, and for this version of the system.",

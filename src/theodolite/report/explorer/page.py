@@ -22,6 +22,7 @@ from theodolite.report.explorer.packed_table import (
 from theodolite.report.explorer.tables import item_tables
 from theodolite.report.figures.bars import histogram
 from theodolite.report.figures.scales import round_scale
+from theodolite.report.figures.svg import Figure
 from theodolite.report.page import TEMPLATES
 from theodolite.results import Score
 
@@ -143,7 +144,7 @@ def _cell(column: ScoreColumn, row: int) -> dict[str, str]:
     return {"value": column.text(float(column.values[row])), "under": under}
 
 
-def _figure(table: PackedTable, column: ScoreColumn) -> dict[str, Any]:
+def _figure(table: PackedTable, column: ScoreColumn) -> Figure:
     """How all rows are spread, for pages without scripts or with few rows."""
     missing = int(np.isnan(column.values).sum())
     named = f"{column.title}, {column.options}" if column.options else column.title
@@ -153,4 +154,4 @@ def _figure(table: PackedTable, column: ScoreColumn) -> dict[str, Any]:
     finite = column.values[np.isfinite(column.values)]
     scale = round_scale([finite.min(), finite.max()] if len(finite) else [], column.bounds)
     svg = histogram(finite, table.over, (scale.low, scale.high), caption)
-    return {"svg": svg, "caption": caption}
+    return Figure(svg, caption=caption)

@@ -70,11 +70,7 @@ def _result(score: Score, number: int, data: str, run: Run) -> dict[str, Any]:
         "evaluation_timestamp": run.record.started,
         "source_data": {"dataset_name": data, "source_type": "other"},
         "metric_config": _metric(score),
-        "score_details": {
-            "score": score.value,
-            "details": _details(score),
-            **_uncertainty(score),
-        },
+        "score_details": {"score": score.value, "details": _details(score), **_uncertainty(score)},
     }
 
 

@@ -176,11 +176,7 @@ def _tabular(columns: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) 
     ]
     apart = [part for line in body for part in (line, "\\addlinespace[2pt]")][:-1]
     inside = ["\\toprule", *lines, "\\midrule", *apart, "\\bottomrule"]
-    return [
-        f"\\begin{{tabular}}{{{columns}}}",
-        *(f"  {line}" for line in inside),
-        "\\end{tabular}",
-    ]
+    return [f"\\begin{{tabular}}{{{columns}}}", *(f"  {line}" for line in inside), "\\end{tabular}"]
 
 
 def _key(score: Score) -> Key:

@@ -17,15 +17,7 @@ from theodolite.report.figures.scales import (
     round_scale,
     tick_text,
 )
-from theodolite.report.figures.svg import (
-    Number,
-    box,
-    drawing,
-    filling,
-    line,
-    polyline,
-    text,
-)
+from theodolite.report.figures.svg import Number, box, drawing, filling, line, polyline, text
 
 TICKS = ((0, "start", -1), (0.25, "middle", 0), (0.5, "middle", 0), (0.75, "middle", 0),
          (1, "end", 1))  # fmt: skip

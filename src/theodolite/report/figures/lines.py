@@ -15,16 +15,7 @@ from theodolite.report.figures.scales import (
     squeezed,
     tick_text,
 )
-from theodolite.report.figures.svg import (
-    STYLES,
-    band,
-    dot,
-    drawing,
-    line,
-    mark,
-    polyline,
-    text,
-)
+from theodolite.report.figures.svg import STYLES, band, dot, drawing, line, mark, polyline, text
 
 Place = Callable[[int], float]
 LETTER = 7.0

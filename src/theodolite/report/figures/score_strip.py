@@ -9,13 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from theodolite._verdicts.draws import (
-    if_not_beaten,
-    is_enough,
-    model_of,
-    must_beat,
-    null_of_draws,
-)
+from theodolite._verdicts.draws import if_not_beaten, is_enough, model_of, must_beat, null_of_draws
 from theodolite._verdicts.rules import enough_line
 from theodolite._verdicts.words import is_share, percent
 from theodolite.metrics.catalogue import catalogue
@@ -69,14 +63,6 @@ class StripMarks:
     null: NullMark | None
     zones: tuple[Zone, ...]
     """From left to right; none where nothing could be told."""
-
-    def interval_zone(self) -> ZoneAnswer | None:
-        """The zone that holds the whole interval; None where it lies across a border."""
-        if self.interval is None:
-            return None
-        start, end = sorted(map(self.axis.share, self.interval))
-        whole = [z for z in self.zones if z.start - 1e-9 <= start and end <= z.end + 1e-9]
-        return whole[0].answer if len(whole) == 1 else None
 
 
 def strip_marks(score: Score, axis: StripAxis | None = None) -> StripMarks:

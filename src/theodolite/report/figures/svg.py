@@ -6,6 +6,7 @@ pointed at is its title. Colors are classes of the page's style.
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -25,6 +26,15 @@ STYLES = len(MARKS)
 """How many lines or groups are told apart: by outline or hatching, and by color too."""
 REST = -1
 """Style of samples that belong to no group."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing of the page, with what is written above and below it."""
+
+    svg: Markup
+    title: str = ""
+    caption: str = ""
 
 
 def px(number: Number) -> str:

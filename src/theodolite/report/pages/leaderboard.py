@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from theodolite._runs.comparison.leaderboard import Board, LeaderboardRow, beats_its_null
 from theodolite._runs.comparison.leaderboard_runs import ExcludedModel
 from theodolite._runs.comparison.runs import key_of
@@ -39,14 +41,18 @@ def write_leaderboard(
         "boards": [_board(board, number) for number, board in enumerate(boards, start=1)],
         "apart": len(boards) > 1,
         "left_out": left_out,
-        "marks": MARKS,
+        "key_marks": [*_answer_marks(), *strip_key(), ("", "right is better →")],
         "level": _level(boards),
-        "strip_key": strip_key(),
     }
     script = (TEMPLATES / "leaderboard.js").read_text("utf-8")
     return write_page(
         path, "leaderboard.html.j2", content, scripts=[script], styles=["leaderboard.css"]
     )
+
+
+def _answer_marks() -> list[tuple[Markup, str]]:
+    mark = Markup('<span class="answer-mark {}">{}</span>')
+    return [(mark.format(answer, MARKS[answer]), answer) for answer in MARKS]
 
 
 def _level(boards: Sequence[Board]) -> str:
@@ -100,6 +106,7 @@ def _first(board: Board) -> str:
 
 
 def _board(board: Board, number: int) -> dict[str, Any]:
+    columns = [_column(board, question) for question in board.columns]
     return {
         "number": number,
         "why": board.why,
@@ -109,7 +116,8 @@ def _board(board: Board, number: int) -> dict[str, Any]:
         "pairs": board.pairs,
         "over": joined(board.over or ("samples",)),
         "one_seed": "seeds" not in board.over,
-        "columns": [_column(board, question) for question in board.columns],
+        "columns": columns,
+        "answered_by": [(column["asks"], column["score"] or "no score") for column in columns],
         "rows": _rows(board),
     }
 
