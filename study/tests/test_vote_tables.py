@@ -33,7 +33,7 @@ from theodolite.evidence.vote_columns import (
     concepts_text,
     names,
 )
-from theodolite.pipelines import embedding
+from theodolite_reproductions.acceptance import embedding
 from theodolite_reproductions.acceptance.models import AcceptanceModel
 from theodolite_reproductions.acceptance.pipeline import AcceptancePipeline
 from theodolite_study.vote_tables import instance_rows, rating_evidence

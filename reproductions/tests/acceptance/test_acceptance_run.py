@@ -15,8 +15,8 @@ from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import Samples, Techniques
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.produced import WorkContext
-from theodolite.pipelines import embedding
-from theodolite.pipelines.embedding import Embedder
+from theodolite_reproductions.acceptance import embedding
+from theodolite_reproductions.acceptance.embedding import Embedder
 from theodolite_reproductions.acceptance.features import (
     ExplanationFeatures,
     Explanations,

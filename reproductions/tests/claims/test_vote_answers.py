@@ -16,8 +16,8 @@ from theodolite._runs.folder.seal import seal
 from theodolite._runs.folder.spec import read_spec
 from theodolite._runs.inputs import Places
 from theodolite._runs.run import run
-from theodolite.pipelines import embedding
 from theodolite.report.html import write_report
+from theodolite_reproductions.acceptance import embedding
 from theodolite_reproductions.claims.answers.votes import learned_answers
 from theodolite_reproductions.claims.extraction import result_of
 from theodolite_reproductions.claims.ledger import ledger

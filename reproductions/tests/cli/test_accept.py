@@ -14,7 +14,7 @@ from PIL import Image
 from support.runs.command_line import theodolite
 from theodolite._runs.folder import registry
 from theodolite.errors import EvidenceError
-from theodolite.pipelines import embedding
+from theodolite_reproductions.acceptance import embedding
 from theodolite_reproductions.acceptance.fitting import Known, fit_scorer
 from theodolite_reproductions.acceptance.score_file import (
     LearnedScore,

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from theodolite.datasets.votes.voted import ShownExplanation
 from theodolite.errors import EvidenceError
-from theodolite.pipelines.embedding import Embedder
+from theodolite_reproductions.acceptance.embedding import Embedder
 from theodolite_reproductions.acceptance.rendering import Rendering, spoken_text, vectors_of
 from theodolite_reproductions.acceptance.words import length_features, word_features
 

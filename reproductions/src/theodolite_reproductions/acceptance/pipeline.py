@@ -14,8 +14,8 @@ from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
 from theodolite.evidence.rating_summary import Aggregate, Ties
 from theodolite.evidence.subject import Subject
-from theodolite.pipelines.embedding import StandsIn, embedder_for
 from theodolite.pipelines.features import weights_digest
+from theodolite_reproductions.acceptance.embedding import StandsIn, embedder_for
 from theodolite_reproductions.acceptance.features import (
     NEED_VECTORS,
     ExplanationFeatures,

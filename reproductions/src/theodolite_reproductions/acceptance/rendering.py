@@ -17,7 +17,7 @@ from theodolite._storage.images import read_image
 from theodolite._storage.paths import sha256_of
 from theodolite.datasets.votes.voted import ShownExplanation
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.pipelines.embedding import Embedder
+from theodolite_reproductions.acceptance.embedding import Embedder
 from theodolite_reproductions.rendering import (
     Values,
     Variant,

@@ -13,7 +13,7 @@ from theodolite._storage.paths import confined
 from theodolite._storage.text import json_from, read_csv, read_json, read_text
 from theodolite.datasets.votes.voted import ShownExplanation
 from theodolite.errors import EvidenceError, UnsafeInputError, printable
-from theodolite.pipelines.embedding import Embedder
+from theodolite_reproductions.acceptance.embedding import Embedder
 from theodolite_reproductions.acceptance.features import (
     BLOCKS,
     NEED_VECTORS,

@@ -9,7 +9,7 @@ from theodolite._storage.images import read_image
 from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency.methods import explainer
 from theodolite.models.backbones import load_backbone
-from theodolite.pipelines.embedding import Embedder
+from theodolite_reproductions.acceptance.embedding import Embedder
 from theodolite_reproductions.acceptance.rendering import draw_map
 from theodolite_reproductions.acceptance.score_file import LearnedScore
 from theodolite_reproductions.acceptance.scoring import rendering_of

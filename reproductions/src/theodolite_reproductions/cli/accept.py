@@ -12,8 +12,8 @@ from theodolite.cli.options import Cache, Json, Quiet, check_there
 
 if TYPE_CHECKING:
     from theodolite._runs.folder.spec import RunSpec
-    from theodolite.pipelines.embedding import Embedder, StandsIn
     from theodolite.results import Score
+    from theodolite_reproductions.acceptance.embedding import Embedder, StandsIn
     from theodolite_reproductions.acceptance.pipeline import AcceptancePipeline, Learned
     from theodolite_reproductions.acceptance.score_file import LearnedScore, ScoreCard
 
@@ -88,7 +88,7 @@ def accept_score(
 ) -> None:
     """Predict how people would rate explanations."""
     from theodolite.cli.tables import print_table
-    from theodolite.pipelines.embedding import StandsIn
+    from theodolite_reproductions.acceptance.embedding import StandsIn
     from theodolite_reproductions.acceptance.scoring import (
         load_learned,
         numbers_of,
@@ -138,7 +138,7 @@ def accept_tune(
     """Find the explainer settings with the highest rating."""
     from theodolite.cli.tables import print_table
     from theodolite.errors import EvidenceError
-    from theodolite.pipelines.embedding import StandsIn
+    from theodolite_reproductions.acceptance.embedding import StandsIn
     from theodolite_reproductions.acceptance.scoring import load_learned
     from theodolite_reproductions.acceptance.tuning import space_from, tune
     from theodolite_reproductions.acceptance.tuning_columns import explained_and_rated
@@ -174,8 +174,8 @@ def _embedder(
 ) -> "Embedder | None":
     from theodolite.errors import EvidenceError, printable
     from theodolite.evidence.produced import WorkContext
-    from theodolite.pipelines.embedding import embedder_for
     from theodolite.pipelines.features import weights_digest
+    from theodolite_reproductions.acceptance.embedding import embedder_for
     from theodolite_reproductions.acceptance.scoring import needs_embedding
 
     if not needs_embedding(card):

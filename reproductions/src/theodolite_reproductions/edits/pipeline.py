@@ -15,8 +15,8 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Claim, Subject
-from theodolite.pipelines.embedding import StandsIn, embedder_for
 from theodolite.pipelines.features import weights_digest
+from theodolite_reproductions.acceptance.embedding import StandsIn, embedder_for
 from theodolite_reproductions.edits.texts import EditedTexts
 
 TextFeatures = Literal["embedding", "tf-idf"]

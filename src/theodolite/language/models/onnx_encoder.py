@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.errors import EvidenceError
+from theodolite._storage.optional import require
+from theodolite._storage.paths import size_within
+from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.language.models.hooked import Ids
-from theodolite.models.image_text.text_embedding import onnx_session
+
+MAX_BYTES = 1 << 30
+ELSEWHERE = b"\x0a\x08location"
+"""How a tensor of an .onnx file begins to say in which other file its numbers are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,3 +51,31 @@ class OnnxEncoder:
             (hidden,) = self.session.run(None, {name: inputs[name] for name in names})[:1]
             parts.append(np.asarray(hidden[0, 1:-1], np.float32))
         return np.concatenate(parts)
+
+
+def onnx_session(file: Path) -> Any:
+    """Open a text encoder that is one .onnx file: token ids in, a vector for each token out."""
+    onnxruntime = require("onnxruntime", "a text encoder", "embed")
+    size_within(file, MAX_BYTES, "network")
+    content, what = file.read_bytes(), f"network {file.name!r}"
+    if ELSEWHERE in content:
+        raise UnsafeInputError(what, "numbers in other files", "one file that holds all")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.use_deterministic_compute = True
+    options.log_severity_level = 3
+    try:
+        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the library's errors have no common class
+        reason = " ".join(str(error).split())[:150]
+        raise UnsafeInputError(
+            what, f"a file that does not load ({reason})", "an ONNX file"
+        ) from error
+    inputs = {argument.name for argument in session.get_inputs()}
+    shape = session.get_outputs()[0].shape
+    if not inputs <= {"input_ids", "attention_mask", "token_type_ids"} or len(shape) != 3:
+        raise UnsafeInputError(
+            what, f"inputs {sorted(inputs)}, output of shape {shape}",
+            "input_ids and attention_mask, and a vector for each token",
+        )  # fmt: skip
+    return session

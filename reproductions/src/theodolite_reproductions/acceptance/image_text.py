@@ -12,7 +12,7 @@ from PIL import Image
 from theodolite.errors import EvidenceError
 from theodolite.models.classifier import BATCH, Classifier
 from theodolite.models.classifiers import ZERO_SHOT
-from theodolite.models.image_text.text_embedding import MiniLM, load_minilm
+from theodolite_reproductions.acceptance.sentence_embedding import MiniLM, load_minilm
 
 
 @runtime_checkable

@@ -17,8 +17,8 @@ from theodolite.errors import UnsafeInputError
 from theodolite.evidence.produced import Progress, WorkContext, silent
 from theodolite.models.classifier import Classifier
 from theodolite.models.classifiers import load_classifier
-from theodolite.models.image_text.pairs import ImageTextEmbedding, load_embedding
 from theodolite.pipelines.features import weights_digest
+from theodolite_reproductions.acceptance.image_text import ImageTextEmbedding, load_embedding
 
 SENTENCES, IMAGES = 1024, 64
 

@@ -10,15 +10,12 @@ from jaxtyping import Float
 from PIL import Image
 
 from theodolite._storage.optional import require
-from theodolite._storage.paths import size_within
 from theodolite._storage.text import read_text
 from theodolite.errors import EvidenceError, UnsafeInputError
+from theodolite.language.models.onnx_encoder import onnx_session
 
-MAX_BYTES = 1 << 30
 MAX_TOKENS = 256
 BATCH = 32
-ELSEWHERE = b"\x0a\x08location"
-"""How a tensor of an .onnx file begins to say in which other file its numbers are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,31 +89,3 @@ def load_minilm(folder: Path) -> MiniLM:
     tokens.no_padding()
     tokens.enable_truncation(MAX_TOKENS)
     return MiniLM(session, tokens, int(session.get_outputs()[0].shape[-1]))
-
-
-def onnx_session(file: Path) -> Any:
-    """A text encoder that is one .onnx file: token ids in, a vector for each token out."""
-    onnxruntime = require("onnxruntime", "minilm", "embed")
-    size_within(file, MAX_BYTES, "network")
-    content, what = file.read_bytes(), f"network {file.name!r}"
-    if ELSEWHERE in content:
-        raise UnsafeInputError(what, "numbers in other files", "one file that holds all")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.use_deterministic_compute = True
-    options.log_severity_level = 3
-    try:
-        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # the library's errors have no common class
-        reason = " ".join(str(error).split())[:150]
-        raise UnsafeInputError(
-            what, f"a file that does not load ({reason})", "an ONNX file"
-        ) from error
-    inputs = {argument.name for argument in session.get_inputs()}
-    shape = session.get_outputs()[0].shape
-    if not inputs <= {"input_ids", "attention_mask", "token_type_ids"} or len(shape) != 3:
-        raise UnsafeInputError(
-            what, f"inputs {sorted(inputs)}, output of shape {shape}",
-            "input_ids and attention_mask, and a vector for each token",
-        )  # fmt: skip
-    return session

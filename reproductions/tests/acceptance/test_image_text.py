@@ -14,8 +14,8 @@ from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.models.classifier import Classifier
 from theodolite.models.classifiers import load_classifier
 from theodolite.models.features import Preprocessing
-from theodolite.models.image_text.pairs import ImageTextEmbedding, load_embedding
-from theodolite.models.image_text.text_embedding import MiniLM, load_minilm
+from theodolite_reproductions.acceptance.image_text import ImageTextEmbedding, load_embedding
+from theodolite_reproductions.acceptance.sentence_embedding import MiniLM, load_minilm
 
 torch = pytest.importorskip("torch")
 
