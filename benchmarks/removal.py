@@ -19,6 +19,7 @@ disturb them less than the clock on the wall. The ratios are printed last.
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,10 +29,13 @@ import numpy as np
 import torch
 from scipy.ndimage import gaussian_filter
 
-from theodolite.explainers.probing.imputation import impute_pixels, impute_pixels_exactly
+from theodolite.explainers.probing.imputation import impute_pixels
 from theodolite.explainers.probing.removal import Removal, RemovalCurves, removal_curves
 from theodolite.models.backbones import load_backbone
 from theodolite_reproductions.acceptance.printed_removal import PrintedScores, as_printed
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.exact_imputation import impute_pixels_exactly
 
 PRINTED, WIDE = tuple(range(5, 51, 5)), (5, 10, 20, 50, 100)
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from support.exact_imputation import impute_pixels_exactly
 from theodolite.errors import EvidenceError
 from theodolite.explainers.probing._order import counts, ranks
-from theodolite.explainers.probing.imputation import impute_pixels_exactly
 from theodolite.explainers.probing.removal import (
     PERCENTS,
     WAYS,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from theodolite._storage.arrays import read_npz
-from theodolite._storage.row_files.npz_rows import read_npz_rows
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite_reproductions.datasets.dsprites import _labels, _latents, dsprites
 from theodolite_reproductions.datasets.dsprites_images import dsprites_images
+from theodolite_reproductions.datasets.npz_rows import read_npz_rows
 
 SIZES = (3, 6, 40, 32, 32)
 BELOW = (2, 3, 20, 16, 16)
@@ -235,7 +235,7 @@ def test_rows_of_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path, content = tmp_path / "a.npz", np.arange(5000).reshape(1000, 5)
     objects = np.array([{}], object)
     np.savez(path, good=content, columns=np.asfortranarray(content), one=np.float64(3), bad=objects)
-    monkeypatch.setattr("theodolite._storage.row_files.npz_rows.BLOCK_BYTES", 400)
+    monkeypatch.setattr("theodolite_reproductions.datasets.npz_rows.BLOCK_BYTES", 400)
     assert (read_npz_rows(path, "good") == content).all()
     for rows in ([], [0], [999], [3, 4, 500, 998]):
         assert (read_npz_rows(path, "good", np.array(rows, int)) == content[rows]).all()

@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
 from theodolite._storage.paths import sha256_of
-from theodolite._storage.row_files.npz_rows import read_npz_rows
 from theodolite.errors import UnsafeInputError
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite_reproductions.datasets.bottleneck_data import BottleneckData
@@ -21,6 +20,7 @@ from theodolite_reproductions.datasets.latent_grid import (
     scaled_numbers,
     some_rows,
 )
+from theodolite_reproductions.datasets.npz_rows import read_npz_rows
 
 Form = Literal["mended", "reference"]
 
