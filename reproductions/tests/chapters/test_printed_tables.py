@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from support.runs.compared_runs import spoilt
+from theodolite._runs.content import score_run
 from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.material import FolderMaterial
-from theodolite._runs.run import run_produced
+from theodolite._runs.run_folder import RunFolder
 from theodolite._storage.records import write_record
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Produced
@@ -33,12 +33,12 @@ def write_run(folder: Path, grid: dict[str, object]) -> Path:
          "report": {"tables": [TABLE, TABLE | {"metric": "pointing_game"}], "grids": [grid]}}
     )  # fmt: skip
     write_record(folder / "run.json", run_record(spec, ""))
-    run_produced(spec, Produced([[spoilt(0.2)]], tables={"settings": SETTINGS}), folder)
+    score_run(spec, Produced([[spoilt(0.2)]], tables={"settings": SETTINGS})).write(folder)
     return folder
 
 
 def test_tables_show_scores_and_printed_values(tmp_path: Path) -> None:
-    scores, grid = printed_tables(FolderMaterial(write_run(tmp_path, GRID)))
+    scores, grid = printed_tables(RunFolder(write_run(tmp_path, GRID)))
     assert [row.labels for row in scores.rows][:2] == [("weight × value",), ("value",)]
     assert scores.columns == ("first named", "first 3 named")
     assert [cell.paper for cell in scores.rows[0].cells] == ["10.0", "20.0"]
@@ -53,4 +53,4 @@ def test_tables_show_scores_and_printed_values(tmp_path: Path) -> None:
 def test_grid_without_its_column_refused(tmp_path: Path) -> None:
     folder = write_run(tmp_path, GRID | {"values": "loss"})
     with pytest.raises(EvidenceError, match="loss"):
-        printed_tables(FolderMaterial(folder))
+        printed_tables(RunFolder(folder))
