@@ -8,8 +8,8 @@ import jaxtyping
 import pytest
 from hypothesis import HealthCheck, settings
 
-from support import shape_checks
 from support.servers.s3_server import s3_server
+from support.shape_checks import check_shapes
 
 settings.register_profile(
     "theodolite",
@@ -83,7 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
     here = config.invocation_params.dir
     rooms = {_room((here / argument.split("::")[0]).resolve()) for argument in config.args}
     if rooms & {*SHAPES_CHECKED, "", "language", REPRODUCTIONS.name}:
-        jaxtyping.install_import_hook(_checked_modules(), f"{shape_checks.__name__}.checked")
+        check_shapes(_checked_modules())
 
 
 def _checked_modules() -> list[str]:
