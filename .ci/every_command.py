@@ -22,6 +22,8 @@ from PIL import Image
 from theodolite.cli import main as theodolite
 from theodolite.cli.program import program
 
+TIMED = "(base_install.py)"
+"""In place of arguments: a command that `base_install.py` has just run in this environment."""
 TRIED = {
     "accept score": "said.npz --model model",
     "accept train": "spec.yaml --out out",
@@ -35,7 +37,7 @@ TRIED = {
     "data example": "mydata",
     "data list": "",
     "data store": "said.npz pieces",
-    "demo": "",
+    "demo": TIMED,
     "dissect": "mask_folder mydata --model resnet18 --out out",
     "doctor": "",
     "evidence": "",
@@ -52,7 +54,7 @@ TRIED = {
     "leaderboard": "RUN",
     "keys new": "secret",
     "metrics show": "",
-    "metrics validate": "concept_existence --draws 20 --workers 1 --out certificate",
+    "metrics validate": "concept_existence --draws 4 --workers 1 --out certificate",
     "plan": "RUN",
     "protocols": "",
     "report": "RUN",
@@ -117,6 +119,8 @@ def main() -> None:
         for words in sorted(commands(program()), key=lambda words: words != FIRST):
             if words not in TRIED:
                 faults.append(f"{words} is not tried")
+                continue
+            if TRIED[words] is TIMED:
                 continue
             start = time.monotonic()
             arguments = TRIED[words].replace("RUN", str(run)).split()

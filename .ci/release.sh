@@ -33,7 +33,10 @@ for python in $at_hand; do
   empty="$home/release/$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')"
   uv venv -q -p "$python" "$empty"
   install "$empty" "$wheel"
-  echo "== $empty"; "$empty/bin/python" .ci/base_install.py "$home/release/run"
+  echo "== $empty"
+  timed=(--timed)  # the seconds of commands: in the newest Python, in full in each
+  [ -n "${THEODOLITE_FULL:-}" ] || [ "$python" = "$(tail -1 <<<"$at_hand")" ] || timed=()
+  "$empty/bin/python" .ci/base_install.py "$home/release/run" "${timed[@]}"
 done
 install "$empty" "$reproductions"  # its protocols and commands, without torch
 "$empty/bin/python" .ci/every_command.py "$home/release/run"
