@@ -1,3 +1,4 @@
+import gc
 import json
 import os
 from collections.abc import Generator, Iterator
@@ -80,6 +81,7 @@ def _room(path: Path) -> str:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Where no room that was asked for checks shapes, what checks them is not even loaded."""
+    gc.disable()  # until all is imported: hardly any of it is ever freed
     here = config.invocation_params.dir
     rooms = {_room((here / argument.split("::")[0]).resolve()) for argument in config.args}
     if rooms & {*SHAPES_CHECKED, "", "language", REPRODUCTIONS.name}:
@@ -110,6 +112,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if asked := getattr(test, EXAMPLES, None):  # they are the same every time anyway
             few = max(1, asked.max_examples * 2 // 5)
             setattr(test, EXAMPLES, settings(asked, max_examples=few))
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules out when the garbage collector looks for what tests left."""
+    gc.freeze()
+    gc.enable()
 
 
 def _cpu() -> float:

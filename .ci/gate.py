@@ -32,8 +32,7 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "reproductions": (400, ("reproductions",)),
     "pages": (330, ("report", "public", "ext", "testing")),
     "data": (300, ("datasets", "dissection", "evidence", "stats", "storage")),
-    "networks": (250, ("bridges", "explainers", "language", "models")),
-    "pipelines": (170, ("pipelines",)),
+    "networks": (330, ("bridges", "explainers", "language", "models", "pipelines")),
     "audits": (200, ("cli", "golden", "planted", "scoring", "verdicts")),
 }
 """Rooms whose tests share a process, and the seconds of CPU that they take together."""
