@@ -55,7 +55,9 @@ prediction_metric = partial(
         "stars. From 0.75 on we would say that they are accepted; that line is a convention.",
         limitations="Raters who like everything make every explanation accepted, and liking is not "
         "understanding. Read it beside the agreement of the raters, and beside the acceptance of "
-        "a poor explanation by the same people.",
+        "a poor explanation by the same people. Not seen: columns copied from one rater, ratings "
+        "that were not given, a scale that starts below the lowest answer that was offered, and "
+        "the same explanations again (declare clusters).",
         cost="one mean per explanation",
         template="Votes reach {value} of the way from the lowest answer to the highest "
         "({low}–{high}{best}). {null}{enough}.",

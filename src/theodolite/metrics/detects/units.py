@@ -188,7 +188,10 @@ class PixelRecall(SampleMean):
         interpretation="0.8 means that the unit marks some of it in four of five images that show "
         "it. From 0.8 on we would rely on the name; that line is a convention.",
         limitations="One shared place (pixel, token) is enough, so that a unit that fires "
-        "everywhere detects everything: compare with chance, and read it beside the overlap.",
+        "everywhere detects everything: compare with chance, and read it beside the overlap. False "
+        "alarms do not count: a unit that marks every animal detects every horn. Not seen: how few "
+        "images show the formula (two can be enough for a yes), and units that were chosen on the "
+        "same images.",
         cost="two counts of images",
         template="In {value} of the images that show what a unit is named after, the unit marks "
         "some of it ({low}–{high}{best}). {null}{enough}.",

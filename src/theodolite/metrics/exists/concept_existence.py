@@ -38,7 +38,9 @@ from theodolite.metrics.shared.ranking import Named, Order, Population, RankBy
         "of them, any order names the same.",
         limitations="Presence copied from the class (as for CUB without votes per image) rewards a "
         "model for knowing the class. Ranking by the concept's value alone scores high and says "
-        "little: it ignores what the prediction was made of.",
+        "little: it ignores what the prediction was made of. Not seen: one fact under several "
+        "names, mistakes that were declared unknown, and concepts that were fitted to or chosen on "
+        "the audited samples.",
         cost="one sort of the concepts per sample",
         template="Of the {noun_named}, {value} are there ({low}–{high}{best}). {null}{enough}.",
     ),

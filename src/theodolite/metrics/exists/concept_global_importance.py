@@ -46,7 +46,8 @@ Over = Annotated[
         "convention.",
         limitations="The annotation has no negative entries while weights have, so 1 is out of "
         "reach for most heads. Form 2 is high for any offset that all classes share: compare it "
-        "with the permuted classes, which keep the offset.",
+        "with the permuted classes, which keep the offset. No true concept of any sample is used: "
+        "a head that repeats the annotation scores 1, whatever the values are.",
         cost="one sum of the concept values per class",
         template="How {noun} are used for classes and how people annotate them agree to {value}, "
         "where 1 is the same pattern ({low}–{high}{best}). {null}{enough}.",

@@ -149,7 +149,8 @@ def _position(names: Sequence[str], option: str, choice: str) -> int:
         "change its mind for that alone, which is why maps that know nothing stand beside it: "
         "noise, which filling in all but undoes, broad hills, and the middle of the image. "
         "Sufficiency is near 1 for any map, as a few irrelevant pixels change nothing; so the "
-        "number is nearly a matter of necessity.",
+        "number is nearly a matter of necessity. The probabilities of these baselines are taken as "
+        "they are given.",
         cost="one forward for each step, way and direction; all thresholds share them",
         template="Removing what the map marks first changes the answer by {value} more than "
         "removing it last ({low}–{high}{best}). {null}{enough}.",

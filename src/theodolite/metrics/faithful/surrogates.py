@@ -100,7 +100,8 @@ class SurrogateError(Compared):
         "average. Up to 0.1 we would rely on the explanation; that line is a convention.",
         limitations="Softmax makes it depend on the scale of the outputs: a sure network punishes "
         "small errors, one that says nothing punishes none. Read it beside the error of "
-        "the outputs.",
+        "the outputs. Not seen: concepts that are the outputs under other names, one concept for "
+        "each sample, and one class of twenty that is explained wrongly.",
         template="{value} of the probability lands on other classes than the reference's "
         "({low}–{high}{best}). {null}{enough}.",
     ),

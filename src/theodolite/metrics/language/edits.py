@@ -118,7 +118,8 @@ OTHERS_MOVED_MOST = NullModel(
         "Concepts that carry one another move together and come near the nulls. From 0.8 on we "
         "would rely on it; a convention.",
         limitations="A concept on a wider scale than the others moves most at every edit: put "
-        "values on one scale first. An edit may really touch two concepts.",
+        "values on one scale first. An edit may really touch two concepts. Nothing is said of how "
+        "much less the others move.",
         cost="one comparison per edit and concept",
         template="In {value} of the edits the one of the {noun} that was edited moves most "
         "({low}–{high}{best}). {null}{enough}.",

@@ -104,7 +104,8 @@ NULLS = (
         "the latent puts in order. Yes: better than each of 20 random dictionaries, and surely "
         "than their mean. No: surely less than 0.1 better than that, a convention.",
         limitations="Random directions get far above 0.5, for there are so many of them. The best "
-        "of all latents on the texts it was chosen on is no evidence at all.",
+        "of all latents on the texts it was chosen on is no evidence at all. A latent may follow "
+        "something else that comes with the concept, such as the length of the text.",
         cost="a sort for each latent",
         template="The best latent puts {value} of pairs, one text with what is asked and one "
         "without, in the right order ({low}–{high}{best}). {null}.",

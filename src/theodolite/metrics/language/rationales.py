@@ -216,7 +216,8 @@ rationale_card = partial(
     Card,
     limitations="A network may go by other words than people would mark; a faithful relevance "
     "then lies elsewhere. Rare words are content words, so a map of rarity looks like an "
-    "explanation: beat that first.",
+    "explanation: beat that first. Relevance that is always highest at the end of a text scores "
+    "high where rationales are always there; no baseline does that.",
     cost="one pass over the tokens",
 )
 

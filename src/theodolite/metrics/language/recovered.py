@@ -171,7 +171,8 @@ class LossRecovered(Recovered):
         interpretation="1 is the same distribution, 0 as far away as with the mean activation. "
         "From 0.8 of the way from the harder null to 1 on we would rely on it, a convention.",
         limitations="Zeros in place of the layer flatter, as they do the loss. A layer that hardly "
-        "matters leaves little to recover, and the share is then of next to nothing.",
+        "matters leaves little to recover, and the share is then of next to nothing. How many "
+        "latents are active does not count: a dictionary that passes everything on recovers all.",
         cost="three runs of the network, then one sum",
         template="What the dictionary rebuilds keeps {value} of the network's own next-token "
         "distribution ({low}–{high}{best}). {null}{enough}.",

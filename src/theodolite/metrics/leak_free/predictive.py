@@ -150,7 +150,9 @@ def _learn(evidence: ConceptEvidence) -> PredictiveGains:
         limitations="A lower bound: what no linear discriminant finds is not seen, and with few "
         "clusters for each dimension much of a leak is missed; with fewer than three it cannot be "
         "told. Rows that repeat each other must be declared as clusters. Whatever vectors grade "
-        "beyond yes and no counts, if it has to do with the label.",
+        "beyond yes and no counts, if it has to do with the label. One concept at a time: a mean "
+        "over thirty concepts hides one that gives the label away, and what vectors tell only "
+        "together is not seen.",
         cost="20 small eigenvalue problems per concept",
         template="The vectors of {noun} give away {value} of what the true {noun} leave open about "
         "the label ({low}–{high}{best}). {null}{enough}.",

@@ -60,7 +60,9 @@ def objects(evidence: SaliencyEvidence) -> np.ndarray:
         "The middle of the image is often the object: it must be beaten first.",
         limitations="A network may use the background, and a faithful map then marks it: a low "
         "share can be the network's fault. Large objects make any map look good, and a map that "
-        "adds the same to every pixel, as RISE does, a poor one: its order is read by the rank.",
+        "adds the same to every pixel, as RISE does, a poor one: its order is read by the rank. "
+        "Not seen: whether the network made the map (a copy of the mask scores 1), relevance below "
+        "0, and maps that were chosen because they lie on the object.",
         cost="one sum over each map",
         template="{value} of the relevance lies on the object ({low}–{high}{best}). "
         "{null}{enough}.",

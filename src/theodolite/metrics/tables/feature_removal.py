@@ -141,7 +141,8 @@ def best_order(evidence: AttributionEvidence) -> AttributionEvidence:
         "has, and the model may answer them at its whim. Compare with removal='conditional', which "
         "takes rows like the sample in the features that remain. Where two features say the same, "
         "removing one changes little, however much it is used. The best order is the best that a "
-        "greedy search found, and no upper bound.",
+        "greedy search found, and no upper bound. Signs and sizes do not count, only the order of "
+        "absolute attributions: read it beside `additivity_gap`.",
         cost="samples x draws x orders x steps answers of the model, and a search of about as many",
         template="Without the features named first, the output moves by {value} "
         "({low}–{high}{best}). {null}{enough}.",
