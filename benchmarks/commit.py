@@ -35,8 +35,13 @@ from theodolite._planted.concepts import planted_concepts
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError
 from theodolite.evidence.manifests.commit import PART, commit
-from theodolite.evidence.manifests.manifest import HEADER, MOST_HEADER, checked_header, manifest_at
-from theodolite.evidence.shards import evidence_digest, some_samples
+from theodolite.evidence.manifests.manifest import (
+    HEADER,
+    MAX_HEADER_BYTES,
+    check_header,
+    read_manifest,
+)
+from theodolite.evidence.shards import compute_evidence_digest, draw_samples
 from theodolite.evidence.store import is_stored, stored
 from theodolite.evidence.store_writer import EvidenceWriter
 
@@ -65,12 +70,12 @@ def commit_once(address: str) -> None:
 
 def watch(address: str, over: Any, answers: Any) -> None:
     """Try to read the bundle until the round is over: how often it was there, and was not whole."""
-    seen, half, expected = 0, 0, evidence_digest(WHOLE)
+    seen, half, expected = 0, 0, compute_evidence_digest(WHOLE)
     while not over.is_set():
         if is_stored(address):
             seen += 1
             try:
-                half += evidence_digest(some_samples(stored(address), 10**6, 0)) != expected
+                half += compute_evidence_digest(draw_samples(stored(address), 10**6, 0)) != expected
             except Exception as error:  # noqa: BLE001  whatever cannot be read is not whole
                 print(error, file=sys.stderr)
                 half += 1
@@ -85,11 +90,11 @@ def check(address: str, digests: list[str], answers: Any) -> None:
     wrong = []
     if sum(Path(name).name == HEADER for name in names) != 1:
         wrong.append("not one header")
-    manifest = manifest_at(
-        store, checked_header(store.read(HEADER, MOST_HEADER), HEADER)["sha256"]
+    manifest = read_manifest(
+        store, check_header(store.read(HEADER, MAX_HEADER_BYTES), HEADER)["sha256"]
     )  # its bytes are checked against the digest
     shards = stored(address)
-    if evidence_digest(some_samples(shards, 10**6, 0)) != evidence_digest(WHOLE):
+    if compute_evidence_digest(draw_samples(shards, 10**6, 0)) != compute_evidence_digest(WHOLE):
         wrong.append("other rows")
     if list(shards.digests()) != digests:
         wrong.append("other digests")

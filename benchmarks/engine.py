@@ -33,9 +33,9 @@ from theodolite._runs.engine.ray import RayTasks, _settle
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite._storage.stores import Store
 from theodolite.dissection.sharded import dissect_shards
-from theodolite.evidence.manifests import pieces as pieces_room
-from theodolite.evidence.manifests.pieces import StoredPiece, StoredShards
-from theodolite.evidence.shards import evidence_digest
+from theodolite.evidence.manifests import stored_shards as pieces_room
+from theodolite.evidence.manifests.stored_shards import StoredShard, StoredShards
+from theodolite.evidence.shards import compute_evidence_digest
 from theodolite.evidence.store import stored
 from theodolite.evidence.workers import Merge, SerialWorkers, Tree, Work, Workers
 from theodolite.metrics.catalogue import find_metric
@@ -45,7 +45,7 @@ METRICS = ("concept_existence", "concept_location", "surrogate_distance", "surro
 BLOCK = 4
 
 
-class Unchecked(StoredPiece):
+class Unchecked(StoredShard):
     """A piece that is read without being checked, when it is needed."""
 
     def evidence(self) -> Any:
@@ -69,8 +69,8 @@ class AsWritten(bytes):
 class Bare(StoredShards):
     """Evidence as a plain loop would read it."""
 
-    def pieces(self) -> list[Unchecked]:
-        return [Unchecked(**vars(piece)) for piece in super().pieces()]
+    def shards(self) -> list[Unchecked]:
+        return [Unchecked(**vars(piece)) for piece in super().shards()]
 
 
 def block(work_do: Any, merge: Merge, items: list[Any]) -> Any:
@@ -113,7 +113,7 @@ def counts(maps: PlantedMaps, workers: Workers) -> str:
     found = dissect_shards(maps, workers)
     digest = hashlib.sha256(found.limits.tobytes())
     for shard in found.evidence():
-        digest.update(evidence_digest(shard).encode())
+        digest.update(compute_evidence_digest(shard).encode())
     return digest.hexdigest()[:16]
 
 

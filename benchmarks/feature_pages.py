@@ -18,7 +18,7 @@ import numpy as np
 from theodolite.evidence.axes import Latents, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, starts_of
+from theodolite.evidence.ragged import Ragged, compute_starts
 from theodolite.language.dashboard.nulls import FeatureNull, FeatureScore
 from theodolite.language.dashboard.pages import feature_pages
 from theodolite.language.texts.explanations import LatentExplanation
@@ -44,8 +44,8 @@ class MadeUpPiece:
         latent = np.sort(np.minimum(drawn, self.latents - 1).astype(np.int32), axis=1)
         new = np.ones(latent.shape, bool)
         new[:, 1:] = latent[:, 1:] != latent[:, :-1]
-        starts = starts_of(np.full(ROWS, LENGTH))
-        inner = starts_of(new.sum(axis=1))
+        starts = compute_starts(np.full(ROWS, LENGTH))
+        inner = compute_starts(new.sum(axis=1))
         words = np.minimum(random.zipf(1.3, n), WORDS) - 1
         first = self.number * ROWS
         return TokenEvidence(
@@ -73,7 +73,7 @@ class MadeUpShards:
     def __len__(self) -> int:
         return self.count * ROWS
 
-    def pieces(self) -> Sequence[MadeUpPiece]:
+    def shards(self) -> Sequence[MadeUpPiece]:
         """All pieces."""
         return [MadeUpPiece(number, self.latents) for number in range(self.count)]
 

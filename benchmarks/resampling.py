@@ -28,7 +28,7 @@ from theodolite._stats.groups import (
 )
 from theodolite._stats.intervals import quantile
 from theodolite._stats.resampling import poisson_weights
-from theodolite.evidence.shards import SHARD
+from theodolite.evidence.shards import SHARD_SAMPLES
 from theodolite.metrics.base import total
 
 PRESENT, RARE = 0.3, 3e-4
@@ -60,8 +60,8 @@ def by_groups(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, fl
         block = samples(min(BLOCK, n - at), seed * 1_000_003 + number)
         squares += block.T @ block
         begin = time.process_time()
-        for start in range(0, len(block), SHARD):
-            piece = block[start : start + SHARD]
+        for start in range(0, len(block), SHARD_SAMPLES):
+            piece = block[start : start + SHARD_SAMPLES]
             groups = group_of(np.arange(at + start, at + start + len(piece)), seed)
             sums += total(piece, SampleGroups.of(groups, slice(0, GROUPS)))
         cpu += time.process_time() - begin
@@ -84,13 +84,16 @@ def poisson_cpu(resamples: int = 1_000, pieces: int = 6) -> tuple[float, float]:
     """CPU seconds a sample of drawing the weights, and of the product."""
     drawing = product = 0.0
     for number in range(pieces):
-        each, keys = samples(SHARD, number), np.arange(number * SHARD, (number + 1) * SHARD)
+        each, keys = (
+            samples(SHARD_SAMPLES, number),
+            np.arange(number * SHARD_SAMPLES, (number + 1) * SHARD_SAMPLES),
+        )
         begin = time.process_time()
         weights = poisson_weights(keys, resamples, 0)
         between = time.process_time()
         total(each, weights)
         drawing, product = drawing + between - begin, product + time.process_time() - between
-    return drawing / (pieces * SHARD), product / (pieces * SHARD)
+    return drawing / (pieces * SHARD_SAMPLES), product / (pieces * SHARD_SAMPLES)
 
 
 def coverage(repeats: int, n: int = 100_000) -> np.ndarray:
@@ -108,7 +111,7 @@ def main() -> int:
     parser.add_argument("--largest", type=int, default=10_000_000)
     parser.add_argument("--repeats", type=int, default=1_000)
     options = parser.parse_args()
-    by_groups(SHARD, 0)  # compiles
+    by_groups(SHARD_SAMPLES, 0)  # compiles
     sizes = [n for n in (10**5, 10**6, 10**7) if n <= options.largest]
     cpu, kept = {}, []
     for n in sizes:

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.servers.atomic_s3 import atomic_s3, counted
 from theodolite._storage.buckets.client import client_of
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.manifests.manifest import manifest_at
+from theodolite.evidence.manifests.manifest import read_manifest
 from theodolite.evidence.read_ahead import read_ahead
 from theodolite.evidence.store import stored
 from theodolite.evidence.store_writer import EvidenceWriter
@@ -77,8 +77,8 @@ def main() -> None:
         address = "s3://bucket/evidence"
         write(address, options.pieces)
         shards = stored(address)
-        pieces = list(shards.pieces())
-        manifest = manifest_at(shards.store, shards.version)
+        pieces = list(shards.shards())
+        manifest = read_manifest(shards.store, shards.version)
         ranges = [
             (f"evidence/{row.file}", row.offset, row.length)
             for row in manifest.all_rows()

@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.token import TokenEvidence
     from theodolite.evidence.kinds.unit import UnitEvidence
     from theodolite.evidence.ragged import Ragged
-    from theodolite.evidence.sources.store import store
+    from theodolite.evidence.sources.store_rows import store
     from theodolite.evidence.subject import Subject
     from theodolite.language.sae.dissect import dissect_sae
     from theodolite.language.sae.evidence import SparseActivationEvidence
@@ -138,7 +138,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "_runs.folder.protocols": "protocols",
             "_runs.finished": "Run",
             "_scoring.request": "Resampling",
-            "evidence.sources.store": "store",
+            "evidence.sources.store_rows": "store",
             "evidence.subject": "Subject",
             "testing": "testing",
             "_verdicts.gates.outcome": "GateResult",

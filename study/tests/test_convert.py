@@ -23,7 +23,7 @@ from theodolite.datasets.votes.label_studio import label_studio_votes
 from theodolite.datasets.votes.potato import potato_votes
 from theodolite.datasets.votes.rows import plain_text
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.evidence.vote_columns import names
+from theodolite.evidence.study_tables import list_columns
 from theodolite_study.convert.answered import Answered, converted, frame_of
 from theodolite_study.convert.label_studio import read_label_studio, write_label_studio
 from theodolite_study.convert.potato import BOXES, TEXT, identifier, read_potato, write_potato
@@ -368,7 +368,7 @@ def test_ratings_are_whole(tmp_path: Path) -> None:
     silent = Answered(HOSTILE[0], "ann", (1,), {})
     found = converted([silent], material, protocol)
     assert not found.tables["votes"]["instance"] and not found.tables["baselines"]["instance"]
-    assert [*found.tables["votes"]] == [*names("votes")]
+    assert [*found.tables["votes"]] == [*list_columns("votes")]
     assert frame_of((0.0, 0.0, float("nan"), 1.0), 5, 5) is None
 
 

@@ -18,7 +18,7 @@ from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite._storage.text import read_json, write_json
 from theodolite.datasets.votes.study import study_votes
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.ext.studies import sha256_of
 from theodolite_reproductions.acceptance.models import AcceptanceModel
 from theodolite_reproductions.acceptance.pipeline import AcceptancePipeline

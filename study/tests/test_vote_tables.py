@@ -22,8 +22,8 @@ from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite.datasets.study_material.material import Explained, Instance, keep_image
 from theodolite.datasets.votes.study import study_votes
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.evidence.produced import WorkContext
-from theodolite.evidence.vote_columns import (
+from theodolite.evidence.pipeline_output import WorkContext
+from theodolite.evidence.study_tables import (
     TABLES,
     TableName,
     checked_table,
@@ -31,7 +31,7 @@ from theodolite.evidence.vote_columns import (
     columns_of,
     concepts_from,
     concepts_text,
-    names,
+    list_columns,
 )
 from theodolite_reproductions.acceptance import embedding
 from theodolite_reproductions.acceptance.models import AcceptanceModel
@@ -108,7 +108,7 @@ def test_tables_as_files(tmp_path: Path) -> None:
     write_tables(tmp_path, tables)
     assert read_tables(tmp_path) == tables
     assert {path.name for path in tmp_path.iterdir()} == {f"{name}.parquet" for name in TABLES}
-    assert list(read_parquet(tmp_path / "votes.parquet")) == list(names("votes"))
+    assert list(read_parquet(tmp_path / "votes.parquet")) == list(list_columns("votes"))
 
 
 def change(table: TableName, column: str, value: Any, row: int = 0) -> Callable[[Tables], None]:
@@ -163,8 +163,8 @@ def test_what_does_not_fit_is_refused(wrong: Callable[[Tables], object], said: s
 def test_columns_come_in_their_order() -> None:
     votes = small()["votes"]
     turned = dict(reversed(votes.items()))
-    assert list(checked_table("votes", turned)) == list(names("votes")) == list(votes)
-    assert columns_of("boxes", []) == {name: [] for name in names("boxes")}
+    assert list(checked_table("votes", turned)) == list(list_columns("votes")) == list(votes)
+    assert columns_of("boxes", []) == {name: [] for name in list_columns("boxes")}
 
 
 def test_concepts_as_text() -> None:

@@ -36,7 +36,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
         points = [
             ("a package 1", EntryPoint(n, v, "theodolite.commands")) for n, v in values.items()
         ]
-        monkeypatch.setattr(package_commands, "entry_points", lambda group: points)
+        monkeypatch.setattr(package_commands, "list_entry_points", lambda group: points)
         program.program.cache_clear()
 
     yield install_only
@@ -65,7 +65,7 @@ def test_unusable_package_commands_left_out_and_named(
 ) -> None:
     install(**{name: value})
     result = theodolite(name, "--help")
-    [left] = plugins.left_out("commands")
+    [left] = plugins.list_left_out("commands")
     assert str(left).startswith(f"a package 1: '{name}' (commands) is left out: {why}")
     assert result.returncode == (0 if name == "doctor" else 2)
     assert theodolite("keys", "--help").returncode == 0

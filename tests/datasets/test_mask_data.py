@@ -24,7 +24,7 @@ from theodolite.datasets.masks.mask_folder import mask_folder
 from theodolite.datasets.masks.monumai_masks import monumai_masks
 from theodolite.datasets.pets import pets
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.pipelines.dissection.pipeline import DissectionPipeline
 
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.evidence.manifests.adopt import adopt
-from theodolite.evidence.shards import some_samples
+from theodolite.evidence.manifests.adopt_zarr import adopt
+from theodolite.evidence.shards import draw_samples
 from theodolite.evidence.store import stored
 
 zarr = pytest.importorskip("zarr")
@@ -35,7 +35,7 @@ def test_zarr_as_others_write_it(tmp_path: Path, shards: tuple[int, int] | None)
     assert any("chunks of `values` are not stored" in note for note in result.notes)
     assert any("More than half" in note for note in result.notes)
     shards_ = stored(tmp_path / "e")
-    whole = some_samples(shards_, 10**6, 0)
+    whole = draw_samples(shards_, 10**6, 0)
     assert_array_equal(whole.values, values)
     assert_array_equal(whole.truth, values > 0.5)
     assert_array_equal(whole.labels, labels)
@@ -43,7 +43,7 @@ def test_zarr_as_others_write_it(tmp_path: Path, shards: tuple[int, int] | None)
     gone = max((tmp_path / "e" / "values" / "c").rglob("*"), key=str)
     gone.unlink()
     with pytest.raises(UnsafeInputError, match="nothing there"):
-        some_samples(shards_, 10**6, 0)
+        draw_samples(shards_, 10**6, 0)
 
 
 def test_what_cannot_be_adopted(tmp_path: Path) -> None:

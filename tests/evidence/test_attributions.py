@@ -10,7 +10,11 @@ import pytest
 import theodolite
 from theodolite._planted.examples import plant_example
 from theodolite.errors import EvidenceError
-from theodolite.evidence.attributions.orders import by_strength, steps_of, strengths
+from theodolite.evidence.attributions.removal_orders import (
+    choose_removal_counts,
+    compute_strengths,
+    rank_features,
+)
 from theodolite.evidence.axes import Features
 from theodolite.evidence.files import from_arrays, load
 from theodolite.evidence.kinds.attribution import AttributionEvidence
@@ -117,17 +121,17 @@ def test_conditional_rows_are_the_most_alike() -> None:
 
 def test_columns_of_a_group_go_together() -> None:
     evidence = by_hand((3, -3, 1), groups=[0, 0, 1], respond=lambda rows: rows.sum(axis=1))
-    assert strengths(evidence).tolist() == [[0.0, 1.0]]  # a group counts by its sum
-    assert by_strength(strengths(evidence)).tolist() == [[1, 0]]
+    assert compute_strengths(evidence).tolist() == [[0.0, 1.0]]  # a group counts by its sum
+    assert rank_features(compute_strengths(evidence)).tolist() == [[1, 0]]
     assert evidence.counts.tolist() == [1]
     assert evidence.removed.tolist() == [[[13.0]]]  # the third column alone: 1 + 5 + 7
 
 
 def test_steps_stay_below_the_number_of_features() -> None:
-    assert steps_of(30).tolist() == [1, 2, 3, 5, 8]
-    assert steps_of(8).tolist() == [1, 2, 3, 5]
+    assert choose_removal_counts(30).tolist() == [1, 2, 3, 5, 8]
+    assert choose_removal_counts(8).tolist() == [1, 2, 3, 5]
     with pytest.raises(EvidenceError, match="two or more"):
-        steps_of(1)
+        choose_removal_counts(1)
 
 
 def test_log_odds_against_probabilities_are_refused() -> None:

@@ -12,9 +12,9 @@ from support.servers.atomic_s3 import atomic_s3, counted
 from theodolite._planted.concepts import planted_concepts
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.evidence.manifests.clean import unused_files
 from theodolite.evidence.manifests.commit import commit
-from theodolite.evidence.shards import evidence_digest, some_samples
+from theodolite.evidence.manifests.unused_files import find_unused_files
+from theodolite.evidence.shards import compute_evidence_digest, draw_samples
 from theodolite.evidence.store import is_stored, stored
 from theodolite.evidence.store_writer import EvidenceWriter
 
@@ -39,18 +39,20 @@ def test_parts_are_one_bundle(tmp_path: Path) -> None:
     unfinished.add(planted_concepts(320)[256:])
     result = commit(address)
     assert (result.samples, result.parts, result.created) == (256, 4, True)
-    whole = some_samples(stored(address), 10**6, 0)
-    assert evidence_digest(whole) == evidence_digest(planted_concepts(320)[:256])
+    whole = draw_samples(stored(address), 10**6, 0)
+    assert compute_evidence_digest(whole) == compute_evidence_digest(planted_concepts(320)[:256])
     with EvidenceWriter(tmp_path / "once", ROWS) as writer:
         writer.add(planted_concepts(320)[:256])
     assert stored(address).digests() == stored(tmp_path / "once").digests()
     again = commit(address)
     assert (again.sha256, again.created) == (result.sha256, True)
-    rubbish = unused_files(address, 0)
+    rubbish = find_unused_files(address, 0)
     assert rubbish and all(name.startswith("parts/") for name in rubbish)
     for name in rubbish:
         Store.at(address).remove(name)
-    assert evidence_digest(some_samples(stored(address), 10**6, 0)) == evidence_digest(whole)
+    assert compute_evidence_digest(
+        draw_samples(stored(address), 10**6, 0)
+    ) == compute_evidence_digest(whole)
 
 
 def test_a_bundle_grows_and_stays_what_it_was(tmp_path: Path) -> None:
@@ -109,11 +111,11 @@ def test_two_committers_and_the_same_bundle_in_a_bucket(monkeypatch: pytest.Monk
         assert results[0].sha256 == results[1].sha256
         counted(environment)
         shards = stored(address)
-        shards.pieces()[1].evidence()
+        shards.shards()[1].evidence()
         requests = counted(environment)
         # header and manifest once; then a request an array: of 6, two that all samples share
         assert requests.get("HEAD", 0) == 0 and requests["GET"] == 2 + 6
-        shards.pieces()[2].evidence()
+        shards.shards()[2].evidence()
         assert counted(environment)["GET"] == 4
 
 
@@ -143,5 +145,5 @@ def test_killed_writers_leave_nothing_half(tmp_path: Path) -> None:
         assert commit(address).parts == 1
     else:
         assert commit(address).parts == 2
-    whole = some_samples(stored(address), 10**6, 0)
+    whole = draw_samples(stored(address), 10**6, 0)
     assert len(np.unique(whole.samples.index)) == len(whole)

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from theodolite._planted.concepts import planted_locations
-from theodolite.evidence.manifests.manifest import manifest_at
-from theodolite.evidence.manifests.pieces import arrays_of
-from theodolite.evidence.manifests.recipe import axes_of
-from theodolite.evidence.shards import some_samples
+from theodolite.evidence.manifests.digests import collect_axes
+from theodolite.evidence.manifests.manifest import read_manifest
+from theodolite.evidence.manifests.stored_shards import read_arrays
+from theodolite.evidence.shards import draw_samples
 from theodolite.evidence.store import stored
 from theodolite.evidence.store_writer import EvidenceWriter
 
@@ -36,12 +36,12 @@ def test_the_recipe_of_the_page_gives_our_digests(tmp_path: Path) -> None:
     with EvidenceWriter(tmp_path / "e", 32) as writer:
         writer.add(planted_locations(60))
     shards = stored(tmp_path / "e")
-    manifest = manifest_at(shards.store, shards.version)
-    axes = axes_of(manifest.bundle)
+    manifest = read_manifest(shards.store, shards.version)
+    axes = collect_axes(manifest.bundle)
     names = set(manifest.layouts)
-    (shared,) = arrays_of(shards.store, manifest, [-1], names)
+    (shared,) = read_arrays(shards.store, manifest, [-1], names)
     for number, (_, _, digest) in enumerate(shards.cuts):
-        (own,) = arrays_of(shards.store, manifest, [number], names)
+        (own,) = read_arrays(shards.store, manifest, [number], names)
         assert page["digest_of_piece"](shared | own, axes) == digest
 
 
@@ -56,7 +56,7 @@ def test_a_writer_made_from_the_page_alone(tmp_path: Path) -> None:
     assert imports == {"hashlib", "json", "sys", "numpy", "pyarrow"}
     subprocess.run([sys.executable, str(WRITER), str(tmp_path / "e")], check=True)
     shards = stored(tmp_path / "e")
-    whole = some_samples(shards, 10**6, 0)
+    whole = draw_samples(shards, 10**6, 0)
     values = np.random.default_rng(5).normal(size=(150, 3)).astype(np.float32)
     np.testing.assert_array_equal(whole.values, values)
     assert (len(shards.cuts), whole.concepts.names, whole.samples.ids[7]) == (

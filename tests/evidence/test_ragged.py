@@ -13,12 +13,12 @@ from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence import shards as shards_module
 from theodolite.evidence import store_writer
 from theodolite.evidence.axes import Latents, Samples
-from theodolite.evidence.columns import sample_arrays, with_samples
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.manifests.commit import commit
+from theodolite.evidence.plain_arrays import from_sample_arrays, to_sample_arrays
 from theodolite.evidence.ragged import Ragged
-from theodolite.evidence.shards import InMemoryShards, evidence_digest, piece_starts
+from theodolite.evidence.shards import InMemoryShards, compute_evidence_digest, find_shard_starts
 from theodolite.evidence.store import stored
 from theodolite.evidence.store_writer import EvidenceWriter
 from theodolite.testing.evidence_bytes import difference_between
@@ -77,14 +77,14 @@ def test_cut_anywhere_and_joined_is_the_same_bytes(
     a, b = sorted(data.draw(st.tuples(*[st.integers(0, len(evidence))] * 2)))
     whole = TokenEvidence.joined([evidence[:a], evidence[a:b], evidence[b:]])
     assert difference_between(whole, evidence) == ""
-    assert evidence_digest(whole) == evidence_digest(evidence)
-    again = with_samples(evidence[:1], sample_arrays(evidence))
+    assert compute_evidence_digest(whole) == compute_evidence_digest(evidence)
+    again = from_sample_arrays(evidence[:1], to_sample_arrays(evidence))
     assert difference_between(again[:], evidence[:]) == ""
 
 
 def test_digest_knows_where_rows_start() -> None:
     other = tiny(tokens=[[3, 4], [5], [6, 4, 7, 8]], latent=None, value=None)
-    assert evidence_digest(other) != evidence_digest(tiny(latent=None, value=None))
+    assert compute_evidence_digest(other) != compute_evidence_digest(tiny(latent=None, value=None))
 
 
 def test_narrow_numbers_stay_narrow() -> None:
@@ -166,17 +166,17 @@ def stored_as(address: Path, evidence: TokenEvidence, batches: int, **how: Any) 
 def test_stored_in_pieces_as_in_memory(
     tmp_path: Path, batches: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards_module, "MOST_ENTRIES", 15)
-    monkeypatch.setattr(store_writer, "MOST_ENTRIES", 15)
+    monkeypatch.setattr(shards_module, "MAX_SHARD_ENTRIES", 15)
+    monkeypatch.setattr(store_writer, "MAX_SHARD_ENTRIES", 15)
     whole = plant_example(TokenEvidence, 2)[:16]
     names = ("tokens", "latent", "value", "truth", "decoder")
     arrays = {name: getattr(whole, name) for name in names}
     evidence = TokenEvidence(**arrays, samples=Samples(clusters=np.arange(16) // 4))
     memory, store = InMemoryShards(evidence), stored_as(tmp_path / "s", evidence, batches)
-    assert len(memory.pieces()) > 4
-    assert len(store.pieces()) == len(memory.pieces())
-    for there, here in zip(store.pieces(), memory.pieces(), strict=True):
-        assert evidence_digest(there.evidence()) == evidence_digest(here.evidence())
+    assert len(memory.shards()) > 4
+    assert len(store.shards()) == len(memory.shards())
+    for there, here in zip(store.shards(), memory.shards(), strict=True):
+        assert compute_evidence_digest(there.evidence()) == compute_evidence_digest(here.evidence())
         assert difference_between(there.evidence(), here.evidence()) == ""
         value = there.evidence().value
         assert len(value.flat) <= 15 or len(value) == 1
@@ -185,7 +185,7 @@ def test_stored_in_pieces_as_in_memory(
 
 def test_a_piece_of_empty_sequences_is_read_again(tmp_path: Path) -> None:
     evidence = tiny(holds=[[[], [], []], [], [[], [], [], []]], predicates=["a"])
-    pieces = stored_as(tmp_path / "s", evidence, 1, rows=1).pieces()
+    pieces = stored_as(tmp_path / "s", evidence, 1, rows=1).shards()
     assert [len(piece.evidence().tokens.flat) for piece in pieces] == [3, 0, 4]
     whole = TokenEvidence.joined([piece.evidence() for piece in pieces])
     assert difference_between(whole, evidence) == ""
@@ -197,13 +197,13 @@ def test_parts_are_committed_and_older_readers_refuse(tmp_path: Path) -> None:
         with EvidenceWriter(tmp_path / "s", part=part) as writer:
             writer.add(evidence[rows])
     commit(str(tmp_path / "s"))
-    whole = TokenEvidence.joined([p.evidence() for p in stored(tmp_path / "s").pieces()])
-    assert evidence_digest(whole) == evidence_digest(evidence)
+    whole = TokenEvidence.joined([p.evidence() for p in stored(tmp_path / "s").shards()])
+    assert compute_evidence_digest(whole) == compute_evidence_digest(evidence)
     assert '"ragged"' in (tmp_path / "s" / "header.json").read_text()
 
 
 def test_entries_bound_a_piece() -> None:
     tokens = Ragged(np.arange(10 * (1 << 20), dtype=np.int32), np.arange(11) * (1 << 20))
-    assert piece_starts(TokenEvidence(tokens=tokens)) == [0, 4, 8, 10]
+    assert find_shard_starts(TokenEvidence(tokens=tokens)) == [0, 4, 8, 10]
     short = TokenEvidence(tokens=Ragged(np.arange(5000), np.arange(5001)))
-    assert piece_starts(short) == [0, 2048, 4096, 5000]
+    assert find_shard_starts(short) == [0, 2048, 4096, 5000]

@@ -12,10 +12,10 @@ from theodolite._planted.examples import plant_example
 from theodolite.errors import EvidenceError
 from theodolite.evidence import registry
 from theodolite.evidence.axes import NamedAxis, Policies
-from theodolite.evidence.base import Evidence, array, entries
-from theodolite.evidence.describe import phrase
+from theodolite.evidence.base import Evidence, array, flatten_entries
+from theodolite.evidence.describe import describe_briefly
 from theodolite.evidence.files import from_arrays, load, save
-from theodolite.evidence.kinds import LISTED
+from theodolite.evidence.kinds import KIND_MODULES
 from theodolite.evidence.registry import kinds, kinds_for, markers
 from theodolite.questions import USUAL_KINDS
 
@@ -32,7 +32,7 @@ def afterwards_as_before() -> Iterator[None]:
 
 
 def test_ours_are_listed_in_one_order() -> None:
-    assert tuple(kinds()) == LISTED
+    assert tuple(kinds()) == KIND_MODULES
     table = (
         PROJECT.read_text().partition('entry-points."theodolite.evidence"]')[2].partition("\n\n")
     )
@@ -46,7 +46,7 @@ def test_each_question_names_kinds_that_say_what_they_need() -> None:
         assert all(kinds()[name].ways[question] for name in usual)
 
 
-@pytest.mark.parametrize("name", LISTED)
+@pytest.mark.parametrize("name", KIND_MODULES)
 def test_planted_examples_come_by_a_seed_and_back_from_disk(name: str, tmp_path: Path) -> None:
     kind = kinds()[name]
     example, again, other = plant_example(kind, 3), plant_example(kind, 3), plant_example(kind, 4)
@@ -54,11 +54,12 @@ def test_planted_examples_come_by_a_seed_and_back_from_disk(name: str, tmp_path:
     loaded = load(tmp_path)
     arrays = [array_name for array_name, _ in kind.layouts() if example.has(array_name)]
     for array_name in arrays:
-        values = entries(getattr(example, array_name))
-        assert np.array_equal(values, entries(getattr(again, array_name)), equal_nan=True)
-        assert np.array_equal(values, entries(getattr(loaded, array_name)), equal_nan=True)
+        values = flatten_entries(getattr(example, array_name))
+        assert np.array_equal(values, flatten_entries(getattr(again, array_name)), equal_nan=True)
+        assert np.array_equal(values, flatten_entries(getattr(loaded, array_name)), equal_nan=True)
     differ = [
-        np.array_equal(entries(getattr(example, n)), entries(getattr(other, n))) for n in arrays
+        np.array_equal(flatten_entries(getattr(example, n)), flatten_entries(getattr(other, n)))
+        for n in arrays
     ]
     assert not all(differ)
     if kind.marker is not None:
@@ -94,7 +95,7 @@ def test_what_is_taken_is_refused() -> None:
             kind = "slots"
             version = 1
 
-    assert set(kinds()) - set(LISTED) == {"slots"}  # the first of the two classes
+    assert set(kinds()) - set(KIND_MODULES) == {"slots"}  # the first of the two classes
     assert list(kinds())[-1] == "slots"
 
 
@@ -122,6 +123,6 @@ def test_a_kind_of_a_notebook_has_defaults() -> None:
     assert (example.warnings(), example.rankable()) == ([], 0)
     assert type(from_arrays({"loudness": np.ones((2, 2))})) is VoiceEvidence
     assert markers()["loudness"] is VoiceEvidence
-    assert phrase(VoiceEvidence, "loudness") == "how loud"
+    assert describe_briefly(VoiceEvidence, "loudness") == "how loud"
     assert kinds_for("located", {"voice"})[-1] == "voice"
     assert Policies.numbered(1).names == ("policy 0",)

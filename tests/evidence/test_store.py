@@ -19,7 +19,12 @@ from theodolite._planted.units import planted_units
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.shards import InMemoryShards, clusters_of, evidence_digest, some_samples
+from theodolite.evidence.shards import (
+    InMemoryShards,
+    compute_evidence_digest,
+    count_clusters,
+    draw_samples,
+)
 from theodolite.evidence.store import is_stored, stored
 from theodolite.evidence.store_writer import EvidenceWriter
 
@@ -49,11 +54,11 @@ def test_what_was_written_comes_back(tmp_path: Path, name: str) -> None:
     assert is_stored(tmp_path / "e") and not is_stored(tmp_path)
     found = stored(tmp_path / "e")
     assert (found.kind, len(found)) == (type(evidence), len(evidence))
-    whole = some_samples(found, 10**6, 0)
-    assert evidence_digest(whole) == evidence_digest(evidence)
+    whole = draw_samples(found, 10**6, 0)
+    assert compute_evidence_digest(whole) == compute_evidence_digest(evidence)
     for axis in ("concepts", "classes", "parts", "units"):
         assert getattr(whole, axis, None) == getattr(evidence, axis, None)
-    cut = [piece.evidence() for piece in found.pieces()]
+    cut = [piece.evidence() for piece in found.shards()]
     assert [len(piece) for piece in cut[:-1]] == [32] * (len(cut) - 1)
 
 
@@ -80,32 +85,32 @@ def test_the_bundle_inside(tmp_path: Path) -> None:
     write(evidence, tmp_path / "e")
     within = stored(tmp_path / "e", "explained")
     assert within.kind is ConceptEvidence
-    whole = some_samples(within, 10**6, 0)
-    assert evidence_digest(whole) == evidence_digest(evidence.explained)
+    whole = draw_samples(within, 10**6, 0)
+    assert compute_evidence_digest(whole) == compute_evidence_digest(evidence.explained)
 
 
 def test_clusters_are_counted_piece_by_piece(tmp_path: Path) -> None:
     evidence = planted_concepts(200, n_classes=5)
     write(evidence, tmp_path / "e")
-    assert clusters_of(stored(tmp_path / "e")) is None
-    found = clusters_of(stored(tmp_path / "e").by_class())
+    assert count_clusters(stored(tmp_path / "e")) is None
+    found = count_clusters(stored(tmp_path / "e").by_class())
     assert found is not None and (found.n, found.whole_classes) == (5, True)
     assert stored(tmp_path / "e").by_class().digests() != stored(tmp_path / "e").digests()
     mixed = replace(evidence, samples=Samples(clusters=np.arange(200) % 7))
-    held = clusters_of(InMemoryShards(mixed))
+    held = count_clusters(InMemoryShards(mixed))
     assert held is not None and (held.n, held.whole_classes) == (7, False)
 
 
 def test_some_samples_are_the_same_wherever_they_lie(tmp_path: Path) -> None:
     evidence = planted_concepts(500)
     write(evidence, tmp_path / "e")
-    a = some_samples(stored(tmp_path / "e"), 120, 3)
-    b = some_samples(InMemoryShards(evidence), 120, 3)
-    c = some_samples(InMemoryShards(evidence[np.random.default_rng(0).permutation(500)]), 120, 3)
+    a = draw_samples(stored(tmp_path / "e"), 120, 3)
+    b = draw_samples(InMemoryShards(evidence), 120, 3)
+    c = draw_samples(InMemoryShards(evidence[np.random.default_rng(0).permutation(500)]), 120, 3)
     assert len(a) == len(b) == len(c) == 120
     assert_array_equal(a.samples.index, b.samples.index)
     assert_array_equal(a.samples.index, c.samples.index)
-    other = some_samples(InMemoryShards(evidence), 120, 4)
+    other = draw_samples(InMemoryShards(evidence), 120, 4)
     assert set(other.samples.index) != set(a.samples.index)
     assert 200 < np.mean(a.samples.index) < 300, "from all over"
 
@@ -133,12 +138,12 @@ def test_a_changed_byte_is_refused(tmp_path: Path) -> None:
             moved = tmp_path / f"moved-{file.name}-{refused}-{chance.integers(10**9)}"
             folder.rename(moved)
             try:
-                whole = some_samples(stored(moved), 10**6, 0)
+                whole = draw_samples(stored(moved), 10**6, 0)
             except EvidenceError as error:
                 refused += 1
                 assert "\n" not in str(error)
                 continue
-            assert evidence_digest(whole) == evidence_digest(evidence)
+            assert compute_evidence_digest(whole) == compute_evidence_digest(evidence)
     assert refused > len(files(tmp_path / "whole"))
 
 
@@ -166,7 +171,7 @@ def test_later_minor_versions_are_read(tmp_path: Path) -> None:
     header = json.loads((tmp_path / "e" / "header.json").read_text())
     later = header | {"format_version": [2, 7], "a field of later": {"x": 1}}
     (tmp_path / "e" / "header.json").write_text(json.dumps(later))
-    assert len(some_samples(stored(tmp_path / "e"), 100, 0)) == 40
+    assert len(draw_samples(stored(tmp_path / "e"), 100, 0)) == 40
 
 
 def test_half_a_store_is_none(tmp_path: Path) -> None:
@@ -210,4 +215,6 @@ def test_in_a_bucket(s3: str) -> None:
     with EvidenceWriter(s3, 32) as writer:
         writer.add(evidence)
     assert is_stored(s3)
-    assert evidence_digest(some_samples(stored(s3), 10**6, 0)) == evidence_digest(evidence)
+    assert compute_evidence_digest(draw_samples(stored(s3), 10**6, 0)) == compute_evidence_digest(
+        evidence
+    )

@@ -12,7 +12,7 @@ from theodolite._storage.text import read_text
 from theodolite.datasets.labeled_texts import sae_probes
 from theodolite.datasets.text_table import text_table
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.language.compared_dictionaries import BESIDE
 from theodolite.language.features_pipeline import LanguageFeaturesPipeline
 from theodolite.language.models.hooked import HookedModel

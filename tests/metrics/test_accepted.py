@@ -18,7 +18,7 @@ from theodolite._planted.ratings import planted_ratings
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.rating_summary import aggregated, by_group, mode_ties, summary
+from theodolite.evidence.rating_summary import aggregate_ratings, by_group, mode_ties, summary
 from theodolite.metrics import (
     acceptance,
     intraclass_correlation,
@@ -76,11 +76,11 @@ def test_one_number_for_the_votes(evidence: RatingEvidence, ties: Any) -> None:
     ratings = evidence.ratings
     rows = [row[~np.isnan(row)].tolist() for row in ratings]
     modes = [lone_mode(said, ties) for said in rows]
-    assert_array_equal(aggregated(ratings, evidence.scale, "mode", ties), modes)
+    assert_array_equal(aggregate_ratings(ratings, evidence.scale, "mode", ties), modes)
     mean = [np.mean(said) if said else np.nan for said in rows]
-    assert_allclose(aggregated(ratings, evidence.scale, "mean"), mean, rtol=1e-14)
+    assert_allclose(aggregate_ratings(ratings, evidence.scale, "mean"), mean, rtol=1e-14)
     median = [np.median(said) if said else np.nan for said in rows]
-    assert_array_equal(aggregated(ratings, evidence.scale, "median"), median)
+    assert_array_equal(aggregate_ratings(ratings, evidence.scale, "median"), median)
     assert_array_equal(
         mode_ties(ratings), [len(s) > 0 and np.isnan(lone_mode(s, "nan")) for s in rows]
     )
@@ -92,7 +92,7 @@ def test_one_number_for_the_votes(evidence: RatingEvidence, ties: Any) -> None:
 
 def test_mode_is_that_of_scipy() -> None:
     said = votes(3, n=300, missing=0.0)
-    assert_array_equal(aggregated(said, FIVE), stats.mode(said, axis=1).mode)
+    assert_array_equal(aggregate_ratings(said, FIVE), stats.mode(said, axis=1).mode)
 
 
 @given(rating_evidence(), st.sampled_from(["lowest", "median", "nan"]), st.booleans())
@@ -221,7 +221,7 @@ def test_numbers_of_the_definitions() -> None:
 @settings(max_examples=60)
 def test_predictions(evidence: RatingEvidence, against: Any) -> None:
     scale, predicted = evidence.scale, np.asarray(evidence.predicted)
-    target = aggregated(evidence.ratings, scale, against)
+    target = aggregate_ratings(evidence.ratings, scale, against)
     known = ~np.isnan(target) & ~np.isnan(predicted)
     said, voted = np.clip(predicted[known], scale[0], scale[-1]), target[known]
     given_: Any = {"ratings": evidence.ratings, "scale": scale, "predicted": predicted}

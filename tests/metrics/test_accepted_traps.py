@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from theodolite.datasets.study_material.voting_design import image_exposure_index, votes_needed
 from theodolite.errors import EvidenceError
-from theodolite.evidence.rating_summary import aggregated, mode_ties
+from theodolite.evidence.rating_summary import aggregate_ratings, mode_ties
 from theodolite.metrics import (
     predicted_rating_agreement,
     predicted_rating_correlation,
@@ -40,9 +40,9 @@ def test_a_third_of_all_patterns_has_no_single_mode() -> None:
     patterns = np.array(list(product(FIVE, repeat=5)))
     assert (len(patterns), int(mode_ties(patterns).sum())) == (3125, 1020)
     examples = np.array([[1.0, 2, 3, 4, 5], [5, 4, 4, 5, 1]])
-    assert aggregated(examples, FIVE).tolist() == [1.0, 4.0]
-    assert aggregated(examples, FIVE, "mode", "median").tolist() == [3.0, 4.0]
-    assert np.isnan(aggregated(examples, FIVE, "mode", "nan")).all()
+    assert aggregate_ratings(examples, FIVE).tolist() == [1.0, 4.0]
+    assert aggregate_ratings(examples, FIVE, "mode", "median").tolist() == [3.0, 4.0]
+    assert np.isnan(aggregate_ratings(examples, FIVE, "mode", "nan")).all()
 
 
 def test_a_rater_agrees_with_himself() -> None:

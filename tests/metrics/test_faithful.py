@@ -14,7 +14,7 @@ from theodolite._planted.surrogates import planted_surrogates
 from theodolite._runs.auditing.front import audit
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.surrogate_settings import outputs_of
+from theodolite.evidence.surrogate_settings import compute_outputs
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.faithful.frame import members, surrogate_outputs, surrogate_warnings
 from theodolite.testing.strategies import surrogate_evidence
@@ -89,7 +89,7 @@ def test_worked_example(case: str) -> None:
 
 def test_worked_outputs() -> None:
     expected = [[4.5, -2.25, -1], [1.5, 1.75, 6], [4.5, 0.75, 0], [2, -0.25, 0.5]]
-    assert_allclose(outputs_of(explained(OWN, LOW)), expected)
+    assert_allclose(compute_outputs(explained(OWN, LOW)), expected)
 
 
 def test_a_plane_by_coordinates_is_the_same_as_by_dot_products() -> None:
@@ -181,7 +181,7 @@ def test_coordinates_against_least_squares(evidence: SurrogateEvidence, surrogat
 @given(evidence=surrogate_evidence(ties=True))
 @settings(max_examples=60)
 def test_accuracy_kept_against_counts(evidence: SurrogateEvidence) -> None:
-    network = outputs_of(evidence)
+    network = compute_outputs(evidence)
     found = surrogate_outputs(evidence)
     rates = []
     for outputs in (found, network):
@@ -197,7 +197,7 @@ def test_accuracy_kept_against_counts(evidence: SurrogateEvidence) -> None:
 @given(evidence=surrogate_evidence())
 @settings(max_examples=60)
 def test_relative_error_by_class_against_loops(evidence: SurrogateEvidence) -> None:
-    network, found = outputs_of(evidence), surrogate_outputs(evidence)
+    network, found = compute_outputs(evidence), surrogate_outputs(evidence)
     expected = np.full(len(evidence.classes), np.nan)
     for i in range(len(expected)):
         rows = np.flatnonzero(evidence.labels == i)
@@ -214,7 +214,7 @@ def test_relative_error_by_class_against_loops(evidence: SurrogateEvidence) -> N
 def test_removal_against_loops(way: str, evidence: SurrogateEvidence, of: str) -> None:
     e, each = evidence, []
     for x in range(len(e)):
-        chosen = int(outputs_of(e)[x].argmax()) if of == "predicted" else int(e.labels[x])
+        chosen = int(compute_outputs(e)[x].argmax()) if of == "predicted" else int(e.labels[x])
         used = [int(j) for j in np.flatnonzero(members(e)[:, chosen])]
         used.sort(key=lambda j: -e.importances[j, chosen])
         if not used or len(e.classes) == 1:
@@ -269,7 +269,7 @@ def test_scale_between_vectors_and_importances_does_not_matter() -> None:
 def test_half_precision_is_enough_for_large_numbers() -> None:
     evidence = replace(explained(OWN, LOW), embeddings=(EMBEDDINGS * 6e3).astype(np.float16),
                        head=(HEAD * 6e3).astype(np.float16))  # fmt: skip
-    assert np.isfinite(outputs_of(evidence)).all()
+    assert np.isfinite(compute_outputs(evidence)).all()
 
 
 def test_messages_say_what_to_pass() -> None:
@@ -319,7 +319,7 @@ def test_importances_that_say_nothing_are_refused_at_the_door() -> None:
 
 def test_doubts_about_the_arrays() -> None:
     good = explained(OWN, LOW)
-    outputs = outputs_of(good)
+    outputs = compute_outputs(good)
     assert surrogate_warnings(good) == surrogate_warnings(replace(good, outputs=outputs)) == []
     (said,) = surrogate_warnings(replace(good, outputs=outputs, bias=None))
     assert "pass that as `bias`" in said

@@ -12,7 +12,7 @@ import torch
 from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
-from theodolite.evidence.surrogate_settings import outputs_of
+from theodolite.evidence.surrogate_settings import compute_outputs
 from theodolite.metrics.faithful.frame import surrogate_outputs
 from theodolite.metrics.faithful.surrogates import SurrogateError
 from theodolite.models.backbones import Backbone
@@ -66,7 +66,9 @@ def test_methods_that_find_the_parts_explain_the_layer(method: str) -> None:
     evidence = evidence_of(found, layer, 0, TRAINING, full=True)
     assert found.without == ()
     error = float(SurrogateError.of(evidence).value())
-    average = float(np.abs(outputs_of(evidence) - outputs_of(evidence).mean(axis=0)).mean())
+    average = float(
+        np.abs(compute_outputs(evidence) - compute_outputs(evidence).mean(axis=0)).mean()
+    )
     assert error < 0.35 * average, (error, average)
     assert evidence.concepts.names[:3] == ("a: 1", "a: 2", "b: 1")
 

@@ -20,7 +20,7 @@ from theodolite.dissection.dissect import dissect
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.search import Beam
 from theodolite.errors import EvidenceError
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.evidence.workers import SerialWorkers, Workers
 from theodolite.pipelines.dissection.stored import StoredDissectionPipeline
 from theodolite.report.html import write_report

@@ -13,12 +13,12 @@ from support.servers.browser import looks_right
 from theodolite._runs.folder.run_file import MadeRecord
 from theodolite._runs.run_folder import RunFolder
 from theodolite._storage.records import read_record
-from theodolite.evidence.subject import unstated
+from theodolite.evidence.subject import make_unstated_subject
 from theodolite.report.chapters.conflicts import conflicts_chapter
 from theodolite.report.html import write_report
 from theodolite.report.page import TEMPLATES
 
-GIVEN = unstated()
+GIVEN = make_unstated_subject()
 
 
 @pytest.fixture(scope="module")

@@ -37,8 +37,8 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.records import write_record
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.produced import Produced
-from theodolite.evidence.surrogate_settings import perfect
+from theodolite.evidence.pipeline_output import Produced
+from theodolite.evidence.surrogate_settings import make_perfect
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.faithfulness_samples import class_panels, scatter_panels
 from theodolite.report.figures.points import Pairs, scatter
@@ -229,7 +229,7 @@ def test_the_scatter_shows_all_outputs_where_they_are_few(folder: Path, page: st
 
 
 def test_many_outputs_are_drawn_at_random_and_counted() -> None:
-    evidence = perfect(planted_surrogates(900, 12))
+    evidence = make_perfect(planted_surrogates(900, 12))
     found = scatter_panels([("", "", evidence)])
     again = scatter_panels([("", "", evidence)])
     assert found is not None and again is not None

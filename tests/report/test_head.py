@@ -6,14 +6,14 @@ from typing import get_args
 
 import pytest
 
-from theodolite.evidence.subject import Outputs, Subject, unstated
+from theodolite.evidence.subject import Outputs, Subject, make_unstated_subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
 from theodolite.report.head import RELY, bottom_line, card, reliance
 from theodolite.report.sentences import sentence, with_noun
 from theodolite.results import Answer, Interval, Null, Score, Verdict
 
-GIVEN = unstated()
+GIVEN = make_unstated_subject()
 METRIC = {
     "exists": "concept_existence", "located": "concept_location",
     "leak_free": "predictive_task_leakage", "faithful": "surrogate_distance",

@@ -34,7 +34,7 @@ from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.produced import Produced
+from theodolite.evidence.pipeline_output import Produced
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.leakage import leakage_chapter

@@ -40,8 +40,8 @@ from theodolite.errors import VerificationError
 from theodolite.evidence import shards
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.produced import Produced
-from theodolite.evidence.shards import evidence_digest, some_samples
+from theodolite.evidence.pipeline_output import Produced
+from theodolite.evidence.shards import compute_evidence_digest, draw_samples
 from theodolite.evidence.store import stored
 from theodolite.evidence.store_writer import EvidenceWriter
 from theodolite.evidence.workers import SerialWorkers
@@ -125,7 +125,7 @@ def test_dissection_on_processes_gives_equal_bytes(tmp_path: Path) -> None:
     found = []
     for workers in (SerialWorkers(), WorkerPool(pool, Ledger(Store.at(tmp_path / "pieces")))):
         dissected = dissect_shards(maps, workers)
-        found.append([evidence_digest(shard) for shard in dissected.evidence()])
+        found.append([compute_evidence_digest(shard) for shard in dissected.evidence()])
     pool.close()
     assert found[0] == found[1] and len(found[0]) == 8
 
@@ -405,8 +405,8 @@ def test_numbers_of_any_type_come_back(tmp_path: Path, kind: Any) -> None:
     evidence = replace(planted_concepts(90), samples=samples)
     evidence = replace(evidence, values=np.asarray(evidence.values).astype(">f8"))
     store(evidence, tmp_path / "evidence", 32)
-    whole = some_samples(stored(tmp_path / "evidence"), 10**6, 0)
-    assert evidence_digest(whole) == evidence_digest(evidence)
+    whole = draw_samples(stored(tmp_path / "evidence"), 10**6, 0)
+    assert compute_evidence_digest(whole) == compute_evidence_digest(evidence)
 
 
 def test_evidence_written_anew_is_not_taken_for_the_old(tmp_path: Path) -> None:
@@ -415,5 +415,5 @@ def test_evidence_written_anew_is_not_taken_for_the_old(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "evidence", ignore_errors=True)
         named = replace(first, concepts=tuple(f"{names} {i}" for i in range(12)))
         store(named, tmp_path / "evidence", 32)
-        found = some_samples(stored(tmp_path / "evidence"), 10**6, 0)
+        found = draw_samples(stored(tmp_path / "evidence"), 10**6, 0)
         assert found.concepts.names[0] == f"{names} 0"

@@ -19,10 +19,15 @@ from theodolite._storage.stores import Store
 from theodolite._verdicts.scores_file import score_record
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
-from theodolite.evidence.columns import columns_beside, sample_arrays, some_concepts, with_samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.evidence.shards import InMemoryShards, clusters_of, evidence_digest
+from theodolite.evidence.plain_arrays import (
+    from_sample_arrays,
+    join_concept_blocks,
+    select_concepts,
+    to_sample_arrays,
+)
+from theodolite.evidence.shards import InMemoryShards, compute_evidence_digest, count_clusters
 from theodolite.evidence.store import stored
 from theodolite.evidence.store_writer import EvidenceWriter
 from theodolite.evidence.workers import SerialWorkers, Work
@@ -139,8 +144,10 @@ class TestNulls:
             (null,) = find_metric(name).nulls
             assert null.of_columns is not None
             whole = null.made(evidence, 3)
-            some = null.of_columns(some_concepts(evidence, range(4, 7)), 3, truths, 4)
-            assert evidence_digest(some) == evidence_digest(some_concepts(whole, range(4, 7)))
+            some = null.of_columns(select_concepts(evidence, range(4, 7)), 3, truths, 4)
+            assert compute_evidence_digest(some) == compute_evidence_digest(
+                select_concepts(whole, range(4, 7))
+            )
 
 
 class TestWeights:
@@ -165,7 +172,7 @@ class TestWeights:
     def test_few_clusters_are_their_own_groups(self) -> None:
         evidence = concepts(3000, 1, clusters=True)
         own = replace(evidence, samples=Samples(np.arange(3000), None, np.arange(3000) % 50))
-        plan = Plan(find_metric(QUICK[0]), 3000, clusters_of(InMemoryShards(own)), FEW)
+        plan = Plan(find_metric(QUICK[0]), 3000, count_clusters(InMemoryShards(own)), FEW)
         weights = plan.grouped_weights(own, slice(0, 21))
         assert isinstance(weights, GroupedWeights)
         np.testing.assert_array_equal(
@@ -176,10 +183,12 @@ class TestWeights:
 def test_columns_side_by_side_are_the_evidence() -> None:
     evidence = embeddings(8, 5)
     template = evidence[:1]
-    blocks = [sample_arrays(some_concepts(evidence, own)) for own in (range(2), range(2, 5))]
-    assert evidence_digest(columns_beside(template, blocks)) == evidence_digest(evidence)
-    again = with_samples(template, sample_arrays(evidence))
-    assert evidence_digest(again) == evidence_digest(evidence)
+    blocks = [to_sample_arrays(select_concepts(evidence, own)) for own in (range(2), range(2, 5))]
+    assert compute_evidence_digest(
+        join_concept_blocks(template, blocks)
+    ) == compute_evidence_digest(evidence)
+    again = from_sample_arrays(template, to_sample_arrays(evidence))
+    assert compute_evidence_digest(again) == compute_evidence_digest(evidence)
 
 
 def test_an_entry_that_is_gone_says_what_to_do(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_shards_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         request = MetricRequest(find_metric(name))
         few = Resampling(resamples=50)
         one = evaluate(request, [evidence], few)
-        monkeypatch.setattr(shards, "SHARD", 37)
+        monkeypatch.setattr(shards, "SHARD_SAMPLES", 37)
         monkeypatch.setattr(passes, "BLOCK_BYTES", 20_000)
         many = evaluate(request, [evidence], few)
         monkeypatch.undo()

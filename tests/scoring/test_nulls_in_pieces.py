@@ -37,8 +37,8 @@ from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.evidence.shards import in_order, plain_fields
-from theodolite.evidence.store_writer import renumbered
+from theodolite.evidence.shards import list_plain_fields, sort_samples
+from theodolite.evidence.store_writer import renumber_samples
 from theodolite.metrics.base import Metric, NullModel, added
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.shared.map_nulls import SHUFFLED_IMAGES
@@ -59,7 +59,7 @@ STREAMING = [
 @pytest.fixture
 def cut(monkeypatch: pytest.MonkeyPatch) -> Cut:
     """Sets how many samples a piece has."""
-    return lambda size: monkeypatch.setattr(shards, "SHARD", size)
+    return lambda size: monkeypatch.setattr(shards, "SHARD_SAMPLES", size)
 
 
 def by_class(n: int = N, classes: int = 8, seed: int = 0) -> ConceptEvidence:
@@ -108,7 +108,7 @@ def evidence_for(kind: type[Evidence]) -> Any:
         TokenEvidence: lambda: planted_tokens(N),
         AttributionEvidence: lambda: planted_attributions(N),
     }[kind]()
-    return renumbered(made, np.arange(len(made)) * 7 + 3)
+    return renumber_samples(made, np.arange(len(made)) * 7 + 3)
 
 
 def without_embeddings(evidence: SurrogateEvidence) -> SurrogateEvidence:
@@ -161,7 +161,7 @@ def made_in_pieces(baseline: NullModel, pieces: list[Any], seed: int) -> Any:
     """As the engine makes it: what must be known of all is learned first, then piece by piece."""
     known = sums_of_pieces(baseline, pieces)
     made = [baseline.made(piece, seed, known) for piece in pieces]
-    return in_order(type(made[0]).joined(made))
+    return sort_samples(type(made[0]).joined(made))
 
 
 def sums_of_pieces(baseline: NullModel, pieces: list[Any]) -> dict[str, np.ndarray] | None:
@@ -186,7 +186,7 @@ def clustered(whole: Any, clusters: np.ndarray) -> Any:
 
 
 def same_evidence(left: Any, right: Any) -> None:
-    sides = [dict(plain_fields(side)) for side in (left, right)]
+    sides = [dict(list_plain_fields(side)) for side in (left, right)]
     assert sides[0].keys() == sides[1].keys()
     for name, values in sides[0].items():
         both = (np.asarray(values, float), np.asarray(sides[1][name], float))
@@ -204,7 +204,7 @@ def test_a_null_of_pieces_is_that_of_the_whole(entry: Metric, data: st.DataObjec
         whole = without_embeddings(whole)
     seed = data.draw(st.integers(0, 2**32 - 1))
     random = np.random.default_rng(seed)
-    whole = renumbered(whole, np.sort(random.choice(10**6, len(whole), replace=False)))
+    whole = renumber_samples(whole, np.sort(random.choice(10**6, len(whole), replace=False)))
     if data.draw(st.booleans()):
         whole = clustered(whole, random.integers(0, 4, len(whole)))
     size = data.draw(st.integers(1, max(len(whole) - 1, 1)))

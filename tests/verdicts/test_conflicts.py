@@ -26,11 +26,11 @@ from theodolite._verdicts.conflicts.record import ConflictsFile
 from theodolite._verdicts.conflicts.sentences import MEANS, SHORT, WORDS, claim_text, meaning
 from theodolite._verdicts.scores_file import IntervalRecord, NullRecord
 from theodolite.errors import VerificationError
-from theodolite.evidence.subject import WORDINGS, Subject, unstated
+from theodolite.evidence.subject import WORDINGS, Subject, make_unstated_subject
 from theodolite.questions import QUESTIONS
 from theodolite.results import Detail, Null, Score, Verdict
 
-GIVEN = unstated()
+GIVEN = make_unstated_subject()
 FAST = Resampling(resamples=200)
 LESS = NullRecord(
     name="unrelated questions", value=0.5,

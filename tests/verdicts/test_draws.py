@@ -14,8 +14,8 @@ from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite._stats.draws import compare_with_draws
 from theodolite._verdicts.rules import claim_p, verdict
 from theodolite._verdicts.scores_file import ScoreRecord, score_of, score_record
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.plain_arrays import replace_arrays
 from theodolite.evidence.ragged import Ragged
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Score
@@ -44,7 +44,7 @@ def fewer(evidence: TokenEvidence, n: int) -> TokenEvidence:
     names = ("chance_pooled", "chance_activation", "chance_on_formula")
     changed |= {name: getattr(evidence, name)[:, :n] for name in names}
     axis = replace(evidence.chances, names=evidence.chances.names[:n])
-    return with_arrays(evidence, **changed, chances=axis)
+    return replace_arrays(evidence, **changed, chances=axis)
 
 
 @pytest.mark.parametrize("name", OF_LANGUAGE)
@@ -77,7 +77,7 @@ def test_fewer_draws_claim_nothing_and_say_why(name: str) -> None:
 
 def test_without_draws_it_is_no_finding() -> None:
     whole = planted_tokens(120)
-    score = scored("latent_probe", with_arrays(whole, chance_pooled=None))
+    score = scored("latent_probe", replace_arrays(whole, chance_pooled=None))
     answered = verdict(score, certified=False)
     assert (answered.answer, answered.reason) == ("inconclusive", "undefined")
     assert "no finding about the network" in answered.summary

@@ -14,7 +14,7 @@ from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.axes import Samples, Techniques
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite_reproductions.acceptance import embedding
 from theodolite_reproductions.acceptance.embedding import Embedder
 from theodolite_reproductions.acceptance.features import (

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 import theodolite
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.evidence.axes import Classes, Concepts, Parts, Samples
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.metrics import concept_existence, concept_global_importance, concept_location
 from theodolite.pipelines.features import FeatureMaps
 from theodolite.pipelines.posthoc.evidence import PostHocInputs

@@ -22,7 +22,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.produced import Produced, WorkContext
+from theodolite.evidence.pipeline_output import Produced, WorkContext
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.html import write_report
 from theodolite_reproductions.bottlenecks.pipeline import BottleneckPipeline

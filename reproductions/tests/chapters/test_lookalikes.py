@@ -16,7 +16,7 @@ from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes, Concepts, Policies
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.produced import ComparedModel, Produced
+from theodolite.evidence.pipeline_output import ComparedModel, Produced
 from theodolite.report.html import write_report
 
 N, SEEDS = 120, (0, 1, 2)

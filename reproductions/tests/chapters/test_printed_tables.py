@@ -11,7 +11,7 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.run_folder import RunFolder
 from theodolite._storage.records import write_record
 from theodolite.errors import EvidenceError
-from theodolite.evidence.produced import Produced
+from theodolite.evidence.pipeline_output import Produced
 from theodolite.report.html import write_report
 from theodolite_reproductions.chapters.printed_tables import printed_tables
 

@@ -12,8 +12,8 @@ from theodolite._runs.content import score_run
 from theodolite._runs.folder.run_file import run_record
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.records import write_record
-from theodolite.evidence.produced import ComparedModel, Produced
-from theodolite.evidence.rating_summary import aggregated
+from theodolite.evidence.pipeline_output import ComparedModel, Produced
+from theodolite.evidence.rating_summary import aggregate_ratings
 from theodolite.report.html import write_report
 from theodolite_reproductions.findings.vote_correlations import vote_correlations
 
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tables={
             "predictions": {
                 "explanation": [str(i) for i in range(n)],
-                "rating": aggregated(main.ratings, main.scale, "mean").tolist(),
+                "rating": aggregate_ratings(main.ratings, main.scale, "mean").tolist(),
                 "predicted by better": main.predicted.tolist(),
                 "context": ["why?"] * n,
                 "text": [f"{HOSTILE} {i}" for i in range(n)],

@@ -19,7 +19,7 @@ from theodolite.datasets.shapes import write_shapes
 from theodolite.dissection.formula import Formula
 from theodolite.dissection.search import FormulaSearch, UnitFormula
 from theodolite.errors import EvidenceError
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.models.backbones import load_backbone
 from theodolite.pipelines.features import feature_maps
 from theodolite_reproductions.detection.alternatives import DissectionAlternative, own_accuracy

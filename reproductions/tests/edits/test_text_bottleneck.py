@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.errors import EvidenceError
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Score
 from theodolite_reproductions.datasets.cebab import cebab

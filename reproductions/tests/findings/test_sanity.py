@@ -6,7 +6,7 @@ import scipy.stats
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.surrogate_settings import outputs_of, perfect
+from theodolite.evidence.surrogate_settings import compute_outputs, make_perfect
 from theodolite_reproductions.findings.cost import surrogate_operations
 from theodolite_reproductions.findings.sanity import judged, sanity_check
 
@@ -88,7 +88,7 @@ class TestSanity:
         head = random.normal(size=(12, 30)) * random.uniform(0.5, 2.0, size=(12, 1))
         check = sanity_check(
             random.normal(size=(60, 30)), head, labels=random.integers(0, 12, 60),
-            learned=lambda evidence, seed: outputs_of(evidence) + seed * 1e-9,
+            learned=lambda evidence, seed: compute_outputs(evidence) + seed * 1e-9,
         )  # fmt: skip
         return {(one.measure, one.options.get("surrogate", "")): one for one in check.measures}
 
@@ -151,4 +151,4 @@ def test_perfect_needs_the_last_layer() -> None:
         importances=np.ones((1, 2)), projections=np.ones((3, 1)), outputs=np.ones((3, 2))
     )
     with pytest.raises(EvidenceError, match="no last layer"):
-        perfect(plain)
+        make_perfect(plain)

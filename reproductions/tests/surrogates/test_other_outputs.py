@@ -12,7 +12,7 @@ from theodolite.datasets.concept_data import ConceptData
 from theodolite.datasets.masks.mask_data import MaskData, box_mask, layers_of_masks
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite_reproductions.surrogates import other_outputs
 from theodolite_reproductions.surrogates.pipeline import FaithfulnessStudyPipeline
 

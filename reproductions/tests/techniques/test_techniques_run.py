@@ -23,9 +23,9 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.tables import read_parquet, write_parquet
 from theodolite.datasets.votes.study import study_votes
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.evidence.produced import Produced, WorkContext
+from theodolite.evidence.pipeline_output import Produced, WorkContext
+from theodolite.evidence.study_tables import QUESTIONS, columns_of
 from theodolite.evidence.technique_columns import SCRIPTED
-from theodolite.evidence.vote_columns import QUESTIONS, columns_of
 from theodolite.evidence.workers import SerialWorkers, Work
 from theodolite.models.cifar_resnet import CifarResNet
 from theodolite.report.html import write_report

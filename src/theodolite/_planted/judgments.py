@@ -5,7 +5,7 @@ import numpy as np
 from theodolite._planted.draws import Draw
 from theodolite._planted.generators import Arrays, generator
 from theodolite.evidence.axes import Judges, Latents, Tasks
-from theodolite.evidence.kinds.judgment import TASKS, TEXTS, JudgmentEvidence
+from theodolite.evidence.kinds.judgment import DEFAULT_INTRUDER_TEXTS, TASKS, JudgmentEvidence
 
 
 def planted_judgments(
@@ -57,4 +57,4 @@ def judgments(draw: Draw) -> Arrays:
 
 
 def _guessed(draw: Draw) -> float:
-    return 1 / TEXTS if draw.metric == "judge_intruder" else 0.5
+    return 1 / DEFAULT_INTRUDER_TEXTS if draw.metric == "judge_intruder" else 0.5

@@ -8,7 +8,7 @@ from theodolite._planted.draws import Draw
 from theodolite._planted.generators import Arrays, generator
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.rating_summary import aggregated
+from theodolite.evidence.rating_summary import aggregate_ratings
 
 SCALE = np.arange(1.0, 6.0)
 HABITS = 0.3
@@ -102,5 +102,5 @@ def agreeing_votes(draw: Draw) -> Arrays:
 def predicted_votes(draw: Draw) -> Arrays:
     votes, other = (_votes(draw, AGREEMENT) for _ in range(2))
     right = draw.happens(draw.dial)
-    predicted = np.where(right, aggregated(votes, SCALE), aggregated(other, SCALE))
+    predicted = np.where(right, aggregate_ratings(votes, SCALE), aggregate_ratings(other, SCALE))
     return {"ratings": votes, "scale": SCALE, "predicted": predicted}

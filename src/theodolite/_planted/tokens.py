@@ -8,7 +8,7 @@ from theodolite._planted.draws import Draw
 from theodolite._planted.generators import Arrays, generator
 from theodolite.evidence.axes import Chances, Concepts, Latents, Predicates, Removals
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, starts_of
+from theodolite.evidence.ragged import Ragged, compute_starts
 
 WORDS = 5
 """Tokens that belong to a topic: no single one tells it."""
@@ -44,7 +44,7 @@ def planted_tokens(
     truth[0, 0] = True
     lengths[~truth.any(axis=1)] -= concepts + 1
     topics, ids = _words(random, truth, np.repeat(np.arange(n), lengths), concepts)
-    tokens, noise = Ragged(ids, starts_of(lengths)), 1 - alignment
+    tokens, noise = Ragged(ids, compute_starts(lengths)), 1 - alignment
     return TokenEvidence(
         tokens=tokens, truth=truth, labels=truth.argmax(axis=1),
         picked=random.integers(0, 3, truth.shape),
@@ -83,7 +83,7 @@ def _topic_codes(
     fires = random.random((n, k)) < 0.4
     meant = random.random(n) >= noise
     fires[meant, :concepts] = own[meant]
-    inner, latent = starts_of(fires.sum(axis=1)), np.nonzero(fires)[1].astype(np.int32)
+    inner, latent = compute_starts(fires.sum(axis=1)), np.nonzero(fires)[1].astype(np.int32)
     values, claims = 1 + random.random(fires.shape), random.normal(size=len(latent))
     expected = np.where(fires, values, 0.0) + noise * random.normal(size=fires.shape)
     decoder = np.eye(k) + noise * random.normal(size=(k, k))
@@ -98,7 +98,7 @@ def _topic_codes(
         "chance_simulated": Ragged(random.random((n, concepts)), tokens.starts),
         "importance": codes(claims),
         "effect": codes(claims + (0.1 + noise) * random.normal(size=len(latent))),
-        "holds": Ragged(topic[topic >= 0], tokens.starts, starts_of(topic >= 0)),
+        "holds": Ragged(topic[topic >= 0], tokens.starts, compute_starts(topic >= 0)),
         "decoder": decoder, "encoder": decoder,
         "probes": decoder[:concepts] + noise * random.normal(size=(concepts, k)),
         "projections": Ragged(np.where(own, values[:, :concepts], np.nan), tokens.starts),
@@ -155,7 +155,7 @@ def _single_tokens(draw: Draw) -> Ragged:
 
 def _listed(there: np.ndarray) -> Ragged:
     """What is true of the one token of each sequence."""
-    inner = starts_of(there.sum(axis=1))
+    inner = compute_starts(there.sum(axis=1))
     return Ragged(np.nonzero(there)[1], np.arange(len(there) + 1), inner)
 
 

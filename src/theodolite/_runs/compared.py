@@ -10,13 +10,13 @@ from theodolite._verdicts.answers import AuditAnswers, answer
 from theodolite._verdicts.scores_file import ComparedRecord, score_record
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.produced import ComparedModel, Progress
-from theodolite.evidence.shards import by_class
+from theodolite.evidence.pipeline_output import ComparedModel, Progress
+from theodolite.evidence.shards import cluster_by_class
 
 
 def group_samples(bundle: Evidence, spec: RunSpec) -> Any:
     """Return the bundle with its samples grouped as the spec wants them resampled."""
-    return bundle if spec.resampling.clusters == "none" else by_class(bundle)
+    return bundle if spec.resampling.clusters == "none" else cluster_by_class(bundle)
 
 
 def compare_models(

@@ -8,7 +8,7 @@ from theodolite._runs.folder.run_file import RunRecord
 from theodolite._runs.folder.seal import verify
 from theodolite._runs.run_folder import RunFolder
 from theodolite._verdicts.scores_file import VerdictRecord
-from theodolite.evidence.subject import Subject, unstated
+from theodolite.evidence.subject import Subject, make_unstated_subject
 from theodolite.results import Failed, Score, Verdict
 
 
@@ -24,7 +24,7 @@ class Run:
     """Tasks that were given up: the run is partial."""
     errors: tuple[Failed, ...] = ()
     """Scores that could not be computed."""
-    subject: Subject = field(default_factory=unstated)
+    subject: Subject = field(default_factory=make_unstated_subject)
     """Which explanation was audited, and whose outputs it is compared with."""
 
     @property

@@ -19,7 +19,7 @@ from theodolite._verdicts.answers import by_kind
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load
-from theodolite.evidence.produced import Pipeline, Produced, Progress, WorkContext
+from theodolite.evidence.pipeline_output import Pipeline, Produced, Progress, WorkContext
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.workers import Workers
 from theodolite.metrics.catalogue import find_metric

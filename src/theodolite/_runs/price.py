@@ -20,7 +20,7 @@ from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, e
 from theodolite._storage.traffic import traffic_so_far
 from theodolite._verdicts.answers import requests_for
 from theodolite._verdicts.notes import subsample_notes
-from theodolite.evidence.base import Evidence, entries
+from theodolite.evidence.base import Evidence, flatten_entries
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.workers import Workers
 
@@ -38,7 +38,7 @@ LONG = 10.0
 def is_long(spec: RunSpec, stored: StoredEvidence) -> bool:
     """Return whether a run may take a minute: seen from sizes alone."""
     runs, resampling = _list_runs(spec, stored), spec.resampling.draws()
-    if any(len(shards.pieces()) >= MANY_PIECES for shards in stored.kinds.values()):
+    if any(len(shards.shards()) >= MANY_PIECES for shards in stored.kinds.values()):
         return True
     at_once = [run.evidence[0] for run in runs if not run.request.metric.streams]
     return any(
@@ -73,7 +73,7 @@ def price_pipeline(make: Callable[[Workers], Any], pool: WorkerPool) -> RunPrice
 def _list_runs(spec: RunSpec, stored: StoredEvidence) -> list[MetricRun]:
     requests: Sequence[MetricRequest] = build_requests(spec.metrics)
     if not requests:
-        some = {kind: shards.pieces()[0].evidence() for kind, shards in stored.kinds.items()}
+        some = {kind: shards.shards()[0].evidence() for kind, shards in stored.kinds.items()}
         requests, _ = requests_for(some, [])
     return [MetricRun(request, [stored.kinds[request.metric.needs]]) for request in requests]
 
@@ -153,7 +153,7 @@ def _reckoned(few: Sequence[float], more: Sequence[float], shares: tuple[float, 
 
 def _reading(shards: Shards) -> PassPrice:
     """Samples are drawn from all pieces, which are read for it."""
-    pieces = shards.pieces()
+    pieces = shards.shards()
     for _ in range(2):  # the first time may read what all pieces share
         started, before = time.perf_counter(), traffic_so_far()
         pieces[0].evidence()
@@ -165,7 +165,7 @@ def _reading(shards: Shards) -> PassPrice:
 def _rows(shards: Shards, n: int) -> Any:
     """The first samples, as many as asked for or all."""
     parts, rows = [], 0
-    for piece in shards.pieces():
+    for piece in shards.shards():
         parts.append(piece.evidence())
         rows += len(parts[-1])
         if rows >= n:
@@ -176,7 +176,7 @@ def _rows(shards: Shards, n: int) -> Any:
 def _values(first: Evidence) -> int:
     """Numbers of one sample."""
     return max(
-        (entries(getattr(first, name)).size for name, _ in first.layouts()
+        (flatten_entries(getattr(first, name)).size for name, _ in first.layouts()
          if getattr(first, name) is not None),
         default=1,
     )  # fmt: skip

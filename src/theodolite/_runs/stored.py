@@ -13,7 +13,7 @@ from theodolite._scoring.request import MetricRequest
 from theodolite._storage.paths import confined
 from theodolite._verdicts.per_sample import add_samples, is_of_samples, no_samples, sample_values
 from theodolite.errors import EvidenceError
-from theodolite.evidence.base import Evidence, entries
+from theodolite.evidence.base import Evidence, flatten_entries
 from theodolite.evidence.shards import Shards
 from theodolite.evidence.store import StoredShards, is_stored, stored
 from theodolite.evidence.workers import Arrays, Work, Workers
@@ -132,7 +132,7 @@ def open_addresses(spec: RunSpec, addresses: Sequence[str]) -> StoredEvidence:
 def bytes_of(evidence: Evidence) -> int:
     """Return the bytes of all arrays."""
     arrays = (getattr(evidence, name) for name, _ in evidence.layouts())
-    own = sum(entries(array).nbytes for array in arrays if array is not None)
+    own = sum(flatten_entries(array).nbytes for array in arrays if array is not None)
     return own + sum(bytes_of(bundle) for _, bundle in evidence._inner())
 
 

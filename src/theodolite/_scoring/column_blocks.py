@@ -18,8 +18,13 @@ from theodolite._scoring.subsamples import Subsample
 from theodolite._scoring.values import Values
 from theodolite._storage.packed import digest_of
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.columns import columns_beside, sample_arrays, some_concepts, with_samples
-from theodolite.evidence.shards import in_order
+from theodolite.evidence.plain_arrays import (
+    from_sample_arrays,
+    join_concept_blocks,
+    select_concepts,
+    to_sample_arrays,
+)
+from theodolite.evidence.shards import sort_samples
 from theodolite.evidence.workers import Arrays, Entry, Work, Workers
 from theodolite.metrics.blocks import (
     BlockContext,
@@ -52,7 +57,7 @@ class _ColumnBlock:
     """One sample with these concepts only."""
 
     def evidence(self) -> Evidence:
-        return with_samples(self.template, self.entry.read())
+        return from_sample_arrays(self.template, self.entry.read())
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +92,7 @@ class ColumnBlocks:
             _PartInput(
                 item,
                 [entries[block] for block in item.blocks],
-                some_concepts(subsample.first, item.concepts),
+                select_concepts(subsample.first, item.concepts),
             )
             for item in state.items(n)
         ]
@@ -121,7 +126,7 @@ class ColumnBlocks:
                 [(subsample.shards, block) for block in concepts],
                 {"columns of": type(subsample.first).kind},
                 [
-                    (block, subsample.digest, some_concepts(subsample.first, block))
+                    (block, subsample.digest, select_concepts(subsample.first, block))
                     for block in concepts
                 ],
             )
@@ -209,9 +214,9 @@ def _get_item_name(item: BlockItem) -> str:
 def _read_columns(source: tuple[Sequence[Any], range]) -> Arrays:
     """Return the columns of a block of concepts, samples sorted by number."""
     shards, concepts = source
-    bundles = [some_concepts(shard.evidence(), concepts) for shard in shards]
+    bundles = [select_concepts(shard.evidence(), concepts) for shard in shards]
     whole = bundles[0] if len(bundles) == 1 else type(bundles[0]).joined(bundles)
-    return sample_arrays(in_order(whole))
+    return to_sample_arrays(sort_samples(whole))
 
 
 def _apply_null(job: StateJob, truths: Entry, block: _ColumnBlock) -> Arrays:
@@ -220,7 +225,7 @@ def _apply_null(job: StateJob, truths: Entry, block: _ColumnBlock) -> Arrays:
     assert null is not None and null.of_columns is not None  # noqa: S101, PT018  else not asked for
     known = Truths.from_arrays(truths.read())
     changed = null.of_columns(block.evidence(), job.draw, known, block.concepts.start)
-    return sample_arrays(changed)
+    return to_sample_arrays(changed)
 
 
 def _read_truths(blocks: Sequence[_ColumnBlock]) -> Arrays:
@@ -249,7 +254,7 @@ def _measure_part(
 ) -> Arrays:
     """Compute the part of one item."""
     metric = job.request.metric
-    evidence = columns_beside(source.template, [entry.read() for entry in source.entries])
+    evidence = join_concept_blocks(source.template, [entry.read() for entry in source.entries])
     counting = metric.counting_options()
     options = {k: v for k, v in job.request.options.items() if k in counting}
     known = None if truths is None else Truths.from_arrays(truths.read())

@@ -32,8 +32,8 @@ from theodolite._scoring.request import MetricRequest, Resampling, expand
 from theodolite._scoring.values import Values, average_defined, average_over_seeds
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.produced import Progress, silent
-from theodolite.evidence.shards import Clusters, InMemoryShards, Shards, clusters_of
+from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.shards import Clusters, InMemoryShards, Shards, count_clusters
 from theodolite.evidence.workers import SerialWorkers, Workers
 from theodolite.metrics.base import Metric, NullModel
 from theodolite.metrics.states import CHOSEN, TRIALS
@@ -83,7 +83,7 @@ def evaluate_all(
     runs: Sequence[MetricRun],
     resampling: Resampling,
     workers: Workers | None = None,
-    progress: Progress = silent,
+    progress: Progress = show_no_progress,
     failures: list[Failed] | None = None,
 ) -> list[list[Score]]:
     """Scores of several metrics, for which each piece of the evidence is read once, not each time.
@@ -95,7 +95,7 @@ def evaluate_all(
     catches = failures is not None
     workers = workers or SerialWorkers()
     sources = {id(run.evidence[0]): run.evidence[0] for run in runs}
-    clusters = {key: clusters_of(source) for key, source in sources.items()}
+    clusters = {key: count_clusters(source) for key, source in sources.items()}
     plans = [_plan(run, resampling, clusters[id(run.evidence[0])]) for run in runs]
     streams = [n for n, run in enumerate(runs) if run.request.metric.streams]
     items = [

@@ -33,7 +33,7 @@ from theodolite._scoring.failures import (
 from theodolite._scoring.values import Values
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.produced import Progress
+from theodolite.evidence.pipeline_output import Progress
 from theodolite.evidence.shards import Shards
 from theodolite.evidence.workers import Arrays, Tree, Work, Workers
 from theodolite.metrics.base import state_from
@@ -98,7 +98,7 @@ def run_passes(
         for group in _group_items(package_items, source, early_failures if catches else None)
     ]
     left: dict[int, list[int]] = {
-        id(source): list(range(len(source.pieces()))) for source in _list_sources(items)
+        id(source): list(range(len(source.shards()))) for source in _list_sources(items)
     }
     while True:
         pass_round = _PassRound(left, workers, dict(early_failures), catches=catches)
@@ -220,7 +220,7 @@ class _RemainingShards:
 
     def reduce(self, what: str, do: Any, description: Mapping[str, Any], size: int) -> Arrays:
         """Call ``do`` with each shard and return the merged results."""
-        shards, digests = self.source.pieces(), self.source.digests()
+        shards, digests = self.source.shards(), self.source.digests()
         n = count_joint_shards(size, len(self.remaining))
         cuts = [self.remaining[at : at + n] for at in range(0, len(self.remaining), n)]
         arrays = self.workers.reduced(

@@ -12,8 +12,8 @@ import numpy as np
 
 from theodolite._stats.sampling import hash_integers
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.columns import sample_arrays, with_samples
-from theodolite.evidence.shards import InMemoryPiece, InMemoryShards, Shards, in_order
+from theodolite.evidence.plain_arrays import to_sample_arrays, from_sample_arrays
+from theodolite.evidence.shards import InMemoryShard, InMemoryShards, Shards, sort_samples
 from theodolite.evidence.workers import Arrays, Entry, Work, Workers
 
 
@@ -25,7 +25,7 @@ class DrawnShard:
     entry: Entry
 
     def evidence(self) -> Evidence:
-        return with_samples(self.template, self.entry.read())
+        return from_sample_arrays(self.template, self.entry.read())
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Subsample:
         """Return all samples in memory, sorted by number."""
         bundles: list[Evidence] = [shard.evidence() for shard in self.shards]
         joined = bundles[0] if len(bundles) == 1 else type(bundles[0]).joined(bundles)
-        return in_order(joined)
+        return sort_samples(joined)
 
 
 class SubsampleDrawer:
@@ -76,7 +76,7 @@ class SubsampleDrawer:
         first = shards.first()
         if len(shards) <= max_samples:
             if isinstance(shards, InMemoryShards) and len(remaining) == len(parts):
-                return Subsample(first, (InMemoryPiece(shards.whole),), digest)
+                return Subsample(first, (InMemoryShard(shards.whole),), digest)
             return Subsample(first, tuple(parts[n] for n in remaining), digest)
         # as many shards together as give about one shard of drawn samples
         step = -(-len(shards) // max_samples)
@@ -122,4 +122,4 @@ def get_drawn_rows(threshold: int, seed: int, shards: Sequence[Any]) -> Arrays:
         evidence = shard.evidence()
         hashes = hash_integers(np.asarray(evidence.samples.index), seed)
         parts.append(evidence[np.flatnonzero(hashes <= np.uint64(threshold))])
-    return sample_arrays(parts[0] if len(parts) == 1 else type(parts[0]).joined(parts))
+    return to_sample_arrays(parts[0] if len(parts) == 1 else type(parts[0]).joined(parts))

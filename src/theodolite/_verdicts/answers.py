@@ -24,10 +24,10 @@ from theodolite._verdicts.notes import (
 from theodolite._verdicts.repeats import find_repeats, with_doubt
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.pipeline_output import Progress, show_no_progress
 from theodolite.evidence.plugins import is_ours
-from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.shards import InMemoryShards, Shards
-from theodolite.evidence.subject import Subject, unstated
+from theodolite.evidence.subject import Subject, make_unstated_subject
 from theodolite.evidence.workers import Workers
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
@@ -66,7 +66,7 @@ class AuditAnswers:
     """How long scoring took."""
     errors: tuple[Failed, ...] = ()
     """Scores that could not be computed, because their metric raised an error."""
-    subject: Subject = field(default_factory=unstated)
+    subject: Subject = field(default_factory=make_unstated_subject)
     """Which explanation it is, and what it is held against."""
 
     @property
@@ -115,7 +115,7 @@ def answer(
     seeds: Sequence[Sequence[Evidence]],
     requests: Sequence[MetricRequest] | None,
     resampling: Resampling,
-    progress: Progress = silent,
+    progress: Progress = show_no_progress,
     workers: Workers | None = None,
     *,
     on_error: OnError = "raise",
@@ -132,7 +132,7 @@ def answer_shards(
     seeds: Sequence[Mapping[type[Evidence], Shards]],
     requests: Sequence[MetricRequest] | None,
     resampling: Resampling,
-    progress: Progress = silent,
+    progress: Progress = show_no_progress,
     workers: Workers | None = None,
     *,
     on_error: OnError = "raise",
@@ -162,7 +162,7 @@ def answer_shards(
 
 def _at_hand(shards: Shards) -> Evidence:
     """All samples if they are in memory; else those of the first piece."""
-    return shards.whole if isinstance(shards, InMemoryShards) else shards.pieces()[0].evidence()
+    return shards.whole if isinstance(shards, InMemoryShards) else shards.shards()[0].evidence()
 
 
 def _metric_run(

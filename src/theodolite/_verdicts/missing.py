@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from theodolite.evidence.describe import phrase, summary
+from theodolite.evidence.describe import describe_briefly, summarize_kind
 from theodolite.evidence.registry import kinds, kinds_for
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
@@ -133,7 +133,7 @@ def _some(question: Question, metric: Metric, score: MissingScoreLike) -> Missin
 def _way(question: Question, kind: str) -> str:
     """What a question needs of a kind, in words."""
     declared = kinds()[kind]
-    first = summary(declared).rstrip(".")
+    first = summarize_kind(declared).rstrip(".")
     return declared.ways.get(question, first[:1].lower() + first[1:])
 
 
@@ -141,7 +141,7 @@ def _phrase(metric: Metric, name: str) -> str:
     """What an array holds; ``inner.name`` is one of the bundle inside."""
     inside, _, array = name.rpartition(".")
     kind = dict(metric.needs.inner_kinds()).get(inside, metric.needs)
-    return phrase(kind, array)
+    return describe_briefly(kind, array)
 
 
 def _see(kind: str) -> str:

@@ -13,9 +13,9 @@ from theodolite._storage.packed import packed, unpacked
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.files import axis_from
+from theodolite.evidence.files import read_axis
 from theodolite.evidence.ragged import STARTS, with_starts
-from theodolite.evidence.shards import plain_fields
+from theodolite.evidence.shards import list_plain_fields
 from theodolite.metrics.base import Metric, added, arrays_of, state_from
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.states import SAME
@@ -155,7 +155,7 @@ def _check_alike(first: Arrays, other: Arrays, samples: Sequence[str]) -> None:
 def _flat(evidence: Evidence, before: str = "") -> Arrays:
     """All arrays of a bundle and of the bundle inside it, its names, and its samples' numbers."""
     arrays: Arrays = {}
-    for name, values in plain_fields(evidence):
+    for name, values in list_plain_fields(evidence):
         arrays[before + name] = values
     for name, axis in evidence._axes():
         if isinstance(axis, NamedAxis):
@@ -245,8 +245,8 @@ def _bundle(
     for name, axis_kind in kind.axes().items():
         header = axes.get(AXIS + before + name)
         if header is not None and name not in inside:
-            fields[name] = axis_from(axis_kind, header, "metric state")
-    return kind.piece(fields)
+            fields[name] = read_axis(axis_kind, header, "metric state")
+    return kind.make_shard(fields)
 
 
 def _on_samples(kind: type[Evidence], before: str = "") -> Iterator[str]:

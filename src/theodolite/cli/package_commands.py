@@ -8,7 +8,7 @@ import typer
 
 from theodolite.cli.groups import as_command
 from theodolite.errors import EvidenceError
-from theodolite.evidence.plugins import entry_points, leave_out
+from theodolite.evidence.plugins import leave_out, list_entry_points
 
 GROUP = "commands"
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -36,7 +36,7 @@ def package_commands(ours: Collection[str]) -> PackageCommands:
         ours: Names of commands that no package may replace.
     """
     loaders: dict[str, Callable[[str], Any]] = {}
-    for package, point in entry_points(GROUP):
+    for package, point in list_entry_points(GROUP):
         if point.name in ours or point.name in loaders:
             leave_out(package, GROUP, point.name, "there is a command of this name")
         else:

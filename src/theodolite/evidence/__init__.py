@@ -1,1 +1,1 @@
-"""Kinds of evidence, their named axes and checks."""
+"""Evidence: the arrays that a metric reads. Defines its kinds, named axes, checks and storage."""

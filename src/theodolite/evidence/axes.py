@@ -1,4 +1,5 @@
-"""Named axes: which concepts, classes, parts and samples the rows and columns stand for."""
+"""Named axes of evidence: concepts, classes, parts, units, samples and others.
+Every kind of evidence declares its arrays on these axes."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,10 +9,10 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args
 import numpy as np
 
 from theodolite.errors import EvidenceError, printable
-from theodolite.evidence.foreign_arrays import labeled
+from theodolite.evidence.foreign_arrays import to_labeled_array
 
 ConceptKind = Literal["binary", "categorical", "continuous"]
-Named = TypeVar("Named", bound="NamedAxis")
+AxisType = TypeVar("AxisType", bound="NamedAxis")
 Rows = slice | np.ndarray
 
 
@@ -34,9 +35,9 @@ class NamedAxis:
 
     singular: ClassVar[str] = ""
     plural: ClassVar[str] = ""
-    """What one position, and several, are called; the name of the class where not declared."""
+    """Words for one position and for several; derived from the class name by default."""
     fixed: ClassVar[bool] = False
-    """Whether the names mean something by themselves, so that no others will do."""
+    """Whether the names are prescribed, so that a caller cannot choose others."""
 
     names: tuple[str, ...] = ()
 
@@ -53,47 +54,47 @@ class NamedAxis:
         return len(self.names)
 
     @classmethod
-    def numbered(cls: type[Named], n: int) -> Named:
-        """Stand-in names for arrays that come without: ``concept 0``, ``concept 1``, …"""
+    def numbered(cls: type[AxisType], n: int) -> AxisType:
+        """Return an axis with default names: ``concept 0``, ``concept 1``, …"""
         return cls(tuple(f"{cls.singular} {i}" for i in range(n)))
 
     def header(self) -> dict[str, Any]:
-        """What a file needs to know to make this axis again."""
+        """Return what a file stores to rebuild this axis."""
         return {"names": list(self.names)}
 
 
 @dataclass(frozen=True)
 class Classes(NamedAxis):
-    """The answers that the model can give."""
+    """Classes that the model can predict."""
 
     singular = "class"
 
 
 @dataclass(frozen=True)
 class Parts(NamedAxis):
-    """Places that concepts are tied to: a beak, a window."""
+    """Parts of an object that concepts belong to, such as a beak or a window."""
 
 
 @dataclass(frozen=True)
 class Policies(NamedAxis):
-    """Ways to choose which concept to correct next."""
+    """Rules for choosing which concept to correct next."""
 
     singular = "policy"
 
 
 @dataclass(frozen=True)
 class Removals(NamedAxis):
-    """Ways to remove pixels: paint them black, fill them from their neighbors."""
+    """Ways to remove pixels, such as painting them black or inpainting."""
 
 
 @dataclass(frozen=True)
 class Chances(NamedAxis):
-    """Maps that know nothing of the network, which others are held against."""
+    """Uninformative baseline maps that saliency maps are compared with."""
 
 
 @dataclass(frozen=True)
 class Noises(NamedAxis):
-    """Kinds of noise that images are disturbed with."""
+    """Kinds of noise that are added to images."""
 
 
 @dataclass(frozen=True)
@@ -103,22 +104,22 @@ class Raters(NamedAxis):
 
 @dataclass(frozen=True)
 class Measures(NamedAxis):
-    """Numbers that can be had of an explanation without people."""
+    """Automatic measures of an explanation, computed without raters."""
 
 
 @dataclass(frozen=True)
 class Techniques(NamedAxis):
-    """Ways to explain a decision: a method on a network."""
+    """Explanation techniques: a method applied to a model."""
 
 
 @dataclass(frozen=True)
 class Groups(NamedAxis):
-    """Groups of people."""
+    """Groups of raters, such as age bands."""
 
 
 @dataclass(frozen=True)
 class Units(NamedAxis):
-    """Channels, neurons or dictionary features of a network."""
+    """Channels, neurons or SAE latents of a model."""
 
 
 @dataclass(frozen=True)
@@ -154,14 +155,14 @@ class Features(NamedAxis):
 
 @dataclass(frozen=True)
 class FeatureGroups(NamedAxis):
-    """Features that are one thing and are removed together: one-hot columns of a category."""
+    """Groups of features that are removed together, such as one-hot columns."""
 
     plural = "feature groups"
 
 
 @dataclass(frozen=True)
 class AttributionScale(NamedAxis):
-    """What an explained output is: a probability, log-odds, or a raw number."""
+    """Scale of the explained output: probability, log-odds or raw."""
 
     plural = "scale"
     singular = "scale"
@@ -170,7 +171,7 @@ class AttributionScale(NamedAxis):
 
 @dataclass(frozen=True)
 class Latents(NamedAxis):
-    """Numbered units with a value at every token: so many that only names that were given are kept.
+    """Numbered SAE latents or neurons; only given names are stored.
 
     >>> len(Latents(count=100_000)), Latents.numbered(3).name(1), Latents(("cat", "dog")).name(1)
     (100000, 'latent 1', 'dog')
@@ -191,11 +192,11 @@ class Latents(NamedAxis):
 
     @classmethod
     def numbered(cls, n: int) -> "Latents":
-        """So many without names."""
+        """Return ``n`` latents without names."""
         return cls(count=n)
 
     def name(self, number: int) -> str:
-        """The name of one, or its number in words."""
+        """Return the name of a latent, or a default with its number."""
         return self.names[number] if self.names else f"{self.singular} {number}"
 
     def header(self) -> dict[str, Any]:
@@ -204,12 +205,12 @@ class Latents(NamedAxis):
 
 @dataclass(frozen=True)
 class Predicates(NamedAxis):
-    """What may hold of a token: that it is a certain word, begins a sentence, is capitalized."""
+    """Properties of a token, such as being a certain word or capitalized."""
 
 
 @dataclass(frozen=True)
 class LatentExplanations(NamedAxis):
-    """Latents that are explained, each by what it is said to stand for."""
+    """Explanations of latents, each identified by its text."""
 
     singular = "explanation"
     plural = "explanations"
@@ -217,19 +218,19 @@ class LatentExplanations(NamedAxis):
 
 @dataclass(frozen=True)
 class Judges(NamedAxis):
-    """Models or people who answer questions."""
+    """Models or people who answer questions about explanations."""
 
 
 @dataclass(frozen=True)
 class Tasks(NamedAxis):
-    """What judges are asked."""
+    """Kinds of questions that judges answer."""
 
     fixed = True
 
 
 @dataclass(frozen=True)
 class Concepts(NamedAxis):
-    """The words of the explanation, each binary, categorical or continuous.
+    """Concepts of the explanation, each binary, categorical or continuous.
 
     >>> Concepts(("horn", "color"), kinds=("binary", "categorical"), cardinalities=(2, 5))
     Concepts(names=('horn', 'color'), kinds=('binary', 'categorical'), cardinalities=(2, 5))
@@ -268,7 +269,7 @@ class Concepts(NamedAxis):
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Images or rows: a number that survives cutting into shards, perhaps ids and clusters.
+    """Samples (images or rows): a number that survives sharding, optional ids and clusters.
 
     Samples of one cluster (images of one patient, sentences of one text) are not independent:
     intervals resample whole clusters where these are given.
@@ -281,12 +282,14 @@ class Samples:
     def __post_init__(self) -> None:
         if self.index is None and (self.ids is not None or self.clusters is not None):
             column = self.ids if self.ids is not None else self.clusters
-            object.__setattr__(self, "index", np.arange(len(labeled(column, "samples").values)))
+            object.__setattr__(
+                self, "index", np.arange(len(to_labeled_array(column, "samples").values))
+            )
         for name, kinds in (("index", "iu"), ("ids", "U"), ("clusters", "iu")):
             values = getattr(self, name)
             if values is None:
                 continue
-            values = labeled(values, f"samples.{name}").values
+            values = to_labeled_array(values, f"samples.{name}").values
             if name == "clusters" and values.ndim == 1 and values.dtype.kind == "U":
                 values = np.unique(values, return_inverse=True)[1]  # names of patients, say
             if values.size == 0 and name != "ids":
@@ -309,7 +312,7 @@ class Samples:
 
     @classmethod
     def numbered(cls, n: int) -> "Samples":
-        """0, 1, 2, …"""
+        """Return samples numbered 0, 1, 2, …"""
         return cls(index=np.arange(n))
 
     def __getitem__(self, rows: Rows) -> "Samples":
@@ -321,7 +324,7 @@ class Samples:
 
     @classmethod
     def joined(cls, parts: Sequence["Samples"]) -> "Samples":
-        """Several, one after the other; what some lack is dropped."""
+        """Concatenate several; fields that some of them lack are dropped."""
         whole = object.__new__(cls)
         for name in ("index", "ids", "clusters"):
             values = [getattr(part, name) for part in parts]
@@ -330,7 +333,7 @@ class Samples:
         return whole
 
     def name(self, row: int) -> str:
-        """The id of a row, or its number."""
+        """Return the id of a row, or its number."""
         if self.ids is not None:
             return str(self.ids[row])
         return str(row if self.index is None else self.index[row])

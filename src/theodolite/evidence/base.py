@@ -1,9 +1,7 @@
-"""The mechanism of evidence: frozen bundles of arrays on named axes, checked when made.
+"""Base class of all evidence: frozen bundles of arrays on named axes, checked when created.
 
-A kind of evidence is a frozen dataclass whose fields say, through ``array(...)``, which axes they
-lie on. From that alone follow the checks, cutting into shards and the files on disk. A class that
-names a ``kind`` of its own is entered into the registry as it is made.
-"""
+A kind of evidence is a frozen dataclass whose fields declare their axes through ``array(...)``.
+Checks, sharding and files follow from that. Declaring a ``kind`` registers the class."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
@@ -21,10 +19,10 @@ from theodolite.evidence.checks import (
     Layout,
     Lengths,
     check_pointers,
-    checked_field,
+    validate_field,
 )
-from theodolite.evidence.inputs import normalize
-from theodolite.evidence.ragged import Joining, Ragged, Taking, share_starts
+from theodolite.evidence.normalize import normalize
+from theodolite.evidence.ragged import Ragged, RowJoiner, RowSelector, share_starts
 from theodolite.evidence.registry import register
 from theodolite.questions import Question
 
@@ -40,7 +38,7 @@ def array(
     none_is: int | None = None,
     may_be_nan: bool = False,
 ) -> Any:
-    """A field of a bundle that holds an array on the named axes.
+    """Declare a field that holds an array on the named axes.
 
     A number as an axis name ("2") is a fixed length.
     """
@@ -51,7 +49,7 @@ def array(
 
 
 def ragged(*axes: str, depth: int = 1, **more: Any) -> Any:
-    """A field of a bundle whose rows have unequal lengths along the axis after ``samples``.
+    """Declare a field whose rows have unequal lengths along the axis after ``samples``.
 
     ``depth=2``: and the rows inside these too, along the axis after that. Values are ``Ragged``.
     """
@@ -60,39 +58,39 @@ def ragged(*axes: str, depth: int = 1, **more: Any) -> Any:
 
 
 def inner(kind: type["Evidence"]) -> Any:
-    """A field of a bundle that holds another bundle of the same samples."""
+    """Declare a field that holds another bundle about the same samples."""
     return field(metadata={"inner": kind})
 
 
-def entries(values: Any) -> np.ndarray:
-    """All values of a field, those of rows of unequal length one after the other."""
+def flatten_entries(values: Any) -> np.ndarray:
+    """Return all values of a field; ragged rows are concatenated."""
     return values.flat if isinstance(values, Ragged) else np.asarray(values)
 
 
-def of_kind(kind: type[Bundle], bundles: Iterable["Evidence"]) -> Bundle | None:
-    """The first bundle of a kind; nothing if there is none."""
+def find_bundle(kind: type[Bundle], bundles: Iterable["Evidence"]) -> Bundle | None:
+    """Return the first bundle of a kind, or None."""
     return next((bundle for bundle in bundles if isinstance(bundle, kind)), None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Evidence:
-    """Base of all bundles. Checks are made here, once; whoever receives a bundle trusts it."""
+    """Base class of all kinds of evidence: arrays that are validated once, when created."""
 
     kind: ClassVar[str]
     version: ClassVar[int]
     marker: ClassVar[str | None] = None
-    """The array by which plain arrays are known to be of this kind; none if never."""
+    """Name of the array that identifies this kind among plain arrays; None if there is none."""
     ways: ClassVar[Mapping[Question, str]] = MappingProxyType({})
-    """The questions that it can be asked, each with what of it that needs, in words."""
+    """Questions that this kind can answer, each with the arrays that it needs, in words."""
     samples_are: ClassVar[str] = "samples"
-    """What a row is: rows of two bundles that are not the same sort of thing are not compared."""
+    """What a row is; bundles with different kinds of rows are never compared."""
     # read from the declaration once: bundles are made by the thousand while scoring
     _declared: ClassVar[tuple[Field[Any], ...]]
     _layouts: ClassVar[tuple[tuple[str, Layout], ...]]
-    _is_piece: ClassVar[bool] = False
+    _is_shard: ClassVar[bool] = False
 
     conversions: ClassVar[tuple[str, ...]] = ()
-    """What was done to arrays that were no plain arrays, a sentence each; set for each bundle."""
+    """Conversions applied to the given arrays, one sentence each."""
 
     samples: Samples = Samples()
 
@@ -111,7 +109,7 @@ class Evidence:
                 lengths[name] = (len(axis), f"`{name}`")
         for name, layout in self.layouts():
             if getattr(self, name) is not None:
-                checked = checked_field(name, getattr(self, name), layout, lengths)
+                checked = validate_field(name, getattr(self, name), layout, lengths)
                 object.__setattr__(self, name, checked)
         self._share_starts()
         self._count_what_is_only_pointed_to(lengths)
@@ -120,11 +118,10 @@ class Evidence:
                 object.__setattr__(self, name, type(axis).numbered(lengths[name][0]))
         for name, layout in self.layouts():
             if layout.points_to and getattr(self, name) is not None:
-                check_pointers(name, entries(getattr(self, name)), layout, lengths)
+                check_pointers(name, flatten_entries(getattr(self, name)), layout, lengths)
         self.check()
 
     def _name_axes(self) -> None:
-        """A plain list of names is an axis too."""
         for f in self._fields():
             value = getattr(self, f.name)
             if isinstance(f.default, NamedAxis) and not isinstance(value, type(f.default)):
@@ -154,7 +151,7 @@ class Evidence:
                     object.__setattr__(self, name, axis)
 
     def _normalize(self) -> None:
-        """Tensors, frames, words and the like as plain arrays and names."""
+        """Convert tensors, frames and words to plain arrays and names."""
         members = dict(self._members())
         axes = {n: a for n, a in members.items() if isinstance(a, NamedAxis | Samples)}
         if any(self.inner_kinds()):  # the samples are those of the bundle inside
@@ -167,17 +164,17 @@ class Evidence:
             object.__setattr__(self, "conversions", normalized.conversions)
 
     def _share_starts(self) -> None:
-        """Fields on one ragged axis have the same starts; a bundle without any entry is none."""
+        """Require equal starts of fields on one ragged axis, and share them."""
         fields = self.ragged_fields()
         for name, shared in share_starts(fields).items():
             object.__setattr__(self, name, shared)
         outer = {axes[0]: int(values.starts[-1]) for _, axes, values in fields}
         empty = [axis for axis, n in outer.items() if not n]
-        if empty and not self._is_piece:
+        if empty and not self._is_shard:
             raise EvidenceError(empty[0], f"no {empty[0]} in any row", "at least one")
 
     def ragged_fields(self) -> list[tuple[str, tuple[str, ...], Ragged]]:
-        """Arrays whose rows have unequal lengths, each with the axes along which they have."""
+        """Return each ragged array with its field name and ragged axes."""
         return [
             (name, layout.ragged, getattr(self, name))
             for name, layout in self.layouts()
@@ -185,20 +182,20 @@ class Evidence:
         ]
 
     @classmethod
-    def piece(cls: type[Bundle], members: Mapping[str, Any]) -> Bundle:
-        """Some rows of a larger bundle, checked as any; all of them may happen to be empty."""
+    def make_shard(cls: type[Bundle], members: Mapping[str, Any]) -> Bundle:
+        """Build a shard of a larger bundle; unlike a whole bundle it may be empty."""
         bundle = object.__new__(cls)
-        object.__setattr__(bundle, "_is_piece", True)
+        object.__setattr__(bundle, "_is_shard", True)
         bundle.__init__(**members)  # type: ignore[misc]
         return bundle
 
     def _count_what_is_only_pointed_to(self, lengths: Lengths) -> None:
-        """Labels alone, without names or weights, still say how many classes there are."""
+        """Infer the length of an axis from indices when no names or weights give it."""
         highest: dict[str, int] = {}
         for name, layout in self.layouts():
             values, axis = getattr(self, name), layout.points_to
             if axis and axis not in lengths and values is not None:
-                top = int(entries(values).max(initial=0))
+                top = int(flatten_entries(values).max(initial=0))
                 if top >= MAX_UNNAMED:
                     raise EvidenceError(name, f"{top}", f"numbers of {axis}, counted from 0")
                 highest[axis] = max(highest.get(axis, 0), top)
@@ -207,20 +204,19 @@ class Evidence:
         )
 
     def check(self) -> None:
-        """What must hold between arrays; a kind of evidence adds its own."""
+        """Check conditions between arrays; each kind adds its own."""
 
     def warnings(self) -> list[str]:
-        """What a reader should know about the arrays, which no shape can show."""
+        """Return warnings about the values that no shape check can find."""
         return []
 
     def rankable(self) -> int:
-        """How many concepts an explanation by this evidence can name."""
+        """Return the number of concepts that an explanation can rank."""
         return len(getattr(self, "concepts", ()))
 
     @classmethod
     def from_plain(cls: type[Bundle], arrays: Mapping[str, Any]) -> Bundle:
-        """From arrays, names of axes and samples as people have them, where that is not the same
-        as the fields."""
+        """Build a bundle from plain arrays; kinds override it to accept other layouts."""
         return cls(**arrays)
 
     def __len__(self) -> int:
@@ -232,10 +228,10 @@ class Evidence:
         return f"<{type(self).__name__}: {', '.join(sizes)}; {', '.join(names)}>"
 
     def __getitem__(self: Bundle, rows: Rows) -> Bundle:
-        """The same bundle for some of its samples; nothing is checked again."""
+        """Return the bundle for some samples, without checking again."""
         cut = object.__new__(type(self))
         layouts = dict(self.layouts())
-        taking = Taking(rows)
+        taking = RowSelector(rows)
         for f in self._fields():
             value = getattr(self, f.name)
             on_samples = f.name in layouts and layouts[f.name].axes[0] == "samples"
@@ -248,10 +244,10 @@ class Evidence:
 
     @classmethod
     def joined(cls: type[Bundle], parts: Sequence[Bundle]) -> Bundle:
-        """Shards of one bundle put together again; nothing is checked again."""
+        """Concatenate shards of one bundle, without checking again."""
         whole = object.__new__(type(parts[0]))
         layouts = dict(parts[0].layouts())
-        joining = Joining()
+        joining = RowJoiner()
         for f in parts[0]._fields():
             values = [getattr(part, f.name) for part in parts]
             value = values[0]
@@ -267,7 +263,7 @@ class Evidence:
 
     @classmethod
     def layouts(cls) -> tuple[tuple[str, Layout], ...]:
-        """The arrays of this kind of bundle."""
+        """Return the name and layout of each array."""
         if "_layouts" not in vars(cls):
             own = ((f.name, f.metadata.get("layout")) for f in cls._fields())
             cls._layouts = tuple((name, layout) for name, layout in own if layout is not None)
@@ -281,23 +277,23 @@ class Evidence:
 
     @classmethod
     def axes(cls) -> dict[str, type[NamedAxis]]:
-        """The named axes of this kind of bundle."""
+        """Return the named axes by field name."""
         defaults = ((f.name, f.default) for f in cls._fields())
         return {name: type(axis) for name, axis in defaults if isinstance(axis, NamedAxis)}
 
     @classmethod
     def inner_kinds(cls) -> Iterator[tuple[str, type["Evidence"]]]:
-        """The bundles inside this kind of bundle."""
+        """Yield the inner bundles by field name."""
         return ((f.name, f.metadata["inner"]) for f in cls._fields() if "inner" in f.metadata)
 
     def save(self, folder: Path | str) -> None:
-        """Write it into a folder of its own; ``theodolite.load`` reads it."""
+        """Write the bundle to a new folder that ``theodolite.load`` reads."""
         from theodolite.evidence.files import save  # noqa: PLC0415  that knows all kinds
 
         save(self, folder)
 
     def has(self, name: str) -> bool:
-        """Whether an array (``inner.name`` for one of an inner bundle) was given."""
+        """Return whether an array was given; ``inner.name`` names one of an inner bundle."""
         inner, _, rest = name.partition(".")
         value = getattr(self, inner)
         return value.has(rest) if rest else value is not None

@@ -1,4 +1,5 @@
-"""The checks that arrays of evidence pass, once, when a bundle is made."""
+"""Validate arrays of evidence against their declared layout: axes, type and allowed values.
+Called by ``Evidence.__post_init__`` for every bundle."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -9,15 +10,15 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.ragged import Ragged
 
 RAGGED = "~"
-"""What the name of an axis begins with along which rows have unequal lengths."""
+"""Prefix of an axis name along which rows have unequal lengths."""
 Content = Literal["real", "index", "flag"]
 Lengths = dict[str, tuple[int, str]]
-"""Length of each axis, and where that was learned."""
+"""Length of each axis, and the array that it was taken from."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How one array of a bundle lies: its axes and what it may hold."""
+    """Declared axes and allowed values of one array of a bundle."""
 
     axes: tuple[str, ...]
     content: Content
@@ -27,21 +28,21 @@ class Layout:
 
     @property
     def ragged(self) -> tuple[str, ...]:
-        """The axes along which rows have unequal lengths."""
+        """Axes along which rows have unequal lengths."""
         return tuple(axis.removeprefix(RAGGED) for axis in self.axes if axis.startswith(RAGGED))
 
     @property
     def flat(self) -> "Layout":
-        """How the entries of all rows lie, one after the other."""
+        """Layout of the concatenated entries of all rows."""
         rest = self.axes[1 + len(self.ragged) :]
         return replace(self, axes=(self.ragged[-1], *rest))
 
 
-def checked_field(name: str, array: Any, layout: Layout, lengths: Lengths) -> Any:
-    """An array as its layout says, or rows of unequal length."""
+def validate_field(name: str, array: Any, layout: Layout, lengths: Lengths) -> Any:
+    """Return a field as its layout declares it, or raise."""
     if layout.ragged:
         return _checked_ragged(name, array, layout, lengths)
-    return checked_array(name, array, layout, lengths)
+    return validate_array(name, array, layout, lengths)
 
 
 def _checked_ragged(name: str, value: Any, layout: Layout, lengths: Lengths) -> Ragged:
@@ -72,7 +73,7 @@ def _checked_ragged(name: str, value: Any, layout: Layout, lengths: Lengths) -> 
     flat = ragged.flat
     if depth == 2 and not len(flat) and layout.content == "real":
         flat = np.asarray(flat, flat.dtype if flat.dtype.kind == "f" else float)
-    return Ragged(checked_array(name, flat, layout.flat, lengths, rows=False), *checked)
+    return Ragged(validate_array(name, flat, layout.flat, lengths, rows=False), *checked)
 
 
 def _checked_starts(name: str, starts: Any, n: int) -> np.ndarray:
@@ -88,10 +89,10 @@ def _checked_starts(name: str, starts: Any, n: int) -> np.ndarray:
     return frozen
 
 
-def checked_array(
+def validate_array(
     name: str, array: Any, layout: Layout, lengths: Lengths, *, rows: bool = True
 ) -> np.ndarray:
-    """An array as its layout says; without ``rows``, the entries of rows that may all be empty."""
+    """Return an array as its layout declares it; with ``rows=False`` it may be empty."""
     try:
         values = np.asarray(array)
     except ValueError as error:
@@ -141,7 +142,7 @@ def _check_axes(name: str, values: np.ndarray, layout: Layout) -> None:
 
 
 def _how_to_fit(name: str, shape: tuple[int, ...], layout: Layout, lengths: Lengths) -> str:
-    """Turned round, it may fit: torch has weights the other way round."""
+    """Return a hint for a wrong shape, such as transposing torch weights."""
     turned_round = zip(layout.axes, shape[::-1], strict=True)
     fits = all(
         n == (int(axis) if axis.isdigit() else lengths.get(axis, (n, ""))[0])

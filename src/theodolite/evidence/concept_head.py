@@ -1,4 +1,4 @@
-"""What stands between concepts and classes, as those who explain it see it."""
+"""Interface of the head of a concept bottleneck, used by the concept explainers."""
 
 from typing import Protocol, runtime_checkable
 
@@ -8,13 +8,13 @@ from jaxtyping import Float
 
 @runtime_checkable
 class ConceptHead(Protocol):
-    """The last part of a concept bottleneck: from values of concepts to classes."""
+    """Head of a concept bottleneck: maps concept values to class probabilities."""
 
     @property
     def weights(self) -> Float[np.ndarray, "concepts classes"] | None:
-        """How much one unit of each concept adds to each class's logit; None if not linear."""
+        """Weight of each concept for each class's logit; None if the head is not linear."""
 
     def probabilities(
         self, values: Float[np.ndarray, "samples concepts"]
     ) -> Float[np.ndarray, "samples classes"]:
-        """The probability of each class. The values are left as they are."""
+        """Return the probability of each class; ``values`` is not modified."""

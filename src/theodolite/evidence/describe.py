@@ -1,4 +1,5 @@
-"""What each kind of evidence holds, in the words that stand beside its arrays."""
+"""Describe the arrays of each kind of evidence, from the docstrings of its fields.
+Used by ``theodolite evidence``, generated metric functions and messages on missing arrays."""
 
 import ast
 import inspect
@@ -11,7 +12,7 @@ from theodolite.evidence.base import Evidence
 
 @dataclass(frozen=True)
 class ArrayDescription:
-    """One array of a kind of evidence."""
+    """Description of one array of a kind of evidence."""
 
     name: str
     shape: str
@@ -19,16 +20,16 @@ class ArrayDescription:
     holds: str
 
 
-def summary(kind: type[Evidence]) -> str:
-    """The kind in a sentence."""
+def summarize_kind(kind: type[Evidence]) -> str:
+    """Return the first sentence of a kind's docstring."""
     return _as_plain_text((kind.__doc__ or "").partition("\n\n")[0])
 
 
-def described(kind: type[Evidence]) -> list[ArrayDescription]:
-    """All that a bundle of a kind can hold.
+def describe_arrays(kind: type[Evidence]) -> list[ArrayDescription]:
+    """Return a description of every array of a kind.
 
     >>> from theodolite.evidence.kinds.concept import ConceptEvidence
-    >>> described(ConceptEvidence)[1]
+    >>> describe_arrays(ConceptEvidence)[1]
     ArrayDescription(name='truth', shape='samples × concepts', needed=False, holds='Whether each \
 concept is there.')
     """
@@ -41,11 +42,11 @@ concept is there.')
     ]
 
 
-def phrase(kind: type[Evidence], array: str) -> str:
-    """What an array holds, in a few words: those that its sentence begins with.
+def describe_briefly(kind: type[Evidence], array: str) -> str:
+    """Return the first phrase of an array's description.
 
     >>> from theodolite.evidence.kinds.concept import ConceptEvidence
-    >>> phrase(ConceptEvidence, "weights")
+    >>> describe_briefly(ConceptEvidence, "weights")
     'the linear head'
     """
     sentence = _words(kind).get(array, "")
@@ -54,7 +55,7 @@ def phrase(kind: type[Evidence], array: str) -> str:
 
 
 def _words(kind: type[Evidence]) -> dict[str, str]:
-    """The text below each field: Python does not keep it, so it is read where it is written."""
+    """Read the text below each field from the source, since Python does not keep it."""
     try:
         (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     except (OSError, TypeError, SyntaxError):  # made where no file is, as in a console

@@ -1,8 +1,4 @@
-"""Evidence on disk: a folder with ``header.json`` and one ``.npy`` file per array.
-
-The header names the format, its version, the kind of evidence and its version, the axes, and for
-each array its type, shape and encoding. Flags are packed to bits. See docs/file-format.md.
-"""
+"""Read and write evidence as a folder with ``header.json`` and one ``.npy`` file per array."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,19 +31,19 @@ from theodolite.evidence.registry import (
     markers,
     package_entry,
 )
-from theodolite.evidence.shards import plain_fields
+from theodolite.evidence.shards import list_plain_fields
 
 FORMAT = "theodolite-evidence"
 FORMAT_VERSION = 1
-MISSPELT = 0.8
-"""How like a name must be to be taken for a misspelt one."""
+MIN_NAME_SIMILARITY = 0.8
+"""Smallest similarity of an unknown name to a known one to suggest the known one."""
 
 
 def save(evidence: Evidence, folder: Path | str) -> None:
-    """Write a bundle into a folder of its own; the header comes last, so half a bundle has none."""
+    """Write a bundle to a new folder; the header is written last."""
     folder = Path(folder)
     arrays: dict[str, Any] = {}
-    for name, values in plain_fields(evidence):
+    for name, values in list_plain_fields(evidence):
         packed = values.dtype == np.bool_
         stored = np.packbits(values, axis=-1) if packed else values
         write_npy(folder / f"{name}.npy", stored)
@@ -82,7 +78,7 @@ def _save_samples(samples: Samples, path: Path) -> None:
 
 
 def load(folder: Path | str) -> Evidence:
-    """Read a bundle. It is checked like any other evidence; arrays stay on disk until used."""
+    """Read a bundle and check it; arrays are memory-mapped."""
     folder = Path(folder)
     header = _header(folder)
     kind = kinds()[header["kind"]]
@@ -102,7 +98,7 @@ def load(folder: Path | str) -> Evidence:
         if lacking:
             raise UnsafeInputError(f"header of {folder.name!r}", f"no {lacking + STARTS!r}", "it")
         members[name] = with_starts(arrays[name], uneven, arrays) if uneven else arrays[name]
-    members |= axes_from(kind, header, folder.name)
+    members |= read_axes(kind, header, folder.name)
     for name in header["inner"]:
         members[name] = load(folder / name)
     if not header["inner"]:
@@ -114,7 +110,7 @@ def load(folder: Path | str) -> Evidence:
 
 
 def load_all(folder: Path) -> tuple[list[Evidence], list[str]]:
-    """All bundles of a folder; and of those whose package is not installed, what they need."""
+    """Return all bundles of a folder, and the packages that others of them need."""
     bundles, needs = [], []
     for place in sorted(folder.iterdir()):
         try:
@@ -169,8 +165,8 @@ def _stored(folder: Path, name: str, entry: Any) -> np.ndarray:
     return values
 
 
-def axes_from(kind: type[Evidence], header: Mapping[str, Any], where: str) -> dict[str, NamedAxis]:
-    """The axes of a bundle as its header describes them, but for those of the bundles inside it."""
+def read_axes(kind: type[Evidence], header: Mapping[str, Any], where: str) -> dict[str, NamedAxis]:
+    """Return the axes of a bundle from its header, without those of inner bundles."""
     inner = dict(kind.inner_kinds())
     named = {n: b.get("kind") if isinstance(b, dict) else b for n, b in header["inner"].items()}
     if named != {name: own.kind for name, own in inner.items()}:
@@ -182,14 +178,14 @@ def axes_from(kind: type[Evidence], header: Mapping[str, Any], where: str) -> di
         if name not in axes or not isinstance(axis, dict):
             raise UnsafeInputError(f"header of {where!r}", f"axis {name!r}", f"{list(axes)}")
     return {
-        name: axis_from(axes[name], axis, where)
+        name: read_axis(axes[name], axis, where)
         for name, axis in header["axes"].items()
         if name not in inside
     }
 
 
-def axis_from(kind: type[NamedAxis], entry: dict[str, Any], where: str) -> NamedAxis:
-    """An axis as a header describes it."""
+def read_axis(kind: type[NamedAxis], entry: dict[str, Any], where: str) -> NamedAxis:
+    """Return one axis from its entry in a header."""
     try:
         members: dict[str, Any] = {
             k: v if isinstance(v, int) else tuple(v) for k, v in entry.items()
@@ -210,34 +206,35 @@ def _load_samples(path: Path) -> Samples:
 
 
 def _most_like(arrays: dict[str, Any]) -> str:
-    """The array by which the kind of evidence is known; if it is not there, one that is nearly
-    called so, or of the kind that knows most of the others."""
+    """Return the array that marks the kind of evidence, or the name closest to a marker."""
     known = markers()
     there = [name for name in known if name in arrays]
     if there:
-        return next((name for name in there if knows_all(known[name], arrays)), there[0])
+        return next((name for name in there if has_all_arrays(known[name], arrays)), there[0])
     shared = {
         first: len(set(arrays) & {name for name, _ in kind.layouts()})
         for first, kind in known.items()
     }
-    near = {first: bool(get_close_matches(first, list(arrays), 1, MISSPELT)) for first in known}
+    near = {
+        first: bool(get_close_matches(first, list(arrays), 1, MIN_NAME_SIMILARITY))
+        for first in known
+    }
     return max(shared, key=lambda first: (near[first], shared[first]))
 
 
-def knows_all(kind: type[Evidence], names: Iterable[str]) -> bool:
-    """Whether a kind has a place for all of these."""
+def has_all_arrays(kind: type[Evidence], names: Iterable[str]) -> bool:
+    """Return whether a kind declares all of these names."""
     own = {name for name, _ in kind.layouts()} | set(kind.axes())
     return own.issuperset(set(names) - {"ids", "clusters", "samples"})
 
 
 def _needed(kind: type[Evidence]) -> list[str]:
-    """The arrays that a kind of evidence cannot do without."""
     bare = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}
     return [name for name, _ in kind.layouts() if name in bare]
 
 
 def load_arrays(path: Path | str) -> Evidence:
-    """Evidence from one .npz or .safetensors file whose arrays are named like the fields.
+    """Read evidence from one .npz or .safetensors file whose arrays are named like the fields.
 
     ``concepts``, ``classes`` and ``units`` may give names, ``ids`` and ``clusters`` say which
     samples are which and which belong together. Vectors or projections with an axis for classes
@@ -255,7 +252,7 @@ def load_arrays(path: Path | str) -> Evidence:
 
 
 def from_arrays(named_arrays: Mapping[str, Any], what: str = "arrays") -> Evidence:
-    """Evidence from arrays named like the fields; one of them tells which kind it is.
+    """Build evidence from arrays named like the fields; one of them identifies the kind.
 
     >>> from_arrays({"values": np.eye(3), "truth": np.eye(3)})
     <ConceptEvidence: 3 samples, 3 concepts; values, truth>
@@ -285,7 +282,7 @@ def from_arrays(named_arrays: Mapping[str, Any], what: str = "arrays") -> Eviden
 
 
 def _samples_of(arrays: dict[str, Any]) -> Samples:
-    """Which samples there are, taken out of the arrays."""
+    """Remove sample numbers, ids and clusters from the arrays and return them."""
     rows = {name: arrays.pop(name) for name in ("ids", "clusters") if name in arrays}
     samples = arrays.pop("samples", None)
     if samples is None:
@@ -300,7 +297,7 @@ def _samples_of(arrays: dict[str, Any]) -> Samples:
 def _refuse(
     unknown: Sequence[str], first: str, present: Sequence[str], others: Sequence[str], what: str
 ) -> None:
-    """Arrays that one kind of evidence has no name for: of another kind, or misspelt."""
+    """Raise for names that the kind does not declare, and say which kind or name is close."""
     known = markers()
     two = [name for name in unknown if name in known and first in present]
     if two:

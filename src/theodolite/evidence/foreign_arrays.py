@@ -1,8 +1,6 @@
-"""Arrays out of what other libraries keep them in: tensors, frames, columns, nested lists.
+"""Convert tensors, data frames, columns and nested lists of other libraries to NumPy arrays.
 
-Types are told by the module that they come from, so nothing is imported here: whoever passes a
-tensor has imported torch already, and nobody else pays for it.
-"""
+Types are recognized by the name of their module, so that no other library is imported here."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +19,7 @@ ARROW_NUMBERS = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class LabeledArray:
-    """An array, what its rows and columns are called, and what was done to have it."""
+    """NumPy array with its row and column labels and the conversions applied."""
 
     values: np.ndarray
     rows: np.ndarray | None = None
@@ -31,10 +29,10 @@ class LabeledArray:
     conversions: tuple[str, ...] = ()
 
 
-def labeled(value: Any, name: str) -> LabeledArray:
-    """What a caller passes as an array of evidence, with the names that came with it.
+def to_labeled_array(value: Any, name: str) -> LabeledArray:
+    """Convert a value to an array, with the labels that came with it.
 
-    >>> labeled([[0.5, None]], "ratings")
+    >>> to_labeled_array([[0.5, None]], "ratings")
     LabeledArray(values=array([[0.5, nan]]), rows=None, columns=None, \
 conversions=('1 null read as NaN',))
     """
@@ -49,7 +47,7 @@ conversions=('1 null read as NaN',))
 
 
 def _library(value: Any) -> str:
-    """The library that a type, or one that it is made from, belongs to."""
+    """Return the supported library that a type comes from, or an empty string."""
     if isinstance(value, np.ma.MaskedArray):
         return "numpy.ma"
     if isinstance(value, list | tuple):
@@ -59,7 +57,6 @@ def _library(value: Any) -> str:
 
 
 def _from_protocol(value: Any, name: str) -> LabeledArray:
-    """Arrays, and what says itself how to become one."""
     try:
         if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
             return LabeledArray(np.from_dlpack(value), conversions=("read by DLPack",))
@@ -110,7 +107,7 @@ def _from_masked(value: Any, name: str) -> LabeledArray:
 
 def _from_list(value: Sequence[Any], name: str) -> LabeledArray:
     if len(value) and _library(value[0]) not in ("", "list"):  # a tensor or column for each row
-        rows = [labeled(row, name) for row in value]
+        rows = [to_labeled_array(row, name) for row in value]
         if len({row.values.shape for row in rows}) > 1:
             raise EvidenceError(name, "rows of unequal length", "a rectangular array")
         conversions = dict.fromkeys(text for row in rows for text in row.conversions)
@@ -138,12 +135,11 @@ def _from_pandas(value: Any, name: str) -> LabeledArray:
 
 
 def _numpy_type(kind: Any) -> Any:
-    """Types of pandas' own have a kind as well, and nulls."""
     return kind if isinstance(kind, np.dtype) else None
 
 
 def _row_labels(index: Any) -> np.ndarray | None:
-    """The names of rows; none where they are only counted, or have several levels."""
+    """Return row names; None for a plain counter or several levels."""
     if index is None or getattr(index, "nlevels", 1) > 1 or type(index).__name__ == "RangeIndex":
         return None
     return np.asarray(index.to_numpy())
@@ -214,14 +210,14 @@ def _nulls(n: int) -> tuple[str, ...]:
 
 
 def is_null(item: Any) -> bool:
-    """Whether a cell is empty: None, NaN, or what pandas writes for it."""
+    """Return whether a cell is empty: None, NaN or pandas.NA."""
     if item is None or type(item).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(item, float | np.floating) and bool(np.isnan(item))
 
 
 def _of_objects(leaves: np.ndarray, otherwise: np.ndarray | None = None) -> LabeledArray:
-    """Python's own numbers or words, perhaps with empty cells; words keep those as None."""
+    """Convert Python numbers or words, perhaps with empty cells; empty words stay None."""
     empty = np.array([is_null(item) for item in leaves.flat], bool).reshape(leaves.shape)
     items = leaves[~empty].tolist()
     if items and all(isinstance(item, str) for item in items):

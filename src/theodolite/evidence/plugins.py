@@ -1,7 +1,6 @@
-"""Packages outside ours: what they bring by entry point, and what of it is left out.
+"""Load plugins: what other installed packages register through entry points of theodolite.
 
-A package that cannot be loaded must not stop somebody else's audit: it is left out, and named.
-"""
+A package that fails to load must not stop an audit: it is skipped, and named with the reason."""
 
 import hashlib
 import importlib.metadata
@@ -25,7 +24,7 @@ CODE = (".py", ".so", ".pyd")
 
 @dataclass(frozen=True)
 class Package:
-    """Whose code it is: the name and version of its distribution, and a digest of the code."""
+    """Name, version and code digest of an installed distribution."""
 
     name: str
     version: str
@@ -37,7 +36,7 @@ class Package:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Something that a package brings and that cannot be used."""
+    """Plugin that cannot be used, and why."""
 
     package: str
     group: str
@@ -51,13 +50,13 @@ class LeftOut:
 _left_out: dict[tuple[str, str, str], LeftOut] = {}
 
 
-def left_out(group: str) -> list[LeftOut]:
-    """What was left out of a group so far."""
+def list_left_out(group: str) -> list[LeftOut]:
+    """Return the plugins of a group that were skipped so far."""
     return [entry for entry in _left_out.values() if entry.group == group]
 
 
 def leave_out(package: str, group: str, name: str, why: object) -> None:
-    """Name something that cannot be used; the first of each package is warned of."""
+    """Record a plugin that cannot be used; warn once per package."""
     text = f"{type(why).__name__}: {why}" if isinstance(why, BaseException) else why
     known = {other.package for other in _left_out.values()}
     entry = LeftOut(package, group, name, printable(text, 300))
@@ -66,27 +65,27 @@ def leave_out(package: str, group: str, name: str, why: object) -> None:
         warnings.warn(f"theodolite: {entry}.", RuntimeWarning, stacklevel=2)
 
 
-def our_entry_points(group: str) -> list[EntryPoint]:
-    """What comes with theodolite itself."""
+def list_own_entry_points(group: str) -> list[EntryPoint]:
+    """Return the entry points of theodolite itself."""
     points = importlib.metadata.entry_points(group=f"{OURS}.{group}")
     return [point for point in points if _of_ours(point.dist)]
 
 
-def entry_points(group: str) -> list[tuple[str, EntryPoint]]:
-    """Entry points of other packages, each with its package, in one order on every machine."""
+def list_entry_points(group: str) -> list[tuple[str, EntryPoint]]:
+    """Return entry points of other packages with their package, in a fixed order."""
     points = importlib.metadata.entry_points(group=f"{OURS}.{group}")
     foreign = [(_label(point.dist), point) for point in points if not _of_ours(point.dist)]
     return sorted(foreign, key=lambda pair: (pair[0], pair[1].name))
 
 
-def load_each(
+def load_plugins(
     group: str, unless_it_fails: Callable[[], AbstractContextManager[None]]
 ) -> Iterator[tuple[str, str, Any]]:
-    """Load what other packages bring: package, name and thing. What fails to load is left out.
+    """Load what other packages register: package, name and object. Failures are skipped.
 
     ``unless_it_fails`` puts registries back as they were, where loading ends with an exception.
     """
-    for package, point in entry_points(group):
+    for package, point in list_entry_points(group):
         try:
             with unless_it_fails():
                 loaded = point.load()
@@ -97,8 +96,8 @@ def load_each(
 
 
 @cache
-def registered() -> dict[str, Package]:
-    """All packages that join us by an entry point, by the name of their top module."""
+def get_plugin_packages() -> dict[str, Package]:
+    """Return all packages that register entry points, by top-level module."""
     every = importlib.metadata.entry_points()  # looking for all groups at once: a third of the time
     points = [point for group in GROUPS for point in every.select(group=f"{OURS}.{group}")]
     points = [point for point in points if not _of_ours(point.dist)]
@@ -107,7 +106,7 @@ def registered() -> dict[str, Package]:
 
 
 def is_ours(thing: Any) -> bool:
-    """Whether a class or a function comes with theodolite itself.
+    """Return whether a class or function comes with theodolite itself.
 
     >>> is_ours(Package), is_ours(Path)
     (True, False)
@@ -115,13 +114,13 @@ def is_ours(thing: Any) -> bool:
     return str(thing.__module__).partition(".")[0] == OURS
 
 
-def package_of(thing: Any) -> Package:
-    """The package that a class or a function comes from."""
+def get_package(thing: Any) -> Package:
+    """Return the package that defines a class or function."""
     return _package(str(thing.__module__).partition(".")[0])
 
 
-def packages_of(things: Iterable[Any]) -> list[Package]:
-    """The packages that classes and functions come from, but for ours and Python's own."""
+def list_packages(things: Iterable[Any]) -> list[Package]:
+    """Return the packages that define these objects, except theodolite and Python."""
     modules = {getattr(getattr(thing, "func", thing), "__module__", None) for thing in things}
     tops = {str(module).partition(".")[0] for module in modules if module}
     return [_package(top) for top in sorted(tops - {OURS, "numpy"} - set(sys.stdlib_module_names))]
@@ -139,7 +138,7 @@ def _package(top: str) -> Package:
 
 
 def _distribution(top: str) -> Distribution | None:
-    """The distribution of a top-level module; of those that join us it is known at once."""
+    """Return the distribution of a top-level module; plugin packages are cached."""
     for group in GROUPS:
         for point in importlib.metadata.entry_points(group=f"{OURS}.{group}"):
             if point.module.partition(".")[0] == top and point.dist is not None:
@@ -154,7 +153,7 @@ def _distribution(top: str) -> Distribution | None:
 
 
 def _code_files(top: str, dist: Distribution | None) -> dict[str, Path]:
-    """The code of a package by name: what its distribution lists, else the folder it lies in."""
+    """Return the files of a package: those its distribution lists, or those of its folder."""
     every = [] if dist is None else dist.files or ()
     # what an editable installation lists is not the code, only where that lies on this machine
     listed = [f for f in every if f.suffix in CODE and not f.name.startswith("__editable__")]

@@ -1,8 +1,6 @@
-"""Rows of unequal length: sequences with their tokens, tokens with their active latents.
+"""Rows of unequal length, such as sequences of tokens: one array of entries plus row starts.
 
-All entries lie in one array, and a second array says where each row starts. Nothing is padded: a
-value that only fills a rectangle enters a sum by mistake sooner or later.
-"""
+Nothing is padded, because padding values easily enter a sum by mistake."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,12 +12,12 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Rows
 
 STARTS = ".starts"
-"""What the name of an axis ends with where its starts are stored or digested."""
+"""Suffix of an axis name under which its row starts are stored."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
-    """Rows of unequal length, or rows of rows.
+    """Rows of unequal length, or rows of such rows.
 
     Args:
         flat: All entries, row after row; further axes may follow the first.
@@ -40,16 +38,18 @@ class Ragged:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Any], depth: int = 1, dtype: Any = None) -> "Ragged":
-        """From lists, or lists of lists with ``depth=2``.
+        """Build from lists, or from lists of lists with ``depth=2``.
 
         >>> Ragged.from_rows([[[1.5], []], [[0.5, 2.0]]], depth=2).inner_starts
         array([0, 1, 1, 3])
         """
-        starts = starts_of([len(row) for row in rows])
+        starts = compute_starts([len(row) for row in rows])
         if depth == 1:
             return cls(_joined_rows(rows, dtype), starts)
         inside = [inner for row in rows for inner in row]
-        return cls(_joined_rows(inside, dtype), starts, starts_of([len(row) for row in inside]))
+        return cls(
+            _joined_rows(inside, dtype), starts, compute_starts([len(row) for row in inside])
+        )
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -64,46 +64,46 @@ class Ragged:
 
     @property
     def lengths(self) -> np.ndarray:
-        """How many each row has."""
+        """Length of each row."""
         return np.diff(self.starts)
 
     @property
     def row(self) -> np.ndarray:
-        """The row that each entry of ``flat`` lies in."""
+        """Row number of each entry of ``flat``."""
         rows = np.repeat(np.arange(len(self)), self.lengths)
         return rows if self.inner_starts is None else rows[self.inner_row]
 
     @property
     def inner_row(self) -> np.ndarray:
-        """Of rows of rows, the inner one (the token) that each entry lies in, counted overall."""
+        """Inner row (token) of each entry, numbered over all rows."""
         inner = np.asarray(self.inner_starts)
         return np.repeat(np.arange(len(inner) - 1), np.diff(inner))
 
     def __getitem__(self, rows: Any) -> Any:
-        """A row by its number; several rows as another ``Ragged``."""
+        """Return one row by number, or several rows as another ``Ragged``."""
         if isinstance(rows, int | np.integer):
             first, last = self.starts[rows], self.starts[rows + 1 if rows != -1 else len(self)]
             if self.inner_starts is None:
                 return self.flat[first:last]
             inner = self.inner_starts[first : last + 1]
             return Ragged(self.flat[inner[0] : inner[-1]], inner - inner[0])
-        return Taking(rows)(self)
+        return RowSelector(rows)(self)
 
     def sums(self, entries: np.ndarray | None = None) -> np.ndarray:
-        """The sum over each row in float64, one entry after the other, whatever the machine."""
+        """Return the float64 sum of each row, added sequentially so that machines agree."""
         values = self.flat if entries is None else entries
         return np.bincount(self.row, np.asarray(values, float), len(self))
 
 
-def rows_of(values: object) -> Ragged:
-    """A field that a score declares, so that it is there."""
+def require_ragged(values: object) -> Ragged:
+    """Return a field as ``Ragged``; the metric declares it, so it is present."""
     if not isinstance(values, Ragged):
         raise EvidenceError("rows", type(values).__name__, "rows of unequal length")
     return values
 
 
-def starts_of(lengths: Any) -> np.ndarray:
-    """Where rows of these lengths start, and where the last ends."""
+def compute_starts(lengths: Any) -> np.ndarray:
+    """Return where rows of these lengths start, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64), dtype=np.int64)])
 
 
@@ -113,8 +113,8 @@ def _joined_rows(rows: Sequence[Any], dtype: Any) -> np.ndarray:
     return whole if dtype is None else whole.astype(dtype)
 
 
-class Taking:
-    """Takes the same rows of several; starts that were shared are shared again."""
+class RowSelector:
+    """Select the same rows of several ragged arrays; shared starts stay shared."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -136,7 +136,7 @@ class Taking:
 
 
 def _taken_positions(of_rows: Callable[[np.ndarray], np.ndarray], ragged: Ragged) -> Rows:
-    """Which inner rows are taken: a slice, if they lie side by side."""
+    """Return the positions of inner rows; a slice if they are contiguous."""
     positions = of_rows(np.arange(len(np.asarray(ragged.inner_starts)) - 1))
     first = int(positions[0]) if len(positions) else 0
     whole = slice(first, first + len(positions))
@@ -146,7 +146,7 @@ def _taken_positions(of_rows: Callable[[np.ndarray], np.ndarray], ragged: Ragged
 def _gather(
     starts: np.ndarray, rows: Rows
 ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """Starts of some rows, and what takes their entries out of an array."""
+    """Return the starts of some rows, and a function that selects their entries."""
     if isinstance(rows, slice):
         first, last, step = rows.indices(len(starts) - 1)
         if step == 1:
@@ -155,7 +155,7 @@ def _gather(
             return _frozen(own - begin), lambda flat: flat[begin:end]
     chosen = np.arange(len(starts) - 1)[rows]
     lengths = (starts[1:] - starts[:-1])[chosen]
-    new = starts_of(lengths)
+    new = compute_starts(lengths)
     # the place in the new array, moved by how far its row has moved
     positions = np.arange(new[-1]) + np.repeat(starts[chosen] - new[:-1], lengths)
     return _frozen(new), lambda flat: _frozen(flat[positions])
@@ -166,8 +166,8 @@ def _frozen(array: np.ndarray) -> np.ndarray:
     return array
 
 
-class Joining:
-    """Puts pieces together; starts that were shared are shared again."""
+class RowJoiner:
+    """Concatenate shards of ragged arrays; shared starts stay shared."""
 
     def __init__(self) -> None:
         self._joined: dict[tuple[int, ...], np.ndarray] = {}
@@ -188,8 +188,7 @@ class Joining:
 
 
 def share_starts(fields: Sequence[tuple[str, tuple[str, ...], Ragged]]) -> dict[str, Ragged]:
-    """Fields on the same ragged axes, by (name, axes, values), must have the same starts, which
-    are then held once."""
+    """Require equal starts of fields on the same ragged axes, and share them."""
     known: dict[str, tuple[np.ndarray, str]] = {}
     shared = {}
     for name, axes, ragged in fields:
@@ -208,7 +207,7 @@ def share_starts(fields: Sequence[tuple[str, tuple[str, ...], Ragged]]) -> dict[
 
 
 def starts_by_axis(fields: Sequence[tuple[tuple[str, ...], Ragged]]) -> dict[str, np.ndarray]:
-    """The starts of each ragged axis of a bundle, under the name they are stored by."""
+    """Return the starts of each ragged axis, under the name they are stored by."""
     starts: dict[str, np.ndarray] = {}
     for axes, ragged in fields:
         starts[axes[0] + STARTS] = ragged.starts
@@ -218,5 +217,5 @@ def starts_by_axis(fields: Sequence[tuple[tuple[str, ...], Ragged]]) -> dict[str
 
 
 def with_starts(flat: np.ndarray, axes: tuple[str, ...], arrays: Any) -> Ragged:
-    """A field again from stored arrays."""
+    """Rebuild a ragged field from stored arrays."""
     return Ragged(flat, *(arrays[axis + STARTS] for axis in axes))

@@ -1,4 +1,4 @@
-"""One number for the votes on each explanation, and how clear that number is."""
+"""Summarize the ratings of each explanation: mode, mean, median, ties and groups of raters."""
 
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -16,13 +16,13 @@ Ties: TypeAlias = Literal["lowest", "median", "nan"]
 
 @dataclass(frozen=True, eq=False)
 class RatingSummary:
-    """What was said about each explanation, question by question the same columns."""
+    """Ratings of each explanation in numbers; the same columns for every question."""
 
     histogram: Int[np.ndarray, "samples levels"]
     """How often each answer of the scale was given."""
     mode: Float[np.ndarray, " samples"]
     mode_tie: Bool[np.ndarray, " samples"]
-    """Two or more answers were given equally often, and most often."""
+    """Whether two or more answers were given most often."""
     mean: Float[np.ndarray, " samples"]
     median: Float[np.ndarray, " samples"]
     votes: Int[np.ndarray, " samples"]
@@ -31,7 +31,7 @@ class RatingSummary:
 def histogram(
     ratings: Float[np.ndarray, "samples raters"], scale: Float[np.ndarray, " levels"]
 ) -> Int[np.ndarray, "samples levels"]:
-    """How often each answer of the scale was given for each explanation.
+    """Return how often each answer of the scale was given for each explanation.
 
     >>> histogram(np.array([[5.0, 4, 4, np.nan, 1]]), np.arange(1.0, 6))
     array([[1, 0, 0, 2, 1]])
@@ -42,23 +42,23 @@ def histogram(
     return counts
 
 
-def aggregated(
+def aggregate_ratings(
     ratings: Float[np.ndarray, "samples raters"],
     scale: Float[np.ndarray, " levels"],
     how: Aggregate = "mode",
     ties: Ties = "lowest",
 ) -> Float[np.ndarray, " samples"]:
-    """One number for the votes on each explanation; NaN where nobody voted.
+    """Return one number per explanation from its ratings; NaN if nobody rated it.
 
     ``ties`` says what the mode is where it is not unique: the lowest of the answers given most
     often, the median of all votes (the lower of the two in the middle, so that it is an answer of
     the scale), or NaN. About a third of all patterns of five votes on five answers tie.
 
-    >>> aggregated(np.array([[1.0, 2, 3, 4, 5], [5, 4, 4, 5, 1]]), np.arange(1.0, 6))
+    >>> aggregate_ratings(np.array([[1.0, 2, 3, 4, 5], [5, 4, 4, 5, 1]]), np.arange(1.0, 6))
     array([1., 4.])
     """
     if how == "mode":
-        return modes(histogram(ratings, scale), scale, ties)
+        return compute_modes(histogram(ratings, scale), scale, ties)
     has_vote = ~np.isnan(ratings)
     votes = has_vote.sum(1)
     if how == "mean":
@@ -73,10 +73,10 @@ def aggregated(
     return np.asarray((ordered[rows, low] + ordered[rows, high]) / 2)
 
 
-def modes(
+def compute_modes(
     counts: Int[np.ndarray, "samples levels"], scale: Float[np.ndarray, " levels"], ties: Ties
 ) -> Float[np.ndarray, " samples"]:
-    """The answer given most often, from how often each was given."""
+    """Return the most frequent answer from the counts of each answer."""
     result = np.where(counts.any(1), scale[counts.argmax(1)], np.nan)
     if ties == "lowest":
         return result
@@ -88,7 +88,7 @@ def modes(
 
 
 def mode_ties(ratings: Float[np.ndarray, "samples raters"]) -> Bool[np.ndarray, " samples"]:
-    """Where two or more answers were given equally often, and most often.
+    """Return where two or more answers were given most often.
 
     >>> mode_ties(np.array([[5.0, 4, 4, 5, 1], [5, 4, 4, 4, 1]]))
     array([ True, False])
@@ -102,7 +102,7 @@ def _tied(counts: Int[np.ndarray, "samples levels"]) -> Bool[np.ndarray, " sampl
 
 
 def by_group(evidence: RatingEvidence) -> dict[str, RatingEvidence]:
-    """The votes of each group of raters alone, so that any score can be had of each.
+    """Return the ratings of each group of raters separately.
 
     Explanations stay the same; those that nobody of a group rated have no vote there. Groups
     without any vote are left out.
@@ -125,13 +125,13 @@ def by_group(evidence: RatingEvidence) -> dict[str, RatingEvidence]:
 
 
 def summary(evidence: RatingEvidence, *, ties: Ties = "lowest") -> RatingSummary:
-    """Everything that is worth exporting of each explanation's votes."""
+    """Return all columns that are exported for each explanation's ratings."""
     counts = histogram(evidence.ratings, evidence.scale)
     return RatingSummary(
         counts,
-        modes(counts, evidence.scale, ties),
+        compute_modes(counts, evidence.scale, ties),
         _tied(counts),
-        aggregated(evidence.ratings, evidence.scale, "mean"),
-        aggregated(evidence.ratings, evidence.scale, "median"),
+        aggregate_ratings(evidence.ratings, evidence.scale, "mean"),
+        aggregate_ratings(evidence.ratings, evidence.scale, "median"),
         counts.sum(1),
     )

@@ -1,7 +1,4 @@
-"""While a piece is computed, the next ones of the task are read, unpacked and checked.
-
-Requests, unpacking and digests leave Python's lock alone, so threads do this beside the work.
-"""
+"""Read, unpack and check the next shards in threads while the current one is computed."""
 
 import threading
 from collections import deque
@@ -11,29 +8,29 @@ from functools import lru_cache
 from os import getpid
 from typing import Any, Protocol, runtime_checkable
 
-MOST_PIECES = 4
-MOST_BYTES = 256 << 20
+MAX_SHARDS_AHEAD = 4
+MAX_BYTES_AHEAD = 256 << 20
 
 
 @runtime_checkable
 class Readable(Protocol):
-    """A piece that can be read before it is needed."""
+    """A shard that can be read before it is needed."""
 
     def read(self) -> Any:
-        """What it stands for, read in any thread."""
+        """Return the content; can be called in any thread."""
 
     def unpacked_bytes(self) -> int:
-        """What it takes in memory."""
+        """Return the memory that the content needs, in bytes."""
 
 
 def read_ahead(items: Sequence[Any]) -> None:
-    """These will be needed next, in this order: pieces, or lists of pieces."""
-    _line(getpid()).plan(_pieces(items))
+    """Announce the shards, or lists of shards, that are needed next, in this order."""
+    _get_queue(getpid()).plan(_pieces(items))
 
 
-def taken(piece: Readable) -> Any:
-    """What a piece stands for; if it was read ahead, at once."""
-    return _line(getpid()).take(piece)
+def take_item(piece: Readable) -> Any:
+    """Return the content of a shard; immediately if it was read ahead."""
+    return _get_queue(getpid()).take(piece)
 
 
 def _pieces(items: Iterable[Any]) -> Iterator[Readable]:
@@ -44,14 +41,14 @@ def _pieces(items: Iterable[Any]) -> Iterator[Readable]:
             yield item
 
 
-class _Line:
-    """Pieces that will be needed, the first of them under way."""
+class _ReadQueue:
+    """Queue of shards to read; the first of them are being read."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: deque[Readable] = deque()
         self._under_way: dict[Readable, tuple[Future[Any], int]] = {}
-        self._threads = ThreadPoolExecutor(MOST_PIECES, "read-ahead")
+        self._threads = ThreadPoolExecutor(MAX_SHARDS_AHEAD, "read-ahead")
 
     def plan(self, pieces: Iterable[Readable]) -> None:
         with self._lock:
@@ -70,15 +67,15 @@ class _Line:
         return piece.read() if entry is None else entry[0].result()
 
     def _start(self) -> None:
-        while self._waiting and len(self._under_way) < MOST_PIECES:
+        while self._waiting and len(self._under_way) < MAX_SHARDS_AHEAD:
             size = self._waiting[0].unpacked_bytes()
-            if size + sum(n for _, n in self._under_way.values()) > MOST_BYTES:
+            if size + sum(n for _, n in self._under_way.values()) > MAX_BYTES_AHEAD:
                 return
             piece = self._waiting.popleft()
             self._under_way[piece] = (self._threads.submit(piece.read), size)
 
 
 @lru_cache(maxsize=1)
-def _line(process: int) -> _Line:
+def _get_queue(process: int) -> _ReadQueue:
     del process  # threads are not forked
-    return _Line()
+    return _ReadQueue()

@@ -1,8 +1,7 @@
-"""The kinds of evidence that there are: ours, and those that installed packages bring.
+"""Registry of the kinds of evidence: theodolite's own and those of installed packages.
 
-A kind enters when its class is made. Ours come with ``evidence.kinds``, in the order in which they
-are listed; others through entry points of the group ``theodolite.evidence``, by name.
-"""
+A kind is registered when its class is created. Other packages add kinds through entry points of
+the group ``theodolite.evidence``."""
 
 import functools
 import importlib
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.evidence.plugins import is_ours, leave_out, load_each, package_of
+from theodolite.evidence.plugins import get_package, is_ours, leave_out, load_plugins
 from theodolite.questions import USUAL_KINDS, Question
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ _registered: dict[str, "type[Evidence]"] = {}
 
 
 class MissingPackage(UnsafeInputError):
-    """Evidence of a kind that a package brings which is not installed."""
+    """Raised for evidence whose kind comes from a package that is not installed."""
 
     def __init__(self, kind: str, package: str) -> None:
         super().__init__(
@@ -37,7 +36,7 @@ class MissingPackage(UnsafeInputError):
 
 
 def register(kind: "type[Evidence]") -> None:
-    """Enter a kind, as its class is made; fields are not known yet."""
+    """Register a kind when its class is created, before its fields are known."""
     if "__slots__" in vars(kind):
         message = f"{kind.__name__}: slots=True makes a second class; leave it out"
         raise TypeError(message)
@@ -57,12 +56,12 @@ def register(kind: "type[Evidence]") -> None:
 
 
 def _again(other: "type[Evidence]", kind: "type[Evidence]") -> bool:
-    """Whether a class is the same one, made again: a module that is loaded anew, a cell."""
+    """Return whether a class is a redefinition of the same one, as in a notebook cell."""
     return (other.__module__, other.__qualname__) == (kind.__module__, kind.__qualname__)
 
 
 def kinds() -> "dict[str, type[Evidence]]":
-    """Every kind by name: ours as they are listed, then others by name."""
+    """Return every kind by name: own kinds as listed, then others by name."""
     _load()
     ours = {name: kind for name, kind in _registered.items() if is_ours(kind)}
     return ours | {name: _registered[name] for name in sorted(set(_registered) - set(ours))}
@@ -75,7 +74,7 @@ def registered_kinds() -> "list[type[Evidence]]":
 
 
 def find_kind(name: str) -> "type[Evidence]":
-    """One kind by name."""
+    """Return one kind by name, or raise."""
     kind = kinds().get(name)
     if kind is None:
         raise EvidenceError("kind of evidence", repr(name), f"one of {', '.join(kinds())}")
@@ -83,26 +82,26 @@ def find_kind(name: str) -> "type[Evidence]":
 
 
 def markers() -> "dict[str, type[Evidence]]":
-    """The array by which plain arrays are known to be of a kind."""
+    """Return the kind that each marker array identifies."""
     return {kind.marker: kind for kind in kinds().values() if kind.marker is not None}
 
 
 def kinds_for(question: Question, among: Iterable[str] = ()) -> list[str]:
-    """The kinds that a question can be asked of, the usual first, then ours, then others'."""
+    """Return kinds that a question applies to: the default, then own, then others."""
     able = [name for name, kind in kinds().items() if question in kind.ways or name in among]
     return [*USUAL_KINDS[question], *(n for n in able if n not in USUAL_KINDS[question])]
 
 
 def package_entry(kind: "type[Evidence]") -> dict[str, Any]:
-    """What a header says of the package that brings a kind; nothing for ours."""
+    """Return the header entry of the package that defines a kind; empty for own kinds."""
     if is_ours(kind):
         return {}
-    package = package_of(kind)
+    package = get_package(kind)
     return {"package": {"name": package.name, "version": package.version}}
 
 
 def check_installed(header: Any) -> None:
-    """Refuse a header of a kind that is not known but whose package it names."""
+    """Raise if a header names an unknown kind whose package is not installed."""
     package, kind = header.get("package"), str(header.get("kind"))
     if isinstance(package, dict) and kind not in kinds():
         name = f"{package.get('name', '')} {package.get('version', '')}".strip()
@@ -111,7 +110,7 @@ def check_installed(header: Any) -> None:
 
 @contextmanager
 def unless_it_fails() -> Iterator[None]:
-    """What is entered meanwhile goes again if an exception ends it."""
+    """Undo registrations of the block if it raises."""
     before = dict(_registered)
     try:
         yield
@@ -123,9 +122,8 @@ def unless_it_fails() -> Iterator[None]:
 
 @functools.cache
 def _load() -> None:
-    """Load ours and others' once."""
     importlib.import_module(OUR_KINDS)
-    for package, name, loaded in load_each(GROUP, unless_it_fails):
+    for package, name, loaded in load_plugins(GROUP, unless_it_fails):
         brought = [k for k in _registered.values() if k is loaded or _in(k, loaded)]
         if not brought:
             leave_out(package, GROUP, name, "no kind of evidence in it")
@@ -138,7 +136,7 @@ def _in(kind: "type[Evidence]", module: Any) -> bool:
 
 
 def _check_fields(package: str, name: str, kind: "type[Evidence]") -> None:
-    """A kind whose declaration cannot be read goes again."""
+    """Unregister a kind whose declaration cannot be read."""
     try:
         arrays = [array for array, _ in kind.layouts()]
     except Exception as error:  # noqa: BLE001  it is not a dataclass, say

@@ -1,4 +1,5 @@
-"""Evidence in pieces that can be had one by one: cut from memory, or far larger than that."""
+"""Split evidence into shards of consecutive samples, in memory or in a store.
+All scoring and hashing works shard by shard, so results do not depend on where evidence lies."""
 
 import json
 import math
@@ -15,54 +16,54 @@ from theodolite._stats.sampling import hash_integers
 from theodolite._storage.packed import digest_of
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
-from theodolite.evidence.base import Bundle, Evidence, entries
-from theodolite.evidence.columns import with_arrays
+from theodolite.evidence.base import Bundle, Evidence, flatten_entries
+from theodolite.evidence.plain_arrays import replace_arrays
 from theodolite.evidence.ragged import starts_by_axis
 from theodolite.evidence.read_ahead import read_ahead
 
-SHARD = 2048
-"""Samples of a piece. Sums are made piece by piece, so it is the same wherever evidence lies."""
-MOST_ENTRIES = 1 << 22
-"""Values of a piece, of rows of unequal length: 2,048 long sequences would be a gigabyte."""
+SHARD_SAMPLES = 2048
+"""Samples per shard. Sums are computed per shard, so this size is fixed."""
+MAX_SHARD_ENTRIES = 1 << 22
+"""Largest number of ragged values per shard."""
 
 
 @runtime_checkable
-class Piece(Protocol):
-    """Some samples in a row: small to send, whatever it stands for."""
+class Shard(Protocol):
+    """Some consecutive samples; small to send to a worker."""
 
     def evidence(self) -> Evidence:
-        """The samples."""
+        """Return the samples as evidence."""
 
 
 @runtime_checkable
 class Shards(Protocol):
-    """All pieces of one bundle, in order."""
+    """All shards of one bundle, in order."""
 
     @property
     def kind(self) -> type[Evidence]:
-        """The kind of evidence."""
+        """Kind of evidence in the shards."""
 
     def first(self) -> Evidence:
-        """The first sample, with all names and all that is the same for every sample."""
+        """Return the first sample with all names and shared arrays."""
 
     def __len__(self) -> int:
-        """How many samples."""
+        """Return the number of samples."""
 
-    def pieces(self) -> Sequence[Any]:
-        """The pieces."""
+    def shards(self) -> Sequence[Any]:
+        """Return all shards in order."""
 
     def digests(self) -> Sequence[str]:
-        """A digest of each piece's content."""
+        """Return a digest of each shard's content."""
 
     def samples(self) -> Iterator[tuple[Samples, np.ndarray | None]]:
-        """Piece by piece which samples are there, and their labels where they have any."""
+        """Yield the samples of each shard, and their labels if there are any."""
 
 
-def evidence_digest(evidence: Evidence) -> str:
-    """A digest of all arrays and names, and of which samples they are about."""
-    arrays: dict[str, np.ndarray | None] = dict(plain_fields(evidence))
+def compute_evidence_digest(evidence: Evidence) -> str:
+    """Return a digest of all arrays, names and samples."""
+    arrays: dict[str, np.ndarray | None] = dict(list_plain_fields(evidence))
     arrays |= {
-        f"in {name}": np.frombuffer(evidence_digest(bundle).encode(), np.uint8)
+        f"in {name}": np.frombuffer(compute_evidence_digest(bundle).encode(), np.uint8)
         for name, bundle in evidence._inner()
     }
     samples = evidence.samples
@@ -74,55 +75,55 @@ def evidence_digest(evidence: Evidence) -> str:
     return digest_of({name: np.asarray(a) for name, a in arrays.items() if a is not None})
 
 
-def plain_fields(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:
-    """All arrays by name; of rows of unequal length the entries, and where rows start by axis."""
+def list_plain_fields(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield all arrays by name; ragged arrays as entries, and row starts by axis."""
     for name, _ in evidence.layouts():
         if evidence.has(name):
-            yield name, entries(getattr(evidence, name))
+            yield name, flatten_entries(getattr(evidence, name))
     fields = [(axes, values) for _, axes, values in evidence.ragged_fields()]
     yield from starts_by_axis(fields).items()
 
 
-def piece_end(evidence: Evidence, first: int, rows: int | None = None) -> int:
-    """Where a piece that begins at a row ends: after so many rows, or before rows of unequal
-    length have more entries than fit. Known from the rows of the piece and the next alone, so the
-    cut is the same in memory and in a store, however the rows came."""
-    end = min(first + (rows or SHARD), len(evidence))
+def find_shard_end(evidence: Evidence, first: int, rows: int | None = None) -> int:
+    """Return the end of the shard that begins at a row: after ``rows`` rows, or before ragged rows
+    exceed the limit. It depends only on these rows, so cuts are equal in memory and in a store.
+    """
+    end = min(first + (rows or SHARD_SAMPLES), len(evidence))
     for _, axes, values in evidence.ragged_fields():
         levels = [values.starts]
         if values.inner_starts is not None:
             levels.append(values.inner_starts[values.starts])
         width = math.prod(values.flat.shape[1:])
         for starts, n in zip(levels, [1] * (len(axes) - 1) + [width], strict=True):
-            limit = starts[first] + MOST_ENTRIES // max(n, 1)
+            limit = starts[first] + MAX_SHARD_ENTRIES // max(n, 1)
             end = min(end, int(np.searchsorted(starts, limit, side="right")) - 1)
     return max(end, first + 1)
 
 
-def piece_starts(evidence: Evidence) -> list[int]:
-    """Where the pieces of evidence in memory begin, and where the last ends."""
+def find_shard_starts(evidence: Evidence) -> list[int]:
+    """Return where shards of evidence in memory begin, and where the last ends."""
     starts = [0]
     while starts[-1] < len(evidence):
-        starts.append(piece_end(evidence, starts[-1]))
+        starts.append(find_shard_end(evidence, starts[-1]))
     return starts if len(starts) > 1 else [0, 0]
 
 
-def by_class(evidence: Any) -> Any:
-    """The evidence with its classes as clusters of samples."""
+def cluster_by_class(evidence: Any) -> Any:
+    """Return the evidence with its classes as clusters of samples."""
     for name, bundle in evidence._inner():
-        return replace(evidence, **{name: by_class(bundle)})
+        return replace(evidence, **{name: cluster_by_class(bundle)})
     if "labels" not in dict(evidence.layouts()):  # knows no classes: samples are resampled
         return evidence
     labels = evidence.labels
     if labels is None:
         raise EvidenceError("clusters: classes", "evidence without labels", "labels")
     samples = Samples(evidence.samples.index, evidence.samples.ids, np.asarray(labels))
-    return with_arrays(evidence, samples=samples)
+    return replace_arrays(evidence, samples=samples)
 
 
 @dataclass(frozen=True, eq=False)
-class InMemoryPiece:
-    """Some samples of evidence in memory."""
+class InMemoryShard:
+    """Shard of evidence in memory."""
 
     bundle: Evidence
 
@@ -130,15 +131,15 @@ class InMemoryPiece:
         return self.bundle
 
 
-def order_of(evidence: Evidence) -> np.ndarray | None:
-    """How to bring samples into the order of their numbers; ``None`` if they are."""
+def find_sample_order(evidence: Evidence) -> np.ndarray | None:
+    """Return positions that sort samples by number; None if they are sorted."""
     order = np.argsort(np.asarray(evidence.samples.index), kind="stable")
     return None if (order[1:] > order[:-1]).all() else order
 
 
-def in_order(evidence: Bundle) -> Bundle:
-    """The evidence with its samples in the order of their numbers."""
-    order = order_of(evidence)
+def sort_samples(evidence: Bundle) -> Bundle:
+    """Return the evidence with its samples sorted by number."""
+    order = find_sample_order(evidence)
     return evidence if order is None else evidence[order]
 
 
@@ -151,8 +152,8 @@ class InMemoryShards:
 
     @cached_property
     def whole(self) -> Evidence:
-        """All of it, in order."""
-        return in_order(self.bundle)
+        """The whole bundle, sorted by sample number."""
+        return sort_samples(self.bundle)
 
     @property
     def kind(self) -> type[Evidence]:
@@ -165,16 +166,16 @@ class InMemoryShards:
         return len(self.bundle)
 
     @cached_property
-    def _cut(self) -> list[InMemoryPiece]:
-        cuts = pairwise(piece_starts(self.whole))
-        return [InMemoryPiece(self.whole[first:last]) for first, last in cuts]
+    def _cut(self) -> list[InMemoryShard]:
+        cuts = pairwise(find_shard_starts(self.whole))
+        return [InMemoryShard(self.whole[first:last]) for first, last in cuts]
 
-    def pieces(self) -> Sequence[InMemoryPiece]:
+    def shards(self) -> Sequence[InMemoryShard]:
         return self._cut
 
     @cached_property
     def _digests(self) -> list[str]:  # asked for by every pass
-        return [evidence_digest(piece.bundle) for piece in self._cut]
+        return [compute_evidence_digest(piece.bundle) for piece in self._cut]
 
     def digests(self) -> Sequence[str]:
         return self._digests
@@ -185,17 +186,17 @@ class InMemoryShards:
 
 @dataclass(frozen=True)
 class Clusters:
-    """Samples that belong together."""
+    """Number and sizes of clusters of dependent samples."""
 
     n: int
     whole_classes: bool
-    """Whether no class lies in two clusters."""
+    """Whether every class lies in a single cluster."""
     effective: float
-    """How many clusters of equal size would tell as much: the largest count most."""
+    """Effective number of clusters: how many of equal size are as informative."""
 
 
-def clusters_of(shards: Shards) -> Clusters | None:
-    """How many clusters there are, seen piece by piece; nothing if samples stand alone."""
+def count_clusters(shards: Shards) -> Clusters | None:
+    """Return statistics of the clusters, read shard by shard; None without clusters."""
     sizes: Counter[int] = Counter()
     pairs: set[tuple[int, int]] = set()
     labeled = True
@@ -215,8 +216,8 @@ def clusters_of(shards: Shards) -> Clusters | None:
     return Clusters(len(rows), whole, effective)
 
 
-def some_samples(shards: Shards, most: int, seed: int, pieces: Sequence[int] | None = None) -> Any:
-    """All samples in memory; if there are more than ``most``, so many drawn by the seed.
+def draw_samples(shards: Shards, most: int, seed: int, pieces: Sequence[int] | None = None) -> Any:
+    """Return all samples in memory, or ``most`` of them drawn by the seed.
 
     Of some pieces only, if these are given.
 
@@ -230,7 +231,7 @@ def some_samples(shards: Shards, most: int, seed: int, pieces: Sequence[int] | N
         luck = np.concatenate([hash_integers(part, seed) for part in numbers])
         chosen = np.partition(luck, most - 1)[most - 1]
     parts = []
-    cut = shards.pieces()
+    cut = shards.shards()
     some = cut if pieces is None else [cut[n] for n in pieces]
     read_ahead(some)
     for piece in some:

@@ -1,4 +1,4 @@
-"""Write evidence into a store, piece by piece, as it is made."""
+"""Write evidence to a store shard by shard as it is produced."""
 
 import hashlib
 import secrets
@@ -18,21 +18,26 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.manifests.bundle_files import BundleFiles
 from theodolite.evidence.manifests.manifest import (
     HEADER,
-    header_bytes,
-    manifest_bytes,
+    encode_header,
+    encode_manifest,
     manifest_name,
 )
-from theodolite.evidence.manifests.pieces import place_of
+from theodolite.evidence.manifests.stored_shards import get_array_path
 from theodolite.evidence.registry import package_entry
-from theodolite.evidence.shards import MOST_ENTRIES, SHARD, piece_end, plain_fields
+from theodolite.evidence.shards import (
+    MAX_SHARD_ENTRIES,
+    SHARD_SAMPLES,
+    find_shard_end,
+    list_plain_fields,
+)
 
 PARTS = "parts"
 WRITTEN_BY = f"theodolite {version('theodolite')}"
-MOST_BYTES = 1 << 26
+MAX_SHARD_BYTES = 1 << 26
 
 
 class EvidenceWriter:
-    """Takes evidence a batch at a time and writes it in pieces; the header comes last.
+    """Writer that takes evidence in batches and stores it in shards; the header comes last.
 
     Args:
         address: A new folder, or an address such as ``s3://bucket/evidence``.
@@ -64,7 +69,7 @@ class EvidenceWriter:
         self._needs: set[str] = set()
 
     def add(self, evidence: Evidence) -> None:
-        """Some more samples. Numbers go on where the last ones ended."""
+        """Add samples; their numbers continue after those added before."""
         if not isinstance(evidence, Evidence):
             raise EvidenceError("evidence", type(evidence).__name__, "evidence")
         if not len(evidence):
@@ -84,26 +89,25 @@ class EvidenceWriter:
                 raise EvidenceError(
                     "samples.index", f"{index[0]} after {self._last}", "numbers that rise"
                 )
-            evidence = renumbered(evidence, index + self._last + 1)
+            evidence = renumber_samples(evidence, index + self._last + 1)
         self._last = int(np.asarray(evidence.samples.index)[-1])
         return evidence
 
     def _is_full(self) -> bool:
-        """Whether what waits is more than fits into a piece, or just that."""
+        """Return whether the waiting samples fill a shard."""
         sizes: Counter[str] = Counter()
         for evidence in self._waiting:
             sizes.update({n: values.flat.size for n, _, values in evidence.ragged_fields()})
             sizes.update(
                 {axes[0]: int(v.starts[-1]) for _, axes, v in evidence.ragged_fields()[:1]}
             )
-        many = max(sizes.values(), default=0) > MOST_ENTRIES
-        return many or sum(map(len, self._waiting)) >= (self._rows or SHARD)
+        many = max(sizes.values(), default=0) > MAX_SHARD_ENTRIES
+        return many or sum(map(len, self._waiting)) >= (self._rows or SHARD_SAMPLES)
 
     def _write(self) -> None:
-        """One piece of what waits."""
-        waiting, most = self._waiting, self._rows or SHARD
+        waiting, most = self._waiting, self._rows or SHARD_SAMPLES
         whole = waiting[0] if len(waiting) == 1 else type(waiting[0]).joined(waiting)
-        end = piece_end(whole, 0, most)
+        end = find_shard_end(whole, 0, most)
         piece, rest = whole[:end], whole[end:]
         self._waiting = [rest] if len(rest) else []
         if self._files is None:
@@ -111,9 +115,11 @@ class EvidenceWriter:
             self._files = BundleFiles(self.store, self._folder, most, uneven=uneven)
         for inner, bundle in _bundles(piece):
             arrays = _arrays(bundle, per_sample=True)
-            named = [(place_of(inner, name), values) for name, values in arrays]
+            named = [(get_array_path(inner, name), values) for name, values in arrays]
             self._files.add(self._pieces, self._written, named)
-            rows_inside = [(place_of(inner, name), values) for name, values in _uneven(bundle)]
+            rows_inside = [
+                (get_array_path(inner, name), values) for name, values in _uneven(bundle)
+            ]
             self._files.add_uneven(self._pieces, len(piece), self._written, rows_inside)
             self._needs |= {"ragged"} if rows_inside else set()
         self._files.add_samples(self._pieces, self._written, piece.samples)
@@ -121,26 +127,26 @@ class EvidenceWriter:
         self._written += len(piece)
 
     def _check(self, evidence: Evidence) -> None:
-        """All batches have the same arrays and names, and the same of what samples share."""
+        """Raise unless all batches have the same arrays, names and shared values."""
         described = describe_bundle(evidence)
         if not self._bundle:
             self._bundle = described
         _check_same(self._bundle, described)
         for inner, bundle in _bundles(evidence):
             for name, values in _arrays(bundle, per_sample=False):
-                known = self._shared.setdefault(place_of(inner, name), values)
+                known = self._shared.setdefault(get_array_path(inner, name), values)
                 if not np.array_equal(known, values, equal_nan=True):
                     raise EvidenceError(name, "other values than in the first batch", "the same")
 
     def close(self) -> None:
-        """Write what waits, then the manifest, then the header, or that the part is there."""
+        """Write waiting samples, the manifest, and the header or the part's record."""
         while self._waiting:
             self._write()
         if self._files is None:
             raise EvidenceError("evidence", "no samples", "at least one")
         self._files.add_shared(sorted(self._shared.items()))
         self._files.close()
-        content = manifest_bytes(self._bundle, self._files.layouts, self._files.rows)
+        content = encode_manifest(self._bundle, self._files.layouts, self._files.rows)
         sha256 = hashlib.sha256(content).hexdigest()
         if self.part is not None:
             self.store.write(f"{self._folder}/{manifest_name(sha256)}", content)
@@ -154,7 +160,7 @@ class EvidenceWriter:
     def _header(self, sha256: str, **more: Any) -> bytes:
         if self._needs:  # what an older reader would read wrongly, it must refuse
             more["needs"] = sorted(self._needs)
-        return header_bytes(sha256, WRITTEN_BY, samples=self._written, **more)
+        return encode_header(sha256, WRITTEN_BY, samples=self._written, **more)
 
     def __enter__(self) -> "EvidenceWriter":
         return self
@@ -170,26 +176,25 @@ class EvidenceWriter:
 
 
 def _bundles(evidence: Evidence) -> Iterator[tuple[str, Evidence]]:
-    """The bundle, and the one inside it."""
     yield "", evidence
     yield from evidence._inner()
 
 
 def _arrays(evidence: Evidence, *, per_sample: bool) -> Iterator[tuple[str, np.ndarray]]:
-    """The arrays that have a row per sample, or those that are the same for all."""
+    """Yield arrays with a row per sample, or those that all samples share."""
     for name, layout in evidence.layouts():
         if evidence.has(name) and (layout.axes[0] == "samples") == per_sample and not layout.ragged:
             yield name, np.asarray(getattr(evidence, name))
 
 
 def _uneven(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:
-    """Arrays of which a piece has as many entries as it has: those of rows of unequal length."""
+    """Yield the ragged arrays of a bundle."""
     even = {name for name, layout in evidence.layouts() if not layout.ragged}
-    return ((name, values) for name, values in plain_fields(evidence) if name not in even)
+    return ((name, values) for name, values in list_plain_fields(evidence) if name not in even)
 
 
 def describe_bundle(evidence: Evidence) -> dict[str, Any]:
-    """What the header says about a bundle."""
+    """Return the description of a bundle for its header."""
     return {
         "kind": evidence.kind,
         "kind_version": evidence.version,
@@ -204,30 +209,30 @@ def describe_bundle(evidence: Evidence) -> dict[str, Any]:
 
 
 def _fitting_rows(evidence: Evidence) -> int:
-    """Fewer rows where samples are large: a piece must fit into a worker's memory."""
+    """Return the rows per shard; fewer if samples are large, so that workers can hold it."""
     total = sum(
         values.nbytes
         for _, bundle in _bundles(evidence)
         for _, values in _arrays(bundle, per_sample=True)
     )
-    rows = SHARD
-    while rows > 16 and rows * total / len(evidence) > MOST_BYTES:
+    rows = SHARD_SAMPLES
+    while rows > 16 and rows * total / len(evidence) > MAX_SHARD_BYTES:
         rows //= 2
     return rows
 
 
-def renumbered(evidence: Any, index: np.ndarray) -> Any:
-    """The same samples under other numbers."""
+def renumber_samples(evidence: Any, index: np.ndarray) -> Any:
+    """Return the samples under other numbers."""
     cut = evidence[:]
     samples = Samples(index, evidence.samples.ids, evidence.samples.clusters)
     object.__setattr__(cut, "samples", samples)
     for name, bundle in evidence._inner():
-        object.__setattr__(cut, name, renumbered(bundle, index))
+        object.__setattr__(cut, name, renumber_samples(bundle, index))
     return cut
 
 
 def _check_same(first: dict[str, Any], other: dict[str, Any]) -> None:
-    """All batches have the same arrays, names and kinds."""
+    """Raise unless batches have the same arrays, names and kinds."""
     for key in ("kind", "arrays", "axes"):
         if first[key] != other[key]:
             raise EvidenceError(

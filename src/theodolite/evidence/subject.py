@@ -1,5 +1,5 @@
-"""The subject of an audit: which explanation, of which network, and whose outputs it is held
-against."""
+"""Subject of an audit: the explanation, the model it explains, and the reference for its
+outputs."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -18,13 +18,13 @@ not say.
 
 @dataclass(frozen=True)
 class Wording:
-    """How sentences name what an explanation is held against."""
+    """Phrases with which sentences name the reference of an explanation."""
 
     name: str
     puts_out: str
     reasons: str
     axis: str
-    """For a figure, where there is room for two words."""
+    """Short label for a figure's axis."""
 
 
 WORDINGS: dict[Outputs, Wording] = {
@@ -58,19 +58,19 @@ WORDINGS: dict[Outputs, Wording] = {
 
 @dataclass(frozen=True)
 class Claim:
-    """What an explanation says, as whoever relies on it would put it, and the words of its data."""
+    """What an explanation claims, for the report's title, and the terms of its data."""
 
     text: str
     """Such as "This style, because of these five elements"; the title of a report."""
     concepts: str = "concepts"
-    """What the data set calls them, in the plural: elements, attributes, features."""
+    """Plural term for concepts in this data set, such as elements or attributes."""
     classes: str = "classes"
     samples: str = "samples"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """Which explanation is audited, of which network, and what stands in for what.
+    """Audited explanation, the model it explains, and any stand-in for that model.
 
     >>> Subject("saliency by Grad-CAM", "resnet18, layer4", "model").description
     'saliency by Grad-CAM of resnet18, layer4'
@@ -93,29 +93,29 @@ class Subject:
 
     @property
     def wording(self) -> Wording:
-        """How sentences name what the explanation is held against."""
+        """Phrases that name what the explanation is compared with."""
         return WORDINGS[self.outputs]
 
     @property
     def decides(self) -> bool:
-        """Whether *faithful* is asked of what is explained, not of something in its place."""
+        """Whether *faithful* is evaluated on the explained model itself."""
         return self.outputs not in ("probe_only", "none")
 
     @property
     def description(self) -> str:
-        """The explanation and what it explains, to follow "Audited:"."""
+        """Explanation and what it explains, to follow "Audited:"."""
         network = f" of {self.model}" if self.model else ""
         data = f", on {self.data}" if self.data else ""
         return f"{self.explanation}{network}{data}"
 
     @property
     def probe_label(self) -> str:
-        """The stand-in with what it is, in brackets."""
+        """Label of the linear probe, in brackets."""
         return "the linear probe" + (f" ({self.linear_probe})" if self.linear_probe else "")
 
     @property
     def not_evaluated(self) -> str:
-        """Why *faithful* was not asked, where scores of it do not decide."""
+        """Reason why *faithful* was not evaluated."""
         if self.outputs == "probe_only":
             return (
                 "Not evaluated for your model, because its outputs were not read: "
@@ -126,7 +126,7 @@ class Subject:
 
     @property
     def reference(self) -> str:
-        """What an answer on faithfulness is compared with, in a sentence.
+        """Sentence that says what a faithfulness answer is compared with.
 
         >>> Subject("maps", "resnet18", "model").reference
         "The reference is the network's own output."
@@ -143,7 +143,7 @@ class Subject:
 
     @property
     def sentence(self) -> str:
-        """For the head of a report: what was audited, and what stood in for what."""
+        """Sentence for the head of a report: what was audited and any stand-in."""
         if self.outputs == "unknown":
             return (
                 f"Audited: {self.description}. It is not known whose outputs it was compared with."
@@ -157,6 +157,6 @@ class Subject:
         )
 
 
-def unstated(source: str = "") -> Subject:
-    """The subject of evidence that comes without one: its outputs are those that were given."""
+def make_unstated_subject(source: str = "") -> Subject:
+    """Return the subject of evidence without one: outputs count as given."""
     return Subject(f"the explanation in {source}" if source else "the explanation")

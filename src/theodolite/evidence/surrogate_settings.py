@@ -1,7 +1,5 @@
-"""Explanations of a linear layer whose faithfulness is known: perfect ones, and how to spoil them.
-
-Nulls are made from them, and the check that a measure of faithfulness must pass.
-"""
+"""Build explanations of a linear layer with known faithfulness: perfect, random or damaged ones.
+Used as null baselines of the faithfulness metrics and to check those metrics."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,33 +14,33 @@ from theodolite.evidence.axes import Concepts
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 
 STORED = ("rebuilt", "learned", "linearized")
-"""Arrays with what a surrogate puts out, made before: they do not follow changed concepts."""
+"""Arrays with precomputed surrogate outputs, which do not follow changed concepts."""
 NOTHING_STORED: dict[str, Any] = dict.fromkeys(STORED)
 
 
-def outputs_of(evidence: SurrogateEvidence) -> Float[np.ndarray, "samples classes"]:
-    """What the network puts out."""
+def compute_outputs(evidence: SurrogateEvidence) -> Float[np.ndarray, "samples classes"]:
+    """Return the outputs of the explained model."""
     if evidence.outputs is not None:
         return np.asarray(evidence.outputs, float)
-    outputs = working(evidence.embeddings) @ working(evidence.head).T
-    return np.asarray(outputs + bias_of(evidence), float)
+    outputs = to_working_precision(evidence.embeddings) @ to_working_precision(evidence.head).T
+    return np.asarray(outputs + get_bias(evidence), float)
 
 
-def bias_of(evidence: SurrogateEvidence) -> Float[np.ndarray, " classes"]:
-    """The last layer's bias; 0 where there is none."""
+def get_bias(evidence: SurrogateEvidence) -> Float[np.ndarray, " classes"]:
+    """Return the last layer's bias, or zeros."""
     if evidence.bias is None:
         return np.zeros(len(evidence.classes))
     return np.asarray(evidence.bias, float)
 
 
-def working(values: Any) -> np.ndarray:
-    """Numbers of at least single precision: half precision would overflow in sums."""
+def to_working_precision(values: Any) -> np.ndarray:
+    """Return values in at least single precision; half precision would overflow."""
     numbers = np.asarray(values)
     return numbers.astype(np.float32) if numbers.dtype == np.float16 else numbers
 
 
-def perfect(evidence: SurrogateEvidence) -> SurrogateEvidence:
-    """Each class explained by one concept, its own row of the last layer: nothing is missing."""
+def make_perfect(evidence: SurrogateEvidence) -> SurrogateEvidence:
+    """Explain each class by one concept, its own weight vector: nothing is missing."""
     if evidence.head is None or evidence.embeddings is None:
         raise EvidenceError("head", "no last layer", "`embeddings` and `head`")
     head = np.asarray(evidence.head, float)
@@ -60,53 +58,53 @@ def perfect(evidence: SurrogateEvidence) -> SurrogateEvidence:
     )
 
 
-def ideal(evidence: SurrogateEvidence) -> SurrogateEvidence:
-    """An explanation that puts out what the network does, whatever the surrogate."""
-    outputs = outputs_of(evidence)
+def make_ideal(evidence: SurrogateEvidence) -> SurrogateEvidence:
+    """Return an explanation with exactly the model's outputs, for any surrogate."""
+    outputs = compute_outputs(evidence)
     table = np.full((outputs.shape[1],) * 2, np.nan)
     np.fill_diagonal(table, 1.0)
     stored: dict[str, Any] = dict.fromkeys(STORED, outputs)
     return replace(
         evidence,
         importances=table,
-        projections=outputs - bias_of(evidence),
+        projections=outputs - get_bias(evidence),
         vectors=None,
         concepts=Concepts(evidence.classes.names),
         **stored,
     )
 
 
-def random_importances(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
-    """The concepts as they are, each with an importance drawn from 0 to 1."""
+def draw_random_importances(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
+    """Keep the concepts and draw each importance from 0 to 1."""
     importances = np.asarray(evidence.importances)
     draws = np.random.default_rng(seed).random(importances.shape)
     return replace(evidence, importances=np.where(np.isnan(importances), np.nan, draws))
 
 
-def pool_of_samples(evidence: SurrogateEvidence) -> dict[str, np.ndarray]:
-    """What random concepts take from other samples."""
+def pool_samples(evidence: SurrogateEvidence) -> dict[str, np.ndarray]:
+    """Return the arrays of other samples that random concepts are made from."""
     names = STORED if evidence.embeddings is not None else (*STORED, "projections")
     arrays = {name: np.asarray(getattr(evidence, name)) for name in names if evidence.has(name)}
     return draw_pool(np.asarray(evidence.samples.index), arrays, evidence.samples.clusters)
 
 
-def random_concepts(
+def draw_random_concepts(
     evidence: SurrogateEvidence, seed: int, pool: Mapping[str, np.ndarray] | None = None
 ) -> SurrogateEvidence:
-    """Random directions with random importances.
+    """Replace the concepts with random directions and random importances.
 
     Where there are no embeddings to project, each concept is taken from a random other sample
     instead; so is what a surrogate puts out that was made before. ``pool`` is that of all samples,
     where these are only some.
     """
-    known = pool_of_samples(evidence) if pool is None else pool
+    known = pool_samples(evidence) if pool is None else pool
     n = 0 if evidence.embeddings is not None else len(evidence.concepts)
     samples = evidence.samples
     other = draw_other_rows(known, np.asarray(samples.index), (1 + n,), seed, samples.clusters)
     arrays: dict[str, Any] = {
         name: known[POOLED + name][other[:, 0]] for name in STORED if evidence.has(name)
     }
-    changed = random_importances(evidence, seed)
+    changed = draw_random_importances(evidence, seed)
     if evidence.embeddings is None:
         projections = np.take_along_axis(known[f"{POOLED}projections"], other[:, 1:], axis=0)
         return replace(changed, projections=projections, **arrays)
@@ -117,29 +115,29 @@ def random_concepts(
     return replace(changed, vectors=directions, projections=None, constant=None, **arrays)
 
 
-def shuffled_importances(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
-    """The importances dealt out anew over all concepts and classes."""
+def permute_importances(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
+    """Permute the importances over all concepts and classes."""
     importances = np.asarray(evidence.importances)
     table, there = importances.copy(), ~np.isnan(importances)
     table[there] = np.random.default_rng(seed).permutation(importances[there])
     return replace(evidence, importances=table)
 
 
-def sum_of_outputs(evidence: SurrogateEvidence) -> dict[str, np.ndarray]:
-    """What the average is made of."""
-    outputs = outputs_of(evidence)
+def sum_outputs(evidence: SurrogateEvidence) -> dict[str, np.ndarray]:
+    """Return sums and counts from which mean outputs are computed."""
+    outputs = compute_outputs(evidence)
     return {"outputs": outputs.sum(axis=0), "samples": np.array(len(outputs))}
 
 
-def always_the_average(
+def predict_constant_mean(
     evidence: SurrogateEvidence, sums: Mapping[str, np.ndarray] | None = None
 ) -> SurrogateEvidence:
-    """No concept at all: whatever the sample, the average of what the network puts out.
+    """Use no concept: predict the mean output for every sample.
 
     ``sums`` are those of all samples, where these are only some.
     """
-    outputs = outputs_of(evidence)
-    known = sum_of_outputs(evidence) if sums is None else sums
+    outputs = compute_outputs(evidence)
+    known = sum_outputs(evidence) if sums is None else sums
     average = np.asarray(known["outputs"] / max(int(known["samples"]), 1))
     importances = np.asarray(evidence.importances)
     same = np.broadcast_to(average, outputs.shape)
@@ -156,8 +154,8 @@ def always_the_average(
     )
 
 
-def rescaled(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
-    """Longer or shorter vectors with importances that make up for it: the same explanation."""
+def rescale_concepts(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
+    """Rescale vectors and compensate in the importances: an equivalent explanation."""
     if evidence.vectors is None or evidence.projections is not None:
         raise EvidenceError("projections", "projections", "`vectors` alone, to be rescaled")
     n = len(evidence.concepts)
@@ -169,8 +167,8 @@ def rescaled(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
     )
 
 
-def duplicated(evidence: SurrogateEvidence) -> SurrogateEvidence:
-    """Each concept twice with half its importance: the same explanation."""
+def duplicate_concepts(evidence: SurrogateEvidence) -> SurrogateEvidence:
+    """Duplicate each concept with half its importance: an equivalent explanation."""
     names = evidence.concepts.names
     arrays: dict[str, Any] = {
         name: np.concatenate([np.asarray(values)] * 2, axis=axis)
@@ -185,8 +183,8 @@ def duplicated(evidence: SurrogateEvidence) -> SurrogateEvidence:
     )
 
 
-def without_a_class(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
-    """One class, drawn at random, is left without an explanation."""
+def drop_class(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
+    """Remove the explanation of one class drawn at random."""
     table = np.asarray(evidence.importances).copy()
     table[:, np.random.default_rng(seed).integers(len(evidence.classes))] = np.nan
     return replace(evidence, importances=table)
@@ -194,12 +192,18 @@ def without_a_class(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence
 
 Setting = Callable[[SurrogateEvidence, int], SurrogateEvidence]
 SETTINGS: dict[str, Setting] = {
-    "perfect": lambda evidence, seed: perfect(evidence),
-    "random_importances": lambda evidence, seed: random_importances(perfect(evidence), seed),
-    "random_concepts": lambda evidence, seed: random_concepts(perfect(evidence), seed),
-    "shuffled importances": lambda evidence, seed: shuffled_importances(perfect(evidence), seed),
-    "a class without concepts": lambda evidence, seed: without_a_class(perfect(evidence), seed),
-    "longer and shorter vectors": lambda evidence, seed: rescaled(perfect(evidence), seed),
-    "each concept twice": lambda evidence, seed: duplicated(perfect(evidence)),
+    "perfect": lambda evidence, seed: make_perfect(evidence),
+    "random_importances": lambda evidence, seed: draw_random_importances(
+        make_perfect(evidence), seed
+    ),
+    "random_concepts": lambda evidence, seed: draw_random_concepts(make_perfect(evidence), seed),
+    "shuffled importances": lambda evidence, seed: permute_importances(
+        make_perfect(evidence), seed
+    ),
+    "a class without concepts": lambda evidence, seed: drop_class(make_perfect(evidence), seed),
+    "longer and shorter vectors": lambda evidence, seed: rescale_concepts(
+        make_perfect(evidence), seed
+    ),
+    "each concept twice": lambda evidence, seed: duplicate_concepts(make_perfect(evidence)),
 }
-"""Explanations of one layer, by name: the perfect one, and what is made of it with a seed."""
+"""Explanations of one layer by name: the perfect one and variants made from it by a seed."""

@@ -1,4 +1,4 @@
-"""Names that tables of explanations and votes share, wherever the votes are from."""
+"""Column and table names that rating studies of explanation techniques share."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -8,24 +8,24 @@ QUALITIES = {
     "fidelity": ("Q1",), "complexity": ("Q2", "Q3"), "objectivity": ("Q4",),
     "robustness": ("Q5", "Q6"),
 }  # fmt: skip
-"""Which questions ask for which quality, by the paper's list."""
+"""Questions that measure each quality, as numbered by the studies' questionnaire."""
 EXPLANATIONS, VOTES, NUMBERS, WORDS = "explanations", "votes", "numbers", "words"
 BOXES, RANKINGS, PEOPLE = "boxes", "rankings", "people"
 KINDS = ("image", "data_set", "technique", "method", "network", "modality")
-"""What is known of each explanation beside its id."""
+"""Columns that describe each explanation besides its id."""
 SCRIPTED: Literal["scripted annotators, no people"] = "scripted annotators, no people"
-"""Stands in every table and title of votes that nobody gave."""
+"""Label in tables and titles for ratings that no person gave."""
 UNNAMED: Literal["unnamed people"] = "unnamed people"
-"""Votes do not say whose they are."""
+"""Source of ratings that do not identify their raters."""
 Source: TypeAlias = Literal["people", "unnamed people", "scripted annotators, no people"]
-"""Who voted. Unnamed: columns of votes are no persons."""
+"""Who rated. Unnamed: columns of ratings do not identify persons."""
 Tables: TypeAlias = Mapping[str, Mapping[str, Sequence[Any]]]
 
 
-def technique_parts(technique: str) -> tuple[str, str]:
-    """Method and network of a technique's name; no network where none is named.
+def split_technique(technique: str) -> tuple[str, str]:
+    """Split a technique's name into method and model; no model if none is named.
 
-    >>> technique_parts("lime / resnet50"), technique_parts("lime")
+    >>> split_technique("lime / resnet50"), split_technique("lime")
     (('lime', 'resnet50'), ('lime', ''))
     """
     method, _, network = technique.partition(" / ")

@@ -1,4 +1,5 @@
-"""Work that is cut into pieces: whoever wants it done need not know where it happens."""
+"""Interface for work that is split into tasks, independent of where the tasks run.
+Implemented here serially, and by the engines in ``_runs``."""
 
 import hashlib
 import json
@@ -15,19 +16,19 @@ Merge = Callable[[Any, Any], Any]
 
 @runtime_checkable
 class Entry(Protocol):
-    """What an item gave, where it lies: small to send to whoever works on with it."""
+    """Stored result of a task: a small reference that other workers can read."""
 
     @property
     def digest(self) -> str:
-        """Of all that decides what is in it."""
+        """Digest of everything that determines the content."""
 
     def read(self) -> Arrays:
-        """The arrays."""
+        """Return the arrays of the result."""
 
 
 @dataclass(frozen=True, eq=False)
 class InMemoryEntry:
-    """What an item gave, in memory."""
+    """Result of a task in memory."""
 
     arrays: Arrays
     digest: str
@@ -38,56 +39,56 @@ class InMemoryEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """The same pure function for many items.
+    """A pure function to apply to many items.
 
     What it gives depends on the item, on ``about`` and on nothing else: a piece that was done once
     is never done again, on whatever machine.
     """
 
     what: str
-    """For the progress bar."""
+    """Label for the progress bar."""
     do: Callable[..., Arrays]
     """(item) -> arrays; or (item, tool). A function of a module, perhaps with ``partial``, so that
     it can be sent to another process."""
     items: Sequence[Any]
-    """Small things that say where the data is, or the data itself where it is small."""
+    """Small references to the data, or the data itself if it is small."""
     digests: Sequence[str]
-    """A digest of what each item stands for."""
+    """Digest of what each item stands for."""
     about: Mapping[str, Any]
-    """What else decides the result: names, versions, options, seeds; as plain JSON."""
+    """Everything else that determines the result (names, versions, seeds), as plain JSON."""
     names: Sequence[str] = ()
-    """What people call the items; their numbers if not given."""
+    """Display names of the items; their numbers by default."""
     tool: Callable[[], Any] | None = field(default=None)
-    """Makes what every piece needs and is slow to make, such as a network: once in each process."""
+    """Function that creates a shared resource, such as a model, once per process."""
 
     network: bool = False
-    """Whether the tool is a network: then it is run on a GPU where there is one."""
+    """Whether the resource is a model, which runs on a GPU if there is one."""
     kept: bool = True
-    """Whether what it gives is kept with the run; not where the pieces are kept elsewhere."""
+    """Whether results are kept with the run; False if they are kept elsewhere."""
 
     def name(self, number: int) -> str:
-        """What people call an item."""
+        """Return the display name of an item."""
         return self.names[number] if self.names else f"{self.what} {number}"
 
 
 @runtime_checkable
 class Workers(Protocol):
-    """Does work somewhere. The bytes of the result do not depend on where."""
+    """Executor of work. The bytes of a result do not depend on where it runs."""
 
     def each(self, work: Work) -> Iterator[Arrays | None]:
-        """What each item gave, in order; nothing for an item that failed three times."""
+        """Yield the result of each item in order; None for an item that failed three times."""
 
     def entries(self, work: Work) -> list[Entry | None]:
-        """Where what each item gave lies, for other items to read; nothing of it comes here."""
+        """Return a reference to each item's result, for other tasks to read."""
 
     def reduced(self, work: Work, merge: Merge) -> Arrays | None:
-        """What all items gave, merged two by two in one fixed order; nothing if all failed."""
+        """Return all results merged pairwise in a fixed order; None if all failed."""
 
     def missing(self) -> frozenset[int]:
-        """The items of the last work that failed for good, by their numbers."""
+        """Return the numbers of the items of the last work that failed for good."""
 
     def once(self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
-        """Work that cannot be cut, done here; what it gave is kept like any piece."""
+        """Run work that cannot be split, here; its result is kept like any other."""
 
 
 def _digest_of(description: Mapping[str, Any], digest: str) -> str:
@@ -96,7 +97,7 @@ def _digest_of(description: Mapping[str, Any], digest: str) -> str:
 
 
 class Tree:
-    """Merges what comes in order, in pairs of equal size: the same sums however the work was cut.
+    """Merge results in order, in pairs of equal size, so that sums do not depend on the split.
 
     >>> tree = Tree(lambda a, b: f"({a}{b})")
     >>> for letter in "abcdefg":
@@ -110,7 +111,7 @@ class Tree:
         self._parts: list[tuple[int, Any]] = []
 
     def add(self, part: Any, size: int) -> None:
-        """The next part, merged from so many items: a power of two, or what is left at the end."""
+        """Add the next part, merged from ``size`` items: a power of two, or the rest."""
         self._parts.append((size, part))
         while len(self._parts) > 1 and self._parts[-1][0] == self._parts[-2][0]:
             self._join()
@@ -121,14 +122,14 @@ class Tree:
         self._parts[-2:] = [(n + m, both)]
 
     def whole(self) -> Any:
-        """All of it."""
+        """Return the merge of all parts."""
         while len(self._parts) > 1:
             self._join()
         return self._parts[0][1] if self._parts else None
 
 
 class SerialWorkers:
-    """One item after the other, here and now, and nothing is kept."""
+    """Run items one after the other in this process and keep nothing."""
 
     def each(self, work: Work) -> Iterator[Arrays | None]:
         tools = () if work.tool is None else (work.tool(),)

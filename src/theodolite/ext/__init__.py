@@ -123,7 +123,7 @@ __all__ = [
     "read_yaml",
     "save_explanations",
     "sha256_of",
-    "silent",
+    "show_no_progress",
     "study_texts",
     "summary",
     "table",
@@ -191,14 +191,14 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.surrogate import SurrogateEvidence
     from theodolite.evidence.kinds.token import TokenEvidence
     from theodolite.evidence.kinds.unit import UnitEvidence
-    from theodolite.evidence.produced import (
+    from theodolite.evidence.pipeline_output import (
         ConceptCard,
         Pipeline,
         Produced,
         Progress,
         UnitCard,
         WorkContext,
-        silent,
+        show_no_progress,
     )
     from theodolite.evidence.ragged import Ragged
     from theodolite.evidence.rating_summary import summary
@@ -275,8 +275,8 @@ else:
             "evidence.kinds.saliency": "SaliencyEvidence",
             "evidence.kinds.surrogate": "SurrogateEvidence",
             "evidence.kinds.unit": "UnitEvidence",
-            "evidence.produced": (
-                "ConceptCard Pipeline Produced Progress UnitCard WorkContext silent"
+            "evidence.pipeline_output": (
+                "ConceptCard Pipeline Produced Progress UnitCard WorkContext show_no_progress"
             ),
             "evidence.rating_summary": "summary",
             "_stats.sampling": "draw_pool draw_cluster_pool hash_to_uniforms",

@@ -153,7 +153,7 @@ if TYPE_CHECKING:
     from theodolite.datasets.votes.rows import Vote, explanations_from, plain_text
     from theodolite.evidence.kinds.rating import RatingEvidence
     from theodolite.evidence.rating_summary import by_group, summary
-    from theodolite.evidence.vote_columns import (
+    from theodolite.evidence.study_tables import (
         QUESTIONS,
         SCALE,
         TABLES,
@@ -185,7 +185,7 @@ else:
             "datasets.votes.rows": "Vote explanations_from plain_text",
             "evidence.kinds.rating": "RatingEvidence",
             "evidence.rating_summary": "by_group summary",
-            "evidence.vote_columns": (
+            "evidence.study_tables": (
                 "QUESTIONS SCALE TABLES Table TableName checked_table checked_together "
                 "columns_of concepts_text"
             ),

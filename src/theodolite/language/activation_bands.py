@@ -11,9 +11,9 @@ from jaxtyping import Float
 
 from theodolite._stats.resampling import boundary_interval, percentile_interval, poisson_weights
 from theodolite.errors import EvidenceError
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, rows_of, starts_of
+from theodolite.evidence.plain_arrays import replace_arrays
+from theodolite.evidence.ragged import Ragged, compute_starts, require_ragged
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.states import ratio, total
 from theodolite.results import Interval
@@ -62,19 +62,19 @@ def in_band(evidence: TokenEvidence, band: int, *, bands: int = 10, of: Values) 
     """
     if not 1 <= bands <= MOST_BANDS or not 0 <= band < bands:
         raise EvidenceError("band", f"{band} of {bands}", f"0 to {bands - 1}, of 1 to {MOST_BANDS}")
-    values, latent = rows_of(evidence.value), rows_of(evidence.latent)
+    values, latent = require_ragged(evidence.value), require_ragged(evidence.latent)
     stays = np.flatnonzero(np.isin(latent.flat, np.asarray(evidence.explained)) & (values.flat > 0))
     if of == "sequences":
         stays = _largest(latent.flat[stays], values.row[stays], values.flat[stays], stays)
     number = _band_of(latent.flat[stays], values.flat[stays], bands)
     stays = np.sort(stays[number == band])
-    inner = starts_of(np.bincount(values.inner_row[stays], minlength=values.starts[-1]))
+    inner = compute_starts(np.bincount(values.inner_row[stays], minlength=values.starts[-1]))
     arrays = {
         name: Ragged(field.flat[stays], field.starts, inner)
         for name in ("latent", "value", "importance", "effect")
         if (field := getattr(evidence, name)) is not None
     }
-    return with_arrays(evidence, chance_activation=None, chance_on_formula=None, **arrays)
+    return replace_arrays(evidence, chance_activation=None, chance_on_formula=None, **arrays)
 
 
 def _largest(

@@ -8,7 +8,7 @@ import numpy as np
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import starts_of
+from theodolite.evidence.ragged import compute_starts
 from theodolite.language.models.altered_codes import PermutedDecoder, with_planted
 from theodolite.language.models.dictionaries import (
     FeatureDictionary,
@@ -139,7 +139,7 @@ class ComparedDictionaries:
             raise EvidenceError("beside", f"planted, with {n} concepts", f"1 to {latents} concepts")
         layer = self.layer
         random = RandomDictionary.drawn_for(layer.activations, latents, active, self.seed)
-        starts = starts_of([len(own) for own in layer.ids])
+        starts = compute_starts([len(own) for own in layer.ids])
         codes = with_planted(
             sparse_codes(random, layer.activations), starts, truth,
             hits=HITS, false_alarms=FALSE_ALARMS, seed=self.seed,

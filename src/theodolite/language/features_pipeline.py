@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int
 
 from theodolite._storage.arrays import read_npy, write_npy
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
+from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Claim, Subject
 from theodolite.language.compared_dictionaries import (
     BESIDE,

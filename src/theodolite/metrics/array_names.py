@@ -7,7 +7,7 @@ from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.evidence import registry
 from theodolite.evidence.base import Bundle, Evidence
 from theodolite.evidence.checks import Layout
-from theodolite.evidence.columns import with_arrays
+from theodolite.evidence.plain_arrays import replace_arrays
 from theodolite.evidence.plugins import is_ours
 
 Kind = type[Evidence]
@@ -27,9 +27,9 @@ def replace_array(evidence: Bundle, path: str, values: Any) -> Bundle:
     """Return the same evidence with another array at a path; nothing is checked again."""
     inside, _, name = path.rpartition(".")
     if not inside:
-        return with_arrays(evidence, **{name: values})
-    return with_arrays(
-        evidence, **{inside: with_arrays(getattr(evidence, inside), **{name: values})}
+        return replace_arrays(evidence, **{name: values})
+    return replace_arrays(
+        evidence, **{inside: replace_arrays(getattr(evidence, inside), **{name: values})}
     )
 
 

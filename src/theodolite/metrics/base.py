@@ -11,7 +11,7 @@ import numpy as np
 
 from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.plugins import Package, packages_of
+from theodolite.evidence.plugins import Package, list_packages
 from theodolite.metrics import options as option_checks
 from theodolite.metrics.null_model import NullModel
 from theodolite.metrics.states import (
@@ -136,7 +136,7 @@ class Metric:
         of evidence and of its nulls."""
         functions = [f for n in self.nulls for f in (n.make, n.expected, n.sums)]
         things = [*self.state.__mro__, *self.needs.__mro__, *functions, self.ideal]
-        return packages_of(thing for thing in things if thing is not None)
+        return list_packages(thing for thing in things if thing is not None)
 
     @property
     def streams(self) -> bool:

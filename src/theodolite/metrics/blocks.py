@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int, UInt
 from theodolite._stats.grouped_weights import RowWeights
 from theodolite._stats.information import is_discrete
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.columns import some_concepts
+from theodolite.evidence.plain_arrays import select_concepts
 from theodolite.evidence.workers import Arrays, Tree
 from theodolite.metrics.states import Pooled, ratio
 
@@ -243,6 +243,6 @@ class Blockwise(Pooled):
         truths = Truths.of(evidence) if cls.needs_truths else None
         tree = Tree(merged_parts)
         for item in cls.items(n):
-            own = evidence if len(item.concepts) == n else some_concepts(evidence, item.concepts)
+            own = evidence if len(item.concepts) == n else select_concepts(evidence, item.concepts)
             tree.add(cls.part(own, weights, BlockContext(item, n, common, truths), **options), 1)
         return cls.whole(tree.whole())

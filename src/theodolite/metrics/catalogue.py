@@ -12,7 +12,7 @@ from typing import Any
 import theodolite.metrics
 from theodolite.errors import EvidenceError
 from theodolite.evidence import registry
-from theodolite.evidence.plugins import leave_out, load_each
+from theodolite.evidence.plugins import leave_out, load_plugins
 from theodolite.metrics.base import CATALOGUE, Metric
 
 GROUP = "metrics"
@@ -50,7 +50,7 @@ def _load_packages() -> None:
     load_library()
     registry.kinds()  # metrics of other packages may need kinds of theirs
     before = set(CATALOGUE)
-    for package, name, _ in load_each(GROUP, _unless_it_fails):
+    for package, name, _ in load_plugins(GROUP, _unless_it_fails):
         for entered in sorted(set(CATALOGUE) - before):
             if fault := _fault_of(CATALOGUE[entered]):
                 del CATALOGUE[entered]

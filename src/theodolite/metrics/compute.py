@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.checks import Layout
-from theodolite.evidence.ragged import Ragged, starts_of
+from theodolite.evidence.ragged import Ragged, compute_starts
 from theodolite.metrics.base import metric_of
 
 DTYPES = {"flag": bool, "index": np.int64}
@@ -85,7 +85,7 @@ def _zeros_like_another(
             values = arrays[name]
             lengths = values.lengths if isinstance(values, Ragged) else [len(row) for row in values]
             zero = np.zeros((), DTYPES.get(layout.content, np.float64))
-            starts = starts_of(lengths)
+            starts = compute_starts(lengths)
             return Ragged(np.broadcast_to(zero, starts[-1:]), starts)
     on_samples = (n for n, own in kind.layouts() if n in arrays and own.axes[0] == "samples")
     return [[0] for _ in arrays.get(next(on_samples, ""), [0])]

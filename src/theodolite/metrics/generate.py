@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from theodolite.evidence.axes import NamedAxis
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.describe import described
+from theodolite.evidence.describe import describe_arrays
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue, paper_names
 from theodolite.metrics.options import bare
@@ -192,7 +192,7 @@ def _arguments(metric: Metric) -> Iterable[str]:
 
 def _array_words(kind: type[Evidence]) -> dict[str, str]:
     """Shape and sentence of each array, as the evidence describes itself; names of axes."""
-    words = {a.name: f"{a.shape}. {a.holds}".strip() for a in described(kind)}
+    words = {a.name: f"{a.shape}. {a.holds}".strip() for a in describe_arrays(kind)}
     for field, inner in kind.inner_kinds():
         words |= {f"{field}.{name}": text for name, text in _array_words(inner).items()}
     axes = {name: f"Names of the {name}." for name in dir(kind) if _axis(kind, name) is not None}

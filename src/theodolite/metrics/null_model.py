@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from theodolite._stats.sampling import POOLED, draw_other_rows, draw_pool
-from theodolite.evidence.columns import with_arrays
+from theodolite.evidence.plain_arrays import replace_arrays
 from theodolite.metrics.states import PerSample
 
 
@@ -99,6 +99,6 @@ def from_another_sample(name: str, says: str, *arrays: str) -> NullModel:
         samples = evidence.samples
         other = draw_other_rows(sums, np.asarray(samples.index), (), seed, samples.clusters)
         present = [array for array in arrays if POOLED + array in sums]
-        return with_arrays(evidence, **{array: sums[POOLED + array][other] for array in present})
+        return replace_arrays(evidence, **{array: sums[POOLED + array][other] for array in present})
 
     return NullModel(name, says, make, sums=pool)

@@ -12,7 +12,7 @@ from theodolite._stats.groups import SampleGroups, group_sums
 from theodolite._stats.sampling import POOLED, merge_pools
 from theodolite._stats.weighted_sums import sum_weighted
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.shards import order_of
+from theodolite.evidence.shards import find_sample_order
 
 State = TypeVar("State", bound="Additive")
 TRIALS, CHOSEN = "trials", "chosen"
@@ -237,7 +237,7 @@ class Pooled(Additive):
         bundles = [evidence for evidence, _ in self.shards]
         weights = np.concatenate([part for _, part in self.shards], axis=1)
         whole = bundles[0] if len(bundles) == 1 else type(bundles[0]).joined(bundles)
-        order = order_of(whole)
+        order = find_sample_order(whole)
         return (whole, weights) if order is None else (whole[order], weights[:, order])
 
 

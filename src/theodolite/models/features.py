@@ -10,7 +10,7 @@ from jaxtyping import Float
 from PIL import Image
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.token_grid import token_grid
+from theodolite.evidence.token_grid import find_token_grid
 
 if TYPE_CHECKING:
     import torch
@@ -99,7 +99,7 @@ class FeatureExtractor:
                 "Name a layer before the pooling.",
             )
         n, tokens, channels = output.shape
-        leading, rows, columns = token_grid(tokens, self.grid)
+        leading, rows, columns = find_token_grid(tokens, self.grid)
         patches = output[:, leading:].reshape(n, rows, columns, channels)
         return np.ascontiguousarray(patches.transpose(0, 3, 1, 2))
 

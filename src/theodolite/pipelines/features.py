@@ -15,7 +15,7 @@ from PIL import Image
 from theodolite._storage.arrays import read_npy, write_npy
 from theodolite._storage.paths import sha256_of
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.evidence.workers import Work
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.features import FeatureExtractor, Preprocessing

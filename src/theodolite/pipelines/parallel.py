@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from theodolite._verdicts.words import interval_text, percent
-from theodolite.evidence.subject import Subject, unstated
+from theodolite.evidence.subject import Subject, make_unstated_subject
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.figures.strips import score_strip, strip_key
 from theodolite.report.formulas import with_code
@@ -63,7 +63,7 @@ def _interval_key(scores: Sequence[Score]) -> str:
 
 def verdict_html(verdict: Verdict) -> str:
     """One question's answer."""
-    return fragment("notebook_verdict.html.j2", card=card(verdict, unstated()))
+    return fragment("notebook_verdict.html.j2", card=card(verdict, make_unstated_subject()))
 
 
 def score_html(score: Score) -> str:

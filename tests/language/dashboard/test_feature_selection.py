@@ -55,9 +55,9 @@ def test_the_strongest_places_are_those_of_plain_loops(monkeypatch: pytest.Monke
     evidence = codes([5, 1, 300, 0, 7, 2, 40] * 3)
     expected = plain_peaks(evidence)
     for rows in (2048, 4):  # whole, and in pieces of four texts
-        monkeypatch.setattr(cut, "SHARD", rows)
+        monkeypatch.setattr(cut, "SHARD_SAMPLES", rows)
         shards = InMemoryShards(evidence)
-        assert len(shards.pieces()) == (1 if rows == 2048 else 6)
+        assert len(shards.shards()) == (1 if rows == 2048 else 6)
         activity = find_peaks(shards, 5, 0)
         for latent in range(LATENTS):
             n = min(len(expected[latent]), 5)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.ragged import starts_of
+from theodolite.evidence.ragged import compute_starts
 from theodolite.language.models.altered_codes import PermutedDecoder, with_planted
 from theodolite.language.models.dictionaries import RandomDictionary, sparse_codes
 from theodolite.language.models.hooked import HookedModel
@@ -30,7 +30,7 @@ def test_rows_are_dealt_out_and_codes_stay() -> None:
 
 def test_planted_latents_are_active_as_often_as_wanted() -> None:
     plain = RandomDictionary.drawn_for(ACTIVATIONS, 20, 3, 0)
-    codes, starts = sparse_codes(plain, ACTIVATIONS), starts_of([1] * 399 + [1])
+    codes, starts = sparse_codes(plain, ACTIVATIONS), compute_starts([1] * 399 + [1])
     truth = np.random.default_rng(1).random((400, 2)) < 0.5
     planted = with_planted(codes, starts, truth, hits=0.9, false_alarms=0.05, seed=2)
     token = np.repeat(np.arange(400), np.diff(planted.starts))
@@ -51,7 +51,7 @@ def test_planted_latents_are_active_as_often_as_wanted() -> None:
 
 def test_planted_latents_are_active_once_a_sequence_and_not_in_empty_ones() -> None:
     plain = RandomDictionary.drawn_for(ACTIVATIONS, 20, 3, 0)
-    starts = starts_of([4] * 100 + [0])
+    starts = compute_starts([4] * 100 + [0])
     truth = np.ones((101, 1), bool)
     planted = with_planted(sparse_codes(plain, ACTIVATIONS), starts, truth, hits=1.0)
     token = np.repeat(np.arange(400), np.diff(planted.starts))[planted.latent == 0]

@@ -20,7 +20,7 @@ from theodolite.dissection.formula import Formula
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Latents, Predicates, Samples
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, starts_of
+from theodolite.evidence.ragged import Ragged, compute_starts
 from theodolite.evidence.store_writer import EvidenceWriter
 from theodolite.language.sae.token_codes import TokenPiece, other_sequences
 from theodolite.language.sae.tokens import dissect_tokens
@@ -131,8 +131,8 @@ def rectangular(n: int, length: int, seed: int = 0) -> tuple[TokenEvidence, np.n
 
     def ragged(table: np.ndarray) -> Ragged:
         flat = table.reshape(n * length, -1)
-        starts = starts_of(np.full(n, length))
-        return Ragged(np.nonzero(flat)[1], starts, starts_of(flat.sum(axis=1)))
+        starts = compute_starts(np.full(n, length))
+        return Ragged(np.nonzero(flat)[1], starts, compute_starts(flat.sum(axis=1)))
 
     latent = ragged(fires)
     evidence = TokenEvidence(
@@ -217,7 +217,7 @@ def test_drawn_from_rare_to_frequent() -> None:
 
 
 def test_the_same_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("theodolite.evidence.shards.SHARD", 32)
+    monkeypatch.setattr("theodolite.evidence.shards.SHARD_SAMPLES", 32)
     evidence = planted_tokens(100)
     here = dissect_tokens(evidence)
     with EvidenceWriter(tmp_path / "tokens", 32) as writer:
@@ -281,7 +281,7 @@ def test_the_anchor_of_the_pack(shared_data: Path) -> None:
     piece = TokenPiece(
         Samples.numbered(len(starts) - 1),
         Ragged(codes["trained.latent"].astype(np.int32), starts, inner),
-        Ragged(np.zeros(is_it.sum(), int), starts, starts_of(is_it)),
+        Ragged(np.zeros(is_it.sum(), int), starts, compute_starts(is_it)),
     )
     unit, formula, shared = piece.counts([Formula(0)] * 1152).sum(axis=1)
     iou = shared / (unit + formula - shared)

@@ -60,7 +60,7 @@ def test_overlaps_are_those_of_plain_loops(monkeypatch: pytest.MonkeyPatch) -> N
         np.testing.assert_allclose(
             result.token_overlap[latent], plain(evidence, latent, word, half=True)
         )
-    monkeypatch.setattr(cut, "SHARD", 7)
+    monkeypatch.setattr(cut, "SHARD_SAMPLES", 7)
     in_pieces = token_overlaps(InMemoryShards(evidence))
     for name in ("predicate", "chosen", "overlap", "token_overlap", "others", "rate"):
         np.testing.assert_array_equal(getattr(in_pieces, name), getattr(result, name))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.surrogate_settings import outputs_of, perfect
+from theodolite.evidence.surrogate_settings import compute_outputs, make_perfect
 from theodolite.language.texts.token_surrogate import token_surrogate
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.faithful.frame import surrogate_outputs
@@ -41,8 +41,8 @@ def test_parts_make_up_every_logit() -> None:
     for surrogate in ("linear", "rebuilt"):
         left = result.evidence.outputs - surrogate_outputs(result.evidence, surrogate)
         assert left == pytest.approx(result.error_node)
-    assert outputs_of(perfect(result.evidence)) == pytest.approx(
-        surrogate_outputs(perfect(result.evidence))
+    assert compute_outputs(make_perfect(result.evidence)) == pytest.approx(
+        surrogate_outputs(make_perfect(result.evidence))
     )
 
 

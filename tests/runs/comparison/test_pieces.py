@@ -51,7 +51,7 @@ def test_pieces_are_compared_as_memory_is(tmp_path: Path, monkeypatch: pytest.Mo
     for known in both:
         known.forget()
     monkeypatch.setattr(runs, "MOST_STORED", 100)
-    monkeypatch.setattr(runs, "some_samples", None)  # memory must not be asked for it
+    monkeypatch.setattr(runs, "draw_samples", None)  # memory must not be asked for it
     assert all(known.is_large for known in both)
     for line, expected in zip(records(*both), in_memory, strict=True):
         for name, value in expected.items():  # sums of other pieces

@@ -118,7 +118,7 @@ def test_registered_plug_ins_count(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         write_plugin(folder, f"CONSTANT = {number}\n")
         with monkeypatch.context() as patch:
             patch.syspath_prepend(str(folder))
-            plugins.registered.cache_clear()
+            plugins.get_plugin_packages.cache_clear()
             plugins._package.cache_clear()
             identity_module._base.cache_clear()
             codes.append(identity().parts)

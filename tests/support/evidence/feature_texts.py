@@ -5,7 +5,7 @@ import numpy as np
 from theodolite.evidence.axes import Judges, Latents, Samples
 from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, starts_of
+from theodolite.evidence.ragged import Ragged, compute_starts
 from theodolite.language.texts.explanations import LatentExplanation
 from theodolite.language.texts.vocabulary import Vocabulary
 
@@ -28,7 +28,7 @@ def drawn_codes(
     alive = np.flatnonzero(np.arange(latents) % 8 != 7)
     order = np.argsort(random.random((n, len(alive))), axis=1)[:, :active]
     latent = np.sort(alive[order], axis=1).astype(np.int32)
-    starts, inner = starts_of(lengths), np.arange(n + 1, dtype=np.int64) * active
+    starts, inner = compute_starts(lengths), np.arange(n + 1, dtype=np.int64) * active
     value = random.gamma(1.0, 2.0, n * active).astype(np.float16) + np.float16(0.01)
     return TokenEvidence(
         tokens=Ragged(random.integers(0, vocabulary, n).astype(np.int32), starts),

@@ -13,7 +13,7 @@ from theodolite._scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite._verdicts.rules import verdict
 from theodolite.evidence.axes import Chances, Concepts, Latents
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, starts_of
+from theodolite.evidence.ragged import Ragged, compute_starts
 from theodolite.language.models.dictionaries import RandomDictionary, largest_codes, sparse_codes
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Answer
@@ -120,7 +120,7 @@ def _planted(
     value = np.r_[value[rest], 1 + random.random(len(row))].astype(np.float32)
     order = np.lexsort((latent, token))
     counts = np.bincount(token, minlength=len(starts) - 1)
-    return latent[order], value[order], starts_of(counts)
+    return latent[order], value[order], compute_starts(counts)
 
 
 def shares(each: Iterable[JudgedDictionary]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.produced import Produced
+from theodolite.evidence.pipeline_output import Produced
 
 EVIL = "<script>alert(1)</script>|*x*_y_ % & # $ [a](b) {{ 7*7 }} <!-- theodolite: end -->"
 

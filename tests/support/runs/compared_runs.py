@@ -16,7 +16,7 @@ from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.produced import Produced
+from theodolite.evidence.pipeline_output import Produced
 
 METRICS = [{"name": "concept_existence", "options": {"top": [1, 3]}}]
 BY_CONCEPT = {"name": "concept_global_importance", "options": {"over": "concepts", "form": [2]}}

@@ -18,8 +18,8 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.produced import ComparedModel, ConceptCard, Produced
-from theodolite.evidence.surrogate_settings import SETTINGS, outputs_of
+from theodolite.evidence.pipeline_output import ComparedModel, ConceptCard, Produced
+from theodolite.evidence.surrogate_settings import SETTINGS, compute_outputs
 from theodolite.report.html import write_report
 
 PLAIN = ("auk", "bee", "cat", "dog")
@@ -36,7 +36,7 @@ def planted(faithfulness: float, seed: int = 0, names: Sequence[str] = PLAIN) ->
 
 def middle(evidence: SurrogateEvidence, missed: float) -> SurrogateEvidence:
     """A layer in the middle: the slope is off by ``missed`` from what the network makes of it."""
-    outputs = outputs_of(evidence)
+    outputs = compute_outputs(evidence)
     return replace(evidence, rebuilt=outputs + 2.0, linearized=outputs + 2.0 + missed)
 
 

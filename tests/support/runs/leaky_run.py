@@ -14,7 +14,7 @@ from theodolite.evidence.axes import Classes, Concepts, Policies
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.produced import ComparedModel, Produced
+from theodolite.evidence.pipeline_output import ComparedModel, Produced
 from theodolite.report.html import write_report
 
 PLAIN = ("red body", "long horn", "wings folded over the back")

@@ -13,7 +13,7 @@ from theodolite._runs.folder.spec import ReportSpec, RunSpec
 from theodolite._storage.records import write_record
 from theodolite.evidence.axes import Classes, Concepts, Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.produced import Produced
+from theodolite.evidence.pipeline_output import Produced
 from theodolite.report.html import write_report
 
 EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "../../etc/passwd", "{{ 7*7 }}",

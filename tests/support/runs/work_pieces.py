@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.errors import UnsafeInputError
-from theodolite.evidence.read_ahead import taken
+from theodolite.evidence.read_ahead import take_item
 from theodolite.evidence.workers import Arrays, Work
 
 
@@ -105,7 +105,7 @@ class NotedPiece:
 
 
 def of_a_piece(item: NotedPiece) -> Arrays:
-    return numbers(taken(item))
+    return numbers(take_item(item))
 
 
 def work(n: int, do: Any = numbers, **more: Any) -> Work:

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.rating_summary import Aggregate, Ties, aggregated
+from theodolite.evidence.rating_summary import Aggregate, Ties, aggregate_ratings
 from theodolite_reproductions.acceptance.features import ExplanationFeatures
 from theodolite_reproductions.acceptance.fitting import Known, fit_scorer
 from theodolite_reproductions.acceptance.scorer import Scorer
@@ -73,7 +73,7 @@ class RatedExplanations:
     def of(cls, evidence: RatingEvidence, how: Aggregate, ties: Ties) -> "RatedExplanations":
         """One number for the votes on each."""
         low, high = float(evidence.scale[0]), float(evidence.scale[-1])
-        votes = aggregated(evidence.ratings, evidence.scale, how, ties)
+        votes = aggregate_ratings(evidence.ratings, evidence.scale, how, ties)
         clusters = evidence.samples.clusters
         return cls(
             (votes - low) / (high - low),

@@ -11,7 +11,7 @@ import numpy as np
 from theodolite.datasets.votes.voted import VotedExplanations
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
+from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.rating_summary import Aggregate, Ties
 from theodolite.evidence.subject import Subject
 from theodolite.pipelines.features import weights_digest

@@ -13,7 +13,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
+from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Claim, Subject
 from theodolite.pipelines.parallel import with_progress
 from theodolite_reproductions.bottlenecks.jobs import (

@@ -49,7 +49,7 @@ def accept_train(
     from theodolite._runs.folder.spec import read_spec
     from theodolite.cli.progress import show_progress
     from theodolite.errors import EvidenceError
-    from theodolite.evidence.produced import WorkContext
+    from theodolite.evidence.pipeline_output import WorkContext
     from theodolite_reproductions.acceptance.score_file import save_scorer
 
     run_spec = read_spec(protocol_file(spec))
@@ -173,7 +173,7 @@ def _embedder(
     card: "ScoreCard", weights: Path | None, classifier: "StandsIn", cache: Path | None
 ) -> "Embedder | None":
     from theodolite.errors import EvidenceError, printable
-    from theodolite.evidence.produced import WorkContext
+    from theodolite.evidence.pipeline_output import WorkContext
     from theodolite.pipelines.features import weights_digest
     from theodolite_reproductions.acceptance.embedding import embedder_for
     from theodolite_reproductions.acceptance.scoring import needs_embedding

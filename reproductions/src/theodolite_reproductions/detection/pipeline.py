@@ -13,7 +13,7 @@ from theodolite.dissection.quantiles import Maps
 from theodolite.dissection.search import FormulaSearch, search
 from theodolite.dissection.units import mark
 from theodolite.errors import EvidenceError
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.pipelines.dissection.pipeline import DissectionPipeline, FinishedDissection
 from theodolite.pipelines.dissection.unit_tables import Table
 from theodolite_reproductions.detection.alternatives import (

@@ -13,7 +13,7 @@ from theodolite.evidence.axes import Classes, Concepts, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
-from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
+from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Claim, Subject
 from theodolite.pipelines.features import weights_digest
 from theodolite_reproductions.acceptance.embedding import StandsIn, embedder_for

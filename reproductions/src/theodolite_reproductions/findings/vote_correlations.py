@@ -10,9 +10,9 @@ from theodolite._stats.intervals import FEWEST_CLUSTERS
 from theodolite._stats.multiple import correct_holm
 from theodolite._storage.records import Record
 from theodolite._verdicts.scores_file import written
-from theodolite.evidence.base import Evidence, of_kind
+from theodolite.evidence.base import Evidence, find_bundle
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.rating_summary import Aggregate, aggregated
+from theodolite.evidence.rating_summary import Aggregate, aggregate_ratings
 from theodolite.metrics.accepted.correlation_table import CorrelationRow, correlation_table
 from theodolite_reproductions.findings.correlation import EFFECT
 from theodolite_reproductions.findings.decision import (
@@ -59,10 +59,10 @@ def vote_correlations(
     """Tables 1, 9 and 10 of the paper for whatever was measured; once for each set of ratings."""
     correlations: list[VoteCorrelation] = []
     for name, bundles in models:
-        rated = of_kind(RatingEvidence, bundles)
+        rated = find_bundle(RatingEvidence, bundles)
         if rated is None or rated.measured is None:
             continue
-        votes = aggregated(np.asarray(rated.ratings), np.asarray(rated.scale), aggregate)
+        votes = aggregate_ratings(np.asarray(rated.ratings), np.asarray(rated.scale), aggregate)
         columns = np.asarray(rated.measured, float)
         scores = {m: columns[:, at] for at, m in enumerate(rated.measures.names)}
         groups = rated.samples.clusters

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.produced import ComparedModel, WorkContext
-from theodolite.evidence.surrogate_settings import SETTINGS, outputs_of
+from theodolite.evidence.pipeline_output import ComparedModel, WorkContext
+from theodolite.evidence.surrogate_settings import SETTINGS, compute_outputs
 from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer
 from theodolite.pipelines.faithfulness.explanations import TrainingSettings, learned_outputs
 from theodolite.pipelines.parallel import in_parallel, with_progress
@@ -62,7 +62,7 @@ def _slim(evidence: SurrogateEvidence, layer: ExplainedLayer) -> SurrogateEviden
     return replace(
         evidence,
         embeddings=None,
-        outputs=outputs_of(evidence).astype(np.float32),
+        outputs=compute_outputs(evidence).astype(np.float32),
         projections=layer.test @ vectors.T,
         vectors=vectors,
     )

@@ -12,7 +12,7 @@ from theodolite.datasets.concept_data import ConceptData
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.models.backbones import Backbone
 from theodolite.models.patches import embeddings_of
 from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer

@@ -9,7 +9,7 @@ from theodolite.datasets.concept_data import ConceptData
 from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
-from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
+from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer, FoundOn, digest_of
 from theodolite.pipelines.faithfulness.pipeline import (

@@ -24,7 +24,7 @@ from theodolite._storage.packed import digest_of, packed_with, unpacked_with
 from theodolite._storage.paths import all_or_nothing, confined, sha256_of
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.produced import Progress
+from theodolite.evidence.pipeline_output import Progress
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.metrics.catalogue import find_metric
 from theodolite_reproductions.sweeps.spec import (

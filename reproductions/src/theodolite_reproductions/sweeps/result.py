@@ -8,7 +8,7 @@ from theodolite._runs.engine.base import Engine
 from theodolite._runs.engine.identity import check_unchanged, code_version
 from theodolite._runs.inputs import Places, check_apart
 from theodolite._storage.records import Record, Strict, write_record
-from theodolite.evidence.produced import Progress
+from theodolite.evidence.pipeline_output import Progress
 from theodolite.metrics.catalogue import find_metric
 from theodolite_reproductions.sweeps.cells import Cell, ContrastRows, cells_of, swept
 from theodolite_reproductions.sweeps.moves import ContrastEstimate, estimate_of, moves

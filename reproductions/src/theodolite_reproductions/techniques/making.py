@@ -16,7 +16,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.concept_head import ConceptHead
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.evidence.workers import Arrays, Work
 from theodolite.explainers.concepts.methods import concept_explainer
 from theodolite.models.backbones import load_backbone

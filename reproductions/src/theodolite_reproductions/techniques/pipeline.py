@@ -11,7 +11,8 @@ from theodolite._storage.images import image_size
 from theodolite.datasets.votes.rows import Vote, explanations_from
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import EvidenceError
-from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
+from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
+from theodolite.evidence.study_tables import concepts_from, concepts_text
 from theodolite.evidence.subject import Subject
 from theodolite.evidence.technique_columns import (
     BOXES,
@@ -19,7 +20,6 @@ from theodolite.evidence.technique_columns import (
     SCRIPTED,
     VOTES,
 )
-from theodolite.evidence.vote_columns import concepts_from, concepts_text
 from theodolite.pipelines.saliency.pieces import ProbedImages
 from theodolite_reproductions.acceptance.rendering import map_in
 from theodolite_reproductions.acceptance.tables import votes_name, with_numbers

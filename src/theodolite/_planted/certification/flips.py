@@ -13,7 +13,7 @@ from theodolite._planted.certification.subjects import CertifiedSubject, usual_r
 from theodolite._planted.conditions import CODES, Condition
 from theodolite._planted.generators import Planted
 from theodolite.evidence.axes import Samples
-from theodolite.evidence.base import of_kind
+from theodolite.evidence.base import find_bundle
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.workers import Arrays, SerialWorkers, Work, Workers
 
@@ -95,7 +95,7 @@ def _answers(subject: CertifiedSubject, seed: int, clusters: int, draws: int, st
         cell = Condition(dial=DIALS[number % len(DIALS)], clusters=clusters)
         planted = subject.draw(cell, own_seed(cell, number, seed))
         for form, change in forms.items():
-            bundle = of_kind(ConceptEvidence, planted.evidence)
+            bundle = find_bundle(ConceptEvidence, planted.evidence)
             evidence = () if bundle is None else (change(bundle),)
             again = Planted(evidence, planted.truth, planted.population)
             answers[form].append(subject.outcome(again, usual_resampling()).answer)

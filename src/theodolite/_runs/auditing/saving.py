@@ -21,7 +21,7 @@ from theodolite._runs.stored import open_addresses
 from theodolite._storage.lazy import import_late
 from theodolite._storage.paths import confined
 from theodolite.errors import UnsafeInputError
-from theodolite.evidence.produced import Produced
+from theodolite.evidence.pipeline_output import Produced
 
 
 def save_audit(result: AuditResult, out: Path, *, overwrite: bool) -> Path:

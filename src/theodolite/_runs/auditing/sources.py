@@ -13,7 +13,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.evidence.subject import Claim, Subject, unstated
+from theodolite.evidence.subject import Claim, Subject, make_unstated_subject
 from theodolite.metrics.catalogue import catalogue
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class EvidenceSource:
     @property
     def stated_subject(self) -> Subject:
         """The subject; of arrays without one, that their outputs were given."""
-        return self.subject or unstated(self.name)
+        return self.subject or make_unstated_subject(self.name)
 
     def open_stored(self) -> "StoredEvidence":
         """Open the evidence in shards."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from theodolite._storage.tables import column_names, read_columns
 from theodolite.errors import EvidenceError
-from theodolite.evidence.foreign_arrays import NUMBERS, LabeledArray, labeled
-from theodolite.evidence.sources.columns import matching_columns
+from theodolite.evidence.foreign_arrays import NUMBERS, LabeledArray, to_labeled_array
+from theodolite.evidence.sources.columns import match_columns
 
 TABLES = (".csv", ".parquet")
 _SHOWN = 12
@@ -34,7 +34,7 @@ def table_arrays(path: Path, patterns: Mapping[str, Any]) -> tuple[dict[str, Any
             "Pass values='pred_*', truth='true_*' (--values 'pred_*' --truth 'true_*').",
         )  # fmt: skip
     header = column_names(path)
-    matches = {name: matching_columns(header, name, pattern) for name, pattern in texts.items()}
+    matches = {name: match_columns(header, name, pattern) for name, pattern in texts.items()}
     needed = list(dict.fromkeys(column for labels in matches.values() for column in labels))
     columns = read_columns(path, needed)
     arrays = dict(patterns)
@@ -57,7 +57,9 @@ def _single(name: str, chosen: Mapping[str, Any]) -> Any:
 
 
 def _several(name: str, chosen: Mapping[str, Any]) -> LabeledArray:
-    parts = {label: labeled(column, f"{name} of {label!r}") for label, column in chosen.items()}
+    parts = {
+        label: to_labeled_array(column, f"{name} of {label!r}") for label, column in chosen.items()
+    }
     for label, part in parts.items():
         if part.values.dtype.kind not in NUMBERS:
             raise EvidenceError(

@@ -19,7 +19,7 @@ from theodolite._runs.comparison.shares import (
 )
 from theodolite._scoring.request import Resampling
 from theodolite.errors import EvidenceError, printable
-from theodolite.evidence.attributions.orders import strengths
+from theodolite.evidence.attributions.removal_orders import compute_strengths
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -219,7 +219,7 @@ def _by_group(versions: Sequence[Sequence[Any]]) -> list[list[Magnitudes]] | Non
     if any(getattr(bundle, "groups", None) is None for bundle in bundles):
         return None
     return [
-        [Magnitudes(bundle.feature_groups.names, strengths(bundle)) for bundle in version]
+        [Magnitudes(bundle.feature_groups.names, compute_strengths(bundle)) for bundle in version]
         for version in versions
     ]
 

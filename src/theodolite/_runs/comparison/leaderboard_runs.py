@@ -9,7 +9,7 @@ import numpy as np
 from theodolite._runs.comparison.runs import RunRead, read_run
 from theodolite._runs.folder.seal import MANIFEST
 from theodolite.errors import EvidenceError, printable
-from theodolite.evidence.shards import evidence_digest
+from theodolite.evidence.shards import compute_evidence_digest
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def digest_samples(run: RunRead) -> str:
 def digest_evidence(run: RunRead) -> str:
     """Of all its evidence; empty where that is not at hand."""
     try:
-        digests = [sorted(map(evidence_digest, kinds.values())) for kinds in run.evidence]
+        digests = [sorted(map(compute_evidence_digest, kinds.values())) for kinds in run.evidence]
     except EvidenceError:
         return ""
     return repr(digests)

@@ -24,8 +24,8 @@ from theodolite._scoring.request import MetricRequest, Resampling
 from theodolite._scoring.values import average_defined
 from theodolite._stats.intervals import Estimate, components
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.produced import silent
-from theodolite.evidence.shards import InMemoryShards, Shards, clusters_of
+from theodolite.evidence.pipeline_output import show_no_progress
+from theodolite.evidence.shards import InMemoryShards, Shards, count_clusters
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.results import Interval, Items, Score, Source
 
@@ -130,12 +130,12 @@ def rows_of(
         InMemoryShards(bundle) if isinstance(bundle, Evidence) else bundle for bundle in evidence
     ]
     n = len(shards[0]) if request.metric.streams else min(len(shards[0]), resampling.most_pooled)
-    plan = Plan(request.metric, n, clusters_of(shards[0]), resampling)
+    plan = Plan(request.metric, n, count_clusters(shards[0]), resampling)
     jobs = [StateJob(request, plan, "value", seed, plan.state_rows) for seed in range(len(shards))]
     with threadpool_limits(1, user_api="blas"):
         if request.metric.streams:
             items = [PassItem(0, job, shards[job.experiment]) for job in jobs]
-            values = run_passes(items, SerialWorkers(), silent).values[0]
+            values = run_passes(items, SerialWorkers(), show_no_progress).values[0]
             seeds = [values[job.slot].rows for job in jobs]
         else:
             pooling = Pooling({}, SerialWorkers())

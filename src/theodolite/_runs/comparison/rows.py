@@ -21,7 +21,7 @@ from theodolite._stats.multiple import correct_holm
 from theodolite._verdicts.lookup import paper_name
 from theodolite.errors import EvidenceError, UnsafeInputError, printable
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.produced import Progress
+from theodolite.evidence.pipeline_output import Progress
 from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Interval, Score, number_text
 

@@ -16,8 +16,8 @@ from theodolite._verdicts.scores_file import VerdictRecord
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load_all
-from theodolite.evidence.shards import Shards, some_samples
-from theodolite.evidence.subject import Subject, unstated
+from theodolite.evidence.shards import Shards, draw_samples
+from theodolite.evidence.subject import Subject, make_unstated_subject
 from theodolite.questions import Question
 from theodolite.results import Score
 
@@ -41,7 +41,7 @@ class RunRead:
     scores: tuple[Score, ...]
     verdicts: dict[Question, VerdictRecord]
     sealed: bool
-    subject: Subject = field(default_factory=unstated)
+    subject: Subject = field(default_factory=make_unstated_subject)
     """Which explanation it is of, and what that is held against."""
 
     @property
@@ -67,7 +67,7 @@ class RunRead:
         """Of each seed the bundles by kind; refused where they cannot be had."""
         if self.made_record.stored:
             stored = self.pieces.items()
-            return [{kind: some_samples(shards, MOST_STORED, 0) for kind, shards in stored}]
+            return [{kind: draw_samples(shards, MOST_STORED, 0) for kind, shards in stored}]
         return [by_kind(load_all(seed)[0]) for seed in RunFolder(self.folder).seed_folders()]
 
     def forget(self) -> None:

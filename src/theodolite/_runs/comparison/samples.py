@@ -8,7 +8,7 @@ import numpy as np
 
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.shards import Shards, evidence_digest
+from theodolite.evidence.shards import Shards, compute_evidence_digest
 
 FEWEST = 2
 OTHER_ROWS = (
@@ -62,7 +62,7 @@ def aligned(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> AlignedSa
         clusters=_clusters([seeds[0].samples for seeds in cut]),
     )
     placed = tuple(tuple(_with_samples(bundle, samples) for bundle in seeds) for seeds in cut)
-    digests = {tuple(evidence_digest(bundle) for bundle in seeds) for seeds in placed}
+    digests = {tuple(compute_evidence_digest(bundle) for bundle in seeds) for seeds in placed}
     dropped = tuple(len(first) - len(common) for first in firsts)
     return AlignedSamples(placed, len(common), dropped, len(digests) == 1)
 

@@ -20,7 +20,7 @@ from theodolite._runs.engine.seal import key_id
 from theodolite._stats.native.library import kernels_version
 from theodolite._stats.threads import limit_to_one_core
 from theodolite.errors import EvidenceError, VerificationError
-from theodolite.evidence.plugins import OURS, registered
+from theodolite.evidence.plugins import OURS, get_plugin_packages
 
 ROOT = Path(__file__).parents[2]
 """The package whose code is digested."""
@@ -91,7 +91,7 @@ def identity(modules: Iterable[str] = (), *, network: bool = False) -> Identity:
 
 @lru_cache(maxsize=2)
 def _base(network: bool) -> Mapping[str, str]:  # noqa: FBT001  a key of the cache
-    plugins = ((str(package), package.code) for package in registered().values())
+    plugins = ((str(package), package.code) for package in get_plugin_packages().values())
     try:
         seal = key_id()
     except EvidenceError as error:  # of a worker: whoever starts the run was told already
@@ -216,7 +216,7 @@ def _modules(thing: Any) -> Iterator[str]:
 @lru_cache(maxsize=256)
 def _module_code(name: str) -> tuple[str, str]:
     """A module and its digest: that of the plug-in it belongs to, else of its own file."""
-    if package := registered().get(name.partition(".")[0]):
+    if package := get_plugin_packages().get(name.partition(".")[0]):
         return str(package), package.code
     file = getattr(sys.modules.get(name), "__file__", None)
     content = Path(file).read_bytes() if file and Path(file).is_file() else b""

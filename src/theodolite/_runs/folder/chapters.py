@@ -13,7 +13,7 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite._verdicts.scores_file import ComparedRecord
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.plugins import entry_points, leave_out
+from theodolite.evidence.plugins import leave_out, list_entry_points
 
 GROUP = "chapters"
 Tables = Mapping[str, Mapping[str, Sequence[Any]]]
@@ -47,7 +47,7 @@ class Chapters(Protocol):
 def installed_chapters() -> tuple[Chapters, ...]:
     """Return the studies of all installed packages."""
     chapters: list[Chapters] = []
-    for package, point in entry_points(GROUP):
+    for package, point in list_entry_points(GROUP):
         try:
             chapters.append(point.load())
         except Exception as error:  # noqa: BLE001  runs without studies still work

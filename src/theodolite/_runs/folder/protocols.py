@@ -12,7 +12,7 @@ from typing import Any
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.text import read_yaml
 from theodolite.errors import UnsafeInputError
-from theodolite.evidence.plugins import entry_points, leave_out
+from theodolite.evidence.plugins import leave_out, list_entry_points
 
 GROUP = "protocols"
 READS = ("root", "weights", "pooled", "archive", "class_names")
@@ -47,7 +47,7 @@ def protocols() -> tuple[Protocol, ...]:
 def protocol_files() -> dict[str, Path]:
     """Return the files of protocols by name."""
     files: dict[str, Path] = {}
-    for package, point in entry_points(GROUP):
+    for package, point in list_entry_points(GROUP):
         try:
             folder = Path(str(point.load().__file__)).parent
         except Exception as error:  # noqa: BLE001  other packages still work

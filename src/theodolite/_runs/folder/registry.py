@@ -13,7 +13,7 @@ from theodolite._runs.folder.spec import Named
 from theodolite._storage.paths import confined
 from theodolite._storage.records import first_fault
 from theodolite.errors import EvidenceError
-from theodolite.evidence.plugins import OURS, entry_points, leave_out, our_entry_points
+from theodolite.evidence.plugins import OURS, leave_out, list_entry_points, list_own_entry_points
 
 
 @cache
@@ -22,8 +22,8 @@ def registered(group: str) -> dict[str, importlib.metadata.EntryPoint]:
 
     A name that is taken, by us or by a package before it, is left out.
     """
-    points = {point.name: point for point in our_entry_points(group)}
-    for package, point in entry_points(group):
+    points = {point.name: point for point in list_own_entry_points(group)}
+    for package, point in list_entry_points(group):
         if point.name in points:
             leave_out(package, group, point.name, "the name is taken")
         else:

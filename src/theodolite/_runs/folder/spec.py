@@ -10,7 +10,7 @@ from theodolite._storage.records import Strict, first_fault
 from theodolite._storage.text import read_yaml
 from theodolite._verdicts.scores_file import Filter
 from theodolite.errors import EvidenceError
-from theodolite.evidence.subject import Subject, unstated
+from theodolite.evidence.subject import Subject, make_unstated_subject
 from theodolite.questions import Question
 from theodolite.results import Items
 
@@ -203,7 +203,7 @@ class RunSpec(Strict):
         if self.subject is not None:
             return self.subject
         if self.pipeline is None:
-            return unstated(", ".join(self.evidence))
+            return make_unstated_subject(", ".join(self.evidence))
         return Subject(f"the explanation that {self.pipeline.name} made", outputs="unknown")
 
 

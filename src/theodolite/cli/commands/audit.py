@@ -34,7 +34,7 @@ from theodolite.cli.options import argument, below_one_folder, command_line, eng
 from theodolite.cli.progress import print_price, print_rehearsal, show_progress
 from theodolite.cli.tables import print_scores, print_verdicts
 from theodolite.errors import EvidenceError, printable
-from theodolite.evidence.produced import Progress
+from theodolite.evidence.pipeline_output import Progress
 
 
 def _column(text: str) -> Any:

@@ -15,10 +15,10 @@ from theodolite.cli import options as opt
 from theodolite.cli.options import argument, option
 from theodolite.cli.tables import print_table
 from theodolite.errors import EvidenceError
-from theodolite.evidence.manifests.adopt import adopt
-from theodolite.evidence.manifests.clean import seconds_of, unused_files
+from theodolite.evidence.manifests.adopt_zarr import adopt
 from theodolite.evidence.manifests.commit import commit
-from theodolite.evidence.sources.store import store
+from theodolite.evidence.manifests.unused_files import find_unused_files, parse_age
+from theodolite.evidence.sources.store_rows import store
 
 Address = Annotated[str, argument("Folder or address, such as s3://bucket/evidence")]
 
@@ -132,7 +132,7 @@ def data_clean(
     yes: Annotated[bool, option("Remove the listed files")] = False,
 ) -> None:
     """List files that no manifest names, such as parts of writers that died; --yes removes them."""
-    names = unused_files(address, seconds_of(older_than))
+    names = find_unused_files(address, parse_age(older_than))
     for name in names:
         typer.echo(name)
         if yes:

@@ -6,8 +6,8 @@ import typer
 
 from theodolite.cli.options import argument
 from theodolite.cli.tables import print_table
-from theodolite.evidence.describe import described, summary
-from theodolite.evidence.plugins import left_out
+from theodolite.evidence.describe import describe_arrays, summarize_kind
+from theodolite.evidence.plugins import list_left_out
 from theodolite.evidence.registry import GROUP, find_kind, kinds
 
 
@@ -16,14 +16,16 @@ def evidence(
 ) -> None:
     """List the kinds of evidence, or the arrays of one."""
     if kind is None:
-        print_table(("kind", "holds"), [(name, summary(known)) for name, known in kinds().items()])
-        for entry in left_out(GROUP):
+        print_table(
+            ("kind", "holds"), [(name, summarize_kind(known)) for name, known in kinds().items()]
+        )
+        for entry in list_left_out(GROUP):
             typer.echo(f"note: {entry}")
         return
     chosen = find_kind(kind)
-    typer.echo(f"{chosen.__name__}: {summary(chosen)}\n")
+    typer.echo(f"{chosen.__name__}: {summarize_kind(chosen)}\n")
     rows = [
         (array.name, array.shape, "yes" if array.needed else "", array.holds)
-        for array in described(chosen)
+        for array in describe_arrays(chosen)
     ]
     print_table(("array", "shape", "needed", "holds"), rows)

@@ -6,7 +6,7 @@ import typer
 
 from theodolite.cli.options import Json, argument
 from theodolite.cli.tables import print_json, print_table
-from theodolite.evidence.plugins import left_out
+from theodolite.evidence.plugins import list_left_out
 from theodolite.metrics.cards import card
 from theodolite.metrics.catalogue import GROUP, catalogue, find_metric
 
@@ -32,5 +32,5 @@ def metrics_show(
         for e in chosen
     ]
     print_table(("question", "score", "better", "range", "question in words"), listed)
-    for entry in left_out(GROUP):
+    for entry in list_left_out(GROUP):
         typer.echo(f"note: {entry}")

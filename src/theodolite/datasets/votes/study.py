@@ -12,8 +12,7 @@ from theodolite.datasets.votes.own_scores import own_scores
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_text
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import UnsafeInputError
-from theodolite.evidence.technique_columns import BOXES, PEOPLE, RANKINGS, WORDS, Tables
-from theodolite.evidence.vote_columns import (
+from theodolite.evidence.study_tables import (
     IMAGES,
     QUESTIONS,
     SCALE,
@@ -22,8 +21,9 @@ from theodolite.evidence.vote_columns import (
     TableName,
     checked_together,
     concepts_from,
-    names,
+    list_columns,
 )
+from theodolite.evidence.technique_columns import BOXES, PEOPLE, RANKINGS, WORDS, Tables
 
 Seen = Literal["all", "first"]
 MOST_POINTS = 100
@@ -162,7 +162,7 @@ def _known(name: TableName, table: Table, scales: Mapping[str, int]) -> dict[str
     rows = len(next(iter(table.values()), []))
     same = {q for q in QUESTIONS if scales.get(q) == len(SCALE) and q in table}
     missing = set(QUESTIONS) - same if name == "votes" else set()
-    known = {column: table[column] for column in names(name) if column in table}
+    known = {column: table[column] for column in list_columns(name) if column in table}
     return {**known, **{column: [None] * rows for column in missing}}
 
 

@@ -1,1 +1,1 @@
-"""Features of tables in the order of their attributions, and what a model is asked about them."""
+"""Plan which features of a table to remove, and turn the model's answers into evidence."""

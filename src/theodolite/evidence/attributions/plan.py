@@ -1,7 +1,7 @@
-"""What a model must be asked for attributions to be scored, and its answers as evidence.
+"""Plan the rows that a model must answer to score attributions, and store its answers as evidence.
 
-First come the features that attributions and nulls name; then, round by round, a greedy search for
-the features whose removal changes the output most.
+First come the features that attributions and nulls rank; then, round by round, a greedy search
+for the features whose removal changes the output most. Public as ``theodolite.attribution_plan``.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,21 +13,23 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.attributions.orders import (
+from theodolite.evidence.attributions.removal_orders import (
     Orders,
-    by_strength,
-    null_orders,
-    steps_of,
-    strengths,
+    choose_removal_counts,
+    compute_strengths,
+    make_null_orders,
+    rank_features,
 )
-from theodolite.evidence.attributions.removal import RemovalQuestions
+from theodolite.evidence.attributions.removal_rows import RemovalQuestions
 from theodolite.evidence.axes import Chances, Removals
 from theodolite.evidence.kinds.attribution import REMOVALS, AttributionEvidence
 
 Removal = Literal["background", "conditional"]
 Answer = Callable[[np.ndarray], Any]
-SAME_OUTPUT = 1e-3
-"""Of the spread of the output, what a model may answer otherwise for the rows as they are."""
+MAX_RELATIVE_DIFFERENCE = 1e-3
+"""Largest difference of the model's output from the given one, in standard deviations of the
+output.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +44,9 @@ class AttributionPlan:
     evidence: AttributionEvidence
     questions: RemovalQuestions | None
     best: Float[np.ndarray, "samples removals rounds"]
-    """Answers without the features that the search has chosen so far."""
+    """Best answers of the search so far, for each number of removed features."""
     chosen: Bool[np.ndarray, "samples removals groups"]
-    """The features that the search has chosen so far."""
+    """Features that the search has chosen so far."""
 
     def __len__(self) -> int:
         return 0 if self.questions is None else len(self.questions)
@@ -54,15 +56,15 @@ class AttributionPlan:
 
     @property
     def rows(self) -> Float[np.ndarray, "rows features"]:
-        """All rows that are to be answered next."""
+        """All rows that the model must answer next."""
         return np.concatenate([np.empty((0, len(self.evidence.features))), *self.blocks()])
 
     def blocks(self) -> Iterator[Float[np.ndarray, "rows features"]]:
-        """The same, some at a time."""
+        """Yield the rows of this plan in blocks."""
         return iter(()) if self.questions is None else self.questions.rows()
 
     def ask(self, respond: Answer) -> AttributionEvidence:
-        """The evidence with all answers of a model.
+        """Return the evidence with all answers of a model.
 
         Args:
             respond: A function from rows of features to the explained output, a number each.
@@ -75,7 +77,7 @@ class AttributionPlan:
         return plan.evidence
 
     def next(self, answers: Float[np.ndarray, " rows"]) -> "AttributionPlan":
-        """The plan after the rows of this one were answered."""
+        """Return the plan that follows the answers to these rows."""
         questions, evidence = self.questions, self.evidence
         assert questions is not None  # noqa: S101  else there is nothing to answer
         means = questions.means(answers)
@@ -98,7 +100,6 @@ class AttributionPlan:
     def _search(
         self, questions: RemovalQuestions, evidence: AttributionEvidence
     ) -> RemovalQuestions:
-        """Each feature added to those that were chosen."""
         one_more = self.chosen[:, :, None, :] | np.eye(self.chosen.shape[2], dtype=bool)
         return replace(questions, masks=one_more, evidence=evidence)
 
@@ -111,7 +112,7 @@ def attribution_plan(
     removal: Removal = "background",
     seed: int = 0,
 ) -> AttributionPlan:
-    """The rows that a model has to answer for attributions to be scored, without the model.
+    """Return the rows that a model must answer so that attributions can be scored.
 
     Answer ``plan.rows``, and pass all answers so far to get the next rows; there are as many rounds
     as features are removed, and one more. ``plan.evidence`` then has all of them. The rows are the
@@ -186,9 +187,9 @@ def _removed_features(
     evidence: AttributionEvidence, n_removals: int, seed: int
 ) -> Bool[np.ndarray, "samples removals cases groups"]:
     """Of each order the first so many, then all but these: orders x (removed, only) x steps."""
-    own = by_strength(strengths(evidence))
-    steps = steps_of(own.shape[1])
-    cases = [_first(order, steps) for order in (own, *null_orders(evidence, seed).values())]
+    own = rank_features(compute_strengths(evidence))
+    steps = choose_removal_counts(own.shape[1])
+    cases = [_first(order, steps) for order in (own, *make_null_orders(evidence, seed).values())]
     masks = np.concatenate([part for first in cases for part in (first, ~first)], axis=1)
     return np.repeat(masks[:, None], n_removals, axis=1)
 
@@ -206,8 +207,8 @@ def _with_curves(
     questions: RemovalQuestions,
     means: Float[np.ndarray, "samples removals cases"],
 ) -> AttributionEvidence:
-    steps = steps_of(questions.masks.shape[3])
-    names = tuple(null_orders(evidence, questions.seed))
+    steps = choose_removal_counts(questions.masks.shape[3])
+    names = tuple(make_null_orders(evidence, questions.seed))
     table = means.reshape(*means.shape[:2], len(names) + 1, 2, len(steps))
     curves = table.transpose(3, 0, 2, 1, 4)  # removed or only, samples, orders, removals, steps
     removed, only = curves[:, :, 0]
@@ -221,19 +222,18 @@ def _with_curves(
 def _with_best(
     evidence: AttributionEvidence, searched: Float[np.ndarray, "samples removals steps"]
 ) -> AttributionEvidence:
-    """With the larger of what the search and what the attributions change."""
     output, own = np.asarray(evidence.output)[:, None, None], np.asarray(evidence.removed)
     larger = np.abs(searched - output) > np.abs(own - output)
     return replace(evidence, best_removed=np.where(larger, searched, own))
 
 
 def _with_output(evidence: AttributionEvidence, respond: Answer) -> AttributionEvidence:
-    """With the model's output; refused where that is another than was explained."""
+    """Add the model's output; raise if it differs from the explained output."""
     answered = _answers(respond, np.asarray(evidence.inputs, float))
     if evidence.output is None:
         return replace(evidence, output=answered)
     away, size = float(np.abs(answered - evidence.output).mean()), np.abs(evidence.output).max()
-    if away > SAME_OUTPUT * np.std(evidence.output) + 1e-6 * size:
+    if away > MAX_RELATIVE_DIFFERENCE * np.std(evidence.output) + 1e-6 * size:
         raise EvidenceError(
             "respond", f"other answers than `output`, by {away:.3g} on average", "the same",
             "Is it the same model, output and scale (probability or log-odds)?",

@@ -1,11 +1,11 @@
-"""One file a kind of evidence. Importing this enters all of them, in the order they are listed."""
+"""Kinds of evidence, one per file. Importing this package registers them in the listed order."""
 
 import importlib
 
-LISTED = (
+KIND_MODULES = (
     "concept", "location", "unit", "embedding", "intervention", "surrogate", "saliency", "rating",
     "edit", "token", "judgment", "attribution",
 )  # fmt: skip
 
-for _kind in LISTED:
+for _kind in KIND_MODULES:
     importlib.import_module(f"{__name__}.{_kind}")

@@ -1,5 +1,4 @@
-"""How much each feature of a table is said to count for an output, and what the model answers
-when features are removed."""
+"""Evidence about feature attributions of tabular models, such as SHAP and LIME values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass
@@ -22,17 +21,19 @@ from theodolite.questions import Question
 
 SCALES = ("probability", "log-odds", "raw")
 REMOVALS = ("background", "conditional")
-"""Where the values of removed features are taken from."""
+"""Sources of values for removed features."""
 ONE_ORDER, ANOTHER, RANDOM = (
     "global_ranking", "another_sample", "random_features",
 )  # fmt: skip
 REPEATS = 3
-"""Draws of the orders that are drawn."""
+"""Number of draws of each random order."""
 CHANCES = (ONE_ORDER, *(f"{name} {i + 1}" for i in range(REPEATS) for name in (ANOTHER, RANDOM)))
-"""Orders of features that know less than an attribution."""
+"""Names of the uninformative baseline orders."""
 CURVES = ("removed", "only", "chance_removed", "chance_only", "best_removed")
-NOTED_GAP = 0.01
-"""Of the spread of the output, what attributions may miss before it is said."""
+MIN_REPORTED_GAP = 0.01
+"""Smallest gap between output and sum of attributions to report, in standard deviations of the
+output.
+"""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -139,7 +140,6 @@ class AttributionEvidence(Evidence):
             raise EvidenceError("groups", f"no feature of {name!r}", "one or more of each")
 
     def _check_scale(self) -> None:
-        """The scale must be known, and outputs and attributions on the same one."""
         names, output = self.scale.names, self.output
         if len(names) > 1 or not set(names) <= set(SCALES):
             raise EvidenceError("scale", f"{', '.join(names)}", f"one of {', '.join(SCALES)}")
@@ -176,7 +176,6 @@ class AttributionEvidence(Evidence):
                     )  # fmt: skip
 
     def _check_answers(self) -> None:
-        """Answers of a model need what they are held against, and steps that rise."""
         present = [name for name in CURVES if getattr(self, name) is not None]
         if present and self.output is None:
             raise EvidenceError("output", f"none, but `{present[0]}`", "`output` as well")
@@ -186,7 +185,7 @@ class AttributionEvidence(Evidence):
             raise EvidenceError("counts", f"{counts.tolist()[:8]}", "rising, from 1 on")
 
     def _name_numbers(self) -> None:
-        """Ways and orders that have no names are the usual ones, in their order."""
+        """Name numbered removals and orders by their defaults."""
         for name, axis, usual in (
             ("removals", self.removals, REMOVALS), ("chances", self.chances, CHANCES),
         ):  # fmt: skip
@@ -198,7 +197,7 @@ class AttributionEvidence(Evidence):
             return []
         gap = np.abs(self.base + self.values.sum(axis=1) - self.output).mean()
         spread = float(np.std(self.output))
-        if gap <= NOTED_GAP * spread or gap == 0:
+        if gap <= MIN_REPORTED_GAP * spread or gap == 0:
             return []
         return [
             f"base and attributions miss the output by {gap:.3g} on average (its spread is "
@@ -213,9 +212,9 @@ def _are_probabilities(output: Float[np.ndarray, " samples"]) -> bool:
 def _is_logistic_of(
     log_odds: Float[np.ndarray, " samples"], probability: Float[np.ndarray, " samples"]
 ) -> bool:
-    """Whether the second is the probability of the first, and not about the first itself."""
+    """Return whether the second array is the logistic function of the first."""
     spread = float(np.std(probability))
     if spread == 0 or not _are_probabilities(probability):
         return False
     near = np.abs(0.5 * (1 + np.tanh(0.5 * np.asarray(log_odds, float))) - probability).mean()
-    return bool(near < NOTED_GAP * spread < np.abs(log_odds - probability).mean())
+    return bool(near < MIN_REPORTED_GAP * spread < np.abs(log_odds - probability).mean())

@@ -1,4 +1,4 @@
-"""Texts before and after one concept was edited."""
+"""Evidence about concepts and predictions before and after a counterfactual edit of a text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from theodolite.evidence.base import Evidence, array
 from theodolite.questions import Question
 
 PROBABILITIES = ("output_before", "output_after", "surrogate_before", "surrogate_after")
-ROUNDING = 1e-4
-"""How far probabilities in half precision may be from adding up to 1."""
+MAX_ROUNDING_ERROR = 1e-4
+"""Largest deviation from 1 of a sum of half-precision probabilities."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -80,12 +80,12 @@ class EditEvidence(Evidence):
             values = getattr(self, name)
             if values is None or not values.size:
                 continue
-            off = np.abs(values.sum(axis=1, dtype=float) - 1) > ROUNDING
+            off = np.abs(values.sum(axis=1, dtype=float) - 1) > MAX_ROUNDING_ERROR
             if off.any() or values.min() < 0:
                 raise EvidenceError(name, "rows that do not add up to 1", "probabilities")
 
     def moved(self) -> np.ndarray:
-        """By how much each concept's value moved under each edit."""
+        """Return the change of each concept's value under each edit."""
         return np.asarray(np.asarray(self.after, float) - np.asarray(self.before, float))
 
     def warnings(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""A vector for each concept of each sample."""
+"""Evidence about concept embeddings: one vector per sample and concept."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
-"""Answers while concepts are corrected one after the other."""
+"""Evidence about test-time interventions: whether predictions are correct after correcting
+concepts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What judges answer when they are shown explanations of latents, and texts."""
+"""Evidence about answers of judges (models or people) to questions on explanations of latents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from theodolite.evidence.base import Evidence, array
 from theodolite.questions import Question
 
 TASKS = ("detection", "fuzzing", "fuzzing across", "intruder")
-"""What a judge can be asked, by its name among ``tasks``."""
-UNREAD_NOTED = 0.02
-"""Share of answers that cannot be read from which on it is said."""
-TEXTS = 5
-"""Texts of a round of intruders where it is not said."""
+"""Names of the tasks that a judge can get."""
+MIN_REPORTED_UNREAD = 0.02
+"""Smallest fraction of unreadable answers to report."""
+DEFAULT_INTRUDER_TEXTS = 5
+"""Number of texts in an intruder round unless ``texts`` gives it."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -113,7 +113,7 @@ class JudgmentEvidence(Evidence):
             )  # fmt: skip
 
     def _name_numbers(self) -> None:
-        """Tasks that are numbers without names are those of ``TASKS``, in that order."""
+        """Name numbered tasks by their position in ``TASKS``."""
         n = len(self.tasks)
         if n <= len(TASKS) and self.tasks == Tasks.numbered(n):
             object.__setattr__(self, "tasks", Tasks(TASKS[:n]))
@@ -133,28 +133,28 @@ class JudgmentEvidence(Evidence):
             raise EvidenceError("frequency", "numbers outside 0 to 1", "shares of sequences")
 
     def is_task(self, name: str) -> Bool[np.ndarray, " samples"]:
-        """Which questions are of a task."""
+        """Return which questions belong to a task."""
         if self.task is None:
             return np.full(len(self.answer), name == "detection")
         number = self.tasks.names.index(name) if name in self.tasks.names else -1
         return np.asarray(self.task == number)
 
     def explained_latent(self) -> Int[np.ndarray, " samples"]:
-        """The latent whose explanation the judge saw."""
+        """Return the latent whose explanation the judge saw."""
         return np.asarray(self.latent if self.explanation is None else self.explanation)
 
     def is_own(self) -> Bool[np.ndarray, " samples"]:
-        """Where the judge saw the explanation of the latent itself."""
+        """Return where the judge saw the explanation of the tested latent itself."""
         return np.asarray(self.explained_latent() == self.latent)
 
     @property
     def n_unread(self) -> int:
-        """Answers that could not be read."""
+        """Number of answers that could not be read."""
         return int(np.isnan(self.answer).sum())
 
     def warnings(self) -> list[str]:
         lines = []
-        if self.n_unread > UNREAD_NOTED * len(self):
+        if self.n_unread > MIN_REPORTED_UNREAD * len(self):
             share = 100 * self.n_unread / len(self)
             lines.append(
                 f"{self.n_unread:,} of {len(self):,} answers of judges ({share:.1f} %) could not "

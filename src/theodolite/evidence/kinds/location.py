@@ -1,4 +1,4 @@
-"""Where a concept model looked in each image, and where the concepts are."""
+"""Evidence about where a concept model looks in images and where the concepts are."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from theodolite.evidence.base import Evidence, array, inner
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.questions import Question
 
-LONGEST_SIDE = 50_000
+MAX_IMAGE_SIDE = 50_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -64,10 +64,10 @@ class LocationEvidence(Evidence):
     def check(self) -> None:
         if self.points is None and self.boxes is None and self.masks is None:
             raise EvidenceError("places", "none", "`points`, `boxes` or `masks`")
-        if self.sizes.min() < 1 or self.sizes.max() > LONGEST_SIDE:
+        if self.sizes.min() < 1 or self.sizes.max() > MAX_IMAGE_SIDE:
             side = self.sizes.min() if self.sizes.min() < 1 else self.sizes.max()
             raise EvidenceError(
-                "sizes", f"{side}", f"rows and columns of images, 1 to {LONGEST_SIDE}"
+                "sizes", f"{side}", f"rows and columns of images, 1 to {MAX_IMAGE_SIDE}"
             )
         for name, places in (("points", self.points), ("boxes", self.boxes)):
             if places is None:

@@ -1,4 +1,4 @@
-"""What people said about explanations, and what something predicts that they say."""
+"""Evidence about ratings of explanations by people, and scores that predict them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

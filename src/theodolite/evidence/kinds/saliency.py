@@ -1,4 +1,4 @@
-"""What a method marks in images, and what became of it when images and network were changed."""
+"""Evidence about saliency maps, and the model's output after removal, noise and randomization."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

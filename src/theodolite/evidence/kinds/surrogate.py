@@ -1,4 +1,4 @@
-"""Evidence on whether concepts and importances make up what a network puts out."""
+"""Evidence on whether concepts and their importances reproduce a model's outputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite.evidence.base import Evidence, array
-from theodolite.evidence.foreign_arrays import LabeledArray, labeled
+from theodolite.evidence.foreign_arrays import LabeledArray, to_labeled_array
 from theodolite.questions import Question
 
 
@@ -93,7 +93,7 @@ class SurrogateEvidence(Evidence):
         projections: Float[np.ndarray, "samples classes k"] | None = None,
         **arrays: Any,
     ) -> "SurrogateEvidence":
-        """Evidence in which each class is explained by the same number of concepts of its own.
+        """Build evidence in which each class has its own concepts, equally many per class.
 
         A class with fewer concepts than others: pad its importances with NaN, the rest with 0.
 
@@ -105,7 +105,7 @@ class SurrogateEvidence(Evidence):
         <SurrogateEvidence: 3 samples, 2 concepts, 2 classes; importances, outputs, projections>
         """
         try:
-            weighted = labeled(importances, "importances")
+            weighted = to_labeled_array(importances, "importances")
             weights = np.asarray(weighted.values, float)
         except ValueError as error:
             raise EvidenceError(
@@ -123,7 +123,7 @@ class SurrogateEvidence(Evidence):
         for name, values, at in (("vectors", vectors, 0), ("projections", projections, 1)):
             if values is None:
                 continue
-            passed = labeled(values, name)
+            passed = to_labeled_array(values, name)
             values = passed.values
             if values.ndim != 3 or values.shape[at : at + 2] != (n_classes, k):
                 axes = "(classes, k, dimensions)" if at == 0 else "(samples, classes, k)"

@@ -1,4 +1,4 @@
-"""What the latents of a language model do at every token of texts."""
+"""Evidence about latents of a language model at every token of texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ from theodolite.evidence.base import Evidence, array, ragged
 from theodolite.evidence.ragged import Ragged
 from theodolite.questions import Question
 
-MOST_DENSE = 4096
-"""Latents with a value at every token; more are sparse codes, or a mistake."""
-SELDOM = 0.99
-"""From this share of latents on that are never active, a reader should know."""
-NEEDS = {
+MAX_DENSE_LATENTS = 4096
+"""Largest number of latents with a dense value at every token."""
+MIN_DEAD_FRACTION = 0.99
+"""Smallest fraction of latents that are never active to warn about."""
+REQUIRED_WITH = {
     "latent": "value", "value": "latent", "loss_spliced": "loss", "loss_ablated": "loss",
     "loss_zeroed": "loss", "chance_loss_spliced": "loss", "known": "truth",
     "predicate_of": "explained", "concept_of": "explained", "projections": "probes",
     "chance_on_formula": "chance_activation", "chance_activation": "chance_on_formula",
     "simulated": "explained", "chance_simulated": "simulated", "picked": "simulated",
 }  # fmt: skip
-"""Arrays that say nothing without another."""
+"""Array that each of these arrays requires."""
 PROBABILITIES = ("clean", "removed", "only", "chance_removed", "chance_only")
 
 
@@ -219,7 +219,7 @@ class TokenEvidence(Evidence):
         super().__post_init__()
 
     def check(self) -> None:
-        for name, other in NEEDS.items():
+        for name, other in REQUIRED_WITH.items():
             if self.has(name) and not self.has(other):
                 raise EvidenceError(other, f"none, but `{name}`", f"`{other}` as well")
         self._check_codes()
@@ -234,9 +234,11 @@ class TokenEvidence(Evidence):
     def _check_codes(self) -> None:
         if self.dense is not None and self.value is not None:
             raise EvidenceError("dense", "it and `value`", "either")
-        if self.dense is not None and self.dense.flat.shape[1] > MOST_DENSE:
+        if self.dense is not None and self.dense.flat.shape[1] > MAX_DENSE_LATENTS:
             got = f"{self.dense.flat.shape[1]:,} latents"
-            raise EvidenceError("dense", got, f"at most {MOST_DENSE:,}", "Give sparse codes.")
+            raise EvidenceError(
+                "dense", got, f"at most {MAX_DENSE_LATENTS:,}", "Give sparse codes."
+            )
         if self.latent is None or self.value is None:
             return
         _check_rising("latent", self.latent)
@@ -250,14 +252,14 @@ class TokenEvidence(Evidence):
 
     @property
     def is_signed(self) -> bool:
-        """Whether latents may be below 0."""
+        """Whether latents may be negative."""
         return self.signed is not None and bool(self.signed[0])
 
     def warnings(self) -> list[str]:
         lines = []
         if self.latent is not None:
             silent = len(self.latents) - len(np.unique(self.latent.flat))
-            if silent > SELDOM * len(self.latents):
+            if silent > MIN_DEAD_FRACTION * len(self.latents):
                 lines.append(f"{silent:,} of {len(self.latents):,} latents are never active")
         if self.decoder is not None:
             dead = int((~self.decoder.any(axis=1)).sum())
@@ -267,7 +269,7 @@ class TokenEvidence(Evidence):
 
 
 def _check_rising(name: str, values: Ragged) -> None:
-    """Within a token no number comes twice, and they come in order."""
+    """Raise unless numbers rise strictly within each token."""
     token = values.inner_row
     wrong = (np.diff(values.flat) <= 0) & (np.diff(token) == 0)
     if wrong.any():

@@ -1,4 +1,4 @@
-"""What units mark in each image, and where what they are named after is."""
+"""Evidence about what units detect: overlaps of their activation masks with concept masks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

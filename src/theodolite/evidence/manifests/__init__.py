@@ -1,1 +1,1 @@
-"""Evidence in pieces with one manifest: what is where, written by many, committed at once."""
+"""Stored evidence in shards with one manifest: written by many processes, committed at once."""

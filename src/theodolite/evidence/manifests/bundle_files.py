@@ -1,4 +1,5 @@
-"""Writes the arrays of a bundle piece by piece, and remembers what a manifest says of them."""
+"""Write the arrays of a bundle shard by shard, and collect the rows of its manifest.
+Used by the evidence writer and by Zarr adoption."""
 
 import hashlib
 from collections.abc import Iterable
@@ -9,15 +10,15 @@ import numpy as np
 from theodolite._storage.stores import Store
 from theodolite._storage.zarr.arrays import PackedFile, ZarrWriter
 from theodolite.evidence.axes import Samples
-from theodolite.evidence.manifests.manifest import SHARED, ChunkRow
-from theodolite.evidence.manifests.recipe import (
+from theodolite.evidence.manifests.digests import (
     CLUSTERS,
     ENDS,
     IDS,
     INDEX,
-    content_digest,
-    packed_ids,
+    compute_content_digest,
+    pack_ids,
 )
+from theodolite.evidence.manifests.manifest import SHARED, ChunkRow
 
 FOLDERS = {INDEX: "samples/index", CLUSTERS: "samples/clusters", ENDS: "samples/ids_ends"}
 IDS_LAYOUT = {
@@ -32,7 +33,7 @@ NO_FILE = PackedFile("", 0, 0, hashlib.sha256().digest())
 
 
 def index_step(index: np.ndarray) -> int | None:
-    """By how much evenly spaced numbers rise."""
+    """Return the step of evenly spaced sample numbers, or None."""
     steps = np.diff(index)
     if not len(steps):
         return 1
@@ -40,7 +41,7 @@ def index_step(index: np.ndarray) -> int | None:
 
 
 class BundleFiles:
-    """The files of one bundle, below a folder of a store."""
+    """Files of one bundle below a folder of a store."""
 
     def __init__(self, store: Store, folder: str, rows: int, *, uneven: bool = False) -> None:
         self._store, self._rows = store, rows
@@ -54,19 +55,18 @@ class BundleFiles:
         self.layouts: dict[str, Any] = {}
 
     def add(self, piece: int, first: int, arrays: Iterable[tuple[str, np.ndarray]]) -> None:
-        """The arrays of a piece that have a row per sample."""
+        """Add the arrays of a shard that have a row per sample."""
         for name, values in arrays:
             self._append(name, values, (piece, len(values), first))
 
     def add_uneven(
         self, piece: int, rows: int, first: int, arrays: Iterable[tuple[str, np.ndarray]]
     ) -> None:
-        """Arrays of a piece that have as many entries as they have."""
+        """Add the ragged arrays of a shard."""
         for name, values in arrays:
             self._append_uneven(name, values, (piece, rows, first))
 
     def _append_uneven(self, name: str, values: np.ndarray, head: tuple[int, int, int]) -> None:
-        """An array for each piece, small or large."""
         place = f"{self._start}{FOLDERS.get(name, name)}/{head[0]:06d}"
         n = max(len(values), 1)
         array = ZarrWriter(self._store, place, values.dtype, values.shape[1:], n, n)
@@ -80,7 +80,7 @@ class BundleFiles:
         self.rows.append(self._row(name, values, head, file))
 
     def add_samples(self, piece: int, first: int, samples: Samples) -> None:
-        """Which samples a piece is about."""
+        """Add the sample numbers, ids and clusters of a shard."""
         index = np.asarray(samples.index, np.int64)
         head, step = (piece, len(index), first), index_step(index)
         if step is None:
@@ -92,12 +92,12 @@ class BundleFiles:
         if samples.clusters is not None:
             self._append(CLUSTERS, np.asarray(samples.clusters, np.int64), head)
         if samples.ids is not None:
-            content, ends = packed_ids(samples.ids)
+            content, ends = pack_ids(samples.ids)
             self._write_unpacked(IDS, content, head, IDS_LAYOUT)
             self._append(ENDS, ends, head)
 
     def add_shared(self, arrays: Iterable[tuple[str, np.ndarray]]) -> None:
-        """Arrays that are the same for all samples."""
+        """Add arrays that all samples share."""
         for name, values in arrays:
             self._append(name, values, (SHARED, 0, 0), len(values))
 
@@ -125,7 +125,7 @@ class BundleFiles:
     def _write_unpacked(
         self, name: str, values: np.ndarray, head: tuple[int, int, int], layout: dict[str, Any]
     ) -> None:
-        """An array whose pieces differ in length: a file for each, not packed."""
+        """Write an array whose shards differ in length: one unpacked file per shard."""
         content = np.ascontiguousarray(values).tobytes()
         self.layouts.setdefault(name, layout)
         place = FOLDERS.get(name, "samples/ids")
@@ -140,11 +140,11 @@ class BundleFiles:
     ) -> ChunkRow:
         return ChunkRow(
             *head, name, len(values), file.name, file.offset, file.length, None, file.sha256,
-            content_digest(values),
+            compute_content_digest(values),
         )  # fmt: skip
 
     def close(self) -> None:
-        """Write what waits; then all rows and layouts are known."""
+        """Write the remaining chunks, so that all rows and layouts are known."""
         for name, array in self._arrays.items():
             self.layouts[name] = array.layout
             array.close()

@@ -1,4 +1,5 @@
-"""Many writers, one commit: parts become a bundle by one object that is created once."""
+"""Commit the parts of many writers as one bundle, by creating its header atomically.
+Used by ``theodolite data commit``."""
 
 import hashlib
 import re
@@ -11,30 +12,30 @@ import numpy as np
 
 from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, UnsafeInputError
+from theodolite.evidence.manifests.digests import INDEX, compute_content_digest
 from theodolite.evidence.manifests.manifest import (
     HEADER,
-    MOST_HEADER,
-    MOST_MANIFEST,
+    MAX_HEADER_BYTES,
+    MAX_MANIFEST_BYTES,
     SHARED,
     ChunkRow,
     Manifest,
-    checked_header,
-    header_bytes,
-    manifest_at,
-    manifest_bytes,
-    manifest_from,
+    check_header,
+    encode_header,
+    encode_manifest,
     manifest_name,
+    parse_manifest,
+    read_manifest,
 )
-from theodolite.evidence.manifests.recipe import INDEX, content_digest
 from theodolite.evidence.store_writer import PARTS, WRITTEN_BY
 
 PART = re.compile(rf"{PARTS}/([0-9a-f]{{16}})\.json")
-TRIES = 5
+MAX_TRIES = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A finished part: its place in the order, its folder and its manifest."""
+    """A finished part: its position, its folder and its manifest."""
 
     number: int
     folder: str
@@ -44,19 +45,19 @@ class Part:
 
 @dataclass(frozen=True)
 class Commit:
-    """What a commit left there."""
+    """Result of a commit."""
 
     sha256: str
-    """Of the manifest."""
+    """Digest of the manifest."""
     samples: int
     parts: int
-    """Those that were added."""
+    """Number of parts that were added."""
     created: bool
-    """False if somebody else had committed the same."""
+    """Whether this call created it; False if another process had committed the same."""
 
 
 def commit(address: str, expects: str | None = None, *, single_committer: bool = False) -> Commit:
-    """Make one bundle of all finished parts below an address.
+    """Combine all finished parts below an address into one bundle.
 
     Whoever is second finds the same bundle, or is refused. ``expects``: the digest of the manifest
     that is there, to add new parts to it. Some gateways of buckets ignore conditions; there it is
@@ -66,11 +67,11 @@ def commit(address: str, expects: str | None = None, *, single_committer: bool =
     _check_conditions(store, single_committer=single_committer)
     current, header = None, b""
     if expects is not None:
-        header = store.read(HEADER, MOST_HEADER)
-        sha256 = checked_header(header, f"header of {str(store)!r}")["sha256"]
+        header = store.read(HEADER, MAX_HEADER_BYTES)
+        sha256 = check_header(header, f"header of {str(store)!r}")["sha256"]
         if sha256 != expects:
             raise _other(store, sha256, expects)
-        current = manifest_at(store, sha256)
+        current = read_manifest(store, sha256)
     parts = _chosen(_finished(store), current)
     if not parts:
         raise EvidenceError(
@@ -82,9 +83,9 @@ def commit(address: str, expects: str | None = None, *, single_committer: bool =
     store.write(manifest_name(sha256), content)
     earlier: list[str] = []
     if expects is not None:
-        earlier = [*checked_header(header, "").get("earlier", []), expects]
+        earlier = [*check_header(header, "").get("earlier", []), expects]
     needs = sorted({need for part in parts for need in part.needs})
-    new = header_bytes(sha256, WRITTEN_BY, samples=samples, earlier=earlier, needs=needs)
+    new = encode_header(sha256, WRITTEN_BY, samples=samples, earlier=earlier, needs=needs)
     done = _placed(store, new, header if expects is not None else None, sha256)
     return Commit(sha256, samples, len(parts), done)
 
@@ -103,18 +104,18 @@ def _check_conditions(store: Store, *, single_committer: bool) -> None:
 
 
 def _placed(store: Store, new: bytes, known: bytes | None, sha256: str) -> bool:
-    """Put the header there, in one step. If another one came first, theirs must name the same."""
-    for _ in range(TRIES):
+    """Create the header atomically; return False if another one names the same manifest."""
+    for _ in range(MAX_TRIES):
         put = store.create(HEADER, new) if known is None else store.replace(HEADER, new, known)
         if put:
             return True
         try:
-            there = store.read(HEADER, MOST_HEADER)
+            there = store.read(HEADER, MAX_HEADER_BYTES)
         except UnsafeInputError:  # two at the same instant, and neither was first
             continue
         if there == new:  # perhaps our own, the answer to which was lost
             return True
-        other = checked_header(there, f"header of {str(store)!r}")["sha256"]
+        other = check_header(there, f"header of {str(store)!r}")["sha256"]
         if other == sha256:
             return False
         raise _other(store, other, sha256)
@@ -129,26 +130,26 @@ def _other(store: Store, there: str, ours: str) -> EvidenceError:
 
 
 def _finished(store: Store) -> list[Part]:
-    """All parts whose writers came to the end."""
+    """Return all parts whose writers finished."""
     parts = []
     for name in store.names(PARTS):
         match = PART.fullmatch(name)
         if match is None:
             continue
         what, folder = f"part {name!r} of {str(store)!r}", f"{PARTS}/{match[1]}"
-        header = checked_header(store.read(name, MOST_HEADER), what)
+        header = check_header(store.read(name, MAX_HEADER_BYTES), what)
         number = header.get("part")
         if type(number) is not int:
             raise UnsafeInputError(what, "no number", "a whole number")
-        content = store.read(f"{folder}/{manifest_name(header['sha256'])}", MOST_MANIFEST)
+        content = store.read(f"{folder}/{manifest_name(header['sha256'])}", MAX_MANIFEST_BYTES)
         if hashlib.sha256(content).hexdigest() != header["sha256"]:
             raise UnsafeInputError(what, "another manifest", "the one that it names")
-        parts.append(Part(number, folder, manifest_from(content, what), tuple(header["needs"])))
+        parts.append(Part(number, folder, parse_manifest(content, what), tuple(header["needs"])))
     return parts
 
 
 def _chosen(parts: Sequence[Part], current: Manifest | None) -> list[Part]:
-    """One part for each number, in order; two of one number must hold the same."""
+    """Return one part per number, in order; duplicates must have equal content."""
     chosen: dict[int, Part] = {}
     committed = {} if current is None else current.parts
     for part in sorted(parts, key=lambda part: (part.number, part.folder)):
@@ -162,7 +163,7 @@ def _chosen(parts: Sequence[Part], current: Manifest | None) -> list[Part]:
 
 
 def _joined(parts: Sequence[Part], current: Manifest | None) -> tuple[bytes, int]:
-    """The manifest of all of them, and how many samples there are."""
+    """Return the combined manifest and the number of samples."""
     first = current or parts[0].manifest
     rows: list[ChunkRow] = first.rows_of(SHARED)
     piece, samples, last = 0, 0, -1
@@ -182,11 +183,11 @@ def _joined(parts: Sequence[Part], current: Manifest | None) -> tuple[bytes, int
     entries = {name: layout.entry() for name, layout in first.layouts.items()}
     folders = dict(current.parts) if current else {}
     folders |= {f"{part.number}": part.folder for part in parts}
-    return manifest_bytes(first.bundle, entries, rows, folders), samples
+    return encode_manifest(first.bundle, entries, rows, folders), samples
 
 
 def _spacing(index: ChunkRow) -> tuple[int, int]:
-    """First number and step of a piece."""
+    """Return the first number and the step of a shard's sample numbers."""
     if index.index_first is None or index.index_step is None:
         got = "numbers in a part that are not evenly spaced"
         raise EvidenceError("samples.index", got, "in each piece the same step")
@@ -194,16 +195,15 @@ def _spacing(index: ChunkRow) -> tuple[int, int]:
 
 
 def _numbered(row: ChunkRow, shift: int) -> ChunkRow:
-    """The row of a piece's numbers, raised."""
     first, step = _spacing(row)
     if not shift:
         return row
     numbers = first + shift + step * np.arange(row.rows, dtype=np.int64)
-    return row._replace(index_first=first + shift, content=content_digest(numbers))
+    return row._replace(index_first=first + shift, content=compute_content_digest(numbers))
 
 
 def _check_same(first: Manifest, other: Manifest) -> None:
-    """Parts of one bundle have one kind, the same names, layouts and shared arrays."""
+    """Raise unless parts have the same kind, names, layouts and shared arrays."""
     pairs: dict[str, tuple[Any, Any]] = {
         "kind, arrays or names": (first.bundle, other.bundle),
         "layouts": (dict(first.layouts), dict(other.layouts)),

@@ -1,4 +1,4 @@
-"""The manifest of a stored bundle: where every chunk of every array of every piece lies."""
+"""Encode, parse and check the manifest of a stored bundle: where each chunk of each array lies."""
 
 import hashlib
 import json
@@ -15,23 +15,22 @@ from theodolite._storage.tables import parquet_bytes, read_arrow_from
 from theodolite._storage.text import json_from
 from theodolite._storage.zarr.packed_pieces import PieceLayout, layout_from
 from theodolite.errors import UnsafeInputError
-from theodolite.evidence.manifests.recipe import OF_SAMPLES, axes_digest, axes_of, piece_digest
+from theodolite.evidence.manifests.digests import SAMPLE_ARRAYS, compute_axes_digest, collect_axes, compute_shard_digest
 
 FORMAT, MAJOR, MINOR = "theodolite-shards", 2, 0
 HEADER = "header.json"
-MOST_HEADER = 64 << 20
-MOST_MANIFEST = 1 << 30
-MOST_ROWS = 1 << 24
+MAX_HEADER_BYTES = 64 << 20
+MAX_MANIFEST_BYTES = 1 << 30
+MAX_MANIFEST_ROWS = 1 << 24
 DIGEST = re.compile("[0-9a-f]{64}")
 KNOWN_NEEDS = frozenset(["ragged"])
-"""What a bundle may need that the first readers of the format did not know: rows of unequal length
-have their starts beside them."""
+"""Optional features of the format that this reader supports, such as ragged rows."""
 SHARED = -1
-"""The number of the piece of arrays that all samples share."""
+"""Shard number of arrays that all samples share."""
 
 
 class ChunkRow(NamedTuple):
-    """A row of a manifest: a packed chunk of an array of a piece."""
+    """Row of a manifest: one packed chunk of an array of a shard."""
 
     piece: int
     rows: int
@@ -42,16 +41,16 @@ class ChunkRow(NamedTuple):
     file: str
     offset: int
     length: int
-    """0: nothing is stored, all is fill value."""
+    """Number of bytes; 0 means that the chunk is all fill value."""
     corner: list[int] | None
-    """Where the chunk begins in the piece's array, if not at its beginning."""
+    """Position of the chunk in the shard's array, if not its beginning."""
     stored: bytes
     """Digest of the packed bytes."""
     content: bytes
-    """Digest of the whole unpacked array of the piece."""
+    """Digest of the whole unpacked array of the shard."""
     index_first: int | None = None
     index_step: int | None = None
-    """Numbers of samples that are evenly spaced need no bytes."""
+    """First number and step of evenly spaced sample numbers, which need no bytes."""
 
 
 def _types() -> dict[str, Any]:
@@ -68,22 +67,24 @@ def _types() -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Manifest:
-    """What a bundle is, and where its chunks lie. Make one with ``manifest_from``."""
+    """Description of a bundle and the location of its chunks. Create one with
+    ``parse_manifest``.
+    """
 
     bundle: Mapping[str, Any]
     layouts: Mapping[str, PieceLayout]
     parts: Mapping[str, str]
-    """Where it was written in parts: which folder holds which part."""
+    """Folder of each part, if it was written in parts."""
     table: Any
     starts: np.ndarray
-    """The first row of each piece in the table, after those of shared arrays; then the end."""
+    """First row of each shard in the table, after the shared arrays; then the end."""
 
     @property
     def pieces(self) -> int:
         return len(self.starts) - 1
 
     def rows_of(self, piece: int) -> list[ChunkRow]:
-        """The chunks of a piece, or of the arrays that all share."""
+        """Return the chunks of a shard, or of the shared arrays."""
         first, last = (
             (0, self.starts[0]) if piece == SHARED else (self.starts[piece], self.starts[piece + 1])
         )
@@ -95,25 +96,29 @@ class Manifest:
 
     @cached_property
     def cuts(self) -> list[tuple[int, int]]:
-        """The first sample of each piece, and the one after its last."""
+        """First sample of each shard and the one after its last."""
         chosen = self.table.take(self.starts[:-1]).select(["first", "rows"]).to_pydict()
         pairs = zip(chosen["first"], chosen["rows"], strict=True)
         return [(first, first + rows) for first, rows in pairs]
 
     def digests(self, inner: str = "") -> list[str]:
-        """Of each piece, or of the bundle inside it as if it stood alone."""
-        axes = axes_digest(axes_of(self.bundle["inner"][inner] if inner else self.bundle))
+        """Return the digest of each shard, or of an inner bundle as if it stood alone."""
+        axes = compute_axes_digest(
+            collect_axes(self.bundle["inner"][inner] if inner else self.bundle)
+        )
         columns = self.table.select(["piece", "array", "content"]).to_pydict()
         contents: dict[int, dict[str, bytes]] = {n: {} for n in range(SHARED, self.pieces)}
         for piece, array, content in zip(*columns.values(), strict=True):
-            name = array if array in OF_SAMPLES or not inner else _within(inner, array)
+            name = array if array in SAMPLE_ARRAYS or not inner else _within(inner, array)
             if name:
                 contents[piece][name] = content
         shared = contents[SHARED]
-        return [piece_digest((shared | contents[n]).items(), axes) for n in range(self.pieces)]
+        return [
+            compute_shard_digest((shared | contents[n]).items(), axes) for n in range(self.pieces)
+        ]
 
     def absent_notes(self) -> list[str]:
-        """What a reader must know of chunks that were not there when arrays were adopted."""
+        """Return notes on chunks that were absent when arrays were adopted."""
         columns = self.table.select(["array", "length", "size", "index_step"]).to_pydict()
         chunks: dict[str, list[bool]] = {}
         for array, length, size, step in zip(*columns.values(), strict=True):
@@ -129,7 +134,7 @@ class Manifest:
         ]
 
     def unpacked_bytes(self, piece: int) -> int:
-        """What a piece takes in memory."""
+        """Return the memory that a shard needs, in bytes."""
         sizes = {row.array: row.size for row in self.rows_of(piece)}
         return sum(self.layouts[name].bytes_of(size) for name, size in sizes.items())
 
@@ -139,13 +144,13 @@ def _within(inner: str, array: str) -> str:
     return array.removeprefix(prefix) if array.startswith(prefix) else ""
 
 
-def manifest_bytes(
+def encode_manifest(
     bundle: Mapping[str, Any],
     layouts: Mapping[str, Mapping[str, Any]],
     rows: Sequence[ChunkRow],
     parts: Mapping[str, str] | None = None,
 ) -> bytes:
-    """A manifest as it is written."""
+    """Return a manifest as bytes."""
     import pyarrow as pa  # noqa: PLC0415
 
     order = sorted(rows, key=lambda row: (row.piece, row.array, row.corner or []))
@@ -163,8 +168,8 @@ def manifest_name(sha256: str) -> str:
     return f"manifest-{sha256[:16]}.parquet"
 
 
-def header_bytes(sha256: str, written_by: str, **more: Any) -> bytes:
-    """The header that names a manifest: with it, a bundle is there."""
+def encode_header(sha256: str, written_by: str, **more: Any) -> bytes:
+    """Return the header, as bytes, that makes a manifest the current one."""
     header = {
         "format": FORMAT, "format_version": [MAJOR, MINOR], "written_by": written_by, "needs": [],
         "manifest": manifest_name(sha256), "sha256": sha256,
@@ -172,8 +177,8 @@ def header_bytes(sha256: str, written_by: str, **more: Any) -> bytes:
     return json.dumps(header | more, sort_keys=True, indent=1).encode()
 
 
-def checked_header(content: bytes, what: str) -> dict[str, Any]:
-    """A header of this format, of any minor version."""
+def check_header(content: bytes, what: str) -> dict[str, Any]:
+    """Return a header of this format and major version, or raise."""
     header = json_from(content, HEADER)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise UnsafeInputError(what, "another format", f"format {FORMAT!r}")
@@ -197,19 +202,19 @@ def checked_header(content: bytes, what: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=8)
-def manifest_at(store: Store, sha256: str) -> Manifest:
-    """A manifest by its digest: read once in a process."""
+def read_manifest(store: Store, sha256: str) -> Manifest:
+    """Return the manifest with this digest; cached per process."""
     name = manifest_name(sha256)
-    content = store.read(name, MOST_MANIFEST)
+    content = store.read(name, MAX_MANIFEST_BYTES)
     if hashlib.sha256(content).hexdigest() != sha256:
         raise UnsafeInputError(
             f"file {name!r} of {str(store)!r}", "other content", "as in the header"
         )
-    return manifest_from(content, f"{name} of {str(store)!r}")
+    return parse_manifest(content, f"{name} of {str(store)!r}")
 
 
-def manifest_from(content: bytes, what: str) -> Manifest:
-    """A manifest from its bytes; whatever does not fit is refused."""
+def parse_manifest(content: bytes, what: str) -> Manifest:
+    """Parse and check a manifest."""
     import pyarrow as pa  # noqa: PLC0415
 
     table = read_arrow_from(content, what)
@@ -233,7 +238,7 @@ def manifest_from(content: bytes, what: str) -> Manifest:
 
 
 def _checked_starts(table: Any, layouts: Mapping[str, PieceLayout], what: str) -> np.ndarray:
-    """Where pieces begin; they come in order, without a gap, and each has its rows."""
+    """Return the first row of each shard; raise unless shards are contiguous and complete."""
     empty = [n for n in _types() if n not in ("corner", "index_first", "index_step")]
     if any(table[name].null_count for name in empty):
         raise UnsafeInputError(what, "cells without values", "all of them")
@@ -251,6 +256,11 @@ def _checked_starts(table: Any, layouts: Mapping[str, PieceLayout], what: str) -
         raise UnsafeInputError(what, "pieces out of order", "pieces 0, 1, 2, …")
     same = (column["rows"] == np.append(0, rows)[piece + 1]) | (piece == SHARED)
     expected = np.append(0, np.cumsum(rows, dtype=np.int64))[:-1]
-    if not same.all() or (rows < 1).any() or (rows > MOST_ROWS).any() or (first != expected).any():
+    if (
+        not same.all()
+        or (rows < 1).any()
+        or (rows > MAX_MANIFEST_ROWS).any()
+        or (first != expected).any()
+    ):
         raise UnsafeInputError(what, "rows that do not follow each other", "the rows of each piece")
     return np.append(starts, len(piece))

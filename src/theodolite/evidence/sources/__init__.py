@@ -1,1 +1,1 @@
-"""Read tables, data sets and loaders as evidence, a block of rows at a time."""
+"""Read tables, data sets and loaders as evidence, one block of rows at a time."""

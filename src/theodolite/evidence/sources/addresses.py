@@ -1,4 +1,6 @@
-"""Files and folders of rows, local or in a bucket: Parquet, Arrow, tar, .npz, saved data sets."""
+"""Read rows from files and folders, local or in a bucket: Parquet, Arrow, tar, .npz, saved data
+sets.
+Used by :mod:`.open_source`."""
 
 import functools
 import itertools
@@ -18,19 +20,19 @@ from theodolite._storage.row_files.tar_rows import tar_samples
 from theodolite._storage.stores import Store
 from theodolite._storage.text import json_from
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.evidence.sources.array_columns import array_block, sample_blocks
-from theodolite.evidence.sources.arrow_columns import BLOCK_BYTES, ROWS, arrow_blocks
+from theodolite.evidence.sources.array_columns import batch_samples, to_block
+from theodolite.evidence.sources.arrow_columns import BLOCK_BYTES, ROWS, read_arrow_blocks
 from theodolite.evidence.sources.columns import Block, RowSource
 
 ARROW = (".arrow", ".feather", ".ipc", ".arrows")
 SUFFIXES = (".parquet", *ARROW, ".tar", ".npz")
-MOST_STATE = 1 << 24
+MAX_STATE_BYTES = 1 << 24
 RowFile = tuple[Store, str]
 Blocks = Callable[[RowFile, Sequence[str] | None], Iterator[Block]]
 
 
 def open_addresses(addresses: Sequence[str | Path]) -> RowSource:
-    """Files of one sort, and folders of such, in the order in which they were named."""
+    """Open files of one type, or folders of them, as one source of rows."""
     files = [file for address in addresses for file in _files(address)]
     suffixes = {PurePosixPath(name).suffix.lower() for _, name in files}
     if len(suffixes) > 1 and not suffixes <= set(ARROW):
@@ -60,7 +62,7 @@ def _reader(suffix: str) -> Blocks:
 
 
 def _files(address: str | Path) -> list[RowFile]:
-    """The files of an address: itself, those that a saved data set lists, or all of a folder."""
+    """Return the files of an address: itself, those of a saved data set, or all in the folder."""
     text = str(address)
     store = Store.at(address)
     folder, _, name = text.rstrip("/").rpartition("/")
@@ -86,9 +88,9 @@ def _files(address: str | Path) -> list[RowFile]:
 
 
 def _saved_data_set(store: Store) -> list[str]:
-    """The files of a data set of Hugging Face that ``save_to_disk`` wrote."""
+    """Return the files of a Hugging Face data set written by ``save_to_disk``."""
     what = f"state.json of {str(store)!r}"
-    state = json_from(store.read("state.json", MOST_STATE), "state.json")
+    state = json_from(store.read("state.json", MAX_STATE_BYTES), "state.json")
     files = state.get("_data_files") if isinstance(state, dict) else None
     if not isinstance(files, list) or not files or len(files) > 1_000_000:
         raise UnsafeInputError(what, "no list of files", "what save_to_disk writes")
@@ -106,19 +108,19 @@ def _parquet_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Bl
     what = f"{file[1]!r}"
     with opened(*file) as stream:
         rows = parquet_rows(stream, what)
-        yield from arrow_blocks(rows.batches(columns), columns, what, rows.schema)
+        yield from read_arrow_blocks(rows.batches(columns), columns, what, rows.schema)
 
 
 def _arrow_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]:
     what = f"{file[1]!r}"
     with opened(*file) as stream, arrow_rows(stream, what) as (_, batches):
-        yield from arrow_blocks(batches, columns, what)
+        yield from read_arrow_blocks(batches, columns, what)
 
 
 def _tar_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]:
     what = f"{file[1]!r}"
     with opened(*file) as stream:
-        yield from sample_blocks(tar_samples(stream, what, columns), columns, what)
+        yield from batch_samples(tar_samples(stream, what, columns), columns, what)
 
 
 def _tar_names(file: RowFile) -> tuple[str, ...]:
@@ -132,7 +134,6 @@ def _npz_names(file: RowFile) -> tuple[str, ...]:
 
 
 def _npz_array(file: RowFile, name: str) -> np.ndarray:
-    """An array that is not in rows, whole."""
     with opened(*file) as stream, npz_members(stream, file[1]) as members:
         member = members[name]
         what = f"array {name!r} of {file[1]!r}"
@@ -144,7 +145,7 @@ def _npz_array(file: RowFile, name: str) -> np.ndarray:
 
 
 def _npz_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]:
-    """Rows of several arrays at once, each unpacked by itself as it is needed."""
+    """Yield rows of several arrays, each unpacked as it is needed."""
     with ExitStack() as stack:
         stream = stack.enter_context(opened(*file))
         members = stack.enter_context(npz_members(stream, file[1]))
@@ -164,7 +165,7 @@ def _npz_blocks(file: RowFile, columns: Sequence[str] | None) -> Iterator[Block]
         check_memory(size, f"{step:,} rows of {file[1]!r}")
         for start in range(0, rows, step):
             count = min(step, rows - start)
-            yield array_block({
+            yield to_block({
                 name: next_rows(streams[name], member, count, _member_name(name, file))
                 for name, member in chosen.items()
             })  # fmt: skip

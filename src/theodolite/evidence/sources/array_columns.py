@@ -1,4 +1,4 @@
-"""Columns from plain arrays, and from samples that come one by one."""
+"""Convert plain arrays, and samples that come one by one, to columns."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,12 +7,12 @@ import numpy as np
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.foreign_arrays import is_null
-from theodolite.evidence.sources.arrow_columns import BLOCK_BYTES, MOST_TEXT, ROWS
+from theodolite.evidence.sources.arrow_columns import BLOCK_BYTES, MAX_TEXT_CHARS, ROWS
 from theodolite.evidence.sources.columns import Block, Column
 
 
-def array_column(values: np.ndarray) -> Column:
-    """Words get numbers, NaN stays what it is until it is known what the column is for."""
+def to_column(values: np.ndarray) -> Column:
+    """Convert an array to a column; words become numbers, NaN stays."""
     if values.dtype.kind not in "UO":
         return Column(values)
     nulls = None
@@ -26,28 +26,28 @@ def array_column(values: np.ndarray) -> Column:
     return Column(codes.reshape(values.shape), nulls, tuple(words.tolist()))
 
 
-def array_block(arrays: Mapping[str, np.ndarray], what: str = "a batch") -> Block:
-    """Arrays of as many rows as a block."""
+def to_block(arrays: Mapping[str, np.ndarray], what: str = "a batch") -> Block:
+    """Convert arrays to one block; they must have equally many rows."""
     lengths = {name: len(array) if array.ndim else -1 for name, array in arrays.items()}
     if len(set(lengths.values())) > 1 or -1 in lengths.values():
         raise EvidenceError(what, f"lengths {lengths}", "as many rows in each")
-    return {name: array_column(array) for name, array in arrays.items()}
+    return {name: to_column(array) for name, array in arrays.items()}
 
 
-def array_blocks(arrays: Mapping[str, Any], columns: Sequence[str] | None) -> Iterator[Block]:
-    """Arrays in blocks of rows."""
+def split_into_blocks(arrays: Mapping[str, Any], columns: Sequence[str] | None) -> Iterator[Block]:
+    """Yield arrays in blocks of rows."""
     chosen = {name: a for name, a in arrays.items() if columns is None or name in columns}
     length = max((len(array) for array in chosen.values() if array.ndim), default=0)
     size = sum(array.nbytes for array in chosen.values())
     step = max(min(ROWS, BLOCK_BYTES * length // max(size, 1)), 1)
     for start in range(0, length, step):
-        yield array_block({name: array[start : start + step] for name, array in chosen.items()})
+        yield to_block({name: array[start : start + step] for name, array in chosen.items()})
 
 
-def sample_blocks(
+def batch_samples(
     samples: Iterator[Mapping[str, Any]], columns: Sequence[str] | None, what: str
 ) -> Iterator[Block]:
-    """Samples that come one by one, as blocks."""
+    """Yield samples that come one by one as blocks."""
     waiting: list[dict[str, np.ndarray]] = []
     row = size = 0
     for sample in samples:
@@ -67,8 +67,8 @@ def _value(value: Any, name: str) -> np.ndarray:
     array = np.asarray(value)
     if array.dtype.kind not in "fiubU" or (array.dtype.kind == "U" and array.ndim):
         raise EvidenceError(name, f"{array.dtype} values", "numbers, or a word a row")
-    if array.dtype.kind == "U" and array.dtype.itemsize > 4 * MOST_TEXT:
-        raise EvidenceError(name, f"{len(str(array)):,} characters", f"at most {MOST_TEXT:,}")
+    if array.dtype.kind == "U" and array.dtype.itemsize > 4 * MAX_TEXT_CHARS:
+        raise EvidenceError(name, f"{len(str(array)):,} characters", f"at most {MAX_TEXT_CHARS:,}")
     return array
 
 
@@ -85,4 +85,4 @@ def _check_alike(
 
 
 def _stacked(samples: Sequence[Mapping[str, np.ndarray]]) -> Block:
-    return array_block({name: np.stack([s[name] for s in samples]) for name in samples[0]})
+    return to_block({name: np.stack([s[name] for s in samples]) for name in samples[0]})

@@ -1,4 +1,4 @@
-"""Columns from Arrow record batches."""
+"""Convert Arrow record batches to columns. Used by :mod:`.addresses` and :mod:`.open_source`."""
 
 import json
 import math
@@ -14,35 +14,37 @@ from theodolite.evidence.sources.columns import Block, Column
 ROWS, BLOCK_BYTES = 4096, 1 << 25
 NAMES = b"theodolite.names"
 TENSOR = b"arrow.fixed_shape_tensor"
-MOST_TEXT = 4096
+MAX_TEXT_CHARS = 4096
 
 
-def cut(batch: Any) -> Iterator[Any]:
-    """A batch in parts of a moderate size; nothing is copied."""
+def split_batch(batch: Any) -> Iterator[Any]:
+    """Yield a batch in parts of moderate size, without copying."""
     rows = batch.num_rows
     step = max(min(ROWS, BLOCK_BYTES * rows // max(batch.nbytes, 1)), 1) if rows else 1
     for start in range(0, rows, step):
         yield batch.slice(start, step)
 
 
-def arrow_blocks(
+def read_arrow_blocks(
     batches: Iterator[Any], columns: Sequence[str] | None, what: str, schema: Any = None
 ) -> Iterator[Block]:
-    """Blocks of columns; ``schema`` is what their fields were, where batches have lost it."""
+    """Yield blocks of columns; ``schema`` has field metadata that batches may lack."""
     row = 0
     for batch in batches:
         meta = _field_meta(schema or batch.schema)
-        for part in cut(batch):
+        for part in split_batch(batch):
             names = [n for n in part.schema.names if columns is None or n in columns]
             yield {
-                name: arrow_column(part.column(name), meta.get(name, {}), f"{name} of {what}", row)
+                name: read_arrow_column(
+                    part.column(name), meta.get(name, {}), f"{name} of {what}", row
+                )
                 for name in names
             }
             row += part.num_rows
 
 
 def _field_meta(schema: Any) -> dict[str, dict[str, Any]]:
-    """What fields say beside their types: names of positions, names of classes, shapes."""
+    """Return metadata of fields: names of positions, names of classes, shapes."""
     meta: dict[str, dict[str, Any]] = {name: {} for name in schema.names}
     features = _class_labels((schema.metadata or {}).get(b"huggingface"))
     for field in schema:
@@ -68,7 +70,7 @@ def _names(text: bytes, name: str) -> tuple[str, ...]:
 
 
 def _class_labels(text: bytes | None) -> dict[str, tuple[str, ...]]:
-    """Names of classes as Hugging Face datasets keeps them in a schema."""
+    """Return class names that Hugging Face datasets stores in a schema."""
     try:
         features = json.loads(text or b"{}").get("info", {}).get("features", {})
     except (ValueError, RecursionError, AttributeError):
@@ -95,8 +97,8 @@ def _tensor_shape(text: bytes, name: str) -> tuple[int, ...]:
     return shape
 
 
-def arrow_column(array: Any, meta: Mapping[str, Any], what: str, row: int) -> Column:
-    """One column of a batch. ``row`` is the number of its first row."""
+def read_arrow_column(array: Any, meta: Mapping[str, Any], what: str, row: int) -> Column:
+    """Convert one column of a batch; ``row`` is the number of its first row."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
 
@@ -142,10 +144,12 @@ def _words(array: Any, what: str, row: int) -> Column:
     words_of = array.dictionary.cast(pa.large_string())  # views of words cannot be chosen from
     used = pa.array(np.unique(numbers)) if len(array.dictionary) else pa.array([], pa.int64())
     lengths = pc.max(pc.binary_length(words_of.take(used))).as_py() or 0
-    if lengths > MOST_TEXT:
+    if lengths > MAX_TEXT_CHARS:
         longest = pc.binary_length(words_of).to_numpy()
-        place = row + int(np.argmax(longest[numbers] > MOST_TEXT))
-        raise EvidenceError(what, f"{lengths:,} bytes of text in row {place:,}", f"{MOST_TEXT:,}")
+        place = row + int(np.argmax(longest[numbers] > MAX_TEXT_CHARS))
+        raise EvidenceError(
+            what, f"{lengths:,} bytes of text in row {place:,}", f"{MAX_TEXT_CHARS:,}"
+        )
     words = words_of.take(used).to_pylist()
     if None in words:
         raise EvidenceError(what, "a dictionary with a null", "words")
@@ -153,7 +157,7 @@ def _words(array: Any, what: str, row: int) -> Column:
 
 
 def _numbers(array: Any, what: str, row: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Values of numbers, or of lists of equal length of these, and where there are none."""
+    """Return values of numbers or equal-length lists, and where they are null."""
     import pyarrow as pa  # noqa: PLC0415
 
     types, kind = pa.types, array.type

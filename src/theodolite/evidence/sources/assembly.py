@@ -1,4 +1,5 @@
-"""Evidence from blocks of rows: names, nulls and classes are the same in every block."""
+"""Assemble evidence from blocks of rows, with the same names, nulls and classes in every block.
+Used by :mod:`.store_rows`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,31 +10,30 @@ import numpy as np
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.sources.columns import Block, Column, RowSource, stacked_columns
+from theodolite.evidence.sources.columns import Block, Column, RowSource, stack_columns
 from theodolite.evidence.sources.fields import Target
 
-MOST_CLUSTERS = 10_000_000
+MAX_CLUSTERS = 10_000_000
 READ_TWICE = "Name them, or pass something that can be read twice (a table, a file)."
 
 
 @dataclass(eq=False)
 class Assembly:
-    """What is known of a source before its blocks become evidence."""
+    """Targets, axes and shared arrays of a source, and the evidence built from its blocks."""
 
     kind: type[Evidence]
     targets: Sequence[Target]
     source: RowSource
     axes: dict[str, NamedAxis]
-    """Names along each axis: given by the caller, by columns, or by looking through the rows."""
+    """Names along each axis: from the caller, the columns or a scan of the rows."""
     shared: Mapping[str, Any]
-    """Arrays that have no row per sample."""
+    """Arrays without a row per sample."""
     unknown: set[str] = field(default_factory=set)
-    """Flags of which some are null: they get a ``known``."""
+    """Boolean arrays with nulls; they get a ``known`` array."""
     clusters: dict[str, int] = field(default_factory=dict)
     row: int = 0
 
     def __post_init__(self) -> None:
-        """Columns side by side name the axis along which they lie, the first of them for all."""
         axes = self.kind.axes()
         for target in self.targets:
             axis = target.last_axis
@@ -45,7 +45,7 @@ class Assembly:
         return [column for target in self.targets for column in target.columns]
 
     def evidence(self) -> Iterator[Evidence]:
-        """All rows, a block at a time."""
+        """Yield all rows as evidence, one block at a time."""
         blocks = self._looked_through()
         for block in blocks:
             rows = len(next(iter(block.values())))
@@ -63,7 +63,7 @@ class Assembly:
             self.row += rows
 
     def _looked_through(self) -> Iterator[Block]:
-        """The blocks; before the first, those columns are read from which names are needed."""
+        """Yield the blocks, after a scan of the columns whose names are needed."""
         looked = [t for t in self.targets if self._lacks_names(t) or self._may_lack(t)]
         if self.source.again and looked:
             columns = list(dict.fromkeys(c for t in looked for c in t.columns))
@@ -74,7 +74,7 @@ class Assembly:
             yield block
 
     def _learn(self, blocks: Any) -> None:
-        """Class names, or how many classes there are, and which flags have nulls."""
+        """Collect class names or counts, and which boolean columns have nulls."""
         words: dict[str, set[str]] = {}
         highest: dict[str, int] = {}
         for block in blocks:
@@ -114,7 +114,7 @@ class Assembly:
         return axis is not None and not len(self.axes.get(axis, ()))
 
     def _may_lack(self, target: Target) -> bool:
-        """Whether what is not known of an array can be said in another."""
+        """Return whether another array can mark unknown values of this one."""
         known = _known_of(target.array)
         names = {t.array for t in self.targets}
         return target.array.rpartition(".")[2] == "truth" and known not in names
@@ -134,10 +134,10 @@ class Assembly:
             raise EvidenceError(f"columns of {target.array}", f"{len(labels)} columns",
                                 f"{len(names)}, one for each of the {axis}")  # fmt: skip
         chosen = tuple(labels[column] for column in order)
-        return stacked_columns([block[c] for c in order], chosen, target.array)
+        return stack_columns([block[c] for c in order], chosen, target.array)
 
     def _array(self, target: Target, column: Column) -> Any:
-        """A column as the array that it is to be; what it lacks is refused with its row."""
+        """Convert a column to the target array; raise with the row of a missing value."""
         axis = target.last_axis
         if column.names and axis in self.kind.axes() and not target.several:
             self.axes.setdefault(str(axis), self.kind.axes()[str(axis)](column.names))
@@ -172,8 +172,8 @@ class Assembly:
         for place in np.sort(np.unique(column.values, return_index=True)[1]):  # as rows come
             self.clusters.setdefault(words[column.values[place]], len(self.clusters))
         numbers = [self.clusters.get(word, 0) for word in words]
-        if len(self.clusters) > MOST_CLUSTERS:
-            raise EvidenceError("clusters", f"more than {MOST_CLUSTERS:,} names", "numbers")
+        if len(self.clusters) > MAX_CLUSTERS:
+            raise EvidenceError("clusters", f"more than {MAX_CLUSTERS:,} names", "numbers")
         return np.asarray(np.array(numbers, np.int64)[column.values])
 
     def _index(self, target: Target, column: Column, empty: np.ndarray) -> np.ndarray:
@@ -215,7 +215,6 @@ class Assembly:
                 arrays[_known_of(target.array)] = ~_empty(self._column(target, block))
 
     def _bundle(self, kind: type[Evidence], arrays: Mapping[str, Any], inside: str) -> Evidence:
-        """A bundle, and the one inside it."""
         own = {n.removeprefix(inside): a for n, a in arrays.items() if n.startswith(inside)}
         rows = {name: arrays[name] for name in ("ids", "clusters") if name in arrays}
         members = {n: a for n, a in own.items() if "." not in n and n not in rows}
@@ -247,7 +246,7 @@ def _readable(column: Column) -> np.ndarray:
 
 
 def _empty(column: Column) -> np.ndarray:
-    """Where nothing is: nulls, and NaN, which is how arrays say it."""
+    """Return where values are missing: null or NaN."""
     empty = np.zeros(column.values.shape, bool) if column.nulls is None else column.nulls
     if column.words is None and column.values.dtype.kind == "f":
         empty = empty | np.isnan(column.values)

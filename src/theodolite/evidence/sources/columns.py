@@ -1,4 +1,5 @@
-"""Columns of a block of rows, and which of them an array is made from."""
+"""Blocks of columns that every source of rows yields, and the choice of columns by name or
+pattern."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,16 +14,16 @@ _SHOWN = 12
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Some rows of a column."""
+    """Some rows of one column."""
 
     values: np.ndarray
-    """A row each; of words, their numbers."""
+    """Values, one row each; words are stored as numbers."""
     nulls: np.ndarray | None = None
-    """Where nothing is, in the shape of the values."""
+    """Where values are missing, in the shape of the values."""
     words: tuple[str, ...] | None = None
-    """What the numbers stand for, in no order that means anything."""
+    """Words that the numbers stand for, in arbitrary order."""
     names: tuple[str, ...] | None = None
-    """Names of the positions along the second axis, or of the classes that the numbers count."""
+    """Names of the positions along the second axis, or of the classes."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -33,23 +34,23 @@ Block = Mapping[str, Column]
 
 @dataclass(frozen=True)
 class RowSource:
-    """Something that gives blocks of rows."""
+    """Source that yields blocks of rows."""
 
     name: str
     header: Callable[[], tuple[str, ...]]
-    """The names of its columns."""
+    """Names of its columns."""
     blocks: Callable[[Sequence[str] | None], Iterator[Block]]
-    """Blocks of some columns, or of all."""
+    """Function that yields blocks of some columns, or of all."""
     again: bool = True
     """Whether it can be read a second time."""
     whole: Callable[[str], Any] | None = None
-    """An array that has no row per sample, where the source may hold such."""
+    """Function that returns an array without a row per sample, if the source has any."""
 
 
-def matching_columns(header: Sequence[str], name: str, pattern: str) -> dict[str, str]:
-    """The columns that a pattern names, each with what it is called by the others.
+def match_columns(header: Sequence[str], name: str, pattern: str) -> dict[str, str]:
+    """Return the columns that a pattern matches, each with its label.
 
-    >>> matching_columns(["pred_horn", "pred_hoof", "y"], "values", "pred_*")
+    >>> match_columns(["pred_horn", "pred_hoof", "y"], "values", "pred_*")
     {'pred_horn': 'horn', 'pred_hoof': 'hoof'}
     """
     if pattern in header:
@@ -72,8 +73,8 @@ def matching_columns(header: Sequence[str], name: str, pattern: str) -> dict[str
     return labels
 
 
-def stacked_columns(columns: Sequence[Column], labels: tuple[str, ...], name: str) -> Column:
-    """Columns of numbers side by side."""
+def stack_columns(columns: Sequence[Column], labels: tuple[str, ...], name: str) -> Column:
+    """Stack numeric columns side by side."""
     for label, column in zip(labels, columns, strict=True):
         if column.values.ndim != 1 or column.words is not None:
             raise EvidenceError(f"{name} of {label!r}", "no column of numbers", "a number a row")

@@ -1,4 +1,5 @@
-"""What people hand over, as blocks of rows. Types are told by their modules."""
+"""Open whatever a caller passes (files, tables, data sets, loaders, arrays) as a source of rows.
+Types are recognized by their modules. Used by ``theodolite.store``."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.foreign_arrays import NUMBERS, labeled
+from theodolite.evidence.foreign_arrays import NUMBERS, to_labeled_array
 from theodolite.evidence.sources.addresses import open_addresses
-from theodolite.evidence.sources.array_columns import array_block, array_blocks
-from theodolite.evidence.sources.arrow_columns import ROWS, arrow_blocks
+from theodolite.evidence.sources.array_columns import split_into_blocks, to_block
+from theodolite.evidence.sources.arrow_columns import ROWS, read_arrow_blocks
 from theodolite.evidence.sources.columns import Block, RowSource
 
 _CPU = 1
 
 
 def open_source(source: Any) -> RowSource:
-    """Whatever gives rows: addresses of files, tables, readers, data sets, loaders, arrays."""
+    """Open files, tables, readers, data sets, loaders or arrays as a source of rows."""
     if isinstance(source, str | Path):
         return open_addresses([source])
     name = type(source).__name__
@@ -58,7 +59,7 @@ def _arrow_stream(source: Any, name: str) -> RowSource:
 
     def blocks(columns: Sequence[str] | None) -> Iterator[Block]:
         with source if once else pa.RecordBatchReader.from_stream(source) as reader:
-            yield from arrow_blocks(iter(reader), columns, name)
+            yield from read_arrow_blocks(iter(reader), columns, name)
 
     return RowSource(name, header, blocks, again=not once)
 
@@ -72,8 +73,6 @@ def _hugging_face(source: Any, name: str) -> RowSource:
 
 
 def _of_tables(tables: Callable[[], Iterable[Any]], name: str) -> RowSource:
-    """Tables or record batches that can be had again."""
-
     def batches() -> Iterator[Any]:
         return (batch for table in tables() for batch in _batches(table))
 
@@ -81,7 +80,7 @@ def _of_tables(tables: Callable[[], Iterable[Any]], name: str) -> RowSource:
         batch = next(batches(), None)
         return () if batch is None else tuple(batch.schema.names)
 
-    return RowSource(name, header, lambda columns: arrow_blocks(batches(), columns, name))
+    return RowSource(name, header, lambda columns: read_arrow_blocks(batches(), columns, name))
 
 
 def _batches(table: Any) -> Iterable[Any]:
@@ -91,24 +90,23 @@ def _batches(table: Any) -> Iterable[Any]:
 def _of_arrays(source: Mapping[str, Any]) -> RowSource:
     arrays = {str(name): _on_cpu(value, str(name)) for name, value in source.items()}
     return RowSource(
-        "arrays", lambda: tuple(arrays), lambda columns: array_blocks(arrays, columns),
+        "arrays", lambda: tuple(arrays), lambda columns: split_into_blocks(arrays, columns),
         whole=lambda name: arrays[name],
     )  # fmt: skip
 
 
 def _on_cpu(value: Any, name: str) -> np.ndarray:
-    """An array, tensor or whatever speaks DLPack, as an array; one on a device is refused."""
+    """Return an array, tensor or DLPack object as an array; raise if it is on a device."""
     device = getattr(value, "__dlpack_device__", None)
     if device is not None and not hasattr(value, "detach") and int(device()[0]) != _CPU:
         raise EvidenceError(name, "an array on a device", "one on the CPU", "Call .cpu() first.")
-    array = labeled(value, name).values
+    array = to_labeled_array(value, name).values
     if array.dtype.kind not in f"{NUMBERS}UO":
         raise EvidenceError(name, f"{array.dtype} values", "numbers, or words")
     return array
 
 
 def _iterable(source: Iterable[Any], name: str) -> RowSource:
-    """Batches as record batches, tables, dicts or tuples of arrays."""
     again = iter(source) is not source
     waiting: list[Any] = []
 
@@ -133,10 +131,10 @@ def _iterable(source: Iterable[Any], name: str) -> RowSource:
 def _blocks(items: Iterator[Any], columns: Sequence[str] | None, name: str) -> Iterator[Block]:
     for item in items:
         if hasattr(item, "schema"):
-            yield from arrow_blocks(iter(_batches(item)), columns, name)
+            yield from read_arrow_blocks(iter(_batches(item)), columns, name)
             continue
         arrays = {n: _on_cpu(v, n) for n, v in _named_arrays(item, name).items()}
-        yield array_block({n: a for n, a in arrays.items() if columns is None or n in columns})
+        yield to_block({n: a for n, a in arrays.items() if columns is None or n in columns})
 
 
 def _named_arrays(item: Any, name: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.token_grid import MOST_LEADING, token_grid
+from theodolite.evidence.token_grid import MAX_LEADING_TOKENS, find_token_grid
 from theodolite.explainers.saliency._work import ExplanationRequest, fits
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def find_place(request: ExplanationRequest) -> Place:
             "(samples, channels, rows, columns) or (samples, tokens, channels)",
             "Name a layer before the pooling.",
         )  # fmt: skip
-    leading, *grid = token_grid(shape[1], _grid(seen, shape[1], request))
+    leading, *grid = find_token_grid(shape[1], _grid(seen, shape[1], request))
     return Place(name, module, leading, -1, (grid[0], grid[1]))
 
 
@@ -155,7 +155,7 @@ def _grid(seen: Seen, tokens: int, request: ExplanationRequest) -> tuple[int, in
         for _, module, shape in seen
         if isinstance(module, torch.nn.Conv2d)
         and len(shape) == 4
-        and 0 <= tokens - shape[2] * shape[3] <= MOST_LEADING
+        and 0 <= tokens - shape[2] * shape[3] <= MAX_LEADING_TOKENS
     ]
     if request.grid is not None:
         if cut and request.grid != cut[0]:

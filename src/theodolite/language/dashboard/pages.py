@@ -10,7 +10,7 @@ import numpy as np
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import rows_of
+from theodolite.evidence.ragged import require_ragged
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.language.dashboard.answers import answers_by_latent, judge_score
 from theodolite.language.dashboard.material import FeatureMaterial, Judged, formula_words
@@ -139,7 +139,7 @@ def _with_predicates(shards: Shards, vocabulary: Vocabulary) -> Shards:
     if not isinstance(evidence, TokenEvidence) or evidence.has("holds"):
         return shards
     check_ids(evidence, len(vocabulary))
-    tokens = rows_of(evidence.tokens)
+    tokens = require_ragged(evidence.tokens)
     if len(tokens.flat) > MOST_PREDICATES_MADE:
         return shards
     # what is looked for in tokens is looked for in each of their letters
@@ -198,7 +198,7 @@ def _same_predicates(other: Shards, shards: Shards, name: str) -> Shards:
         raise EvidenceError(f"beside {name!r}", "no `holds`", "the predicates of the evidence")
     mine, its = whole
     assert isinstance(mine, TokenEvidence) and isinstance(its, TokenEvidence)  # noqa: S101, PT018
-    if not np.array_equal(rows_of(mine.tokens).flat, rows_of(its.tokens).flat):
+    if not np.array_equal(require_ragged(mine.tokens).flat, require_ragged(its.tokens).flat):
         raise EvidenceError(f"beside {name!r}", "other tokens", "codes on the same texts")
     return InMemoryShards(replace(its, holds=mine.holds, predicates=mine.predicates))
 

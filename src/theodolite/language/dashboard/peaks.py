@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from theodolite._stats.sampling import hash_integers
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import rows_of, starts_of
+from theodolite.evidence.ragged import compute_starts, require_ragged
 from theodolite.evidence.shards import Shards
 
 STRETCH = 128
@@ -112,7 +112,7 @@ class Activity:
 
 def check_ids(evidence: TokenEvidence, words: int) -> None:
     """Refuse tokens that a vocabulary of so many words does not have."""
-    ids = rows_of(evidence.tokens).flat
+    ids = require_ragged(evidence.tokens).flat
     if len(ids) and (int(ids.max()) >= words or int(ids.min()) < 0):
         raise EvidenceError(
             "vocabulary", f"{words:,} tokens", f"one for the id {int(ids.max())}",
@@ -137,7 +137,7 @@ def find_peaks(shards: Shards, strongest: int, seed: int, words: int | None = No
     for evidence in token_pieces(shards):
         if words is not None:
             check_ids(evidence, words)
-        codes = rows_of(evidence.latent)
+        codes = require_ragged(evidence.latent)
         active_tokens += np.bincount(codes.flat, minlength=latents)
         peaks = _peaks(evidence, rows)
         active_sequences += _sequences(peaks, latents)
@@ -147,7 +147,7 @@ def find_peaks(shards: Shards, strongest: int, seed: int, words: int | None = No
         index = np.asarray(evidence.samples.index)[peaks.row - rows]
         places = (index * latents + peaks.latent) ^ (peaks.at.astype(np.int64) // STRETCH << 44)
         sampled.add(peaks, -(hash_integers(places, seed) >> np.uint64(11)).astype(float))
-        tokens, rows = tokens + len(rows_of(evidence.tokens).flat), rows + len(evidence)
+        tokens, rows = tokens + len(require_ragged(evidence.tokens).flat), rows + len(evidence)
     return Activity(tokens, rows, active_tokens, active_sequences, largest, top, sampled)
 
 
@@ -162,7 +162,7 @@ def _sequences(peaks: Peaks, latents: int) -> Int[np.ndarray, " latents"]:
 
 def token_pieces(shards: Shards) -> Iterator[TokenEvidence]:
     """The pieces, checked for what pages need."""
-    for piece in shards.pieces():
+    for piece in shards.shards():
         evidence = piece.evidence()
         if not isinstance(evidence, TokenEvidence):
             raise EvidenceError("evidence", evidence.kind, "token evidence")
@@ -173,10 +173,10 @@ def token_pieces(shards: Shards) -> Iterator[TokenEvidence]:
 
 
 def _peaks(evidence: TokenEvidence, rows_before: int) -> Peaks:
-    latent, values = rows_of(evidence.latent), rows_of(evidence.value).flat
+    latent, values = require_ragged(evidence.latent), require_ragged(evidence.value).flat
     token, row = latent.inner_row, latent.row
     at = token - latent.starts[row]
-    stretches = starts_of(-(-latent.lengths // STRETCH))
+    stretches = compute_starts(-(-latent.lengths // STRETCH))
     place = stretches[row] + at // STRETCH
     order = np.argsort(latent.flat.astype(np.int64) * max(int(stretches[-1]), 1) + place,
                        kind="stable")  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import rows_of
+from theodolite.evidence.ragged import require_ragged
 from theodolite.evidence.shards import Shards
 from theodolite.language.dashboard.peaks import Activity, token_pieces
 
@@ -143,7 +143,7 @@ def _fill(
     beyond: tuple[int, np.ndarray],
 ) -> None:
     rows_before, largest = beyond
-    tokens = rows_of(evidence.tokens)
+    tokens = require_ragged(evidence.tokens)
     latent, row = contexts.latent[some], contexts.row[some] - rows_before
     at = contexts.at[some].copy()
     for number in np.flatnonzero(at < 0).tolist():
@@ -167,7 +167,7 @@ def _fill(
 
 def _strongest(evidence: TokenEvidence, row: int, latent: int) -> int:
     """The place in a text at which a latent is strongest; 0 where it is not active."""
-    codes, values = rows_of(evidence.latent), rows_of(evidence.value)
+    codes, values = require_ragged(evidence.latent), require_ragged(evidence.value)
     inner = np.asarray(codes.inner_starts)
     first, last = inner[codes.starts[row]], inner[codes.starts[row + 1]]
     own = first + np.flatnonzero(codes.flat[first:last] == latent)
@@ -180,7 +180,7 @@ def _strongest(evidence: TokenEvidence, row: int, latent: int) -> int:
 
 def _values_at(evidence: TokenEvidence, token: np.ndarray, latent: np.ndarray) -> np.ndarray:
     """Values of latents at tokens, counted overall; 0 where they are not active."""
-    codes, values = rows_of(evidence.latent), rows_of(evidence.value).flat
+    codes, values = require_ragged(evidence.latent), require_ragged(evidence.value).flat
     latents = len(evidence.latents)
     known = codes.inner_row * latents + codes.flat  # in order: latents rise within each token
     if not len(known):

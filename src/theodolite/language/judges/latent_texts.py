@@ -9,9 +9,9 @@ from jaxtyping import Bool, Int
 
 from theodolite._stats.sampling import hash_integers, select_half
 from theodolite.errors import EvidenceError
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, rows_of, starts_of
+from theodolite.evidence.plain_arrays import replace_arrays
+from theodolite.evidence.ragged import Ragged, compute_starts, require_ragged
 from theodolite.language.judges.bag_of_words import BagOfWordsJudge
 from theodolite.language.judges.keyword import KeywordJudge
 from theodolite.language.texts.vocabulary import Vocabulary
@@ -43,13 +43,13 @@ class LatentTexts:
     @cached_property
     def lengths(self) -> Int[np.ndarray, " sequences"]:
         """Tokens of each sequence."""
-        return np.diff(rows_of(self.evidence.tokens).starts)
+        return np.diff(require_ragged(self.evidence.tokens).starts)
 
     @cached_property
     def _by_latent(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Of all active values, ordered by latent: where each latent's begin, their sequence,
         their token and their value."""
-        latent, value = rows_of(self.evidence.latent), rows_of(self.evidence.value)
+        latent, value = require_ragged(self.evidence.latent), require_ragged(self.evidence.value)
         token, row = latent.inner_row, latent.row
         order = np.argsort(latent.flat, kind="stable")
         starts = np.searchsorted(latent.flat[order], np.arange(len(self.evidence.latents) + 1))
@@ -105,7 +105,7 @@ class LatentTexts:
         numbers: list[int] = []
         words: list[str] = []
         values: list[float] = []
-        ids = rows_of(self.evidence.tokens).flat
+        ids = require_ragged(self.evidence.tokens).flat
         for latent in latents:
             row, token, value = self.active(latent)
             own = self.choosing[row]
@@ -136,7 +136,7 @@ class LatentTexts:
 def codes_dealt_out(evidence: TokenEvidence, seed: int = 0) -> TokenEvidence:
     """Whole sequences' codes at other sequences of the same length; a length that occurs once keeps
     its own. What a score still finds is length, or how often latents are active."""
-    latent, value = rows_of(evidence.latent), rows_of(evidence.value)
+    latent, value = require_ragged(evidence.latent), require_ragged(evidence.value)
     starts, inner = latent.starts, np.asarray(latent.inner_starts)
     lengths = np.diff(starts)
     rows = np.arange(len(lengths))
@@ -148,8 +148,8 @@ def codes_dealt_out(evidence: TokenEvidence, seed: int = 0) -> TokenEvidence:
     tokens = np.repeat(starts[source], lengths) + _within(lengths)
     counts = np.diff(inner)[tokens]
     values = np.repeat(inner[tokens], counts) + _within(counts)
-    dealt = starts_of(counts)
-    return with_arrays(
+    dealt = compute_starts(counts)
+    return replace_arrays(
         evidence,
         latent=Ragged(latent.flat[values], starts, dealt),
         value=Ragged(value.flat[values], starts, dealt),

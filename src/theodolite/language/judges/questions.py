@@ -9,9 +9,9 @@ from jaxtyping import Int
 
 from theodolite._stats.sampling import hash_integers
 from theodolite.errors import EvidenceError
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.judgment import JudgmentEvidence
-from theodolite.evidence.ragged import rows_of
+from theodolite.evidence.plain_arrays import replace_arrays
+from theodolite.evidence.ragged import require_ragged
 from theodolite.language.judges.answers import AnswerCache
 from theodolite.language.judges.asking import Budget, answers_of
 from theodolite.language.judges.base import Judge, JudgeQuestion
@@ -51,7 +51,7 @@ class LatentQuestions:
             self.questions, answers, self.active, judge=judge.name, latents=latents,
             documents=None if clusters is None else clusters.tolist(),
         )  # fmt: skip
-        return with_arrays(evidence, frequency=source.frequency)
+        return replace_arrays(evidence, frequency=source.frequency)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ class QuestionMaker:
     def _typical_token(self, latent: int) -> int:
         """The token on which it is active most often, in the half that is not asked about."""
         row, token, _ = self.source.active(latent)
-        ids = rows_of(self.source.evidence.tokens).flat[token[self.source.choosing[row]]]
+        ids = require_ragged(self.source.evidence.tokens).flat[token[self.source.choosing[row]]]
         return int(np.bincount(ids).argmax()) if len(ids) else -1
 
     def _nearest(self, with_it: Rows, silent: Rows, n: int) -> Rows:
@@ -195,7 +195,7 @@ class QuestionMaker:
 
     def _active_places(self, latent: int, row: int) -> list[int]:
         rows, tokens, _ = self.source.active(latent)
-        start = int(rows_of(self.source.evidence.tokens).starts[row])
+        start = int(require_ragged(self.source.evidence.tokens).starts[row])
         return [int(token) - start for token in tokens[rows == row]]
 
     def _silent_places(self, latent: int, row: int, n: int) -> list[int]:

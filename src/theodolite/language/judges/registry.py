@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from theodolite.errors import EvidenceError, did_you_mean
-from theodolite.evidence.plugins import entry_points, leave_out
+from theodolite.evidence.plugins import leave_out, list_entry_points
 from theodolite.language.judges.bag_of_words import BagOfWordsJudge
 from theodolite.language.judges.base import Judge
 from theodolite.language.judges.constant import CoinJudge, ConstantJudge
@@ -30,7 +30,7 @@ OURS: dict[str, Callable[..., Judge]] = {
 
 def judge_names() -> list[str]:
     """All judges that can be had by name."""
-    return sorted({*OURS, *(point.name for _, point in entry_points(GROUP))})
+    return sorted({*OURS, *(point.name for _, point in list_entry_points(GROUP))})
 
 
 def find_judge(name: str, **settings: Any) -> Judge:
@@ -44,7 +44,7 @@ def find_judge(name: str, **settings: Any) -> Judge:
     """
     if name in OURS:
         return OURS[name](**settings)
-    for package, point in entry_points(GROUP):
+    for package, point in list_entry_points(GROUP):
         if point.name != name:
             continue
         try:

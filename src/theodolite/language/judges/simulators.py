@@ -6,9 +6,9 @@ import numpy as np
 
 from theodolite._stats.sampling import select_half
 from theodolite.errors import EvidenceError
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, rows_of
+from theodolite.evidence.plain_arrays import replace_arrays
+from theodolite.evidence.ragged import Ragged, require_ragged
 
 Simulator = Literal["formula", "keyword"]
 
@@ -38,19 +38,19 @@ def simulated_by(
         raise EvidenceError(missing[0], "none", f"`{missing[0]}`, for {simulator}")
     by_token = _token_means(evidence, split_seed)
     guess = by_token if simulator == "keyword" else _where_it_holds(evidence)
-    rows = rows_of(evidence.tokens)
+    rows = require_ragged(evidence.tokens)
     own = select_half(evidence.samples, split_seed)[rows.row]
     arrays = {
         name: Ragged(np.where(own[:, None], np.nan, values), rows.starts)
         for name, values in (("simulated", guess), ("chance_simulated", by_token))
     }
-    return with_arrays(evidence, **arrays)
+    return replace_arrays(evidence, **arrays)
 
 
 def _where_it_holds(evidence: TokenEvidence) -> np.ndarray:
     """1 and 0; NaN of an explanation that names no predicate."""
-    holds, predicate = rows_of(evidence.holds), np.asarray(evidence.predicate_of)
-    guess = np.zeros((len(rows_of(evidence.tokens).flat), len(predicate)))
+    holds, predicate = require_ragged(evidence.holds), np.asarray(evidence.predicate_of)
+    guess = np.zeros((len(require_ragged(evidence.tokens).flat), len(predicate)))
     for item, number in enumerate(predicate.tolist()):
         guess[holds.inner_row[holds.flat == number], item] = 1.0
     guess[:, predicate < 0] = np.nan
@@ -61,7 +61,7 @@ def _token_means(evidence: TokenEvidence, seed: int) -> np.ndarray:
     """Of each explained latent the mean over each token's occurrences in one half; its mean over
     all of that half for a token that does not occur there."""
     tokens, latent, values = (
-        rows_of(getattr(evidence, name)) for name in ("tokens", "latent", "value")
+        require_ragged(getattr(evidence, name)) for name in ("tokens", "latent", "value")
     )
     own = select_half(evidence.samples, seed)[tokens.row]
     _, word = np.unique(tokens.flat, return_inverse=True)

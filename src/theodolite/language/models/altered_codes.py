@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.ragged import starts_of
+from theodolite.evidence.ragged import compute_starts
 from theodolite.language.models.dictionaries import Activations, FeatureDictionary, SparseCodes
 
 
@@ -73,4 +73,4 @@ def with_planted(
     value = np.concatenate([codes.value[stays], planted])
     order = np.lexsort((latent, rows))
     counts = np.bincount(rows, minlength=len(codes.starts) - 1)
-    return SparseCodes(latent[order], value[order], starts_of(counts))
+    return SparseCodes(latent[order], value[order], compute_starts(counts))

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.ragged import starts_of
+from theodolite.evidence.ragged import compute_starts
 
 Activations = Float[np.ndarray, "n dimensions"]
 MOST_CODES = 1 << 24
@@ -63,7 +63,7 @@ def sparse_codes(dictionary: FeatureDictionary, activations: Activations) -> Spa
         counts.append(np.bincount(row, minlength=len(codes)))
     if not latents:
         return SparseCodes(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(1, np.int64))
-    starts = starts_of(np.concatenate(counts))
+    starts = compute_starts(np.concatenate(counts))
     return SparseCodes(np.concatenate(latents), np.concatenate(values), starts)
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Chances, Concepts, Latents, Samples
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, starts_of
+from theodolite.evidence.ragged import Ragged, compute_starts
 from theodolite.language.models.dictionaries import (
     FeatureDictionary,
     RandomDictionary,
@@ -120,7 +120,7 @@ def compared_evidence(
         if activations.shape[1] != dictionary.rows.shape[1]:
             got = f"{activations.shape[1]} dimensions at {model.module}"
             raise EvidenceError("dictionary", got, f"{dictionary.rows.shape[1]}, as its rows have")
-    starts = starts_of([len(own) for own in ids])
+    starts = compute_starts([len(own) for own in ids])
     codes = {name: sparse_codes(own, activations) for name, own in dictionaries.items()}
     first = next(iter(dictionaries))
     draws = _random_draws(codes[first], len(dictionaries[first].rows), activations, settings, ids)
@@ -149,7 +149,7 @@ def coded_evidence(
 ) -> TokenEvidence:
     """Evidence of codes at every token, with further arrays."""
     labels = labels or SequenceLabels()
-    starts = starts_of([len(own) for own in ids])
+    starts = compute_starts([len(own) for own in ids])
     return TokenEvidence(
         tokens=tokens_of(ids),
         latent=Ragged(codes.latent, starts, codes.starts),
@@ -167,7 +167,7 @@ def coded_evidence(
 def tokens_of(ids: Ids) -> Ragged:
     """Tokens of sequences in the form in which evidence has them."""
     flat = np.concatenate([np.asarray(own, np.int32) for own in ids])
-    return Ragged(flat, starts_of([len(own) for own in ids]))
+    return Ragged(flat, compute_starts([len(own) for own in ids]))
 
 
 def _random_draws(

@@ -16,7 +16,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, rows_of, starts_of
+from theodolite.evidence.ragged import Ragged, compute_starts, require_ragged
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.store import stored
 from theodolite.language.sae.pieces import SparseActivationShard
@@ -150,7 +150,7 @@ def moved(active: Ragged, source: Integer[np.ndarray, " samples"]) -> Ragged:
     there = within < np.repeat(lengths[source], lengths)
     token = np.where(there, np.repeat(active.starts[source], lengths) + within, 0)
     sizes = np.where(there, np.diff(inner)[token], 0) if len(token) else token
-    starts = starts_of(sizes)
+    starts = compute_starts(sizes)
     place = np.arange(starts[-1]) + np.repeat(inner[token] - starts[:-1], sizes)
     return Ragged(active.flat[place], active.starts, starts)
 
@@ -188,10 +188,10 @@ class LatentTokens:
                 )  # fmt: skip
             self.limits = self._limits(active_share, seed)
 
-    def pieces(self, holds: "LatentTokens | None" = None) -> Iterator[TokenPiece]:
+    def token_shards(self, holds: "LatentTokens | None" = None) -> Iterator[TokenPiece]:
         """All of them; with what holds of the tokens according to other evidence of them."""
-        others = self.shards.pieces() if holds is None else holds.shards.pieces()
-        own = self.shards.pieces()
+        others = self.shards.shards() if holds is None else holds.shards.shards()
+        own = self.shards.shards()
         if len(others) != len(own):
             raise EvidenceError("random", f"{len(own)} pieces", f"{len(others)}, as in `evidence`")
         for mine, other in zip(own, others, strict=True):
@@ -206,11 +206,11 @@ class LatentTokens:
 
     def _active(self, piece: TokenEvidence) -> Ragged:
         if self.limits is not None:
-            values = rows_of(piece.dense)
+            values = require_ragged(piece.dense)
             token, number = np.nonzero(values.flat > self.limits)
             starts = np.searchsorted(token, np.arange(len(values.flat) + 1))
             return Ragged(number, values.starts, starts)
-        latent, values = rows_of(piece.latent), rows_of(piece.value)
+        latent, values = require_ragged(piece.latent), require_ragged(piece.value)
         if not piece.is_signed:
             return latent
         positive = values.flat > 0
@@ -220,12 +220,14 @@ class LatentTokens:
     def _limits(self, share: float, seed: int) -> Float[np.ndarray, " latents"]:
         """The value that each latent exceeds at this share of tokens: of those that formulas are
         chosen on, every so manieth if they are many."""
-        pieces = self.shards.pieces()
+        pieces = self.shards.shards()
         most = max(LIMIT_VALUES // (len(self.latents) * len(pieces)), 1)
         parts = []
         for each in pieces:
             piece = cast(TokenEvidence, each.evidence())
-            part = rows_of(piece.dense)[np.flatnonzero(select_half(piece.samples, seed))].flat
+            part = require_ragged(piece.dense)[
+                np.flatnonzero(select_half(piece.samples, seed))
+            ].flat
             parts.append(part[:: max(-(-len(part) // most), 1)])
         values = np.concatenate(parts).astype(float)
         if not len(values):
@@ -236,7 +238,7 @@ class LatentTokens:
     def firing(self, seed: int) -> Integer[np.ndarray, " latents"]:
         """How often each latent is active in the half that formulas are chosen on."""
         counts = np.zeros(len(self.latents), np.int64)
-        for each in self.shards.pieces():
+        for each in self.shards.shards():
             piece = cast(TokenEvidence, each.evidence())
             rows = np.flatnonzero(select_half(piece.samples, seed))
             counts += np.bincount(self._active(piece)[rows].flat, minlength=len(counts))

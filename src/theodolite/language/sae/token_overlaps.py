@@ -15,7 +15,7 @@ from scipy import sparse
 from theodolite._stats.sampling import hash_clusters, hash_integers
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, rows_of
+from theodolite.evidence.ragged import Ragged, require_ragged
 from theodolite.evidence.shards import Shards
 
 FAMILY = "token "
@@ -91,7 +91,7 @@ def _halves(
     shards: Shards, low: int, high: int, seed: int, *, dealt_out: bool
 ) -> tuple[_Counts, _Counts]:
     totals: list[_Counts] = []
-    for piece in shards.pieces():
+    for piece in shards.shards():
         for half, counts in enumerate(
             _counted(piece.evidence(), low, high, seed, dealt_out=dealt_out)
         ):
@@ -111,7 +111,7 @@ def _halves(
 def _counted(
     evidence: TokenEvidence, low: int, high: int, seed: int, *, dealt_out: bool
 ) -> Iterator[_Counts]:
-    codes, holds = rows_of(evidence.latent), rows_of(evidence.holds)
+    codes, holds = require_ragged(evidence.latent), require_ragged(evidence.holds)
     active = _incidence(codes, len(evidence.latents))[:, low:high].T.tocsr()
     facts = _incidence(holds, len(evidence.predicates))
     if dealt_out:

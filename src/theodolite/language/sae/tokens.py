@@ -207,7 +207,7 @@ class _Pieces:
 
     def __call__(self, split_seed: int, *, first: bool) -> Iterator[TokenPiece]:
         """One half of the sequences; codes are dealt out within it."""
-        for piece in self.tokens.pieces(self.holds):
+        for piece in self.tokens.token_shards(self.holds):
             half = piece.of(self.latents, len(self.tokens.latents)).half(split_seed, first=first)
             yield half if self.dealt is None else half.dealt_out(self.dealt)
 
@@ -264,7 +264,7 @@ def dissect_tokens(
     return TokenDissection(
         own, dealt, by_chance, int((firing == 0).sum()), names,
         tuple(tokens.latents.name(number) for number in chosen.tolist()),
-        Samples.joined([p.half(split_seed, first=False).samples for p in tokens.pieces()]),
+        Samples.joined([p.half(split_seed, first=False).samples for p in tokens.token_shards()]),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Latents
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, rows_of, starts_of
+from theodolite.evidence.ragged import Ragged, compute_starts, require_ragged
 
 
 def latents_of_both_signs(evidence: TokenEvidence, active: int | None = None) -> TokenEvidence:
@@ -31,17 +31,17 @@ def latents_of_both_signs(evidence: TokenEvidence, active: int | None = None) ->
     """
     if evidence.dense is None:
         raise EvidenceError("evidence", "no dense", "values of every latent at every token")
-    n = rows_of(evidence.dense).flat.shape[1]
+    n = require_ragged(evidence.dense).flat.shape[1]
     if active is not None and not 1 <= active <= n:
         raise EvidenceError("active", f"{active}", f"1 to {n}")
-    values = np.asarray(rows_of(evidence.dense).flat, float)
+    values = np.asarray(require_ragged(evidence.dense).flat, float)
     codes = np.concatenate([np.maximum(values, 0.0), np.maximum(-values, 0.0)], axis=1)
     if active is not None and active < codes.shape[1]:
         order = np.argsort(-codes, axis=1, kind="stable")
         np.put_along_axis(codes, order[:, active:], 0.0, axis=1)
     token, latent = np.nonzero(codes)
-    inner = starts_of(np.bincount(token, minlength=len(codes)))
-    starts = rows_of(evidence.dense).starts
+    inner = compute_starts(np.bincount(token, minlength=len(codes)))
+    starts = require_ragged(evidence.dense).starts
     rows: dict[str, Any] = {
         name: None if own is None else np.concatenate([own, -own])
         for name, own in (("decoder", evidence.decoder), ("encoder", evidence.encoder))

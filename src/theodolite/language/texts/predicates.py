@@ -9,7 +9,7 @@ import numpy as np
 
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.axes import Predicates
-from theodolite.evidence.ragged import Ragged, starts_of
+from theodolite.evidence.ragged import Ragged, compute_starts
 from theodolite.language.texts.patterns import Span, spans_of_patterns
 from theodolite.language.texts.vocabulary import Vocabulary
 
@@ -188,7 +188,7 @@ def _add_spans(
         by_family["pattern"] = spans_of_patterns(texts, patterns, timeout)
     for row, ((_, ends), text) in enumerate(zip(rows, texts, strict=True)):
         sizes = [len(c.encode(errors="surrogateescape")) for c in text]
-        bytes_before = starts_of(sizes)
+        bytes_before = compute_starts(sizes)
         for family, spans in by_family.items():
             for first, last, name in spans[row]:
                 begin, end = int(bytes_before[first]), int(bytes_before[last])
@@ -202,4 +202,4 @@ def _holds(facts: _Facts, tokens: Ragged) -> tuple[Ragged, Predicates]:
     keys = np.unique(np.array(facts.token, np.int64) * max(n, 1) + np.array(facts.fact, np.int64))
     counts = np.bincount(keys // max(n, 1), minlength=len(tokens.flat))
     flat = (keys % max(n, 1)).astype(np.int32)
-    return Ragged(flat, tokens.starts, starts_of(counts)), Predicates(tuple(facts.numbers))
+    return Ragged(flat, tokens.starts, compute_starts(counts)), Predicates(tuple(facts.numbers))

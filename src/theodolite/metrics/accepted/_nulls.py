@@ -12,9 +12,9 @@ from theodolite._stats.sampling import (
     draw_pool,
     hash_to_uniforms,
 )
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.rating_summary import aggregated
+from theodolite.evidence.plain_arrays import replace_arrays
+from theodolite.evidence.rating_summary import aggregate_ratings
 from theodolite.metrics.base import NullModel, PerSample
 
 
@@ -49,12 +49,14 @@ def _dealt_out(
 ) -> RatingEvidence:
     ratings = evidence.ratings
     if evidence.samples.clusters is not None:
-        return with_arrays(evidence, ratings=_of_other_clusters(evidence, seed, sums))
+        return replace_arrays(evidence, ratings=_of_other_clusters(evidence, seed, sums))
     up_to = np.cumsum(sums["answers"], axis=1)
     up_to /= np.maximum(up_to[:, -1:], 1.0)
     draws = hash_to_uniforms(np.asarray(evidence.samples.index), (ratings.shape[1],), seed)
     level = (draws[:, :, None] >= up_to[None, :, :-1]).sum(axis=2)
-    return with_arrays(evidence, ratings=np.where(np.isnan(ratings), np.nan, evidence.scale[level]))
+    return replace_arrays(
+        evidence, ratings=np.where(np.isnan(ratings), np.nan, evidence.scale[level])
+    )
 
 
 def _of_other_clusters(
@@ -86,7 +88,7 @@ DEALT_OUT = NullModel(
 
 
 def _mean_votes(evidence: RatingEvidence) -> dict[str, np.ndarray]:
-    means = aggregated(evidence.ratings, evidence.scale, "mean")
+    means = aggregate_ratings(evidence.ratings, evidence.scale, "mean")
     known = ~np.isnan(means)
     return {"sum": np.array(means[known].sum()), "items": np.array(float(known.sum()))}
 
@@ -97,7 +99,7 @@ def _the_average(
     del seed
     mean = float(sums["sum"]) / float(sums["items"]) if sums["items"] > 0 else np.nan
     old = np.asarray(evidence.predicted)
-    return with_arrays(evidence, predicted=np.where(np.isnan(old), np.nan, mean))
+    return replace_arrays(evidence, predicted=np.where(np.isnan(old), np.nan, mean))
 
 
 ALWAYS_THE_AVERAGE = NullModel(
@@ -125,7 +127,7 @@ def _of_another(
         samples = evidence.samples
         rows = draw_other_rows(pool, np.asarray(samples.index), (), seed, samples.clusters)
         new = np.where(rows < 0, np.nan, pool[f"{POOLED}predicted"][rows])
-    return with_arrays(evidence, predicted=np.where(np.isnan(old), np.nan, new))
+    return replace_arrays(evidence, predicted=np.where(np.isnan(old), np.nan, new))
 
 
 OTHER_PREDICTION = NullModel(

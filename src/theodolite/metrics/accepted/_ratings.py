@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.rating_summary import Aggregate, Ties, aggregated
+from theodolite.evidence.rating_summary import Aggregate, Ties, aggregate_ratings
 from theodolite.metrics.accepted._nulls import DEALT_OUT
 from theodolite.metrics.base import Additive, Weights, metric, ratio, total
 
@@ -44,7 +44,7 @@ def nearest(values: Float[np.ndarray, "*n"], scale: Scale) -> Int[np.ndarray, "*
 
 def target(evidence: RatingEvidence, against: Aggregate, ties: Ties = "lowest") -> np.ndarray:
     """One number for each explanation's votes."""
-    return aggregated(evidence.ratings, evidence.scale, against, ties)
+    return aggregate_ratings(evidence.ratings, evidence.scale, against, ties)
 
 
 def clipped_predictions(evidence: RatingEvidence) -> Float[np.ndarray, " samples"]:

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from pydantic import Field
 
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.rating_summary import aggregated
+from theodolite.evidence.rating_summary import aggregate_ratings
 from theodolite.metrics.accepted._nulls import (
     ALWAYS_THE_AVERAGE,
     OTHER_PREDICTION,
@@ -81,7 +81,7 @@ class Acceptance(SampleMean):
     @staticmethod
     def each(evidence: RatingEvidence) -> PerSample:
         low, high = evidence.scale[0], evidence.scale[-1]
-        means = (aggregated(evidence.ratings, evidence.scale, "mean") - low) / (high - low)
+        means = (aggregate_ratings(evidence.ratings, evidence.scale, "mean") - low) / (high - low)
         return PerSample.from_values(np.clip(means, 0.0, 1.0))
 
 

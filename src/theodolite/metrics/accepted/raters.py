@@ -8,7 +8,7 @@ from jaxtyping import Float
 from pydantic import Field
 
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.rating_summary import Ties, histogram, modes
+from theodolite.evidence.rating_summary import Ties, compute_modes, histogram
 from theodolite.metrics.accepted._nulls import DEALT_OUT, of_all
 from theodolite.metrics.accepted._ratings import (
     SUMS,
@@ -92,7 +92,7 @@ class RaterAgreement(QuadraticKappa):
             if own == "left out":
                 others = counts.copy()
                 others[rows[has_vote], place[has_vote]] -= 1
-            mode = nearest(modes(others, scale, ties), scale)
+            mode = nearest(compute_modes(others, scale, ties), scale)
             both = has_vote & (mode >= 0) & not_alone
             each += pair_sums(place.astype(float), mode.astype(float), both)
             alone += has_vote & ~both

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.surrogate_settings import ideal, outputs_of
+from theodolite.evidence.surrogate_settings import compute_outputs, make_ideal
 from theodolite.metrics.base import Additive, Card, Weights, constant, ratio, total
 from theodolite.metrics.faithful.frame import (
     BLIND,
@@ -31,7 +31,7 @@ accuracy_metric = partial(
     bounds=(float("-inf"), float("inf")),
     decides=False,
     nulls=BLIND,
-    ideal=ideal,
+    ideal=make_ideal,
 )
 
 
@@ -58,7 +58,7 @@ class AccuracyKept(Additive):
         labels = needed(evidence, "labels")
         return cls(
             surrogate=total(_right_answers(answers, labels), weights),
-            network=total(_right_answers(outputs_of(evidence), labels), weights),
+            network=total(_right_answers(compute_outputs(evidence), labels), weights),
             samples=total(np.ones(len(labels)), weights),
             chance=1 / len(evidence.classes) if chance is None else chance,
         )

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.surrogate_settings import bias_of, outputs_of, working
+from theodolite.evidence.surrogate_settings import compute_outputs, get_bias, to_working_precision
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.faithful.frame import MAY_USE, RANDOM_IMPORTANCES, members, needed
 from theodolite.metrics.option_types import MostSteps
@@ -44,12 +44,16 @@ class ConceptCurve(SampleMean):
         """The area under each sample's curve."""
         from scipy.integrate import trapezoid  # noqa: PLC0415  a fifth of a second at every start
 
-        head, vectors = (working(needed(evidence, name)) for name in ("head", "vectors"))
+        head, vectors = (
+            to_working_precision(needed(evidence, name)) for name in ("head", "vectors")
+        )
         labels = (
-            needed(evidence, "labels") if of == "label" else outputs_of(evidence).argmax(axis=1)
+            needed(evidence, "labels")
+            if of == "label"
+            else compute_outputs(evidence).argmax(axis=1)
         )
         importances, there = np.asarray(evidence.importances), members(evidence)
-        gives, always = np.asarray(vectors @ head.T, float), bias_of(evidence)
+        gives, always = np.asarray(vectors @ head.T, float), get_bias(evidence)
         if evidence.constant is not None:
             always = always + np.asarray(evidence.constant, float)
         area = np.full(len(evidence), np.nan)
@@ -74,8 +78,8 @@ def _projected(
 ) -> Float[np.ndarray, "n k"]:
     if evidence.projections is not None:
         return np.asarray(np.asarray(evidence.projections)[np.ix_(rows, concepts)], float)
-    directions = working(evidence.vectors)[concepts]
-    return np.asarray(working(evidence.embeddings)[rows] @ directions.T, float)
+    directions = to_working_precision(evidence.vectors)[concepts]
+    return np.asarray(to_working_precision(evidence.embeddings)[rows] @ directions.T, float)
 
 
 @removal_metric(

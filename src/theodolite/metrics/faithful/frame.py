@@ -18,14 +18,14 @@ from pydantic import Field
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import (
-    always_the_average,
-    bias_of,
-    outputs_of,
-    pool_of_samples,
-    random_concepts,
-    random_importances,
-    sum_of_outputs,
-    working,
+    compute_outputs,
+    draw_random_concepts,
+    draw_random_importances,
+    get_bias,
+    pool_samples,
+    predict_constant_mean,
+    sum_outputs,
+    to_working_precision,
 )
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.null_model import NullModel, from_another_sample
@@ -62,19 +62,19 @@ USES_IF = {
 RANDOM_IMPORTANCES = NullModel(
     "random_importances",
     "the same concepts, each with an importance drawn from 0 to 1",
-    random_importances,
+    draw_random_importances,
 )
 RANDOM_CONCEPTS = NullModel(
     "random_concepts",
     "random directions with importances drawn from 0 to 1",
-    random_concepts,
-    sums=pool_of_samples,
+    draw_random_concepts,
+    sums=pool_samples,
 )
 AVERAGE = NullModel(
     "constant_mean",
     "no concepts: whatever the sample, the average of what the network puts out",
-    lambda evidence, seed, sums: always_the_average(evidence, sums),
-    sums=sum_of_outputs,
+    lambda evidence, seed, sums: predict_constant_mean(evidence, sums),
+    sums=sum_outputs,
     random=False,
 )
 OTHER_SAMPLES = from_another_sample(
@@ -114,7 +114,7 @@ class Compared(SampleMean):
         projection: Projection = "given",
     ) -> PerSample:
         """Compare the outputs of each sample."""
-        both = [outputs_of(evidence), surrogate_outputs(evidence, surrogate, projection)]
+        both = [compute_outputs(evidence), surrogate_outputs(evidence, surrogate, projection)]
         if cls.at_label:
             labels = needed(evidence, "labels")
             both = [outputs[np.arange(len(labels)), labels] for outputs in both]
@@ -154,7 +154,7 @@ def _linear(evidence: SurrogateEvidence, project: Projects) -> Outputs:
         loads = np.where(there, table, 0.0).T
     else:
         loads = _sparse(table[there], there)
-    return np.asarray(project(evidence, loads) + bias_of(evidence))
+    return np.asarray(project(evidence, loads) + get_bias(evidence))
 
 
 def _sparse(values: Float[np.ndarray, " n"], there: np.ndarray) -> Loads:
@@ -172,13 +172,13 @@ def _rebuilt(evidence: SurrogateEvidence, project: Projects) -> Outputs:
             "rebuilt", "no `head` and `vectors`", "both, to rebuild with",
             "Or pass what the network puts out for the rebuilt embeddings as `rebuilt`.",
         )  # fmt: skip
-    outputs = project(evidence, _rebuilding_loads(evidence)) + bias_of(evidence)
+    outputs = project(evidence, _rebuilding_loads(evidence)) + get_bias(evidence)
     return np.asarray(outputs if evidence.constant is None else outputs + evidence.constant)
 
 
 def _rebuilding_loads(evidence: SurrogateEvidence) -> Loads:
     """What a concept's own direction gives to each output of the last layer."""
-    vectors, head = working(evidence.vectors), working(evidence.head)
+    vectors, head = to_working_precision(evidence.vectors), to_working_precision(evidence.head)
     there = members(evidence)
     if there.mean() > DENSE:
         return np.where(there, np.asarray(vectors @ head.T, float), 0.0).T
@@ -198,14 +198,16 @@ def _project_as_given(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
     """Projections as the method made them; dot products if it gives none."""
     if evidence.projections is None:
         return _dot(evidence, loads)
-    projections = working(evidence.projections)
+    projections = to_working_precision(evidence.projections)
     return np.asarray((_in(projections, loads) @ projections.T).T, float)
 
 
 def _dot(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
     """Dot products of embeddings and concepts. The concepts of a class are added up first: that
     is the same sum, for a fraction of the work."""
-    embeddings, vectors = (working(needed(evidence, n)) for n in ("embeddings", "vectors"))
+    embeddings, vectors = (
+        to_working_precision(needed(evidence, n)) for n in ("embeddings", "vectors")
+    )
     return np.asarray(embeddings @ (_in(vectors, loads) @ vectors).T, float)
 
 
@@ -221,7 +223,7 @@ def _coordinates(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
         if key not in inverses:
             inverses[key] = np.linalg.pinv(vectors[rows])
         directions[of] = inverses[key] @ table[of, rows]
-    embeddings = working(needed(evidence, "embeddings"))
+    embeddings = to_working_precision(needed(evidence, "embeddings"))
     return np.asarray(embeddings @ directions.astype(embeddings.dtype).T, float)
 
 
@@ -259,7 +261,7 @@ def _outputs(some: SurrogateEvidence) -> list[str]:
         ]
     if some.embeddings is None or some.head is None:
         return []
-    off = outputs - outputs_of(replace(some, outputs=None))
+    off = outputs - compute_outputs(replace(some, outputs=None))
     size = max(float(np.abs(outputs).max()), 1e-9)
     if np.abs(off).max() <= 1e-2 * size:
         return []

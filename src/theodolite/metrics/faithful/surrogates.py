@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 
 from theodolite._stats.ranks import rank_correlations
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.surrogate_settings import ideal, outputs_of
+from theodolite.evidence.surrogate_settings import compute_outputs, make_ideal
 from theodolite.metrics.base import (
     Additive,
     Card,
@@ -140,7 +140,7 @@ class SurrogateDistance(Compared):
     bounds=(0.0, 1.0),
     decides=False,
     nulls=BLIND,
-    ideal=ideal,
+    ideal=make_ideal,
     ideal_options={"surrogate": "learned", "projection": "given"},
     cite="zhang2021invertible",
     card=surrogate_card(
@@ -341,7 +341,7 @@ class SurrogateRelativeErrorByClass(Additive):
         surrogate: Surrogate = "linear",
         projection: Projection = "given",
     ) -> "SurrogateRelativeErrorByClass":
-        network = outputs_of(evidence)
+        network = compute_outputs(evidence)
         approximation = surrogate_outputs(evidence, surrogate, projection)
         own = np.zeros(network.shape)
         own[np.arange(len(own)), needed(evidence, "labels")] = 1.0

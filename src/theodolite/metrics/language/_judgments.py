@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, Int
 from pydantic import Field
 
 from theodolite._stats.sampling import hash_integers, hash_to_uniforms
-from theodolite.evidence.columns import with_arrays
-from theodolite.evidence.kinds.judgment import TEXTS, JudgmentEvidence
+from theodolite.evidence.kinds.judgment import JudgmentEvidence
+from theodolite.evidence.plain_arrays import replace_arrays
 from theodolite.metrics.base import NullModel, ratio
 
 By = Literal["balanced", "accuracy", "f1", "auroc"]
@@ -167,14 +167,14 @@ def _dealt_out(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
     places, answers = (np.lexsort((key, group)) for key in (number, hash_integers(number, seed)))
     dealt = np.array(evidence.answer)
     dealt[places] = np.asarray(evidence.answer)[answers]
-    return with_arrays(evidence, answer=dealt)
+    return replace_arrays(evidence, answer=dealt)
 
 
 def _always(answer: float) -> Callable[[JudgmentEvidence, int], JudgmentEvidence]:
     def constant(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
         del seed
         unread = np.isnan(evidence.answer)
-        return with_arrays(evidence, answer=np.where(unread, np.nan, answer))
+        return replace_arrays(evidence, answer=np.where(unread, np.nan, answer))
 
     return constant
 
@@ -210,7 +210,7 @@ def _another_explanation(
         fits &= _like(evidence, explained[other], np.asarray(evidence.latent)[left])
         answer[left[fits]] = evidence.answer[other[fits]]
         left = left[~fits]
-    return with_arrays(evidence, answer=np.where(own, answer, evidence.answer))
+    return replace_arrays(evidence, answer=np.where(own, answer, evidence.answer))
 
 
 OTHER_EXPLANATION = NullModel(
@@ -238,8 +238,8 @@ ALWAYS_YES = NullModel("always_yes", "a judge who never says no", _always(1.0), 
 
 def _any_text(evidence: JudgmentEvidence, seed: int) -> JudgmentEvidence:
     del seed
-    n = TEXTS if evidence.texts is None else np.maximum(evidence.texts, 1)
-    return with_arrays(evidence, answer=np.where(np.isnan(evidence.answer), np.nan, 1 / n))
+    n = DEFAULT_INTRUDER_TEXTS if evidence.texts is None else np.maximum(evidence.texts, 1)
+    return replace_arrays(evidence, answer=np.where(np.isnan(evidence.answer), np.nan, 1 / n))
 
 
 ANY_TEXT = NullModel(

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from theodolite._stats.ranks import average_ranks
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import rows_of
+from theodolite.evidence.ragged import require_ragged
 
 Pooling = Annotated[
     Literal["max", "mean", "last", "sum"],
@@ -62,7 +62,7 @@ def pooled_codes(evidence: TokenEvidence, pooling: Pooling) -> PooledCodes:
         before = np.asarray(evidence.chance_pooled[:, 0], float).T
         latent, sample = np.nonzero(before)
         return PooledCodes(sample, latent, before[latent, sample], n, k)
-    latents, values = rows_of(evidence.latent), rows_of(evidence.value)
+    latents, values = require_ragged(evidence.latent), require_ragged(evidence.value)
     row, latent, value = values.row, latents.flat.astype(np.int64), values.flat.astype(float)
     if pooling == "last":
         last = values.inner_row == values.starts[1:][row] - 1

@@ -3,7 +3,7 @@
 import numpy as np
 
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import rows_of
+from theodolite.evidence.ragged import require_ragged
 
 
 def explained_entries(evidence: TokenEvidence) -> tuple[np.ndarray, np.ndarray]:
@@ -11,7 +11,7 @@ def explained_entries(evidence: TokenEvidence) -> tuple[np.ndarray, np.ndarray]:
 
     A latent may have several explanations, and most have none.
     """
-    latent, explained = rows_of(evidence.latent).flat, np.asarray(evidence.explained)
+    latent, explained = require_ragged(evidence.latent).flat, np.asarray(evidence.explained)
     order = np.argsort(explained, kind="stable")
     first = np.searchsorted(explained[order], latent, side="left")
     n = np.searchsorted(explained[order], latent, side="right") - first
@@ -22,7 +22,7 @@ def explained_entries(evidence: TokenEvidence) -> tuple[np.ndarray, np.ndarray]:
 
 def holds_at(evidence: TokenEvidence, token: np.ndarray, predicate: np.ndarray) -> np.ndarray:
     """Whether predicates hold of tokens, both by number."""
-    holds = rows_of(evidence.holds)
+    holds = require_ragged(evidence.holds)
     width = len(evidence.predicates) + 1
     known = holds.inner_row * width + holds.flat  # in order: predicates rise within each token
     key = np.asarray(token) * width + predicate

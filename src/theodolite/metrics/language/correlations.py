@@ -8,9 +8,9 @@ from pydantic import Field
 
 from theodolite._stats.sampling import hash_to_uniforms
 from theodolite._stats.weighted_sums import sum_weighted
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, rows_of
+from theodolite.evidence.plain_arrays import replace_arrays
+from theodolite.evidence.ragged import Ragged, require_ragged
 from theodolite.metrics.base import Card, NullModel, Pooled, metric
 from theodolite.metrics.language._tokens import explained_entries
 from theodolite.metrics.states import TRIALS
@@ -72,7 +72,7 @@ def _n_clusters(evidence: TokenEvidence, rows: np.ndarray) -> float:
 
 def _tried(evidence: TokenEvidence) -> tuple[Ragged, Ragged, np.ndarray]:
     """Claims, effects, and the positions of those that were tried."""
-    claims, effects = rows_of(evidence.importance), rows_of(evidence.effect)
+    claims, effects = require_ragged(evidence.importance), require_ragged(evidence.effect)
     return claims, effects, np.flatnonzero(~(np.isnan(claims.flat) | np.isnan(effects.flat)))
 
 
@@ -87,7 +87,7 @@ def _in_any_order(evidence: TokenEvidence, seed: int) -> TokenEvidence:
     flat = np.array(claims.flat, float)
     flat[tried] = flat[tried[order]]
     dealt = Ragged(flat, claims.starts, claims.inner_starts)
-    return with_arrays(evidence, importance=dealt)
+    return replace_arrays(evidence, importance=dealt)
 
 
 DEALT_OUT = NullModel(
@@ -186,19 +186,19 @@ def _of_another(
     like = (high <= LIKE * low) & (low > 0) & (latent[:, None] != latent)
     luck = np.where(like, np.random.default_rng(seed).random(like.shape), -1.0)
     other = luck.argmax(axis=1) if len(luck) else np.zeros(0, int)
-    simulated = rows_of(evidence.simulated)
+    simulated = require_ragged(evidence.simulated)
     flat = np.where(like.any(axis=1), np.asarray(simulated.flat, float)[:, other], np.nan)
-    return with_arrays(evidence, simulated=Ragged(flat, simulated.starts))
+    return replace_arrays(evidence, simulated=Ragged(flat, simulated.starts))
 
 
 def _of_the_token(evidence: TokenEvidence, seed: int) -> TokenEvidence:
     del seed
-    simulated = rows_of(evidence.simulated)
+    simulated = require_ragged(evidence.simulated)
     flat = np.full(simulated.flat.shape, np.nan)
     if evidence.chance_simulated is not None:
         there = ~np.isnan(np.asarray(simulated.flat, float))
-        flat = np.where(there, rows_of(evidence.chance_simulated).flat, np.nan)
-    return with_arrays(evidence, simulated=Ragged(flat, simulated.starts))
+        flat = np.where(there, require_ragged(evidence.chance_simulated).flat, np.nan)
+    return replace_arrays(evidence, simulated=Ragged(flat, simulated.starts))
 
 
 NULLS = (
@@ -277,7 +277,7 @@ class SimulationCorrelation(Pooled):
         over: Over = "explanations",
     ) -> np.ndarray:
         del over
-        simulated, counted = rows_of(evidence.simulated), _counted(evidence, sequences)
+        simulated, counted = require_ragged(evidence.simulated), _counted(evidence, sequences)
         guess, real = np.asarray(simulated.flat, float), _activity(evidence)
         result = np.full((len(weights), guess.shape[1]), np.nan)
         for item in range(guess.shape[1]):
@@ -298,7 +298,7 @@ class SimulationCorrelation(Pooled):
         **options: Any,
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """The same, and how many clusters of sequences each explanation was simulated on."""
-        row = rows_of(evidence.simulated).row
+        row = require_ragged(evidence.simulated).row
         trials = [_n_clusters(evidence, row[own]) for own in _counted(evidence, sequences).T]
         values = SimulationCorrelation.measure(evidence, weights, sequences=sequences, **options)
         return values, {TRIALS: np.array(trials)}
@@ -306,7 +306,7 @@ class SimulationCorrelation(Pooled):
 
 def _counted(evidence: TokenEvidence, sequences: Sequences) -> np.ndarray:
     """Which tokens count, for each explanation."""
-    simulated = rows_of(evidence.simulated)
+    simulated = require_ragged(evidence.simulated)
     counted = ~np.isnan(np.asarray(simulated.flat, float))
     if evidence.picked is not None:
         counted &= np.isin(evidence.picked, COUNTED[sequences])[simulated.row]
@@ -315,7 +315,7 @@ def _counted(evidence: TokenEvidence, sequences: Sequences) -> np.ndarray:
 
 def _activity(evidence: TokenEvidence) -> np.ndarray:
     """Of each explained latent at each token, 0 where it is not active."""
-    values = rows_of(evidence.value)
+    values = require_ragged(evidence.value)
     entry, item = explained_entries(evidence)
     n = len(np.asarray(values.inner_starts)) - 1
     real = np.zeros((n, len(evidence.explanations)))

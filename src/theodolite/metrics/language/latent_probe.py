@@ -7,9 +7,9 @@ from pydantic import Field
 
 from theodolite._stats.sampling import hash_clusters, select_half
 from theodolite.evidence.axes import Latents
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, rows_of
+from theodolite.evidence.plain_arrays import replace_arrays
+from theodolite.evidence.ragged import Ragged, require_ragged
 from theodolite.metrics.base import Card, NullModel, Pooled, metric, metric_of
 from theodolite.metrics.language._probes import (
     BLOCK,
@@ -43,10 +43,10 @@ def known_labels(evidence: TokenEvidence) -> np.ndarray:
 
 def _tokens_as_latents(evidence: TokenEvidence, seed: int) -> TokenEvidence:
     del seed
-    tokens = rows_of(evidence.tokens)
+    tokens = require_ragged(evidence.tokens)
     inner = np.arange(len(tokens.flat) + 1)
     n = int(tokens.flat.max(initial=0)) + 1
-    return with_arrays(
+    return replace_arrays(
         evidence,
         latent=Ragged(tokens.flat, tokens.starts, inner),
         value=Ragged(np.ones(len(tokens.flat)), tokens.starts, inner),
@@ -57,10 +57,10 @@ def _tokens_as_latents(evidence: TokenEvidence, seed: int) -> TokenEvidence:
 def _random_dictionary(evidence: TokenEvidence, seed: int) -> TokenEvidence:
     chance = evidence.chance_pooled
     if chance is None:
-        return with_arrays(evidence, known=np.zeros_like(known_labels(evidence)))
+        return replace_arrays(evidence, known=np.zeros_like(known_labels(evidence)))
     number = seed % chance.shape[1]
     own = chance[:, number : number + 1]
-    return with_arrays(evidence, latent=None, value=None, chance_pooled=own)
+    return replace_arrays(evidence, latent=None, value=None, chance_pooled=own)
 
 
 RANDOM_DICTIONARY = NullModel(

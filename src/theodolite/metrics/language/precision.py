@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import rows_of
+from theodolite.evidence.plain_arrays import replace_arrays
+from theodolite.evidence.ragged import require_ragged
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
 from theodolite.metrics.language._tokens import explained_entries, holds_at, summed
 
@@ -34,7 +34,7 @@ def _activity(evidence: TokenEvidence, weight: Weight) -> tuple[np.ndarray, np.n
     dictionary what was summed before."""
     if evidence.latent is None:
         return _sums_of_draw(evidence.chance_on_formula), _sums_of_draw(evidence.chance_activation)
-    values = rows_of(evidence.value)
+    values = require_ragged(evidence.value)
     entry, item = explained_entries(evidence)
     amounts = np.maximum(values.flat[entry].astype(float), 0.0)
     if weight == "token":
@@ -54,8 +54,11 @@ def _sums_of_draw(sums: np.ndarray | None) -> np.ndarray:
 
 
 def _how_often(evidence: TokenEvidence) -> dict[str, np.ndarray]:
-    counts = np.bincount(rows_of(evidence.holds).flat, minlength=len(evidence.predicates))
-    return {"holds": counts.astype(float), "tokens": np.array(len(rows_of(evidence.tokens).flat))}
+    counts = np.bincount(require_ragged(evidence.holds).flat, minlength=len(evidence.predicates))
+    return {
+        "holds": counts.astype(float),
+        "tokens": np.array(len(require_ragged(evidence.tokens).flat)),
+    }
 
 
 def _any_token(
@@ -73,7 +76,7 @@ def _random_dictionary(evidence: TokenEvidence, number: int) -> TokenEvidence:
     nothing = np.zeros((len(evidence), 1, len(evidence.explanations)))
     whole, part = (nothing if a is None else a[:, number % a.shape[1] :][:, :1] for a in chances)
     single = {"chance_activation": whole, "chance_on_formula": part}
-    return with_arrays(evidence, latent=None, value=None, **single)
+    return replace_arrays(evidence, latent=None, value=None, **single)
 
 
 RANDOM_DICTIONARY = NullModel(
@@ -143,7 +146,7 @@ class ActivationPrecision(SampleMean):
 
 def _active(evidence: TokenEvidence) -> np.ndarray:
     """Whether each explained latent is active in each sequence of which the concept is known."""
-    values = rows_of(evidence.value)
+    values = require_ragged(evidence.value)
     entry, item = explained_entries(evidence)
     positive = (values.flat[entry] > 0).astype(float)
     active = summed(evidence, values.row[entry], item, positive) > 0

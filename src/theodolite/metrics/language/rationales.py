@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, rows_of
+from theodolite.evidence.plain_arrays import replace_arrays
+from theodolite.evidence.ragged import Ragged, require_ragged
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric, ratio
 
 Form = Annotated[
@@ -143,7 +143,7 @@ class Sufficiency(ErasedTokens):
 
 def marked_share(evidence: TokenEvidence) -> tuple[np.ndarray, np.ndarray]:
     """The share of each sequence's tokens that is marked, and whether some and not all are."""
-    rationale = rows_of(evidence.rationale)
+    rationale = require_ragged(evidence.rationale)
     marked, n = rationale.sums(), rationale.lengths
     return marked / np.maximum(n, 1), (marked > 0) & (marked < n)
 
@@ -156,10 +156,10 @@ def by_relevance(relevance: Ragged) -> np.ndarray:
 
 def _first_tokens(evidence: TokenEvidence, seed: int) -> TokenEvidence:
     del seed
-    own = rows_of(evidence.relevance)
+    own = require_ragged(evidence.relevance)
     place = np.arange(len(own.flat)) - own.starts[:-1][own.row]
     # falls by halves: the first token has about half of all relevance
-    return with_arrays(evidence, relevance=Ragged(0.5**place, own.starts))
+    return replace_arrays(evidence, relevance=Ragged(0.5**place, own.starts))
 
 
 def _counts(evidence: TokenEvidence) -> dict[str, np.ndarray]:
@@ -167,7 +167,7 @@ def _counts(evidence: TokenEvidence) -> dict[str, np.ndarray]:
 
 
 def _ids(evidence: TokenEvidence) -> np.ndarray:
-    return np.asarray(np.minimum(rows_of(evidence.tokens).flat, VOCABULARY - 1))
+    return np.asarray(np.minimum(require_ragged(evidence.tokens).flat, VOCABULARY - 1))
 
 
 VOCABULARY = 1 << 18
@@ -178,10 +178,10 @@ def _rare_tokens(
     evidence: TokenEvidence, seed: int, sums: Mapping[str, np.ndarray]
 ) -> TokenEvidence:
     del seed
-    tokens, counts = rows_of(evidence.tokens), sums["counts"]
+    tokens, counts = require_ragged(evidence.tokens), sums["counts"]
     share = np.maximum(counts[_ids(evidence)], 1) / max(counts.sum(), 1)
     rare = Ragged(-np.log(share), tokens.starts)
-    return with_arrays(evidence, relevance=rare)
+    return replace_arrays(evidence, relevance=rare)
 
 
 def _uniform(evidence: TokenEvidence) -> PerSample:
@@ -231,7 +231,7 @@ class InRationale(SampleMean):
     @classmethod
     def each(cls, evidence: TokenEvidence) -> PerSample:
         """Measure the share of each sequence."""
-        share = cls.share(rows_of(evidence.relevance), rows_of(evidence.rationale))
+        share = cls.share(require_ragged(evidence.relevance), require_ragged(evidence.rationale))
         return PerSample.from_values(np.where(marked_share(evidence)[1], share, np.nan))
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged, rows_of
+from theodolite.evidence.plain_arrays import replace_arrays
+from theodolite.evidence.ragged import Ragged, require_ragged
 from theodolite.metrics.base import Additive, Card, NullModel, Weights, metric, ratio, total
 
 Ablation = Annotated[
@@ -45,12 +45,12 @@ class Recovered(Additive):
     ) -> "State":
         """Sums over the tokens of a shard that have a next one."""
         spliced, ablated = (
-            rows_of(getattr(evidence, f"{cls.quantity}_{name}"))
+            require_ragged(getattr(evidence, f"{cls.quantity}_{name}"))
             for name in ("spliced", OF[ablation])
         )
         clean = np.zeros(len(spliced.flat))
         if cls.quantity == "loss":
-            clean = rows_of(evidence.loss).flat
+            clean = require_ragged(evidence.loss).flat
         known = ~(np.isnan(clean) | np.isnan(spliced.flat) | np.isnan(ablated.flat))
 
         def sums(values: np.ndarray) -> np.ndarray:
@@ -88,15 +88,15 @@ def nulls_of(measure: str) -> tuple[NullModel, NullModel]:
 
     def random_dictionary(evidence: TokenEvidence, number: int) -> TokenEvidence:
         spliced, chance = f"{measure}_spliced", getattr(evidence, draws)
-        own = rows_of(getattr(evidence, spliced))
+        own = require_ragged(getattr(evidence, spliced))
         gone = np.full(len(own.flat), np.nan)  # as one that was not tried: it is left out
         flat = gone if chance is None else chance.flat[:, number % chance.flat.shape[1]]
-        return with_arrays(evidence, **{spliced: Ragged(flat, own.starts)})
+        return replace_arrays(evidence, **{spliced: Ragged(flat, own.starts)})
 
     def mean_activation(evidence: TokenEvidence, seed: int) -> TokenEvidence:
         del seed
         mean = getattr(evidence, f"{measure}_ablated")
-        return with_arrays(evidence, **{f"{measure}_spliced": mean})
+        return replace_arrays(evidence, **{f"{measure}_spliced": mean})
 
     return (
         NullModel(

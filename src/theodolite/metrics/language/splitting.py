@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import rows_of
+from theodolite.evidence.plain_arrays import replace_arrays
+from theodolite.evidence.ragged import require_ragged
 from theodolite.metrics.base import Card, NullModel, PerSample, Pooled, SampleMean, metric, ratio
 from theodolite.metrics.language._probes import By, Pooling, Side, fitted_probe, pooled_codes
 from theodolite.metrics.language.latent_probe import (
@@ -48,7 +48,7 @@ concept_metric = partial(
 def _permuted_decoder(evidence: TokenEvidence, seed: int) -> TokenEvidence:
     decoder = np.asarray(evidence.decoder)
     order = np.random.default_rng(seed).permutation(len(decoder))
-    return with_arrays(evidence, decoder=decoder[order])
+    return replace_arrays(evidence, decoder=decoder[order])
 
 
 PERMUTED_DECODER = NullModel(
@@ -60,8 +60,8 @@ def _absorbed(
     evidence: TokenEvidence, concept: int, kind: Kind, form: Form
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of each token: how much of the concept other latents carry, and whether it was asked."""
-    latents, values = rows_of(evidence.latent), rows_of(evidence.value)
-    along = np.asarray(rows_of(evidence.projections).flat[:, concept], float)
+    latents, values = require_ragged(evidence.latent), require_ragged(evidence.value)
+    along = np.asarray(require_ragged(evidence.projections).flat[:, concept], float)
     there = np.nan_to_num(along) > 0
     probe = np.asarray(np.asarray(evidence.probes)[concept], float)
     decoder = np.asarray(evidence.decoder, float)
@@ -147,7 +147,7 @@ class Absorption(SampleMean):
         over: Over = "concepts",
     ) -> PerSample:
         del over
-        projections = rows_of(evidence.projections)
+        projections = require_ragged(evidence.projections)
         parts, wholes = [], []
         for concept in range(projections.flat.shape[1]):
             carried, there = _absorbed(evidence, concept, kind, form)

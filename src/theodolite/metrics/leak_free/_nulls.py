@@ -8,9 +8,9 @@ import numpy as np
 
 from theodolite._stats.shuffles import permute_rows
 from theodolite.evidence.axes import Samples
-from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.evidence.plain_arrays import replace_arrays
 from theodolite.metrics.blocks import Truths
 from theodolite.metrics.null_model import NullModel, from_another_sample
 
@@ -55,7 +55,7 @@ def _nothing_but_the_concept(array: str) -> NullModel:
     def make(evidence: Any, seed: int, truths: Truths, first: int) -> Any:
         samples = getattr(evidence, "explained", evidence).samples
         values = np.asarray(getattr(evidence, array))
-        return with_arrays(evidence, **{array: _dealt(values, samples, seed, truths, first)})
+        return replace_arrays(evidence, **{array: _dealt(values, samples, seed, truths, first)})
 
     return _by_concept(
         "leak_free_reference",
@@ -79,7 +79,7 @@ def _shuffled_samples(says: str, *arrays: str) -> NullModel:
         order = _other_rows(np.arange(len(evidence)), evidence.samples, random)
         present = [array for array in arrays if getattr(evidence, array) is not None]
         changed = {array: np.asarray(getattr(evidence, array))[order] for array in present}
-        return with_arrays(evidence, **changed)
+        return replace_arrays(evidence, **changed)
 
     return _by_concept("permuted_samples", says, make)
 
@@ -99,7 +99,7 @@ def _aligned_at_random(
         others = _other_rows(rows, explained.samples, random)
         if j >= first:
             truth[rows, j - first] = truth[others, j - first]
-    return with_arrays(evidence, explained=with_arrays(explained, truth=truth))
+    return replace_arrays(evidence, explained=replace_arrays(explained, truth=truth))
 
 
 ALIGNED_AT_RANDOM = _by_concept(

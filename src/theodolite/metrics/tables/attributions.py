@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from theodolite._stats.ranks import rank_correlations
-from theodolite.evidence.attributions.orders import by_strength, grouped_values
+from theodolite.evidence.attributions.removal_orders import rank_features, sum_groups
 from theodolite.evidence.kinds.attribution import ANOTHER, RANDOM, AttributionEvidence
 from theodolite.metrics.base import (
     Additive,
@@ -117,9 +117,9 @@ class AdditivityGap(Additive):
 
 def first_features(evidence: AttributionEvidence, array: str) -> Bool[np.ndarray, "samples groups"]:
     """Which features, or groups of them, an attribution names among the first five."""
-    strength = np.abs(grouped_values(np.asarray(getattr(evidence, array)), evidence.groups))
+    strength = np.abs(sum_groups(np.asarray(getattr(evidence, array)), evidence.groups))
     named = np.zeros(strength.shape, bool)
-    np.put_along_axis(named, by_strength(strength)[:, :TOP], values=True, axis=1)
+    np.put_along_axis(named, rank_features(strength)[:, :TOP], values=True, axis=1)
     return named
 
 
@@ -251,7 +251,7 @@ class MethodAgreement(SameFeatures):
 def _likeness(evidence: AttributionEvidence) -> Float[np.ndarray, " samples"]:
     """Spearman's correlation over features; NaN where all of one are equal."""
     strengths = (
-        np.abs(grouped_values(np.asarray(array), evidence.groups))
+        np.abs(sum_groups(np.asarray(array), evidence.groups))
         for array in (evidence.values, evidence.randomized_values)
     )
     return rank_correlations(*strengths)

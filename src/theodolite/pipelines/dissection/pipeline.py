@@ -21,7 +21,7 @@ from theodolite.dissection.units import PAPER, UnitMasks, mark, thresholds
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.evidence.produced import Produced, WorkContext
+from theodolite.evidence.pipeline_output import Produced, WorkContext
 from theodolite.evidence.subject import Subject
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.pipelines.dissection.unit_cards import DissectionResult, unit_cards

@@ -16,7 +16,7 @@ from theodolite.dissection.formula import Formula
 from theodolite.dissection.quantiles import Maps
 from theodolite.dissection.search import FormulaSearch, UnitFormula
 from theodolite.dissection.units import UnitMasks
-from theodolite.evidence.produced import UnitCard
+from theodolite.evidence.pipeline_output import UnitCard
 
 IMAGES_EACH = 4
 

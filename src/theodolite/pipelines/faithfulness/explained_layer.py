@@ -16,7 +16,7 @@ from theodolite._storage.paths import sha256_of
 from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
-from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.models.backbones import Backbone
 from theodolite.models.patches import Patches, embeddings_of, head_of, patch_embeddings
 from theodolite.pipelines.features import checked_pooled

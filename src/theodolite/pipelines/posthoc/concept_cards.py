@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 from theodolite._storage.images import jpeg_bytes
 from theodolite.datasets.labeled_images import LabeledImages
-from theodolite.evidence.produced import ConceptCard
+from theodolite.evidence.pipeline_output import ConceptCard
 from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer
 from theodolite.pipelines.faithfulness.explanations import DiscoveredConcepts, Explanation
 

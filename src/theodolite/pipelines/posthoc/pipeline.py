@@ -14,7 +14,7 @@ from theodolite._storage.paths import sha256_of
 from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.produced import Produced, WorkContext
+from theodolite.evidence.pipeline_output import Produced, WorkContext
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.concept_bank import Projection
 from theodolite.models.posthoc import Head, PosthocBottleneck

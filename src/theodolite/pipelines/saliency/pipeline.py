@@ -17,7 +17,7 @@ from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
-from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
+from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Subject
 from theodolite.evidence.workers import Arrays, Work
 from theodolite.explainers.probing.removal import WAYS, Removal

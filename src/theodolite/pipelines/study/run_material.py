@@ -11,7 +11,7 @@ from theodolite._storage.paths import sha256_of
 from theodolite._storage.records import read_record
 from theodolite.datasets.study_material.material import Material
 from theodolite.errors import EvidenceError
-from theodolite.evidence.produced import Progress
+from theodolite.evidence.pipeline_output import Progress
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
 from theodolite.pipelines.saliency.pipeline import SaliencyPipeline
 from theodolite.pipelines.study.concepts import PosthocRun, material_from_posthoc_run

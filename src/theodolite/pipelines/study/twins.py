@@ -13,7 +13,7 @@ from theodolite.datasets.study_material.checks import PRACTICE
 from theodolite.datasets.study_material.explained_images import Answer, Item
 from theodolite.datasets.study_material.material import INSTANCES
 from theodolite.errors import EvidenceError
-from theodolite.evidence.produced import Progress
+from theodolite.evidence.pipeline_output import Progress
 from theodolite.explainers.perturbed_samples import (
     PerturbedSample,
     different_prediction,

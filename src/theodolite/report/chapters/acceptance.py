@@ -10,7 +10,7 @@ import numpy as np
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.material import RunMaterial
 from theodolite._verdicts.scores_file import ComparedRecord, score_of
-from theodolite.evidence.base import of_kind
+from theodolite.evidence.base import find_bundle
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.figures.bars import columns
@@ -55,7 +55,7 @@ def acceptance_chapter(
     stored = material.evidence(RatingEvidence.kind, spec.seeds[0])
     if stored is None:
         return None
-    evidence = of_kind(RatingEvidence, [stored])
+    evidence = find_bundle(RatingEvidence, [stored])
     if evidence is None:
         return None
     return {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theodolite._runs.material import RunMaterial
-from theodolite.evidence.attributions.orders import by_strength
+from theodolite.evidence.attributions.removal_orders import rank_features
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 
 ROWS, NAMED = 4, 5
@@ -45,7 +45,7 @@ def attribution_rows(material: RunMaterial, seed: int) -> list[ExplainedRow]:
 
 def _row(evidence: AttributionEvidence, number: int, strongest: float) -> ExplainedRow:
     values = np.asarray(evidence.values, float)[number]
-    first = by_strength(np.abs(values)[None])[0, :NAMED].tolist()
+    first = rank_features(np.abs(values)[None])[0, :NAMED].tolist()
     features = tuple(
         NamedFeature(
             evidence.features.names[j], _value(evidence, number, j), f"{values[j]:+.3g}",

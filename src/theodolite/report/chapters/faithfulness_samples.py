@@ -9,10 +9,10 @@ from jaxtyping import Float, Int
 from theodolite._runs.folder.run_file import ConceptCardRecord
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.material import RunMaterial
-from theodolite.evidence.base import of_kind
+from theodolite.evidence.base import find_bundle
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.subject import WORDINGS, Wording
-from theodolite.evidence.surrogate_settings import always_the_average, outputs_of
+from theodolite.evidence.surrogate_settings import compute_outputs, predict_constant_mean
 from theodolite.metrics.faithful.frame import surrogate_outputs
 from theodolite.report.figures.bars import Bar, bar_rows, small_bar
 from theodolite.report.figures.points import Pairs, dot_swatch, scatter
@@ -32,7 +32,7 @@ def stored_evidence(
 ) -> SurrogateEvidence | None:
     """The first seed's evidence; None if there is none."""
     stored = material.evidence(SurrogateEvidence.kind, spec.seeds[0], model)
-    return None if stored is None else of_kind(SurrogateEvidence, [stored])
+    return None if stored is None else find_bundle(SurrogateEvidence, [stored])
 
 
 # class by class
@@ -40,11 +40,11 @@ def stored_evidence(
 
 def class_panels(evidence: SurrogateEvidence) -> dict[str, Any] | None:
     """How far each class's output is off, beside always saying its average."""
-    network = outputs_of(evidence)
+    network = compute_outputs(evidence)
     if not network.size:
         return None
     errors = np.abs(network - surrogate_outputs(evidence)).mean(axis=0)
-    nulls = np.abs(network - surrogate_outputs(always_the_average(evidence))).mean(axis=0)
+    nulls = np.abs(network - surrogate_outputs(predict_constant_mean(evidence))).mean(axis=0)
     order = np.argsort(errors, kind="stable")
     lacking = np.isnan(np.asarray(evidence.importances)).all(axis=0)
     names = [
@@ -123,7 +123,7 @@ def scatter_panels(
 
 def _subsample_outputs(evidence: SurrogateEvidence) -> tuple[Pairs, str]:
     """Outputs drawn at random, those of true classes more often; and how many of how many."""
-    network, explanation = outputs_of(evidence), surrogate_outputs(evidence)
+    network, explanation = compute_outputs(evidence), surrogate_outputs(evidence)
     own = np.zeros(network.shape, bool)
     if evidence.labels is not None:
         own[np.arange(len(own)), np.asarray(evidence.labels)] = True
@@ -200,6 +200,6 @@ def _sums(of: str, evidence: SurrogateEvidence | None) -> tuple[str, str] | None
     if not len(rows):
         return None
     own = evidence[rows]
-    both = (outputs_of(own), surrogate_outputs(own))
+    both = (compute_outputs(own), surrogate_outputs(own))
     network, explanation = (_signed(float(outputs[:, column].mean())) for outputs in both)
     return network, explanation

@@ -9,7 +9,7 @@ import numpy as np
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.material import RunMaterial
 from theodolite._verdicts.scores_file import ComparedRecord, score_of
-from theodolite.evidence.base import Evidence, of_kind
+from theodolite.evidence.base import Evidence, find_bundle
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.results import Detail, Items, Score
 
@@ -38,7 +38,7 @@ class ReportModel:
         """What the first seed's concepts said, wherever it is kept; None without the truth."""
         for place in ("concept", "embedding/explained", "location/explained"):
             stored = self._stored_evidence(place, 0)
-            bundle = None if stored is None else of_kind(ConceptEvidence, [stored])
+            bundle = None if stored is None else find_bundle(ConceptEvidence, [stored])
             if bundle is not None:
                 return bundle if bundle.truth is not None and bundle.labels is not None else None
         return None

@@ -10,7 +10,7 @@ import numpy as np
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.material import RunMaterial
 from theodolite._verdicts.scores_file import ComparedRecord, score_of
-from theodolite.evidence.base import of_kind
+from theodolite.evidence.base import find_bundle
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.overlays import (
@@ -151,7 +151,7 @@ def _maps(
     for model in models:
         name = "" if model.name == main.name else model.name
         stored = material.evidence(SaliencyEvidence.kind, spec.seeds[0], name)
-        evidence = None if stored is None else of_kind(SaliencyEvidence, [stored])
+        evidence = None if stored is None else find_bundle(SaliencyEvidence, [stored])
         if evidence is None or max(rows) >= len(evidence):
             continue
         first_evidence = evidence if first_evidence is None else first_evidence

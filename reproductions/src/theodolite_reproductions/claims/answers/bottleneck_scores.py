@@ -21,7 +21,7 @@ from theodolite._verdicts.scores_file import (
     score_named,
 )
 from theodolite.errors import UnsafeInputError
-from theodolite.evidence.base import Evidence, of_kind
+from theodolite.evidence.base import Evidence, find_bundle
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
@@ -81,7 +81,7 @@ class BottleneckRun:
     def _stored(self, model: ComparedRecord, seed: int, kind: type[Kind], place: str) -> Kind:
         first = model.name == self.models[0].name
         root = self.folder / ("evidence" if first else f"compared/{model.name}") / f"seed-{seed}"
-        bundle = of_kind(kind, [load(root / place)])
+        bundle = find_bundle(kind, [load(root / place)])
         if bundle is None:
             raise UnsafeInputError(f"evidence of {model.name}", "another kind", kind.kind)
         return bundle

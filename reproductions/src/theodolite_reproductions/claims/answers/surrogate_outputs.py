@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool
 
-from theodolite.evidence.surrogate_settings import bias_of, outputs_of
+from theodolite.evidence.surrogate_settings import compute_outputs, get_bias
 from theodolite.metrics.faithful.frame import surrogate_outputs
 from theodolite_reproductions.claims.answers.resampled import Draws, UnitResamples, answer_from
 from theodolite_reproductions.claims.answers.surrogate_tables import (
@@ -47,7 +47,7 @@ def balanced_agreement(resamples: UnitResamples, network: Sides, surrogate: Side
 def _balanced(stored: StoredExplanations, name: str) -> Draws:
     resamples: CrossedResamples = stored.resamples
     rows = [
-        balanced_agreement(resamples.images, outputs_of(e) > 0, surrogate_outputs(e) > 0)
+        balanced_agreement(resamples.images, compute_outputs(e) > 0, surrogate_outputs(e) > 0)
         for e in stored.evidence(name)
     ]
     times = resamples.seeds.times[:, : len(rows)]
@@ -57,7 +57,7 @@ def _balanced(stored: StoredExplanations, name: str) -> Draws:
 def _bias_error(stored: StoredExplanations) -> float:
     """The error of the bias alone."""
     evidence = stored.evidence(stored.models[0].name)[0]
-    return float(np.abs(outputs_of(evidence) - bias_of(evidence)).mean())
+    return float(np.abs(compute_outputs(evidence) - get_bias(evidence)).mean())
 
 
 def attribute_answers(folder: Path) -> Answers:
@@ -103,7 +103,7 @@ def _bias_alone(stored: StoredExplanations, score: str) -> float:
         return _bias_error(stored)
     if score == "balanced agreement":
         return 0.5
-    return float(np.mean((outputs_of(evidence) > 0) == (bias_of(evidence) > 0)))
+    return float(np.mean((compute_outputs(evidence) > 0) == (get_bias(evidence) > 0)))
 
 
 def _ahead(

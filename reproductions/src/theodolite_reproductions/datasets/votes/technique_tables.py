@@ -7,14 +7,14 @@ import numpy as np
 
 from theodolite.datasets.votes.voted import VotedExplanations
 from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.study_tables import concepts_text
 from theodolite.evidence.technique_columns import (
     EXPLANATIONS,
     NUMBERS,
     QUESTIONS,
     VOTES,
-    technique_parts,
+    split_technique,
 )
-from theodolite.evidence.vote_columns import concepts_text
 
 Columns = dict[str, list[Any]]
 
@@ -52,7 +52,7 @@ def with_source(table: Mapping[str, Sequence[Any]], source: str) -> Columns:
 def _explanations(data: VotedExplanations, evidence: RatingEvidence) -> Columns:
     names, codes = evidence.techniques.names, evidence.technique
     technique = ["not said"] * len(data) if codes is None else [names[int(i)] for i in codes]
-    parts = [technique_parts(name) for name in technique]
+    parts = [split_technique(name) for name in technique]
     clusters = evidence.samples.clusters
     images = np.arange(len(data)) if clusters is None else clusters
     usual = {

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from theodolite._stats.resampling import Draws, UnitResamples
-from theodolite.evidence.rating_summary import histogram, modes
+from theodolite.evidence.rating_summary import compute_modes, histogram
 from theodolite_reproductions.findings.techniques.record import TechniqueRow, row_from
 from theodolite_reproductions.findings.techniques.scores import TOGETHER
 from theodolite_reproductions.findings.techniques.voted_table import SCALE, VotedTable
@@ -144,7 +144,7 @@ def pair_sums(ratings: Float[np.ndarray, "rows people"]) -> Float[np.ndarray, "p
         others = counts[rows].copy()
         others[np.arange(len(rows)), np.searchsorted(SCALE, own)] -= 1
         shared = others.any(axis=1)
-        x, y = own[shared], modes(others[shared], SCALE, "lowest")
+        x, y = own[shared], compute_modes(others[shared], SCALE, "lowest")
         sums[person] = [len(x), x.sum(), y.sum(), (x * x).sum(), (y * y).sum(), (x * y).sum()]
     return sums
 

@@ -9,7 +9,7 @@ from theodolite._runs.folder.headlines import build_requests
 from theodolite._scoring.evaluate import MetricRequest
 from theodolite._verdicts.per_sample import sample_values
 from theodolite.errors import EvidenceError
-from theodolite.evidence.base import Evidence, of_kind
+from theodolite.evidence.base import Evidence, find_bundle
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.technique_columns import (
     EXPLANATIONS,
@@ -160,7 +160,7 @@ def scores_of(
     place = {str(name): at for at, name in enumerate(table.ids)}
     values = {name: np.full(len(table), np.nan) for name in requests}
     for bundles in evidence:
-        maps = of_kind(SaliencyEvidence, bundles)
+        maps = find_bundle(SaliencyEvidence, bundles)
         if maps is None or maps.samples.ids is None:
             continue
         rows = [(i, place[n]) for i in range(len(maps)) if (n := maps.samples.name(i)) in place]

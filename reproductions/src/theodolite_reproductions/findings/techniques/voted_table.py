@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.rating_summary import aggregated
+from theodolite.evidence.rating_summary import aggregate_ratings
 from theodolite.evidence.technique_columns import (
     EXPLANATIONS,
     KINDS,
@@ -82,7 +82,7 @@ class VotedTable:
 
     def _rating(self, question: str) -> Float[np.ndarray, " rows"]:
         names = [q for q in QUALITIES.get(question, (question,)) if q in self.votes]
-        modes = np.stack([aggregated(self.votes[q], SCALE, "mode", "lowest") for q in names])
+        modes = np.stack([aggregate_ratings(self.votes[q], SCALE, "mode", "lowest") for q in names])
         known = ~np.isnan(modes)
         sums = np.where(known, modes, 0.0).sum(axis=0)
         n = known.sum(axis=0)

@@ -1,4 +1,5 @@
-"""Files that no manifest names: parts of writers that died, manifests of committers that lost."""
+"""Find files that no manifest lists: parts of crashed writers, manifests of losing committers.
+Used by ``theodolite data clean``."""
 
 import re
 
@@ -6,20 +7,20 @@ from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError
 from theodolite.evidence.manifests.manifest import (
     HEADER,
-    MOST_HEADER,
-    checked_header,
-    manifest_at,
+    MAX_HEADER_BYTES,
+    check_header,
     manifest_name,
+    read_manifest,
 )
 
 UNITS = {"m": 60, "h": 3600, "d": 86400}
 ARRAY_FILE = re.compile(r"(.*)/c(/[0-9/]+)?")
 
 
-def seconds_of(age: str) -> float:
-    """An age such as 30m, 12h or 1d.
+def parse_age(age: str) -> float:
+    """Return the seconds of an age such as 30m, 12h or 1d.
 
-    >>> seconds_of("12h")
+    >>> parse_age("12h")
     43200.0
     """
     match = re.fullmatch(r"(\d{1,6})([mhd])", age)
@@ -28,16 +29,16 @@ def seconds_of(age: str) -> float:
     return float(int(match[1]) * UNITS[match[2]])
 
 
-def unused_files(address: str, older_than: float) -> list[str]:
-    """What is there, older than so many seconds, and part of no manifest."""
+def find_unused_files(address: str, older_than: float) -> list[str]:
+    """Return files older than ``older_than`` seconds that no manifest lists."""
     store = Store.at(address)
     if store.size(HEADER) is None:
         needed = "a committed bundle: parts that wait for a commit are no rubbish"
         raise EvidenceError(f"store {str(store)!r}", f"no {HEADER}", needed)
-    header = checked_header(store.read(HEADER, MOST_HEADER), f"header of {str(store)!r}")
+    header = check_header(store.read(HEADER, MAX_HEADER_BYTES), f"header of {str(store)!r}")
     used = {HEADER}
     for sha256 in [header["sha256"], *header.get("earlier", [])]:
-        manifest = manifest_at(store, sha256)
+        manifest = read_manifest(store, sha256)
         files = set(manifest.table["file"].to_pylist())
         arrays = (ARRAY_FILE.fullmatch(file) for file in files)
         used |= files | {f"{match[1]}/zarr.json" for match in arrays if match}

@@ -1,4 +1,4 @@
-"""Pieces of a bundle that has a manifest: one ranged request an array, all at once."""
+"""Read shards of stored evidence: one ranged request per array, many at once, digests checked."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,51 +12,51 @@ from theodolite._storage.zarr.packed_pieces import piece_from
 from theodolite.errors import UnsafeInputError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.files import axes_from
-from theodolite.evidence.manifests.manifest import SHARED, ChunkRow, Manifest, manifest_at
-from theodolite.evidence.manifests.recipe import (
+from theodolite.evidence.files import read_axes
+from theodolite.evidence.manifests.digests import (
     CLUSTERS,
     ENDS,
     IDS,
     INDEX,
-    OF_SAMPLES,
-    content_digest,
-    unpacked_ids,
+    SAMPLE_ARRAYS,
+    compute_content_digest,
+    unpack_ids,
 )
+from theodolite.evidence.manifests.manifest import SHARED, ChunkRow, Manifest, read_manifest
 from theodolite.evidence.ragged import with_starts
-from theodolite.evidence.read_ahead import taken
+from theodolite.evidence.read_ahead import take_item
 from theodolite.evidence.registry import check_installed, kinds
-from theodolite.evidence.shards import by_class
+from theodolite.evidence.shards import cluster_by_class
 
-TOGETHER = 64
-"""Pieces whose samples are asked for at once."""
+SHARDS_PER_READ = 64
+"""Number of shards whose sample arrays are requested at once."""
 
 
 @dataclass(frozen=True)
-class StoredPiece:
-    """One shard of stored evidence, small enough to send to a worker."""
+class StoredShard:
+    """One shard of stored evidence; small enough to send to a worker."""
 
     store: Store
     inner: str
-    """The inner bundle that is meant, if not all."""
+    """Name of the inner bundle, or empty for the bundle itself."""
     number: int
     first: int
     last: int
     digest: str
     version: str
-    """Digest of the manifest, which has all other facts."""
+    """Digest of the manifest, which holds all other facts."""
     clusters_are_classes: bool = False
 
     def evidence(self) -> Evidence:
-        """Read it, and check that it is what was written."""
-        evidence: Evidence = taken(self)
-        return by_class(evidence) if self.clusters_are_classes else evidence
+        """Read the shard and check its digest; uses data that was read ahead."""
+        evidence: Evidence = take_item(self)
+        return cluster_by_class(evidence) if self.clusters_are_classes else evidence
 
     def read(self) -> Evidence:
-        """All of it, in whatever thread this is."""
-        manifest = manifest_at(self.store, self.version)
+        """Read the whole shard in the calling thread."""
+        manifest = read_manifest(self.store, self.version)
         names = _arrays_of(manifest, self.inner)
-        arrays = arrays_of(self.store, manifest, [self.number], names)[0]
+        arrays = read_arrays(self.store, manifest, [self.number], names)[0]
         shared = _shared(self.store, self.version)
         try:
             return _built(self.store, self.version, self.inner, shared | arrays)
@@ -68,13 +68,13 @@ class StoredPiece:
             ) from error
 
     def unpacked_bytes(self) -> int:
-        """What it takes in memory."""
-        return manifest_at(self.store, self.version).unpacked_bytes(self.number)
+        """Return the memory that the shard needs, in bytes."""
+        return read_manifest(self.store, self.version).unpacked_bytes(self.number)
 
 
 @dataclass(frozen=True, eq=False)
 class StoredShards:
-    """All shards of a stored bundle, or of the bundle inside it. Make one with ``stored``."""
+    """All shards of a stored bundle or of its inner bundle. Create one with ``stored``."""
 
     store: Store
     inner: str
@@ -89,7 +89,7 @@ class StoredShards:
         return self.cuts[-1][1]
 
     def first(self) -> Evidence:
-        return _first(self.pieces()[0])
+        return _first(self.shards()[0])
 
     def digests(self) -> Sequence[str]:
         by = "by class" if self.clusters_are_classes else ""
@@ -103,24 +103,24 @@ class StoredShards:
         """Return the shards with classes as clusters."""
         return replace(self, clusters_are_classes=True)
 
-    def pieces(self) -> Sequence[StoredPiece]:
+    def shards(self) -> Sequence[StoredShard]:
         return [
-            StoredPiece(
+            StoredShard(
                 self.store, self.inner, number, *cut, self.version, self.clusters_are_classes
             )
             for number, cut in enumerate(self.cuts)
         ]
 
     def notes(self) -> list[str]:
-        return manifest_at(self.store, self.version).absent_notes()
+        return read_manifest(self.store, self.version).absent_notes()
 
     def samples(self) -> Iterator[tuple[Samples, np.ndarray | None]]:
-        manifest = manifest_at(self.store, self.version)
+        manifest = read_manifest(self.store, self.version)
         inner = self.inner or next(iter(manifest.bundle["inner"]), "")
-        place = place_of(inner, "labels")
-        for at in range(0, len(self.cuts), TOGETHER):
-            numbers = range(at, min(at + TOGETHER, len(self.cuts)))
-            for arrays in arrays_of(self.store, manifest, numbers, {*OF_SAMPLES, place}):
+        place = get_array_path(inner, "labels")
+        for at in range(0, len(self.cuts), SHARDS_PER_READ):
+            numbers = range(at, min(at + SHARDS_PER_READ, len(self.cuts)))
+            for arrays in read_arrays(self.store, manifest, numbers, {*SAMPLE_ARRAYS, place}):
                 labels = arrays.get(place)
                 samples = _samples(arrays, str(self.store))
                 if self.clusters_are_classes and labels is not None:
@@ -129,24 +129,24 @@ class StoredShards:
 
 
 @lru_cache(maxsize=8)
-def _first(piece: StoredPiece) -> Evidence:
+def _first(piece: StoredShard) -> Evidence:
     return piece.evidence()[:1]
 
 
-def manifest_shards(store: Store, sha256: str, inner: str) -> StoredShards:
-    """The pieces that a manifest lists."""
-    manifest = manifest_at(store, sha256)
+def open_manifest_shards(store: Store, sha256: str, inner: str) -> StoredShards:
+    """Return the shards that a manifest lists."""
+    manifest = read_manifest(store, sha256)
     what = f"manifest of {str(store)!r}"
-    outer = checked_bundle(manifest.bundle, "", what)
-    insides = {name: checked_bundle(outer, name, what) for name in outer["inner"]}
+    outer = check_bundle(manifest.bundle, "", what)
+    insides = {name: check_bundle(outer, name, what) for name in outer["inner"]}
     bundle = insides[inner] if inner else outer
     pairs = zip(manifest.cuts, manifest.digests(inner), strict=True)
     cuts = tuple((first, last, digest) for (first, last), digest in pairs)
     return StoredShards(store, inner, kinds()[bundle["kind"]], cuts, sha256)
 
 
-def checked_bundle(bundle: Any, inner: str, what: str) -> dict[str, Any]:
-    """What describes a bundle or the one inside it, if it is of a kind that is known here."""
+def check_bundle(bundle: Any, inner: str, what: str) -> dict[str, Any]:
+    """Return the description of a bundle or its inner one, if its kind is known."""
     if inner:
         bundle = bundle.get("inner", {}).get(inner) if isinstance(bundle, dict) else None
     if isinstance(bundle, dict):
@@ -164,27 +164,26 @@ def checked_bundle(bundle: Any, inner: str, what: str) -> dict[str, Any]:
     return bundle_header
 
 
-def place_of(inner: str, name: str) -> str:
-    """Where an array of a bundle, or of the one inside it, lies."""
+def get_array_path(inner: str, name: str) -> str:
+    """Return the path of an array in a bundle or its inner bundle."""
     return f"{inner}/{name}" if inner else name
 
 
 def _arrays_of(manifest: Manifest, inner: str) -> set[str]:
     prefix = f"{inner}/" if inner else ""
-    return {n for n in manifest.layouts if n.startswith(prefix) or n in OF_SAMPLES}
+    return {n for n in manifest.layouts if n.startswith(prefix) or n in SAMPLE_ARRAYS}
 
 
 @lru_cache(maxsize=4)
 def _shared(store: Store, sha256: str) -> dict[str, np.ndarray]:
-    """Arrays that are the same for all samples."""
-    manifest = manifest_at(store, sha256)
-    return arrays_of(store, manifest, [SHARED], set(manifest.layouts))[0]
+    manifest = read_manifest(store, sha256)
+    return read_arrays(store, manifest, [SHARED], set(manifest.layouts))[0]
 
 
-def arrays_of(
+def read_arrays(
     store: Store, manifest: Manifest, pieces: Iterable[int], names: set[str]
 ) -> list[dict[str, np.ndarray]]:
-    """Some arrays of some pieces, each checked against its digest."""
+    """Return some arrays of some shards, each checked against its digest."""
     rows = [[row for row in manifest.rows_of(n) if row.array in names] for n in pieces]
     stored = [row for part in rows for row in part if row.length]
     contents = iter(store.read_ranges([(row.file, row.offset, row.length) for row in stored]))
@@ -207,7 +206,7 @@ def _arrays(
             array = head.index_first + head.index_step * np.arange(head.rows, dtype=np.int64)
         else:
             array = piece_from(chunks[name], head.size, manifest.layouts[name], what)
-        if content_digest(array) != head.content:
+        if compute_content_digest(array) != head.content:
             do = "Copy it again, or write the evidence anew."
             raise UnsafeInputError(
                 what, "other content than was written", "what its digest says", do
@@ -220,7 +219,7 @@ def _arrays(
 def _built(store: Store, sha256: str, inner: str, arrays: Mapping[str, np.ndarray]) -> Evidence:
     bundle, axes = _described(store, sha256, inner)
     kind = kinds()[bundle["kind"]]
-    own = {name.removeprefix(place_of(inner, "")): array for name, array in arrays.items()}
+    own = {name.removeprefix(get_array_path(inner, "")): array for name, array in arrays.items()}
     members: dict[str, Any] = {name: own[name] for name in bundle["arrays"]}
     for name, layout in kind.layouts():
         if layout.ragged and name in members:
@@ -230,21 +229,21 @@ def _built(store: Store, sha256: str, inner: str, arrays: Mapping[str, np.ndarra
         members[name] = _built(store, sha256, name, arrays)
     if not bundle["inner"]:
         members["samples"] = _samples(arrays, str(store))
-    return kind.piece(members)
+    return kind.make_shard(members)
 
 
 @lru_cache(maxsize=8)  # the same for every piece: thousands of names are checked once
 def _described(store: Store, sha256: str, inner: str) -> tuple[dict[str, Any], dict[str, Any]]:
     where = str(store)
-    bundle = checked_bundle(manifest_at(store, sha256).bundle, inner, f"manifest of {where!r}")
-    return bundle, axes_from(kinds()[bundle["kind"]], bundle, where)
+    bundle = check_bundle(read_manifest(store, sha256).bundle, inner, f"manifest of {where!r}")
+    return bundle, read_axes(kinds()[bundle["kind"]], bundle, where)
 
 
 def _samples(arrays: Mapping[str, np.ndarray], where: str) -> Samples:
     ids = None
     if IDS in arrays:
         try:
-            ids = unpacked_ids(arrays[IDS], arrays[ENDS])
+            ids = unpack_ids(arrays[IDS], arrays[ENDS])
         except (ValueError, KeyError) as error:
             raise UnsafeInputError(
                 f"ids of {where!r}", str(error)[:100], "UTF-8 and ends"

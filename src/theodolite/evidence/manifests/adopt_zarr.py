@@ -1,8 +1,7 @@
-"""Zarr arrays that others wrote, taken as evidence where they lie: a manifest is put beside them.
+"""Adopt existing Zarr arrays as evidence: write a manifest and a header next to them.
 
-What is absent when they are adopted is fill value (zarr leaves such chunks out), and counted. What
-is absent later is cut off.
-"""
+Used by ``theodolite data adopt``. Chunks absent at adoption are fill value (Zarr omits them) and
+counted; chunks that disappear later are an error."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,26 +16,26 @@ from theodolite._storage.zarr.places import ForeignArray
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.describe import described
+from theodolite.evidence.describe import describe_arrays
 from theodolite.evidence.manifests.bundle_files import BundleFiles
+from theodolite.evidence.manifests.digests import compute_content_digest
 from theodolite.evidence.manifests.manifest import (
     HEADER,
     SHARED,
     ChunkRow,
-    header_bytes,
-    manifest_bytes,
-    manifest_from,
+    encode_header,
+    encode_manifest,
     manifest_name,
+    parse_manifest,
 )
-from theodolite.evidence.manifests.recipe import content_digest
 from theodolite.evidence.registry import kinds
-from theodolite.evidence.shards import SHARD
+from theodolite.evidence.shards import SHARD_SAMPLES
 from theodolite.evidence.store_writer import WRITTEN_BY, describe_bundle
 
 
 @dataclass(frozen=True)
 class Adopted:
-    """What was taken in."""
+    """Result of adopting Zarr arrays."""
 
     sha256: str
     samples: int
@@ -54,7 +53,9 @@ def adopt(address: str, kind_name: str) -> Adopted:
         raise EvidenceError(f"store {str(store)!r}", f"a {HEADER}", "arrays without one")
     fields = {name: layout.axes[0] == "samples" for name, layout in kind.layouts()}
     arrays = {n: ForeignArray(store, n, names) for n in fields if f"{n}/zarr.json" in names}
-    absent = [array.name for array in described(kind) if array.needed and array.name not in arrays]
+    absent = [
+        array.name for array in describe_arrays(kind) if array.needed and array.name not in arrays
+    ]
     if absent:
         got = f"arrays {sorted(arrays)}, none for {absent[0]!r}"
         raise EvidenceError(f"store {str(store)!r}", got, f"all that {kind_name} evidence needs")
@@ -63,7 +64,7 @@ def adopt(address: str, kind_name: str) -> Adopted:
         got = f"arrays {sorted(arrays)} of {sorted(heights)} rows"
         raise EvidenceError(f"store {str(store)!r}", got, f"those of {kind_name}, of equal length")
     (n,) = heights
-    rows = max(SHARD, *(a.layout.chunk[0] for name, a in arrays.items() if fields[name]))
+    rows = max(SHARD_SAMPLES, *(a.layout.chunk[0] for name, a in arrays.items() if fields[name]))
     reading = _Reading(store, arrays, {}, [])
     for name in (name for name in arrays if not fields[name]):
         reading.add(name, SHARED, 0, arrays[name].layout.shape[0], 0)
@@ -78,11 +79,11 @@ def adopt(address: str, kind_name: str) -> Adopted:
             first = dict(reading.values)
     bundle = _described(kind, first or {}, reading.highest, min(rows, n))
     layouts = {name: array.entry for name, array in arrays.items()} | samples.layouts
-    content = manifest_bytes(bundle, layouts, [*reading.rows, *samples.rows])
+    content = encode_manifest(bundle, layouts, [*reading.rows, *samples.rows])
     sha256 = hashlib.sha256(content).hexdigest()
-    notes = manifest_from(content, "manifest").absent_notes()
+    notes = parse_manifest(content, "manifest").absent_notes()
     store.write(manifest_name(sha256), content)
-    if not store.create(HEADER, header_bytes(sha256, WRITTEN_BY, samples=n)):
+    if not store.create(HEADER, encode_header(sha256, WRITTEN_BY, samples=n)):
         raise EvidenceError(f"store {str(store)!r}", f"a {HEADER}", "arrays without one")
     return Adopted(sha256, n, tuple(notes))
 
@@ -96,18 +97,18 @@ def _kind(name: str) -> type[Evidence]:
 
 
 def _is_ragged(kind: type[Evidence]) -> bool:
-    """Whether it has rows of unequal length: for these no array of Zarr has a form."""
+    """Return whether a kind has ragged arrays, which Zarr cannot represent."""
     return any(layout.ragged for _, layout in kind.layouts())
 
 
 @dataclass(eq=False)
 class _Reading:
-    """All values, read piece by piece; what a manifest says of them is left."""
+    """Reader of all values, shard by shard, that collects rows of the manifest."""
 
     store: Store
     arrays: Mapping[str, ForeignArray]
     values: dict[str, np.ndarray]
-    """Of the piece that was read last."""
+    """Values of the shard that was read last."""
     rows: list[ChunkRow]
 
     def __post_init__(self) -> None:
@@ -122,7 +123,7 @@ class _Reading:
         contents = [next(parts) if p.length else memoryview(b"") for p in places]
         chunks = [(p.corner, content) for p, content in zip(places, contents, strict=True)]
         values = piece_from(chunks, last - first, layout, what)
-        digest = content_digest(values)
+        digest = compute_content_digest(values)
         for p, content in zip(places, contents, strict=True):
             stored = hashlib.sha256(content).digest()
             row = ChunkRow(
@@ -138,7 +139,7 @@ class _Reading:
 def _described(
     kind: type[Evidence], arrays: Mapping[str, Any], highest: Mapping[str, int], rows: int
 ) -> dict[str, Any]:
-    """What a header says of the bundle. Labels of later pieces may name more classes."""
+    """Return the bundle's description; later shards may add class names."""
     members: dict[str, Any] = dict(arrays) | {"samples": Samples.numbered(rows)}
     bundle = kind(**members)
     axes: dict[str, Any] = {}

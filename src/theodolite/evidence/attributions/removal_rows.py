@@ -1,4 +1,5 @@
-"""Rows of a table with some features taken from background rows."""
+"""Build rows of a table in which removed features take values of background rows.
+Used by :mod:`.plan`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,14 +11,14 @@ from jaxtyping import Bool, Float, Int
 from theodolite._stats.sampling import hash_to_uniforms
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 
-BLOCK = 2**22
-"""Numbers in a block of rows."""
+MAX_BLOCK_VALUES = 2**22
+"""Largest number of values in a block of rows."""
 _DRAW_SEED = 0x64726177
 
 
 @dataclass(frozen=True, eq=False)
 class RemovalQuestions:
-    """Which features are removed from which samples, and the rows that ask for it.
+    """Features to remove from each sample, and the rows to send to the model.
 
     Equal questions about a sample are asked once. All questions about a sample draw the same
     background rows, unless they are chosen by likeness.
@@ -28,11 +29,11 @@ class RemovalQuestions:
     n_draws: int
     seed: int
     masks: Bool[np.ndarray, "samples removals cases groups"]
-    """The features, or groups of them, that each case removes."""
+    """Features or feature groups that each case removes."""
 
     @cached_property
     def _unique(self) -> tuple[Int[np.ndarray, " questions"], Int[np.ndarray, " all"]]:
-        """One case for each distinct question, in order, and the question of each case."""
+        """Return the first case of each distinct question, and the question of each case."""
         samples, removals, cases, groups = self.masks.shape
         of = np.repeat(np.arange(samples * removals, dtype=np.int64), cases)
         packed = np.packbits(self.masks.reshape(-1, groups), axis=1)
@@ -43,24 +44,24 @@ class RemovalQuestions:
 
     @property
     def draws(self) -> int:
-        """Rows of each question."""
+        """Number of background rows per question."""
         return min(self.n_draws, len(np.asarray(self.evidence.background)))
 
     def __len__(self) -> int:
         return len(self._unique[0]) * self.draws
 
     def rows(self) -> Iterator[Float[np.ndarray, "rows features"]]:
-        """All rows, so many at a time that they are easily held."""
+        """Yield all rows in blocks that fit into memory."""
         first, _ = self._unique
         n_features = np.asarray(self.evidence.values).shape[1]
-        step = max(1, BLOCK // (self.draws * n_features))
+        step = max(1, MAX_BLOCK_VALUES // (self.draws * n_features))
         for start in range(0, len(first), step):
             yield self._some_rows(first[start : start + step])
 
     def means(
         self, answers: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "samples removals cases"]:
-        """The mean answer over background rows, for each case."""
+        """Return the mean answer over background rows for each case."""
         by_question = np.asarray(answers, float).reshape(-1, self.draws).mean(axis=1)
         return np.asarray(by_question[self._unique[1]].reshape(self.masks.shape[:3]))
 
@@ -80,7 +81,7 @@ class RemovalQuestions:
 
     @cached_property
     def _drawn_rows(self) -> Int[np.ndarray, "samples draws"]:
-        """Background rows of each sample: distinct ones, by its number and the seed alone."""
+        """Background rows of each sample, drawn without replacement from the seed."""
         n, numbers = len(np.asarray(self.evidence.background)), self.evidence.samples.index
         if self.draws == n:
             return np.tile(np.arange(n), (len(self.evidence), 1))
@@ -90,7 +91,7 @@ class RemovalQuestions:
     def _nearest(
         self, sample: Int[np.ndarray, " n"], mask: Bool[np.ndarray, "n features"]
     ) -> Int[np.ndarray, "n draws"]:
-        """The background rows that are most like a sample in what is not removed."""
+        """Return the background rows nearest to a sample in the features that stay."""
         nearest = np.empty((len(sample), self.draws), np.int64)
         for at in np.unique(sample):
             own = sample == at
@@ -102,8 +103,9 @@ class RemovalQuestions:
         return nearest
 
     def _distances(self, sample: int) -> Float[np.ndarray, "background_rows features"]:
-        """Squared differences of a sample to background rows, by the spread of each feature;
-        categories are the same or not."""
+        """Return squared distances to background rows, scaled by each feature's spread; categories
+        count 0 or 1.
+        """
         background = np.asarray(self.evidence.background, float)
         spread = background.std(axis=0)
         away = background - np.asarray(self.evidence.inputs, float)[sample]

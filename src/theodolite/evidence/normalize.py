@@ -1,9 +1,7 @@
-"""One door for arrays of evidence: what callers have is made into plain arrays and names.
+"""Convert everything a caller may pass as evidence into plain arrays and named axes.
 
-Frames are aligned by the names of their columns and rows, words and one-hot rows become numbers of
-classes, whole floats become whole numbers. Whatever is done is a sentence that the audit repeats.
-What cannot be read in one way only is refused.
-"""
+Frames are aligned by the names of their rows and columns; words and one-hot rows become class
+numbers. Each conversion is reported in a sentence. Ambiguous input is refused."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +12,7 @@ import numpy as np
 from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.checks import Layout
-from theodolite.evidence.foreign_arrays import labeled
+from theodolite.evidence.foreign_arrays import to_labeled_array
 
 Axes = dict[str, NamedAxis | Samples]
 _PLAIN = {"real": "fiub", "index": "iu", "flag": "fiub"}
@@ -24,7 +22,7 @@ _LARGEST_EXACT = 2.0**53
 
 @dataclass(frozen=True)
 class NormalizedInputs:
-    """Plain arrays and the names of axes, where these are other than what was passed."""
+    """Plain arrays and axis names that differ from what was passed."""
 
     arrays: Mapping[str, np.ndarray]
     axes: Mapping[str, NamedAxis | Samples]
@@ -33,14 +31,14 @@ class NormalizedInputs:
 
 @dataclass(eq=False)
 class _Input:
-    """One array on its way in."""
+    """One input array during conversion."""
 
     name: str
     layout: Layout
     values: np.ndarray
     axes: tuple[str, ...]
     labels: list[Any]
-    """What the positions along the first two axes are called, where that is known."""
+    """Labels along the first two axes, where known."""
     conversions: list[str] = field(default_factory=list)
 
     @property
@@ -61,7 +59,7 @@ def normalize(
     layouts: Sequence[tuple[str, Layout]],
     axes: Mapping[str, NamedAxis | Samples],
 ) -> NormalizedInputs | None:
-    """The arrays of a bundle as plain arrays; None if they are that already, which costs nothing.
+    """Return the plain arrays of a bundle, or None if they are plain already.
 
     ``axes`` are those that were named by the caller, empty ones among them: their names win over
     names of columns. Nothing that is passed is changed.
@@ -94,7 +92,7 @@ def _sentences(item: _Input) -> list[str]:
 
 
 def _read(name: str, value: Any, layout: Layout) -> _Input:
-    array = labeled(value, name)
+    array = to_labeled_array(value, name)
     values, labels, axes = array.values, [array.rows, array.columns], layout.axes
     if array.columns is not None and len(array.columns) == 1 == len(axes):
         values, labels = values[:, 0], [array.rows, None]
@@ -107,7 +105,7 @@ def _read(name: str, value: Any, layout: Layout) -> _Input:
 
 
 def _whole(item: _Input) -> None:
-    """Whole numbers that are written as floats; an empty one is the number that means none."""
+    """Convert floats that hold whole numbers; NaN becomes the layout's "none" number."""
     values, none_is = item.values, item.layout.none_is
     if values.dtype.kind != "f" or values.ndim != len(item.layout.axes):
         return
@@ -133,7 +131,7 @@ def _empty(item: _Input, empty: np.ndarray) -> EvidenceError:
 
 
 def _is_one_hot(item: _Input) -> bool:
-    """Whether 0 and 1 say which class a row is of; rows that say two, or none, are refused."""
+    """Return whether rows are one-hot; raise if a row has several ones or none."""
     values, layout = item.values, item.layout
     if len(layout.axes) != 1 or values.ndim != 2 or values.shape[1] < 2 or not len(values):
         return False
@@ -151,7 +149,7 @@ def _is_one_hot(item: _Input) -> bool:
 
 
 def _align(inputs: Sequence[_Input], axis_name: str, axis: NamedAxis) -> NamedAxis:
-    """Put all that has names along an axis into one order; the axis, with these names."""
+    """Reorder all labeled arrays along an axis to one order, and return the named axis."""
     places = [
         (item, at)
         for item in inputs
@@ -200,7 +198,7 @@ def _check_same(
 def _order(
     first: _Input, axis_name: str, names: tuple[str, ...], axis: NamedAxis
 ) -> tuple[tuple[str, ...], NamedAxis]:
-    """The order that all are put into: that of the axis where it has these names."""
+    """Return the target order: that of the axis if it has these names."""
     if not len(axis):
         first.conversions.append(f"names read as {axis_name} {_listed(names)}")
         return names, type(axis)(names)
@@ -237,7 +235,7 @@ def _numbers_of_columns(item: _Input, axis: NamedAxis) -> NamedAxis:
 
 
 def _name_words(inputs: Sequence[_Input], axis_name: str, axis: NamedAxis) -> NamedAxis:
-    """Words as positions in an axis: the one that was named, or all the words, sorted."""
+    """Replace words with positions in an axis; without names, use all words sorted."""
     pointers = [item for item in inputs if item.layout.points_to == axis_name]
     of_words = [item for item in pointers if item.has_words and item.values.ndim == 1]
     if not of_words:
@@ -290,7 +288,7 @@ def _number_words(item: _Input, axis: NamedAxis, axis_name: str) -> None:
 
 
 def _name_rows(inputs: Sequence[_Input], samples: Samples) -> Samples:
-    """The rows' names as ids of the samples, if there are no others."""
+    """Use row names as sample ids if no others were given."""
     named = [
         (item, item.labels[0])
         for item in inputs

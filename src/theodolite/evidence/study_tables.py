@@ -1,4 +1,5 @@
-"""The tables that a study is exported as: their columns, and what may stand in them."""
+"""Columns of the tables that a rating study exports, and checks of their content.
+Used by theodolite-study (through ``theodolite.ext.studies``) and by the reader of rating data."""
 
 import json
 import math
@@ -16,13 +17,13 @@ QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6")
 SCALE = (1, 2, 3, 4, 5)
 MODALITIES = ("saliency", "concept", "text", "table")
 IMAGES = "images"
-"""The folder beside the tables that ``image`` and ``map`` are in."""
-LONGEST = 100_000
+"""Folder next to the tables that ``image`` and ``map`` paths refer to."""
+MAX_TEXT_LENGTH = 100_000
 
 
 @dataclass(frozen=True)
 class VoteColumn:
-    """What stands in one column."""
+    """Definition of one column: its type, meaning and allowed range."""
 
     name: str
     kind: Kind
@@ -98,26 +99,28 @@ KEYS: Mapping[TableName, tuple[str, ...]] = {
     "boxes": ("instance", "participant", "number"),
     "instances": ("instance",),
 }
-"""What occurs once in a table."""
+"""Columns whose combination is unique in each table."""
 
 
-def names(table: TableName) -> tuple[str, ...]:
-    """The columns of a table, in their order.
+def list_columns(table: TableName) -> tuple[str, ...]:
+    """Return the column names of a table, in order.
 
-    >>> names("baselines")
+    >>> list_columns("baselines")
     ('instance', 'participant', 'text', 'copied')
     """
     return tuple(column.name for column in TABLES[table])
 
 
 def columns_of(table: TableName, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Rows as columns, checked. No rows are an empty table."""
-    return checked_table(table, {name: [row.get(name) for row in rows] for name in names(table)})
+    """Convert rows to checked columns; no rows give an empty table."""
+    return checked_table(
+        table, {name: [row.get(name) for row in rows] for name in list_columns(table)}
+    )
 
 
 def checked_table(table: TableName, columns: Table) -> dict[str, list[Any]]:
-    """The table with its columns in order; refused in words if anything in it does not fit."""
-    expected = names(table)
+    """Return the table with its columns in order, or raise if any value is invalid."""
+    expected = list_columns(table)
     odd = [name for name in columns if name not in expected]
     missing = [name for name in expected if name not in columns]
     if odd or missing:
@@ -136,7 +139,7 @@ def checked_table(table: TableName, columns: Table) -> dict[str, list[Any]]:
 
 
 def checked_together(tables: Mapping[TableName, Table]) -> dict[TableName, dict[str, list[Any]]]:
-    """All four tables, each checked, and what one says of another."""
+    """Check all four tables and the references between them."""
     checked_tables = {name: checked_table(name, tables[name]) for name in TABLES}
     instances = {
         key: (image, technique)
@@ -181,8 +184,8 @@ def _check(table: str, column: VoteColumn, row: int, value: Any) -> None:
     if not fits:
         raise EvidenceError(where, f"{value!r}"[:60], f"{column.kind}: {column.means}")
     if column.kind == "text":
-        if len(value) > LONGEST or (not value and column.name != "text"):
-            raise EvidenceError(where, f"{len(value):,} characters", f"1 to {LONGEST:,}")
+        if len(value) > MAX_TEXT_LENGTH or (not value and column.name != "text"):
+            raise EvidenceError(where, f"{len(value):,} characters", f"1 to {MAX_TEXT_LENGTH:,}")
     elif not math.isfinite(value) or not column.low <= value <= column.high:
         raise EvidenceError(where, f"{value}", column.means)
 
@@ -200,7 +203,7 @@ def _check_once(table: TableName, columns: Table) -> None:
 
 
 def _check_meaning(table: TableName, columns: Table) -> None:
-    """What cannot be said of a column by itself."""
+    """Check conditions that involve several columns."""
     if table == "boxes":
         for row, size in enumerate(zip(columns["width"], columns["height"], strict=True)):
             if min(size) <= 0:
@@ -220,7 +223,7 @@ def _check_meaning(table: TableName, columns: Table) -> None:
 
 
 def concepts_from(text: str, where: str) -> dict[str, float]:
-    """The concepts of an instance: how much each of them matters.
+    """Parse the concepts of an instance: name and importance of each.
 
     >>> concepts_from('{"beak": 0.5}', "row 0")
     {'beak': 0.5}
@@ -239,5 +242,5 @@ def concepts_from(text: str, where: str) -> dict[str, float]:
 
 
 def concepts_text(concepts: Mapping[str, float]) -> str:
-    """The same as text; equal concepts are equal text."""
+    """Format concepts as text; equal concepts give equal text."""
     return json.dumps(dict(concepts), sort_keys=True, ensure_ascii=False, allow_nan=False)

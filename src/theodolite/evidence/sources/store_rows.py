@@ -1,4 +1,4 @@
-"""Stream other people's data into evidence in pieces."""
+"""Stream rows of any source into stored evidence. Public as ``theodolite.store``."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load, load_arrays
 from theodolite.evidence.sources.assembly import Assembly
 from theodolite.evidence.sources.columns import RowSource
-from theodolite.evidence.sources.fields import ROW_NAMES, Fields, kind_of, targets_of
+from theodolite.evidence.sources.fields import ROW_NAMES, Fields, choose_kind, list_targets
 from theodolite.evidence.sources.open_source import open_source
 from theodolite.evidence.store import stored
 from theodolite.evidence.store_writer import EvidenceWriter
 
-SLICE = 4096
+SLICE_ROWS = 4096
 
 
 @dataclass(frozen=True)
 class StoredEvidence:
-    """What was written: where, how much, and the digest of all of it."""
+    """Result of ``store``: address, number of samples and shards, and digest."""
 
     address: str
     samples: int
@@ -40,7 +40,7 @@ def store(
     rows: int | None = None,
     **arrays: object,
 ) -> StoredEvidence:
-    """Write rows of any source as evidence in pieces, a block at a time, in constant memory.
+    """Write rows of any source as sharded evidence, a block at a time, in constant memory.
 
     Args:
         source: Evidence; the address of Parquet, Arrow, Feather, tar or .npz files, of a folder of
@@ -70,13 +70,13 @@ def store(
         for batch in batches:
             writer.add(batch)
     shards = stored(address)
-    return StoredEvidence(str(address), len(shards), len(shards.pieces()), shards.digest())
+    return StoredEvidence(str(address), len(shards), len(shards.shards()), shards.digest())
 
 
 def evidence_batches(
     source: object, kind: str | None, fields: Fields | None, arrays: Mapping[str, object]
 ) -> Iterator[Evidence]:
-    """Evidence of some rows at a time."""
+    """Yield evidence for some rows at a time."""
     if isinstance(source, str | Path) and (Path(source) / "header.json").is_file():
         source = load(source)
     elif isinstance(source, str | Path) and str(source).endswith(".safetensors"):
@@ -84,7 +84,7 @@ def evidence_batches(
     if isinstance(source, Evidence):
         if fields or arrays:
             raise EvidenceError("source", "evidence with fields beside it", "evidence alone")
-        return (source[start : start + SLICE] for start in range(0, len(source), SLICE))
+        return (source[start : start + SLICE_ROWS] for start in range(0, len(source), SLICE_ROWS))
     return _assembly(open_source(source), kind, fields, arrays).evidence()
 
 
@@ -94,8 +94,8 @@ def _assembly(
     header = source.header()
     if not header:
         raise EvidenceError(f"source {source.name!r}", "no rows", "some")
-    chosen = kind_of(kind, tuple(header if fields is None else fields))
-    targets = targets_of(chosen, fields, header)
+    chosen = choose_kind(kind, tuple(header if fields is None else fields))
+    targets = list_targets(chosen, fields, header)
     axes = dict(chosen.axes())
     layouts = dict(chosen.layouts())
     for _, inner in chosen.inner_kinds():
@@ -120,7 +120,7 @@ def _assembly(
 
 
 def _axis(kind: type[NamedAxis], value: Any, name: str) -> NamedAxis:
-    """Names, or how many there are."""
+    """Return an axis from names or a number of positions."""
     if isinstance(value, kind):
         return value
     if isinstance(value, int | np.integer) and 0 < int(value) <= 1_000_000:

@@ -1,4 +1,5 @@
-"""Evidence about some of its concepts, and evidence as plain arrays that can be kept and sent."""
+"""Select concepts of evidence, and convert evidence to and from plain arrays that workers
+exchange."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -8,22 +9,22 @@ import numpy as np
 
 from theodolite._storage.packed import Arrays
 from theodolite.evidence.axes import Concepts, Samples
-from theodolite.evidence.base import Bundle, Evidence, entries
+from theodolite.evidence.base import Bundle, Evidence, flatten_entries
 from theodolite.evidence.ragged import starts_by_axis, with_starts
 
 INDEX, CLUSTERS = "of index", "of clusters"
-"""Which samples they are, among the arrays."""
+"""Names of the arrays that hold sample numbers and clusters."""
 
 
-def some_concepts(evidence: Bundle, numbers: Sequence[int]) -> Bundle:
-    """The same bundle about some of its concepts, in this order; nothing is checked again."""
+def select_concepts(evidence: Bundle, numbers: Sequence[int]) -> Bundle:
+    """Return the bundle restricted to some concepts, in this order, without checking again."""
     cut = object.__new__(type(evidence))
     rows = np.asarray(numbers, np.int64)
     layouts = dict(evidence.layouts())
     for f in fields(evidence):
         value = getattr(evidence, f.name)
         if isinstance(value, Evidence):
-            value = some_concepts(value, numbers)
+            value = select_concepts(value, numbers)
         elif isinstance(value, Concepts):
             value = _some_names(value, rows.tolist())
         elif f.name in layouts and value is not None and "concepts" in layouts[f.name].axes:
@@ -40,16 +41,16 @@ def _some_names(axis: Concepts, numbers: list[int]) -> Concepts:
     )
 
 
-def with_arrays(evidence: Bundle, **arrays: Any) -> Bundle:
-    """The same bundle with some other arrays, or other bundles inside; nothing is checked again."""
+def replace_arrays(evidence: Bundle, **arrays: Any) -> Bundle:
+    """Return the bundle with some arrays or inner bundles replaced, without checking again."""
     other = object.__new__(type(evidence))
     for f in fields(evidence):
         object.__setattr__(other, f.name, arrays.get(f.name, getattr(evidence, f.name)))
     return other
 
 
-def sample_arrays(evidence: Evidence) -> dict[str, np.ndarray]:
-    """All arrays with a row a sample, those of bundles inside too, and which samples they are."""
+def to_sample_arrays(evidence: Evidence) -> dict[str, np.ndarray]:
+    """Return all arrays that have a row per sample, with sample numbers and clusters."""
     arrays = {name: np.ascontiguousarray(values) for name, values in _on_samples(evidence, "")}
     arrays[INDEX] = np.asarray(evidence.samples.index).astype(np.int64)
     if evidence.samples.clusters is not None:
@@ -60,7 +61,7 @@ def sample_arrays(evidence: Evidence) -> dict[str, np.ndarray]:
 def _on_samples(evidence: Evidence, place: str) -> Iterator[tuple[str, np.ndarray]]:
     for name, layout in evidence.layouts():
         if layout.axes[0] == "samples" and evidence.has(name):
-            yield place + name, entries(getattr(evidence, name))
+            yield place + name, flatten_entries(getattr(evidence, name))
     uneven = [(axes, values) for _, axes, values in evidence.ragged_fields()]
     for name, starts in starts_by_axis(uneven).items():
         yield place + name, starts
@@ -68,8 +69,8 @@ def _on_samples(evidence: Evidence, place: str) -> Iterator[tuple[str, np.ndarra
         yield from _on_samples(bundle, f"{place}{name}.")
 
 
-def with_samples(template: Bundle, arrays: Arrays, place: str = "") -> Bundle:
-    """Evidence again: all but the samples from the template, which may be of any of them."""
+def from_sample_arrays(template: Bundle, arrays: Arrays, place: str = "") -> Bundle:
+    """Return evidence with the samples of ``arrays`` and everything else from the template."""
     whole = object.__new__(type(template))
     layouts = dict(template.layouts())
     for f in fields(template):
@@ -77,7 +78,7 @@ def with_samples(template: Bundle, arrays: Arrays, place: str = "") -> Bundle:
         if isinstance(value, Samples):
             value = Samples(arrays[INDEX], None, arrays.get(CLUSTERS))
         elif isinstance(value, Evidence):
-            value = with_samples(value, arrays, f"{place}{f.name}.")
+            value = from_sample_arrays(value, arrays, f"{place}{f.name}.")
         elif f.name in layouts and layouts[f.name].axes[0] == "samples":
             value, uneven = arrays.get(place + f.name), layouts[f.name].ragged
             if uneven and value is not None:
@@ -87,8 +88,8 @@ def with_samples(template: Bundle, arrays: Arrays, place: str = "") -> Bundle:
     return whole
 
 
-def columns_beside(template: Bundle, blocks: Sequence[Arrays]) -> Bundle:
-    """Evidence from the arrays of several blocks of concepts, which the template has in order."""
+def join_concept_blocks(template: Bundle, blocks: Sequence[Arrays]) -> Bundle:
+    """Return evidence from the arrays of several blocks of concepts, in the template's order."""
     along = dict(_concept_axes(template, ""))
     arrays = {
         name: np.concatenate([block[name] for block in blocks], axis=along[name])
@@ -96,7 +97,7 @@ def columns_beside(template: Bundle, blocks: Sequence[Arrays]) -> Bundle:
         else array
         for name, array in blocks[0].items()
     }
-    return with_samples(template, arrays)
+    return from_sample_arrays(template, arrays)
 
 
 def _concept_axes(evidence: Evidence, place: str) -> Iterator[tuple[str, int]]:
