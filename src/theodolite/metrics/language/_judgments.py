@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from pydantic import Field
 
 from theodolite._stats.sampling import hash_integers, hash_to_uniforms
-from theodolite.evidence.kinds.judgment import JudgmentEvidence
+from theodolite.evidence.kinds.judgment import DEFAULT_INTRUDER_TEXTS, JudgmentEvidence
 from theodolite.evidence.plain_arrays import replace_arrays
 from theodolite.metrics.base import NullModel, ratio
 
