@@ -36,7 +36,7 @@ from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.evidence.pipeline_output import show_no_progress
+from theodolite.evidence.pipeline_output import silent
 from theodolite.evidence.shards import Clusters, InMemoryShards
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.metrics.base import Metric, added, arrays_of
@@ -146,9 +146,9 @@ def test_states_too_large_for_one_pass_are_read_when_all_groups_are_there(
     shards = InMemoryShards(hits(3_000))
     plan = Plan(REQUEST.metric, len(shards), None, FEW)
     items = [PassItem(0, job, shards) for job in list_state_jobs(REQUEST, plan, 1)]
-    whole = run_passes(items, SerialWorkers(), show_no_progress).values[0]
+    whole = run_passes(items, SerialWorkers(), silent).values[0]
     monkeypatch.setattr("theodolite._scoring.passes.BLOCK_BYTES", 10_000)
-    cut = run_passes(items, SerialWorkers(), show_no_progress).values[0]
+    cut = run_passes(items, SerialWorkers(), silent).values[0]
     assert whole.keys() == cut.keys()
     for slot, values in whole.items():
         assert values.rows.tobytes() == cut[slot].rows.tobytes()

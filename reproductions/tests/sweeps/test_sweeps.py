@@ -19,7 +19,7 @@ from support.runs.command_line import theodolite as theodolite_command
 from theodolite._runs.inputs import Places
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import save
-from theodolite.evidence.pipeline_output import show_no_progress
+from theodolite.evidence.pipeline_output import silent
 from theodolite.metrics import concept_existence, concept_global_importance
 from theodolite.metrics.catalogue import find_metric
 from theodolite_reproductions.protocols import PROTOCOLS
@@ -76,7 +76,7 @@ def measured(folder: Path) -> SweepRecord:
     sweep, protocol = read_sweep(folder / "sweep.yaml")
     (folder / "out").mkdir(exist_ok=True)
     at = Places(folder / "data", folder / "out", folder / "cache")
-    return run_sweep(sweep, protocol, at, show_no_progress)
+    return run_sweep(sweep, protocol, at, silent)
 
 
 def existence(order: str, population: str, **options: Any) -> float:

@@ -36,7 +36,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.evidence.pipeline_output import Produced, Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Produced, Progress, silent
 from theodolite.evidence.workers import SerialWorkers, Workers
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class RunContent:
 def score_run(
     spec: RunSpec,
     produced: Produced,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
     *,
     stored: "StoredEvidence | None" = None,
     workers: Workers | None = None,
@@ -167,7 +167,7 @@ def score_run(
 def score_evidence(
     spec: RunSpec,
     evidence: Sequence[Sequence[Evidence]],
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
     *,
     stored: "StoredEvidence | None" = None,
     workers: Workers | None = None,

@@ -23,7 +23,7 @@ from theodolite._storage.tables import read_parquet
 from theodolite._verdicts.answers import answer, by_kind, requests_for
 from theodolite._verdicts.scores_file import ComparedFile, score_record
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
-from theodolite.evidence.pipeline_output import ComparedModel, Produced, Progress, show_no_progress
+from theodolite.evidence.pipeline_output import ComparedModel, Produced, Progress, silent
 from theodolite.metrics.catalogue import catalogue
 
 
@@ -44,7 +44,7 @@ def parse_share(text: str) -> float:
 
 
 def recompute(
-    folder: Path, progress: Progress = show_no_progress, share: float = 1.0, *, buckets: bool = False
+    folder: Path, progress: Progress = silent, share: float = 1.0, *, buckets: bool = False
 ) -> int:
     """Compute scores again from the evidence: they must be the same bytes.
 

@@ -30,14 +30,14 @@ from theodolite._storage.records import read_record, write_record
 from theodolite._storage.tables import write_parquet
 from theodolite._verdicts.answers import AuditAnswers
 from theodolite.errors import EvidenceError
-from theodolite.evidence.pipeline_output import Produced, Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Produced, Progress, silent
 from theodolite.evidence.workers import Workers
 
 
 def run(  # noqa: PLR0913  each is a choice of the caller
     spec: RunSpec,
     at: Places,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
     command: str = "",
     engine: Engine | None = None,
     *,
@@ -80,7 +80,7 @@ def run(  # noqa: PLR0913  each is a choice of the caller
 def rehearse(
     spec: RunSpec,
     at: Places,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
     command: str = "",
     engine: Engine | None = None,
     *,

@@ -90,7 +90,7 @@ class StoredEvidence:
             work = Work(
                 what="samples",
                 do=partial(_sample_values, request),
-                items=shards.pieces(),
+                items=shards.shards(),
                 digests=shards.digests(),
                 about={
                     "samples of": [request.metric.name, request.metric.version],

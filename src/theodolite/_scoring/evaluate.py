@@ -32,7 +32,7 @@ from theodolite._scoring.request import MetricRequest, Resampling, expand
 from theodolite._scoring.values import Values, average_defined, average_over_seeds
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.evidence.shards import Clusters, InMemoryShards, Shards, count_clusters
 from theodolite.evidence.workers import SerialWorkers, Workers
 from theodolite.metrics.base import Metric, NullModel
@@ -83,7 +83,7 @@ def evaluate_all(
     runs: Sequence[MetricRun],
     resampling: Resampling,
     workers: Workers | None = None,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
     failures: list[Failed] | None = None,
 ) -> list[list[Score]]:
     """Scores of several metrics, for which each piece of the evidence is read once, not each time.

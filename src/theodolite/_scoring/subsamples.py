@@ -12,7 +12,7 @@ import numpy as np
 
 from theodolite._stats.sampling import hash_integers
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.plain_arrays import to_sample_arrays, from_sample_arrays
+from theodolite.evidence.plain_arrays import from_sample_arrays, to_sample_arrays
 from theodolite.evidence.shards import InMemoryShard, InMemoryShards, Shards, sort_samples
 from theodolite.evidence.workers import Arrays, Entry, Work, Workers
 
@@ -70,7 +70,7 @@ class SubsampleDrawer:
         return self._bundles[key]
 
     def _draw(self, shards: Shards, max_samples: int, seed: int) -> Subsample:
-        parts, digests = shards.pieces(), shards.digests()
+        parts, digests = shards.shards(), shards.digests()
         remaining = list(self._remaining.get(id(shards), range(len(parts))))
         digest = " ".join(digests[n] for n in remaining)
         first = shards.first()

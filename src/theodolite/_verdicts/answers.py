@@ -24,7 +24,7 @@ from theodolite._verdicts.notes import (
 from theodolite._verdicts.repeats import find_repeats, with_doubt
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.evidence.plugins import is_ours
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.subject import Subject, make_unstated_subject
@@ -115,7 +115,7 @@ def answer(
     seeds: Sequence[Sequence[Evidence]],
     requests: Sequence[MetricRequest] | None,
     resampling: Resampling,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
     workers: Workers | None = None,
     *,
     on_error: OnError = "raise",
@@ -132,7 +132,7 @@ def answer_shards(
     seeds: Sequence[Mapping[type[Evidence], Shards]],
     requests: Sequence[MetricRequest] | None,
     resampling: Resampling,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
     workers: Workers | None = None,
     *,
     on_error: OnError = "raise",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 
 if TYPE_CHECKING:
     from theodolite._runs.engine.estimate import RunPrice
@@ -23,7 +23,7 @@ NO_PLAN = (
 def show_progress(*, quiet: bool) -> Iterator[Progress]:
     """A progress function for the time of a command."""
     if quiet:
-        yield show_no_progress
+        yield silent
     elif sys.stderr.isatty():
         with _bars() as progress:
             yield progress

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Integer, Shaped
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 
 CHUNK = 64
 MOST_NUMBERS = 1 << 16
@@ -139,7 +139,7 @@ def pack(
     categories: Sequence[str] | None = None,
     *,
     grid: tuple[int, int] = (112, 112),
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
 ) -> Atoms:
     """Pack label maps, an image at a time.
 

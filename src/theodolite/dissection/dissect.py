@@ -22,7 +22,7 @@ from theodolite.dissection.units import PAPER, UnitMasks, mark, thresholds
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.axes import Samples, Units
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.results import viewer
 
 Explain = Callable[[UnitMasks], list[Formula | None]]
@@ -246,7 +246,7 @@ def unit_evidence(
     *,
     seed: int,
     chunk: int = 128,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
 ) -> UnitEvidence:
     """Counts for every unit with its formula.
 

@@ -13,7 +13,7 @@ from theodolite.dissection.formula import Formula, as_rows, from_rows
 from theodolite.dissection.search import Beam, FormulaSearch, search
 from theodolite.dissection.shards import digest_of
 from theodolite.dissection.units import UnitMasks
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.evidence.workers import Arrays, Work, Workers
 
 BLOCK = 16
@@ -43,7 +43,7 @@ def search_blocks(
     length: int | None = None,
     exact: bool = False,
     block: int = BLOCK,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
 ) -> SearchResult:
     """Search for every unit, a block of them at a time; blocks of any size give the same."""
     firsts = range(0, len(units), block)

@@ -19,7 +19,7 @@ from theodolite.dissection.units import PAPER, UnitMasks
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples, Units
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.evidence.workers import Workers
 
 
@@ -55,7 +55,7 @@ class ShardedDissection:
         names = self.atoms.concepts
         return ["" if formula is None else formula.text(names) for formula in self.search.formulas]
 
-    def evidence(self, progress: Progress = show_no_progress) -> Iterator[UnitEvidence]:
+    def evidence(self, progress: Progress = silent) -> Iterator[UnitEvidence]:
         """Counts of one shard after the other; a shard that fails is left out.
 
         Samples keep the numbers that their images have in the whole.
@@ -87,7 +87,7 @@ def dissect_shards(
     exact: bool = False,
     min_images: int = 1,
     seed: int = 0,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
 ) -> ShardedDissection:
     """Find the formula of concepts that each unit detects, as ``dissect`` does, piece by piece.
 

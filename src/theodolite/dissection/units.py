@@ -11,7 +11,7 @@ from jaxtyping import Float, Integer
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.quantiles import Maps, Method, Quantiles, TopValues, ValueCounts
 from theodolite.errors import EvidenceError
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 
 PAPER = 0.995
 REFERENCE = 994 / 999
@@ -28,7 +28,7 @@ def thresholds(
     """The value that a share ``1 - quantile`` of each unit's values exceeds, on all places.
 
     The paper says 0.995; the published code reads a sketch at 994/999 by Hazen's rule. A unit that
-    is show_no_progress on more than that has threshold 0: its mask is wherever it is active at all. Exact
+    is silent on more than that has threshold 0: its mask is wherever it is active at all. Exact
     thresholds keep half a per cent of all values; ``exact=False`` counts them in bins instead, in
     constant memory, and is off by less than 1/128 of the threshold.
     """
@@ -101,7 +101,7 @@ def mark(
     chunk: int = 128,
     threads: int = 2,
     images: Integer[np.ndarray, " images"] | None = None,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
 ) -> UnitMasks:
     """Upsample, threshold and count, in one pass over the images.
 

@@ -123,7 +123,7 @@ __all__ = [
     "read_yaml",
     "save_explanations",
     "sha256_of",
-    "show_no_progress",
+    "silent",
     "study_texts",
     "summary",
     "table",
@@ -198,7 +198,7 @@ if TYPE_CHECKING:
         Progress,
         UnitCard,
         WorkContext,
-        show_no_progress,
+        silent,
     )
     from theodolite.evidence.ragged import Ragged
     from theodolite.evidence.rating_summary import summary
@@ -276,7 +276,7 @@ else:
             "evidence.kinds.surrogate": "SurrogateEvidence",
             "evidence.kinds.unit": "UnitEvidence",
             "evidence.pipeline_output": (
-                "ConceptCard Pipeline Produced Progress UnitCard WorkContext show_no_progress"
+                "ConceptCard Pipeline Produced Progress UnitCard WorkContext silent"
             ),
             "evidence.rating_summary": "summary",
             "_stats.sampling": "draw_pool draw_cluster_pool hash_to_uniforms",

@@ -14,7 +14,7 @@ from PIL import Image
 from theodolite._storage.arrays import read_npy, write_npy
 from theodolite._storage.text import read_json
 from theodolite.errors import UnsafeInputError
-from theodolite.evidence.pipeline_output import Progress, WorkContext, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, WorkContext, silent
 from theodolite.models.classifier import Classifier
 from theodolite.models.classifiers import load_classifier
 from theodolite.pipelines.features import weights_digest
@@ -31,7 +31,7 @@ class Embedder:
     digest: str
     """Of the embedding's own weights: other weights are other vectors."""
     cache: Path | None = None
-    progress: Progress = show_no_progress
+    progress: Progress = silent
 
     def texts(self, sentences: Sequence[str]) -> Float[np.ndarray, "sentences dimensions"]:
         """A vector for each sentence; equal ones are embedded once."""

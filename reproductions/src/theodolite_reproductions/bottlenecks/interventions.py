@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import entr, softmax
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite_reproductions.bottlenecks.settings import BottleneckSettings, LabeledFeatures
 from theodolite_reproductions.bottlenecks.trained import (
     ConceptValues,
@@ -195,7 +195,7 @@ def reference_head(
     *,
     n_classes: int,
     seed: int,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
 ) -> ReferenceHead:
     """The head that the intervention score compares with; inputs are not looked at.
 

@@ -10,7 +10,7 @@ from torch import Tensor, from_numpy, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite_reproductions.bottlenecks.checkpoint import Checkpoint
 from theodolite_reproductions.bottlenecks.converged import fit_to_convergence
 from theodolite_reproductions.bottlenecks.model import Network, build, build_head
@@ -45,7 +45,7 @@ def fit_bottleneck(  # noqa: PLR0913  all that makes up one training
     seed: int,
     checkpoint: Path | None = None,
     save_every: float = 5.0,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
 ) -> TrainedBottleneck:
     r"""Train a bottleneck until its loss on the validation samples no longer falls.
 
@@ -111,7 +111,7 @@ def fit_head(
     *,
     n_classes: int,
     seed: int,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
 ) -> nn.Module:
     """A head of these settings, trained by itself on the true concepts as 0 and 1."""
     _check(train, validation, n_classes)

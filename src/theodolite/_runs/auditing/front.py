@@ -18,7 +18,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import from_arrays
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.evidence.subject import Subject
 from theodolite.questions import Question
 
@@ -33,7 +33,7 @@ PlainArray = ArrayLike | Samples | NamedAxis | None
 def audit(  # noqa: PLR0913  each is a way in
     evidence: Source | Sequence[Source] | None = None,
     resampling: Resampling | None = None,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
     *,
     metrics: Sequence[MetricChoice] | None = None,
     questions: Sequence[Question] | None = None,

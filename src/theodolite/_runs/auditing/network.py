@@ -13,7 +13,7 @@ from theodolite._runs.folder.spec import Named
 from theodolite._storage.lazy import import_late
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.evidence.pipeline_output import Progress, WorkContext, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, WorkContext, silent
 
 if TYPE_CHECKING:
     from theodolite.datasets.concept_data import ConceptData
@@ -29,7 +29,7 @@ def network_evidence(
     layer: str | None,
     data: Any,
     dataset: str = "folder",
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
     preprocessing: Any = None,
 ) -> EvidenceSource:
     """A post-hoc concept bottleneck on the layer, the layer's units, and what they can be asked.

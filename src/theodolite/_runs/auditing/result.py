@@ -16,7 +16,7 @@ from theodolite._verdicts.notes import fallbacks
 from theodolite._verdicts.selection import MetricSelection
 from theodolite._verdicts.words import interval_text, percent
 from theodolite.errors import EvidenceError, ResultNotFoundError, printable
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.results import Score
 
 LONGEST_LINE = 56
@@ -54,7 +54,7 @@ class AuditResult(AuditAnswers):
             if verdict.answer != "not_evaluated":
                 lines.append(f"{verdict.question:<9}  {verdict.answer}{_number(verdict.score)}")
         silent = ", ".join(v.question for v in verdicts if v.answer == "not_evaluated")
-        lines += [f"not evaluated  {show_no_progress}"] if show_no_progress else []
+        lines += [f"not evaluated  {silent}"] if silent else []
         return "\n".join(printable(line, LONGEST_LINE) for line in lines)
 
     def __getitem__(self, key: Key) -> Score:
@@ -139,7 +139,7 @@ def check_any(source: EvidenceSource) -> None:
 def answer_source(
     source: EvidenceSource,
     resampling: Resampling,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
     selection: MetricSelection | None = None,
     on_error: OnError = "note",
 ) -> AuditResult:

@@ -15,7 +15,7 @@ from theodolite._verdicts.gates.file import Thresholds, read_thresholds, thresho
 from theodolite._verdicts.gates.outcome import GateResult, check_gate
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 
 
 def load(path: Path | str) -> Evidence | Run:
@@ -41,7 +41,7 @@ def compare(
     after: Run | Path | str,
     *,
     resamples: int | None = None,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
 ) -> Comparison:
     """Is one run better than another? Differences on the same samples, with paired intervals.
 

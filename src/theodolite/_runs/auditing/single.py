@@ -16,7 +16,7 @@ from theodolite._scoring.evaluate import Resampling
 from theodolite._scoring.request import MetricRequest
 from theodolite._verdicts.missing import NOT_AMONG_METRICS
 from theodolite._verdicts.selection import MetricSelection
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Score
 
@@ -27,7 +27,7 @@ def score(  # noqa: PLR0913  as audit has them
     *,
     options: Mapping[str, object] = MappingProxyType({}),
     resampling: Resampling | None = None,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
     seed: int | None = None,
     resamples: int | None = None,
     **arrays: PlainArray,

@@ -11,7 +11,7 @@ from theodolite._scoring.request import Resampling
 from theodolite._storage.optional import require
 from theodolite._verdicts.lookup import Key, find_score
 from theodolite.errors import EvidenceError, printable
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.questions import QUESTIONS, Question
 from theodolite.results import Score, viewer
 
@@ -81,7 +81,7 @@ class Comparison:
 
 
 def compare(
-    runs: Sequence[RunRead], resamples: int | None = None, progress: Progress = show_no_progress
+    runs: Sequence[RunRead], resamples: int | None = None, progress: Progress = silent
 ) -> list[Comparison]:
     """Every further run against the first.
 
@@ -101,7 +101,7 @@ def compare(
 
 
 def headlines(
-    first: RunRead, second: RunRead, resamples: int | None = None, progress: Progress = show_no_progress
+    first: RunRead, second: RunRead, resamples: int | None = None, progress: Progress = silent
 ) -> list[VerdictPair]:
     """The headlines of two runs alone, each tested by itself: what a plan is made from."""
     runs = first, second

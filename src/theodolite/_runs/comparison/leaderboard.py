@@ -17,7 +17,7 @@ from theodolite._runs.comparison.leaderboard_runs import (
 from theodolite._runs.comparison.rows import claims, lines_of
 from theodolite._runs.comparison.runs import Key, RunRead, key_of
 from theodolite.errors import EvidenceError
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.questions import QUESTIONS, Question
 from theodolite.results import Score
 
@@ -72,7 +72,7 @@ class Board:
 
 
 def leaderboard(
-    folder: Path, by: Question | None = None, progress: Progress = show_no_progress
+    folder: Path, by: Question | None = None, progress: Progress = silent
 ) -> tuple[list[Board], list[ExcludedModel]]:
     """Tables of the runs in a folder, the largest first, and what is in none of them."""
     runs, left = read_runs_in(folder)
@@ -200,7 +200,7 @@ def _ranked(
         progress("pairs of runs", number, len(pairs))
         chosen = first.record.spec.resampling
         resampling = chosen.draws(min(SHORT, chosen.resamples))
-        lines.append(lines_of((first, second), [key], resampling, show_no_progress)[0][key])
+        lines.append(lines_of((first, second), [key], resampling, silent)[0][key])
         second.forget()
         if second is runs[-1]:
             first.forget()

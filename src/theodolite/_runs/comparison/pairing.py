@@ -24,7 +24,7 @@ from theodolite._scoring.request import MetricRequest, Resampling
 from theodolite._scoring.values import average_defined
 from theodolite._stats.intervals import Estimate, components
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.pipeline_output import show_no_progress
+from theodolite.evidence.pipeline_output import silent
 from theodolite.evidence.shards import InMemoryShards, Shards, count_clusters
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.results import Interval, Items, Score, Source
@@ -135,7 +135,7 @@ def rows_of(
     with threadpool_limits(1, user_api="blas"):
         if request.metric.streams:
             items = [PassItem(0, job, shards[job.experiment]) for job in jobs]
-            values = run_passes(items, SerialWorkers(), show_no_progress).values[0]
+            values = run_passes(items, SerialWorkers(), silent).values[0]
             seeds = [values[job.slot].rows for job in jobs]
         else:
             pooling = Pooling({}, SerialWorkers())

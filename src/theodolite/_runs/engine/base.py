@@ -25,7 +25,7 @@ from theodolite._runs.engine.watch import Publishes, Watch, progress_file
 from theodolite._stats.threads import count_cores
 from theodolite._storage.stores import Store
 from theodolite.errors import EngineFallback, EvidenceError
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 
 EngineName = Literal["auto", "local", "ray"]
 PIECES = "pieces"
@@ -76,7 +76,7 @@ class Engine:
 
 @contextmanager
 def worker_pool(
-    engine: Engine, out: Path, progress: Progress = show_no_progress, piece_bytes: int = 0
+    engine: Engine, out: Path, progress: Progress = silent, piece_bytes: int = 0
 ) -> Iterator[WorkerPool]:
     """Workers for the time of a run; however it ends, its processes end too.
 

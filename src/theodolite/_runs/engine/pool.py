@@ -31,7 +31,7 @@ from theodolite._runs.engine.ledger import (
 from theodolite._runs.engine.pieces import TRIES, Done, FailedPiece, Pool, Task, check_again
 from theodolite._runs.engine.watch import Watch
 from theodolite.errors import VerificationError
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.evidence.workers import Arrays, Entry, Merge, Tree, Work
 
 LONG_ENOUGH = 1.0
@@ -77,7 +77,7 @@ class WorkerPool:
         self,
         pool: Pool,
         ledger: Ledger,
-        progress: Progress = show_no_progress,
+        progress: Progress = silent,
         *,
         code: Any = None,
         check: "LedgerCheck | None" = None,

@@ -15,7 +15,12 @@ from theodolite._storage.tables import parquet_bytes, read_arrow_from
 from theodolite._storage.text import json_from
 from theodolite._storage.zarr.packed_pieces import PieceLayout, layout_from
 from theodolite.errors import UnsafeInputError
-from theodolite.evidence.manifests.digests import SAMPLE_ARRAYS, compute_axes_digest, collect_axes, compute_shard_digest
+from theodolite.evidence.manifests.digests import (
+    SAMPLE_ARRAYS,
+    collect_axes,
+    compute_axes_digest,
+    compute_shard_digest,
+)
 
 FORMAT, MAJOR, MINOR = "theodolite-shards", 2, 0
 HEADER = "header.json"

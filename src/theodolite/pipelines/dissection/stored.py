@@ -14,7 +14,7 @@ from theodolite.dissection.sharded import ShardedDissection, dissect_shards
 from theodolite.dissection.units import PAPER
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.evidence.pipeline_output import Produced, WorkContext, show_no_progress
+from theodolite.evidence.pipeline_output import Produced, WorkContext, silent
 from theodolite.evidence.subject import Subject
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.pipelines.dissection.unit_tables import scored_units, single_concepts
@@ -44,7 +44,7 @@ class StoredDissectionPipeline:
         """Threshold, mark, search, count; and the same for masks at random."""
         self._check(data)
         # other workers say themselves how far they are
-        progress = context.progress if isinstance(context.workers, SerialWorkers) else show_no_progress
+        progress = context.progress if isinstance(context.workers, SerialWorkers) else silent
         dissection = dissect_shards(
             data, context.workers, quantile=self.quantile, thresholds=self.thresholds,
             beam=Beam(self.beam, self.length), exact=self.search == "exact",

@@ -13,7 +13,7 @@ from theodolite.datasets.study_material.checks import PRACTICE, planned_checks
 from theodolite.datasets.study_material.explained_images import Item, Looks, material_from_arrays
 from theodolite.datasets.study_material.material import Material
 from theodolite.errors import EvidenceError
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.explainers.concepts.methods import concept_explainer
 from theodolite.models.backbones import load_backbone
 from theodolite.models.concept_bank import ConceptBank
@@ -61,7 +61,7 @@ def material_from_posthoc_run(
     folder: Path,
     settings: TwinSettings,
     *,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
     origin: Mapping[str, str] | None = None,
 ) -> Material:
     """Explain test images, and changed ones, by concepts; write all that people are shown.

@@ -19,7 +19,7 @@ from theodolite.datasets.study_material.checks import (
 from theodolite.datasets.study_material.explained_images import Item, Looks, material_from_arrays
 from theodolite.datasets.study_material.material import Material
 from theodolite.errors import EvidenceError
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.explainers.rendering import bwr
 from theodolite.explainers.saliency.methods import TECHNIQUES, explainer
 from theodolite.models.classifier import Classifier
@@ -42,7 +42,7 @@ def material_from_saliency_run(
     folder: Path,
     settings: TwinSettings,
     *,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
     origin: Mapping[str, str] | None = None,
 ) -> Material:
     """Explain images, and changed ones, once more, and write all that people are shown.

@@ -11,7 +11,7 @@ from theodolite._runs.recompute import recompute
 from theodolite._storage.paths import confined, sha256_below, size_within
 from theodolite._storage.records import read_record
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
-from theodolite.evidence.pipeline_output import Progress, show_no_progress
+from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.report.dossier.envelopes import ENVELOPE, check_envelope
 from theodolite.report.dossier.folder import COPIES, PAGE, RUN, read_dossier
 from theodolite.report.dossier.signatures import (
@@ -79,7 +79,7 @@ def verify_dossier(
     run: Path | None = None,
     share: float | None = None,
     buckets: bool = False,
-    progress: Progress = show_no_progress,
+    progress: Progress = silent,
 ) -> DossierCheck:
     """Check a dossier in this order, and raise on the first that is amiss.
 
