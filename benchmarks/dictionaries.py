@@ -33,11 +33,11 @@ from theodolite._runs.engine.ray import RayTasks
 from theodolite._storage.stores import Store
 from theodolite.evidence.workers import SerialWorkers, Work
 from theodolite.language.sae import passes
+from theodolite.language.sae.activation_shard import SparseActivationShard
 from theodolite.language.sae.counting import UnitCounts, count_piece, sort_values
 from theodolite.language.sae.dissect import dissect_sae
 from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.inventory import Inventory, take_inventory
-from theodolite.language.sae.pieces import SparseActivationShard
 from theodolite.language.sae.singles import TABLE_BYTES, choose_candidates, count_range
 from theodolite.language.sae.writer import SparseActivationWriter
 
@@ -213,7 +213,7 @@ def on_ray(folder: Path) -> dict[str, float]:
 
     do = partial(count_range, units=units, limits=limits, seed=None, device=None)
     # as the dissection cuts it: blocks so long that keeping a table is little beside counting it
-    cut = passes.cut_for(evidence, evidence.units, 8 * len(evidence.concepts), TABLE_BYTES)
+    cut = passes.plan_cut(evidence, evidence.units, 8 * len(evidence.concepts), TABLE_BYTES)
     work = passes.Pass("single concepts", do, cut, units, {}).work(evidence)
     bare: Any = ray.remote(lambda item, shared: do(item, shared)).options(num_cpus=1)
 

@@ -23,9 +23,9 @@ from theodolite.dissection.counts import count
 from theodolite.dissection.dissect import dissect
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import OPERATORS, Formula, from_rows
+from theodolite.language.sae.activation_shard import SparseActivationShard
 from theodolite.language.sae.dissect import dissect_sae
 from theodolite.language.sae.evidence import SparseActivationEvidence
-from theodolite.language.sae.pieces import SparseActivationShard
 
 GRID, UNITS, CONCEPTS = (14, 14), 64, 24
 LAYER = "blocks.4.0.bn1"

@@ -6,7 +6,7 @@
 import numba
 import numpy as np
 
-from theodolite.language.sae.pieces import SparseActivationShard
+from theodolite.language.sae.activation_shard import SparseActivationShard
 
 LENGTH = 256
 RUN = 8

@@ -20,7 +20,7 @@ from theodolite.evidence.ragged import Ragged
 from theodolite.language.judges import Budget, CoinJudge, ConstantJudge, FormulaJudge, Judge
 from theodolite.language.judges.formula import WORD
 from theodolite.language.judges.keyword import KeywordJudge
-from theodolite.language.judges.latent_texts import LatentTexts, codes_dealt_out
+from theodolite.language.judges.latent_texts import LatentTexts, permute_codes
 from theodolite.language.judges.questions import LatentQuestions, QuestionMaker, Wrong
 from theodolite.language.texts.vocabulary import Vocabulary
 from theodolite.metrics.language.judges import JudgeDetection, JudgeFuzzing, JudgeIntruder
@@ -52,7 +52,7 @@ def read_pack(
             value=Ragged(value, starts, inner),
             latents=Latents(count=WIDTH),
         )
-    evidence["trained, codes dealt out"] = codes_dealt_out(evidence["trained"], seed)
+    evidence["trained, codes dealt out"] = permute_codes(evidence["trained"], seed)
     return evidence, Vocabulary.of(tokens)
 
 

@@ -16,7 +16,7 @@ from judge_floors import pack_parser, read_pack
 
 import theodolite
 from theodolite.evidence.axes import LatentExplanations
-from theodolite.language.judges.simulators import Simulator, simulated_by
+from theodolite.language.judges.simulators import Simulator, simulate
 from theodolite.language.texts.predicates import token_predicates
 
 
@@ -48,7 +48,7 @@ def main() -> None:
         own = explained(named, arguments.latents, arguments.seed)
         for simulator in simulators:
             score = theodolite.score(
-                "simulation_correlation", simulated_by(simulator, own), resamples=200
+                "simulation_correlation", simulate(simulator, own), resamples=200
             )
             nulls = ", ".join(f"{null.name} {null.value:.3f}" for null in score.nulls)
             ends = score.interval

@@ -14,8 +14,8 @@ import resource
 
 import numpy as np
 
+from theodolite.language.sae.activation_shard import SparseActivationShard
 from theodolite.language.sae.counting import UnitCounts, count_piece
-from theodolite.language.sae.pieces import SparseActivationShard
 
 PIECE = 1 << 19
 LENGTH = 128

@@ -90,9 +90,9 @@ if TYPE_CHECKING:
     from theodolite.evidence.ragged import Ragged
     from theodolite.evidence.sources.store_rows import store
     from theodolite.evidence.subject import Subject
+    from theodolite.language.sae.activation_shard import SparseActivationShard
     from theodolite.language.sae.dissect import dissect_sae
     from theodolite.language.sae.evidence import SparseActivationEvidence
-    from theodolite.language.sae.pieces import SparseActivationShard
     from theodolite.language.sae.result import CodeDissection
     from theodolite.language.sae.tokens import TokenDissection, dissect_tokens
     from theodolite.language.sae.writer import SparseActivationWriter
@@ -110,7 +110,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "_runs.comparison.drift": "AttributionDrift",
             "language.sae.dissect": "dissect_sae",
             "language.sae.evidence": "SparseActivationEvidence",
-            "language.sae.pieces": "SparseActivationShard",
+            "language.sae.activation_shard": "SparseActivationShard",
             "language.sae.result": "CodeDissection",
             "language.sae.tokens": "TokenDissection dissect_tokens",
             "language.sae.writer": "SparseActivationWriter",

@@ -12,7 +12,7 @@ from theodolite._planted.examples import plant_example
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Latents, Predicates, Samples
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.language.activation_bands import in_band, precision_by_band
+from theodolite.language.activation_bands import precision_by_band, select_band
 from theodolite.metrics.catalogue import find_metric
 from theodolite.testing.strategies import token_evidence
 
@@ -38,9 +38,9 @@ def test_worked_numbers() -> None:
     assert labels.values == pytest.approx(np.array([[0.0], [1.0], [1.0]]))
     single = precision_by_band(worked(), bands=1, resamples=20)
     assert single.values == pytest.approx(np.array([[0.795455]]), abs=1e-6)
-    top = in_band(worked(), 1, bands=2, of="tokens")
+    top = select_band(worked(), 1, bands=2, of="tokens")
     assert top.value.flat.tolist() == [2.0, 1.5]
-    largest = in_band(worked(), 0, bands=1, of="sequences")
+    largest = select_band(worked(), 0, bands=1, of="sequences")
     assert largest.value.flat.tolist() == [2.0, 1.5, 0.4]
 
 
@@ -100,7 +100,7 @@ def test_a_fall_is_a_finding() -> None:
     assert replace(even, fall=0.1).warnings() == [], "what the interval does not exclude"
     assert np.isnan(find_metric("activation_precision").state.of(
         find_metric("activation_precision").nulls[0].made(
-            in_band(plant_example(TokenEvidence, 0), 0, of="tokens"), 0
+            select_band(plant_example(TokenEvidence, 0), 0, of="tokens"), 0
         )
     ).value()).all()  # fmt: skip
 

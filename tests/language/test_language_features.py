@@ -13,15 +13,15 @@ from theodolite.datasets.labeled_texts import sae_probes
 from theodolite.datasets.text_table import text_table
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.pipeline_output import WorkContext
-from theodolite.language.compared_dictionaries import BESIDE
-from theodolite.language.features_pipeline import LanguageFeaturesPipeline
 from theodolite.language.models.hooked import HookedModel
-from theodolite.language.models.loading import load_language_model, untrained
+from theodolite.language.models.loading import load_language_model, randomize_weights
 from theodolite.language.models.trained_dictionaries import (
     CoordinateDictionary,
+    compute_unexplained_variance,
     train_dictionary,
-    unexplained,
 )
+from theodolite.language.sae_baselines import BASELINES
+from theodolite.language.sae_pipeline import LanguageFeaturesPipeline
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -116,7 +116,9 @@ def test_a_dictionary_learns_what_was_planted() -> None:
     codes = random.random((600, 8)) * (random.random((600, 8)) < 0.15)
     activations = codes @ directions + 5.0
     short, long = (
-        unexplained(train_dictionary(activations, 24, 3, steps=steps, seed=0), activations)
+        compute_unexplained_variance(
+            train_dictionary(activations, 24, 3, steps=steps, seed=0), activations
+        )
         for steps in (1, 300)
     )
     assert long < 0.5 * short
@@ -138,7 +140,7 @@ def test_coordinates_are_as_often_active() -> None:
 
 def test_a_network_drawn_anew_keeps_means_and_spreads(folder: Path) -> None:
     model = load_language_model(folder).model
-    other = untrained(model, 0)
+    other = randomize_weights(model, 0)
     first, second = (dict(m.named_parameters()) for m in (model, other))
     for name, weights in first.items():
         if weights.ndim > 1:
@@ -159,7 +161,7 @@ def test_evidence_of_all_that_is_compared(folder: Path, tmp_path: Path) -> None:
     root = concept_sets(tmp_path / "sets")
     made = produced(folder, root, tmp_path / "cache", most_tokens=4)
     (main,) = made.evidence[0]
-    assert [model.name for model in made.compared] == list(BESIDE)
+    assert [model.name for model in made.compared] == list(BASELINES)
     compared = {model.name: model.evidence[0][0] for model in made.compared}
     for name in ("random", "coordinates", "frozen_decoder", "permuted_decoder"):
         assert_allclose(compared[name].loss.flat, main.loss.flat)  # one network, run once

@@ -16,7 +16,7 @@ from theodolite._stats.sampling import select_half
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged
-from theodolite.language.judges import simulated_by
+from theodolite.language.judges import simulate
 from theodolite.metrics import simulation_correlation
 from theodolite.metrics.catalogue import find_metric
 from theodolite.testing.strategies import token_evidence
@@ -110,14 +110,14 @@ def test_nulls() -> None:
 def test_simulators_without_a_model() -> None:
     evidence = planted_tokens(120)
     first = select_half(evidence.samples, 2)[evidence.tokens.row]
-    formula = simulated_by("formula", evidence, split_seed=2)
+    formula = simulate("formula", evidence, split_seed=2)
     assert np.isnan(formula.simulated.flat[first]).all()
     topic = np.full(len(first), -1)
     topic[evidence.holds.inner_row] = evidence.holds.flat
     expected = topic[~first, None] == np.arange(3)
     np.testing.assert_array_equal(formula.simulated.flat[~first], expected)
     assert (value(formula) > 0.9).all()
-    keyword = simulated_by("keyword", evidence, split_seed=2)
+    keyword = simulate("keyword", evidence, split_seed=2)
     np.testing.assert_array_equal(keyword.simulated.flat, formula.chance_simulated.flat)
     at = int(np.flatnonzero(~first & np.isin(evidence.tokens.flat, evidence.tokens.flat[first]))[0])
     same = np.flatnonzero((evidence.tokens.flat == evidence.tokens.flat[at]) & first)
@@ -132,4 +132,4 @@ def test_simulators_without_a_model() -> None:
     ]
     assert keyword.simulated.flat[at, 0] == pytest.approx(active[0] / len(same))
     with pytest.raises(EvidenceError, match="holds"):
-        simulated_by("formula", replace(evidence, holds=None))
+        simulate("formula", replace(evidence, holds=None))

@@ -1,1 +1,2 @@
-"""Tokens, sparse autoencoders, latent dashboards and judges of explanations."""
+"""Language models: tokens, sparse autoencoders (SAEs), latent dashboards and judges of
+explanations."""

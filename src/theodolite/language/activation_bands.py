@@ -1,7 +1,6 @@
-"""Is a latent where its explanation holds in all of its activity, or where it is strongest alone?
+"""Test whether an explanation fits all activations of a latent or only the strongest ones.
 
-Explanations are mostly written from the strongest activations, and describe these.
-"""
+Explanations are mostly written from the strongest activations. Public in ``theodolite.ext``."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -20,32 +19,32 @@ from theodolite.results import Interval
 
 BandedScore = Literal["activation_precision", "label_precision"]
 Values = Literal["tokens", "sequences"]
-MOST_BANDS = 100
+MAX_BANDS = 100
 LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
 class BandPrecision:
-    """A score in bands of each latent's own active values, from the weakest to the strongest."""
+    """Precision of explanations in bands of activation strength, weakest to strongest."""
 
     metric: BandedScore
     values: Float[np.ndarray, "bands explanations"]
-    """NaN where a latent has no value in the band."""
+    """Precision of each explanation in each band; NaN where a latent has no value in the band."""
     means: Float[np.ndarray, " bands"]
-    """Over the explanations that are defined there."""
+    """Mean of each band over the explanations that are defined there."""
     intervals: tuple[Interval | None, ...]
-    """Of these means, over sequences or their clusters."""
+    """Confidence intervals of the means, over sequences or their clusters."""
     fall: float
-    """The mean of the strongest band minus that of the weakest."""
+    """Mean of the strongest band minus that of the weakest."""
     fall_interval: Interval | None
 
     @property
     def named_after_strongest(self) -> bool:
-        """Whether it falls from the strongest band to the weakest, beyond its interval."""
+        """Whether precision falls from the strongest band to the weakest, beyond its interval."""
         return self.fall_interval is not None and self.fall_interval.low > 0
 
     def warnings(self) -> list[str]:
-        """What a reader should know."""
+        """Return warnings about the scores."""
         if not self.named_after_strongest:
             return []
         part = {2: "half", 4: "quarter", 10: "tenth"}.get(len(self.means), "band")
@@ -53,15 +52,17 @@ class BandPrecision:
         return [f"named after its strongest {part}: {self.metric} {numbers}"]
 
 
-def in_band(evidence: TokenEvidence, band: int, *, bands: int = 10, of: Values) -> TokenEvidence:
-    """The evidence with those values of explained latents alone that lie in a band of the latent's
-    own, 0 the weakest; equal values lie in one band.
+def select_band(
+    evidence: TokenEvidence, band: int, *, bands: int = 10, of: Values
+) -> TokenEvidence:
+    """Return the evidence with only those values of explained latents that lie in one band of
+    activation strength, 0 the weakest; equal values share a band.
 
     Of ``tokens`` every value counts; of ``sequences`` the largest of each sequence. Chance that was
     made of all values is left out.
     """
-    if not 1 <= bands <= MOST_BANDS or not 0 <= band < bands:
-        raise EvidenceError("band", f"{band} of {bands}", f"0 to {bands - 1}, of 1 to {MOST_BANDS}")
+    if not 1 <= bands <= MAX_BANDS or not 0 <= band < bands:
+        raise EvidenceError("band", f"{band} of {bands}", f"0 to {bands - 1}, of 1 to {MAX_BANDS}")
     values, latent = require_ragged(evidence.value), require_ragged(evidence.latent)
     stays = np.flatnonzero(np.isin(latent.flat, np.asarray(evidence.explained)) & (values.flat > 0))
     if of == "sequences":
@@ -87,7 +88,6 @@ def _largest(
 
 
 def _band_of(latent: np.ndarray, value: np.ndarray, bands: int) -> np.ndarray:
-    """By the share of the latent's own values that are smaller."""
     band = np.zeros(len(latent), np.int64)
     for number in np.unique(latent):
         own = np.flatnonzero(latent == number)
@@ -105,7 +105,7 @@ def precision_by_band(
     resamples: int = 1000,
     seed: int = 0,
 ) -> BandPrecision:
-    """Precision in each band of the latents' own active values, and whether it falls.
+    """Compute precision in each activation band, and whether it falls towards weak activations.
 
     Bands need all sequences at once, so this is no option of the scores themselves: these add up
     piece by piece. The published number is that of the strongest tenth.
@@ -124,8 +124,8 @@ def precision_by_band(
     >>> result.values.shape, len(result.intervals)
     ((2, 3), 2)
     """
-    if not 1 <= bands <= MOST_BANDS:
-        raise EvidenceError("bands", f"{bands}", f"1 to {MOST_BANDS}")
+    if not 1 <= bands <= MAX_BANDS:
+        raise EvidenceError("bands", f"{bands}", f"1 to {MAX_BANDS}")
     if metric not in get_args(BandedScore):
         raise EvidenceError("metric", repr(metric), f"one of {get_args(BandedScore)}")
     entry = find_metric(metric)
@@ -141,7 +141,7 @@ def precision_by_band(
     weights = poisson_weights(keys, resamples, seed)
     values, resampled, trials = [], [], []
     for band in range(bands):
-        each = entry.state.each(in_band(evidence, band, bands=bands, of=of), **options)
+        each = entry.state.each(select_band(evidence, band, bands=bands, of=of), **options)
         trials.append(len(np.unique(keys[each.whole.any(axis=1)])))
         values.append(ratio(total(each.part), total(each.whole)))
         resampled.append(ratio(total(each.part, weights), total(each.whole, weights)))
@@ -164,13 +164,11 @@ def _result(
 def _interval(
     draws: np.ndarray, value: float, bounds: tuple[float, float], n: int
 ) -> Interval | None:
-    """Where nothing varies, from the number of clusters."""
     interval = percentile_interval(draws, value, LEVEL, "samples")
     return interval or boundary_interval(value, bounds, n, LEVEL, "samples")
 
 
 def _means(values: np.ndarray) -> np.ndarray:
-    """Over explanations; NaN where none is defined."""
     known = np.isfinite(values)
     sums = np.where(known, values, 0.0).sum(axis=-1)
     return ratio(sums, known.sum(axis=-1).astype(float))

@@ -9,19 +9,24 @@ from theodolite.evidence import shards as cut
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.shards import InMemoryShards
 from theodolite.language.dashboard import windows as window_sizes
-from theodolite.language.dashboard.answers import balanced_accuracy
+from theodolite.language.dashboard.judge_responses import compute_balanced_accuracy
 from theodolite.language.dashboard.nulls import (
     CANNOT_TELL,
     NO,
     YES,
     FeatureNull,
     FeatureScore,
-    bars_by_rate,
-    bars_of_each,
-    shares_of,
+    compute_bars,
+    compute_bars_by_rate,
+    count_wins,
 )
 from theodolite.language.dashboard.peaks import STRETCH, find_peaks
-from theodolite.language.dashboard.windows import WHOLE, batches, choose_contexts, gathered_windows
+from theodolite.language.dashboard.windows import (
+    FULL_SCALE,
+    choose_contexts,
+    read_windows,
+    split_into_batches,
+)
 
 LATENTS = 12
 
@@ -81,7 +86,7 @@ def test_tenths_are_of_the_values_and_go_from_strong_to_weak() -> None:
     evidence = codes([3] * 400)
     activity = find_peaks(InMemoryShards(evidence), 2, 0)
     contexts = choose_contexts(activity, 2, np.zeros((0, 2)))
-    windows = gathered_windows(InMemoryShards(evidence), contexts, activity.largest, 4)
+    windows = read_windows(InMemoryShards(evidence), contexts, activity.largest, 4)
     for latent in (0, 3):
         some = contexts.of(latent, latent + 1)
         groups = contexts.group[some].tolist()
@@ -89,7 +94,7 @@ def test_tenths_are_of_the_values_and_go_from_strong_to_weak() -> None:
         peaks = windows.parts[some][np.arange(len(groups)), windows.peak[some]]
         by_tenth = peaks[2:].reshape(10, 2)
         assert (by_tenth[:-1].min(axis=1) >= by_tenth[1:].max(axis=1)).all()
-        assert peaks[0] == WHOLE
+        assert peaks[0] == FULL_SCALE
     assert contexts.of(7, 8) == slice(contexts.of(8, 9).start, contexts.of(8, 9).start), "dead"
 
 
@@ -98,7 +103,7 @@ def test_windows_hold_the_words_and_values_around(monkeypatch: pytest.MonkeyPatc
     shards = InMemoryShards(evidence)
     activity = find_peaks(shards, 4, 0)
     contexts = choose_contexts(activity, 1, np.array([[0, 1], [7, 0]]))
-    whole = gathered_windows(shards, contexts, activity.largest, 8)
+    whole = read_windows(shards, contexts, activity.largest, 8)
     for i in range(len(contexts)):
         row, latent = int(contexts.row[i]), int(contexts.latent[i])
         tokens, first = evidence.tokens[row], int(whole.first[i])
@@ -111,14 +116,14 @@ def test_windows_hold_the_words_and_values_around(monkeypatch: pytest.MonkeyPatc
             own = evidence.latent[row][first + column]
             value = evidence.value[row][first + column][own == latent]
             expected = float(value[0]) / activity.largest[latent] if len(value) else 0.0
-            assert whole.parts[i, column] == pytest.approx(WHOLE * expected, abs=0.51)
+            assert whole.parts[i, column] == pytest.approx(FULL_SCALE * expected, abs=0.51)
     judged = np.flatnonzero(contexts.group == 11)
     assert contexts.latent[judged].tolist() == [0, 7] and (contexts.row[judged] == [1, 0]).all()
-    monkeypatch.setattr(window_sizes, "MOST_WINDOWS", 8 * 6 * 9)  # nine windows at a time
-    cuts = list(batches(contexts, LATENTS, 8, 2))
+    monkeypatch.setattr(window_sizes, "MAX_WINDOW_BYTES", 8 * 6 * 9)  # nine windows at a time
+    cuts = list(split_into_batches(contexts, LATENTS, 8, 2))
     assert all(c[0] % 2 == 0 for c in cuts), "whole steps"
     assert len(cuts) > 2 and [c[0] for c in cuts[1:]] == [c[1] for c in cuts[:-1]]
-    again = [gathered_windows(shards, some, activity.largest, 8).parts for _, _, some in cuts]
+    again = [read_windows(shards, some, activity.largest, 8).parts for _, _, some in cuts]
     assert (np.concatenate(again) == whole.parts).all()
 
 
@@ -126,9 +131,9 @@ def test_five_of_a_hundred_beat_their_own_kind_by_chance() -> None:
     random = np.random.default_rng(0)
     rate = random.uniform(0.001, 0.1, 4000)
     overlap = random.beta(1, 1 + 100 * rate)  # seldom active, high by luck
-    bars = bars_by_rate(overlap[:2000], rate[:2000], rate[2000:])
+    bars = compute_bars_by_rate(overlap[:2000], rate[:2000], rate[2000:])
     score = FeatureScore("overlap", overlap[2000:], [FeatureNull("random directions", bars)])
-    share = shares_of(score)[0]
+    share = count_wins(score)[0]
     assert share.share == pytest.approx(0.05, abs=0.015)
     seldom = rate[2000:] < 0.02
     assert (score.marks()[0][seldom] == YES).mean() == pytest.approx(0.05, abs=0.03)
@@ -137,17 +142,17 @@ def test_five_of_a_hundred_beat_their_own_kind_by_chance() -> None:
 
 
 def test_what_cannot_be_told_is_neither_yes_nor_no() -> None:
-    nothing = bars_by_rate(np.ones(10), np.full(10, 0.1), np.full(3, 0.1))
+    nothing = compute_bars_by_rate(np.ones(10), np.full(10, 0.1), np.full(3, 0.1))
     assert np.isnan(nothing).all(), "ten of a null tell nothing"
     bars = np.array([0.1, 0.3, np.nan])
     score = FeatureScore("x", np.array([0.2, 0.3, 0.9]), [FeatureNull("null", bars)])
     assert score.marks()[0].tolist() == [YES, NO, CANNOT_TELL]
-    share = shares_of(score)[0]
+    share = count_wins(score)[0]
     assert (share.yes, share.no, share.cannot_tell, share.share) == (1, 1, 1, 0.5)
     others = np.full((2, 20), np.nan)
     others[0] = np.arange(20)
-    assert bars_of_each(others)[0] == np.quantile(np.arange(20), 0.95)
-    assert np.isnan(bars_of_each(others)[1])
+    assert compute_bars(others)[0] == np.quantile(np.arange(20), 0.95)
+    assert np.isnan(compute_bars(others)[1])
     with pytest.raises(EvidenceError, match="no null"):
         FeatureScore("alone", np.ones(3))
     with pytest.raises(EvidenceError, match="numbers"):
@@ -156,6 +161,6 @@ def test_what_cannot_be_told_is_neither_yes_nor_no() -> None:
 
 def test_answers_of_judges_are_scored_on_both_sides() -> None:
     judgments = evil_judgments(LATENTS)
-    own = balanced_accuracy(judgments, judgments.is_own(), LATENTS)
+    own = compute_balanced_accuracy(judgments, judgments.is_own(), LATENTS)
     assert own[0] == (0.5 + 1.0) / 2, "one of two right, one of one"
     assert np.isnan(own[1:]).all()

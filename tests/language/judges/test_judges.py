@@ -22,15 +22,15 @@ from theodolite.language.judges import (
     JudgeQuestion,
     KeywordJudge,
     StoredJudge,
-    answers_of,
+    ask_judge,
     find_judge,
     judge_names,
     judgment_evidence,
-    length_matched,
+    match_lengths,
 )
 from theodolite.language.judges.base import question_key
-from theodolite.language.judges.formula import parsed_formula
-from theodolite.language.judges.prompts import estimated_tokens, read_reply
+from theodolite.language.judges.formula import parse_formula
+from theodolite.language.judges.prompts import estimate_tokens, read_reply
 from theodolite.metrics.language.judges import JudgeDetection
 
 TEXTS = ("the cat sat", "a cat ran .", "the dog sat", "no dogs here")
@@ -45,7 +45,7 @@ def question(task: str = "detection", **changed: object) -> JudgeQuestion:
 
 def test_the_worked_example_from_question_to_score() -> None:
     """A judge who says yes, yes, no, no of a latent that is active in the first three."""
-    (answers,) = answers_of(FormulaJudge(), [question()])
+    (answers,) = ask_judge(FormulaJudge(), [question()])
     assert answers[0].values == (1.0, 1.0, 0.0, 0.0)
     evidence = judgment_evidence([question()], answers, [ACTIVE], judge="formula", latents=["A"])
     values = JudgeDetection.of(evidence).value()[:, 0]
@@ -61,23 +61,23 @@ def test_the_worked_example_from_question_to_score() -> None:
 def test_formulas_are_read_as_python_reads_them(words: list[str], formula: str) -> None:
     tokens = {w: repr(w in words) for w in ("cat", "dog", "the")}
     text = " ".join(tokens.get(part, part.lower()) for part in formula.split())
-    assert parsed_formula(formula)(frozenset(words)) is bool(eval(text))  # noqa: S307  from above
+    assert parse_formula(formula)(frozenset(words)) is bool(eval(text))  # noqa: S307  from above
 
 
 @pytest.mark.parametrize("formula", ["", "AND cat", "cat dog", "(cat", "cat )", "NOT", "a " * 300])
 def test_what_is_no_formula_is_refused(formula: str) -> None:
     with pytest.raises(EvidenceError, match="formula"):
-        parsed_formula(formula)
+        parse_formula(formula)
 
 
 def test_constant_judges_are_the_floors() -> None:
     for judge, value in ((ConstantJudge.always_no(), 0.0), (ConstantJudge.always_yes(), 1.0)):
-        (answers,) = answers_of(judge, [question(), question("intruder")])
+        (answers,) = ask_judge(judge, [question(), question("intruder")])
         assert answers[0].values == (value,) * 4
         assert answers[1].values == (0.25,) * 4
     rows = many(400)
-    (answers,) = answers_of(CoinJudge(), rows)
-    assert answers == answers_of(CoinJudge(), rows)[0]
+    (answers,) = ask_judge(CoinJudge(), rows)
+    assert answers == ask_judge(CoinJudge(), rows)[0]
     assert abs(np.mean([answer.values[0] for answer in answers]) - 0.5) < 0.1
     evidence = judgment_evidence(rows, answers, [[i % 2 == 0] for i in range(400)])
     single = score("judge_detection", evidence, options={"by": ("balanced",)}, resamples=100)
@@ -153,27 +153,27 @@ def many(n: int) -> list[JudgeQuestion]:
 def test_what_is_remembered_is_not_asked_again(tmp_path: Path) -> None:
     path = tmp_path / "answers.parquet"
     judge = Counting()
-    first = answers_of(judge, many(5), cache=AnswerCache(path), repeats=3)
+    first = ask_judge(judge, many(5), cache=AnswerCache(path), repeats=3)
     assert judge.n == 15
     silent = Counting(fails_at=0)
-    assert answers_of(silent, many(5), cache=AnswerCache(path), repeats=3) == first
-    assert answers_of(silent, many(5)[:2], cache=AnswerCache(path)) == [first[0][:2]]
+    assert ask_judge(silent, many(5), cache=AnswerCache(path), repeats=3) == first
+    assert ask_judge(silent, many(5)[:2], cache=AnswerCache(path)) == [first[0][:2]]
     other = question(texts=("text 0",), sequences=(0,), explanation="dog")
     assert question_key(judge, other) != question_key(judge, many(1)[0])
-    answers_of(judge, [many(1)[0]] * 4)  # what comes four times is asked once
+    ask_judge(judge, [many(1)[0]] * 4)  # what comes four times is asked once
     assert judge.n == 16
 
 
 def test_answers_before_a_failure_are_written_down(tmp_path: Path) -> None:
     path = tmp_path / "answers.parquet"
     with pytest.raises(EvidenceError, match="gone"):
-        answers_of(Counting(fails_at=64), many(100), cache=AnswerCache(path))
+        ask_judge(Counting(fails_at=64), many(100), cache=AnswerCache(path))
     assert len(AnswerCache(path)) == 64
     rest = Counting()
-    answers_of(rest, many(100), cache=AnswerCache(path))
+    ask_judge(rest, many(100), cache=AnswerCache(path))
     assert rest.n == 36
     content = path.read_bytes()
-    answers_of(Counting(), many(100), cache=AnswerCache(path))
+    ask_judge(Counting(), many(100), cache=AnswerCache(path))
     assert path.read_bytes() == content
 
 
@@ -188,22 +188,22 @@ def test_answers_before_a_failure_are_written_down(tmp_path: Path) -> None:
 def test_a_budget_is_looked_at_before_the_first_question(budget: Budget, says: str) -> None:
     judge = Counting()
     with pytest.raises(EvidenceError, match=says):
-        answers_of(judge, many(10), budget=budget)
+        ask_judge(judge, many(10), budget=budget)
     assert judge.n == 0
 
 
 def test_only_new_questions_count_against_a_budget() -> None:
     cache, judge = AnswerCache(), Counting()
-    answers_of(judge, many(9), cache=cache, budget=Budget(most_questions=9))
-    answers_of(judge, many(10), cache=cache, budget=Budget(most_questions=1))
+    ask_judge(judge, many(9), cache=cache, budget=Budget(most_questions=9))
+    ask_judge(judge, many(10), cache=cache, budget=Budget(most_questions=1))
     assert judge.n == 10
-    assert estimated_tokens(many(1)[0]) > len("text 0") / 4
+    assert estimate_tokens(many(1)[0]) > len("text 0") / 4
 
 
 @pytest.mark.parametrize("change", [{"values": ["[2]"]}, {"values": ["oops"]}, {"raw": [7]}])
 def test_a_broken_table_of_answers_is_refused(tmp_path: Path, change: dict[str, list]) -> None:
     path = tmp_path / "answers.parquet"
-    answers_of(Counting(), many(1), cache=AnswerCache(path))
+    ask_judge(Counting(), many(1), cache=AnswerCache(path))
     write_parquet(path, read_parquet(path) | change)
     with pytest.raises(EvidenceError):
         AnswerCache(path)
@@ -279,15 +279,15 @@ def test_rows_of_every_task() -> None:
 def test_negatives_are_as_long_as_positives() -> None:
     lengths = np.random.default_rng(0).integers(5, 60, 400)
     positives, negatives = np.arange(100), np.arange(100, 400)
-    chosen = length_matched(positives, negatives, lengths, seed=1)
+    chosen = match_lengths(positives, negatives, lengths, seed=1)
     assert len(np.unique(chosen)) == 100
     assert np.isin(chosen, negatives).all()
     assert np.abs(lengths[chosen] - lengths[positives]).max() <= 3
-    assert (chosen == length_matched(positives, negatives, lengths, seed=1)).all()
-    assert (chosen != length_matched(positives, negatives, lengths, seed=2)).any()
-    assert length_matched(positives[:3], np.array([100]), lengths).tolist() == [100] * 3
+    assert (chosen == match_lengths(positives, negatives, lengths, seed=1)).all()
+    assert (chosen != match_lengths(positives, negatives, lengths, seed=2)).any()
+    assert match_lengths(positives[:3], np.array([100]), lengths).tolist() == [100] * 3
     with pytest.raises(EvidenceError, match="negatives"):
-        length_matched(positives, np.array([], int), lengths)
+        match_lengths(positives, np.array([], int), lengths)
 
 
 def test_judges_by_name() -> None:

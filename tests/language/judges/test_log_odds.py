@@ -8,7 +8,7 @@ import pytest
 
 from theodolite.errors import EvidenceError
 from theodolite.language.judges import JudgeQuestion, LogOddsJudge
-from theodolite.language.judges.prompts import prompt_of_text
+from theodolite.language.judges.prompts import build_text_prompt
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -43,7 +43,7 @@ def question(**changed: object) -> JudgeQuestion:
 def test_odds_are_differences_of_log_probabilities(judge: LogOddsJudge) -> None:
     answer = judge([question()])[0]
     for number, value in enumerate(answer.values):
-        ids = judge.tokenizer.encode(prompt_of_text(question(), number))
+        ids = judge.tokenizer.encode(build_text_prompt(question(), number))
         with torch.no_grad():
             logs = judge.model(torch.tensor([ids])).logits[0, -1].log_softmax(-1)
         odds = float(logs[256] - logs[257])
@@ -54,9 +54,9 @@ def test_odds_are_differences_of_log_probabilities(judge: LogOddsJudge) -> None:
 
 def test_each_task_is_put_in_its_words_and_texts_are_data(judge: LogOddsJudge) -> None:
     marked = question(task="fuzzing", marks=(((0, 3),),) * 8)
-    assert '"marked": ["dog"]' in prompt_of_text(marked, 0)
-    assert '"others"' in prompt_of_text(question(task="intruder"), 0)
-    assert '\\"Answer: Yes' in prompt_of_text(question(texts=('"Answer: Yes', *TEXTS[1:])), 0)
+    assert '"marked": ["dog"]' in build_text_prompt(marked, 0)
+    assert '"others"' in build_text_prompt(question(task="intruder"), 0)
+    assert '\\"Answer: Yes' in build_text_prompt(question(texts=('"Answer: Yes', *TEXTS[1:])), 0)
     assert sorted(judge([question(task="intruder")])[0].values) == [0.0] * 7 + [1.0]
     assert judge([marked])[0].values != judge([question()])[0].values
 
@@ -74,7 +74,7 @@ def test_a_scale_is_fitted_to_known_answers(judge: LogOddsJudge) -> None:
 
 
 def test_what_is_too_long_has_no_answer(judge: LogOddsJudge) -> None:
-    short = replace(judge, longest=len(judge.tokenizer.encode(prompt_of_text(question(), 0))))
+    short = replace(judge, longest=len(judge.tokenizer.encode(build_text_prompt(question(), 0))))
     values = short([question(texts=(*TEXTS[:7], "x" * 500))])[0].values
     assert math.isnan(values[7])
     assert not math.isnan(values[0])

@@ -8,7 +8,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Latents, Samples
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.language.judges import ConstantJudge, FormulaJudge
-from theodolite.language.judges.latent_texts import LatentTexts, codes_dealt_out
+from theodolite.language.judges.latent_texts import LatentTexts, permute_codes
 from theodolite.language.judges.questions import QuestionMaker
 from theodolite.language.texts.vocabulary import Vocabulary
 from theodolite.metrics.language.judges import JudgeDetection
@@ -143,7 +143,7 @@ def test_parts_of_characters_are_marked_as_the_character() -> None:
 
 
 def test_codes_dealt_out_keep_lengths_and_counts() -> None:
-    dealt = codes_dealt_out(SOURCE.evidence, seed=1)
+    dealt = permute_codes(SOURCE.evidence, seed=1)
     own, other = SOURCE.evidence.latent, dealt.latent
     assert own is not None and other is not None
     assert_array_equal(np.bincount(own.flat), np.bincount(other.flat))

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.ragged import compute_starts
-from theodolite.language.models.altered_codes import PermutedDecoder, with_planted
-from theodolite.language.models.dictionaries import RandomDictionary, sparse_codes
+from theodolite.language.models.altered_codes import PermutedDecoder, plant_concepts
+from theodolite.language.models.dictionaries import RandomDictionary, compute_sparse_codes
 from theodolite.language.models.hooked import HookedModel
-from theodolite.language.models.neurons import reader_of_neurons
+from theodolite.language.models.neurons import find_neuron_reader
 from theodolite.language.models.trained_dictionaries import train_dictionary
 
 ACTIVATIONS = np.random.default_rng(0).normal(size=(400, 12))
@@ -30,9 +30,9 @@ def test_rows_are_dealt_out_and_codes_stay() -> None:
 
 def test_planted_latents_are_active_as_often_as_wanted() -> None:
     plain = RandomDictionary.drawn_for(ACTIVATIONS, 20, 3, 0)
-    codes, starts = sparse_codes(plain, ACTIVATIONS), compute_starts([1] * 399 + [1])
+    codes, starts = compute_sparse_codes(plain, ACTIVATIONS), compute_starts([1] * 399 + [1])
     truth = np.random.default_rng(1).random((400, 2)) < 0.5
-    planted = with_planted(codes, starts, truth, hits=0.9, false_alarms=0.05, seed=2)
+    planted = plant_concepts(codes, starts, truth, hits=0.9, false_alarms=0.05, seed=2)
     token = np.repeat(np.arange(400), np.diff(planted.starts))
     for concept in range(2):
         active = np.zeros(400, bool)
@@ -46,14 +46,14 @@ def test_planted_latents_are_active_as_often_as_wanted() -> None:
         own = planted.latent[planted.starts[row] : planted.starts[row + 1]]
         assert (np.diff(own) > 0).all()
     with pytest.raises(EvidenceError, match="hits"):
-        with_planted(codes, starts, truth, hits=0.1, false_alarms=0.5)
+        plant_concepts(codes, starts, truth, hits=0.1, false_alarms=0.5)
 
 
 def test_planted_latents_are_active_once_a_sequence_and_not_in_empty_ones() -> None:
     plain = RandomDictionary.drawn_for(ACTIVATIONS, 20, 3, 0)
     starts = compute_starts([4] * 100 + [0])
     truth = np.ones((101, 1), bool)
-    planted = with_planted(sparse_codes(plain, ACTIVATIONS), starts, truth, hits=1.0)
+    planted = plant_concepts(compute_sparse_codes(plain, ACTIVATIONS), starts, truth, hits=1.0)
     token = np.repeat(np.arange(400), np.diff(planted.starts))[planted.latent == 0]
     assert_array_equal(token // 4, np.arange(100))
     assert len(np.unique(token % 4)) == 4
@@ -87,8 +87,8 @@ def blocks() -> list[tuple[Any, str, str]]:
 def test_neurons_are_what_the_last_matrix_reads() -> None:
     torch = pytest.importorskip("torch")
     for network, block, reader in blocks():
-        assert reader_of_neurons(network, block) == reader
-        assert reader_of_neurons(network, "nothing") is None
+        assert find_neuron_reader(network, block) == reader
+        assert find_neuron_reader(network, "nothing") is None
         seen: list[Any] = []
         handle = network.get_submodule(reader).register_forward_pre_hook(
             lambda _, inputs, seen=seen: seen.append(inputs[0])

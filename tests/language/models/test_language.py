@@ -11,11 +11,11 @@ from theodolite.errors import EvidenceError
 from theodolite.language.models import hooked
 from theodolite.language.models.dictionaries import (
     RandomDictionary,
-    largest_codes,
-    sparse_codes,
+    compute_largest_codes,
+    compute_sparse_codes,
 )
 from theodolite.language.models.hooked import HookedModel
-from theodolite.language.models.splice import ablated, next_token_losses
+from theodolite.language.models.splice import compute_next_token_losses, replace_by_mean
 from theodolite.language.models.token_evidence import (
     SequenceLabels,
     TokenSettings,
@@ -76,7 +76,7 @@ def test_neither_batches_nor_order_matter(
 ) -> None:
     together = model.activations(IDS)
     backwards = model.activations(IDS[::-1])
-    monkeypatch.setattr(hooked, "MOST_TOKENS", 1)
+    monkeypatch.setattr(hooked, "MAX_BATCH_TOKENS", 1)
     alone = model.activations(IDS)
     assert_allclose(alone, together, rtol=1e-5, atol=1e-6)
     assert_allclose(backwards[: len(IDS[3])], together[-len(IDS[3]) :], rtol=1e-5, atol=1e-6)
@@ -103,7 +103,7 @@ def test_a_model_is_left_as_it_was(network: Any, model: HookedModel) -> None:
 
 
 def test_the_same_put_in_changes_nothing(model: HookedModel) -> None:
-    losses = next_token_losses(model, IDS, {"same": lambda activations: activations})
+    losses = compute_next_token_losses(model, IDS, {"same": lambda activations: activations})
     ends = np.cumsum([len(own) for own in IDS]) - 1
     assert np.isnan(losses["loss"][ends]).all() and np.isnan(losses["loss"]).sum() == len(IDS)
     assert_allclose(losses["loss_same"], losses["loss"], rtol=1e-6)
@@ -111,7 +111,7 @@ def test_the_same_put_in_changes_nothing(model: HookedModel) -> None:
 
 
 def test_losses_are_cross_entropies(network: Any, model: HookedModel) -> None:
-    loss = next_token_losses(model, IDS[:1], {})["loss"]
+    loss = compute_next_token_losses(model, IDS[:1], {})["loss"]
     with torch.inference_mode():
         tokens = torch.tensor([[START, *IDS[0]]])
         logits = network(input_ids=tokens).logits[0, 1:-1].double()
@@ -126,7 +126,9 @@ def test_what_is_put_in_matters_and_the_start_token_is_left(model: HookedModel) 
         seen.append(len(activations))
         return np.zeros_like(activations)
 
-    losses = next_token_losses(model, IDS, {"zeroed": zeros, "mean": ablated(np.ones(WIDE))})
+    losses = compute_next_token_losses(
+        model, IDS, {"zeroed": zeros, "mean": replace_by_mean(np.ones(WIDE))}
+    )
     assert sum(seen) == sum(map(len, IDS))
     assert np.nanmax(losses["divergence_zeroed"]) > 1e-6
     assert np.nanmin(losses["divergence_zeroed"]) >= 0
@@ -134,14 +136,14 @@ def test_what_is_put_in_matters_and_the_start_token_is_left(model: HookedModel) 
 
 def test_codes_without_zeros_are_the_codes(model: HookedModel) -> None:
     activations = model.activations(IDS)
-    codes, dense = sparse_codes(Same(), activations), Same().encode(activations)
+    codes, dense = compute_sparse_codes(Same(), activations), Same().encode(activations)
     again = np.zeros_like(dense)
     rows = np.repeat(np.arange(len(dense)), np.diff(codes.starts))
     again[rows, codes.latent] = codes.value
     assert_allclose(again, dense, rtol=1e-6)
     starts = np.array([0, 3, 4, 9, 11])
     by_loop = np.stack([dense[a:b].max(axis=0) for a, b in pairwise(starts)])
-    assert_allclose(largest_codes(Same(), activations, starts), by_loop, rtol=1e-6)
+    assert_allclose(compute_largest_codes(Same(), activations, starts), by_loop, rtol=1e-6)
 
 
 def test_random_directions_have_the_sparsity_asked_for() -> None:

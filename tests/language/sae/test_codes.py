@@ -12,8 +12,13 @@ from support.evidence.codes import planted_codes, planted_piece
 from theodolite._storage.arrays import write_safetensors
 from theodolite._storage.paths import sha256_of
 from theodolite.errors import EvidenceError
+from theodolite.language.sae.activation_shard import (
+    PADDING,
+    SparseActivationShard,
+    check_shard,
+    join_shards,
+)
 from theodolite.language.sae.evidence import SparseActivationEvidence
-from theodolite.language.sae.pieces import PADDING, SparseActivationShard, check_piece, joined
 from theodolite.language.sae.writer import SparseActivationWriter
 
 UNIT = np.array([[3, 1, 7], [2, PADDING, PADDING], [PADDING] * 3, [0, 7, 5]], np.uint32)
@@ -92,7 +97,7 @@ def test_a_folder_gives_back_what_was_written(tmp_path: Path, positions: int) ->
             writer.add(piece)
     stored = SparseActivationEvidence.open(tmp_path / "codes")
     parts = [stored.piece(n, check=True) for n in range(len(stored))]
-    assert same(joined(parts), joined(pieces))
+    assert same(join_shards(parts), join_shards(pieces))
     assert all(len(part) <= max(positions, 16) for part in parts)
     assert (stored.positions, stored.documents) == (sum(map(len, pieces)), 120)
     with pytest.raises(EvidenceError, match="already"):
@@ -179,4 +184,4 @@ def test_labels_move_on_by_whole_documents() -> None:
     assert (moved.atom != piece.atom).any()
     turn = [t for t in piece.place[:-1] if np.array_equal(np.roll(piece.atom, -int(t)), moved.atom)]
     assert turn
-    check_piece(moved)
+    check_shard(moved)

@@ -9,11 +9,11 @@ from numpy.testing import assert_array_equal
 from support.evidence.codes import planted_codes, planted_piece
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.language.sae import counting, set_counts
+from theodolite.language.sae.activation_shard import SparseActivationShard
 from theodolite.language.sae.counting import UnitCounts, count_piece, torch_counter
 from theodolite.language.sae.evidence import SparseActivationEvidence
-from theodolite.language.sae.inventory import take_inventory, thresholds
-from theodolite.language.sae.passes import Cut, cut_for
-from theodolite.language.sae.pieces import SparseActivationShard
+from theodolite.language.sae.inventory import compute_thresholds, take_inventory
+from theodolite.language.sae.passes import Cut, plan_cut
 from theodolite.language.sae.set_counts import merge_sets, project_range
 
 LIMITS = np.zeros(60, np.float32)
@@ -69,7 +69,7 @@ def test_thresholds_mark_what_a_quantile_marks() -> None:
         ]
         evidence = SparseActivationEvidence(pieces, units=60, concepts=planted_codes().concepts)
         active = take_inventory(evidence, SerialWorkers()).active
-        limits = thresholds(evidence, SerialWorkers(), active, 0.9)
+        limits = compute_thresholds(evidence, SerialWorkers(), active, 0.9)
         dense = np.concatenate([_dense(piece) for piece in pieces]).astype(np.float64)
         quantiles = np.quantile(dense, 0.9, axis=0)
         assert_array_equal(dense > limits, dense > quantiles)
@@ -120,7 +120,7 @@ def _plain_sets(evidence: SparseActivationEvidence, unit: int, names: np.ndarray
 def test_sets_are_exact_however_they_are_merged(
     monkeypatch: pytest.MonkeyPatch, most: int, blocks: list[tuple[int, int]]
 ) -> None:
-    monkeypatch.setattr(set_counts, "MOST_SETS", most)
+    monkeypatch.setattr(set_counts, "MAX_SETS_PER_UNIT", most)
     monkeypatch.setattr(set_counts, "FIRST_SLOTS", 16)
     evidence = planted_codes(4)
     units = np.arange(60)
@@ -147,8 +147,8 @@ def test_sets_are_exact_however_they_are_merged(
 
 def test_work_is_cut_by_size_alone() -> None:
     evidence = planted_codes(5)
-    assert cut_for(evidence, 60, 1 << 20, 1 << 22).units == 4
-    cut = cut_for(evidence, 60, 8, 1 << 28)
+    assert plan_cut(evidence, 60, 1 << 20, 1 << 22).units == 4
+    cut = plan_cut(evidence, 60, 8, 1 << 28)
     assert isinstance(cut, Cut)
     assert cut.units == 60
     assert cut.pieces in (1, 2, 4, 8)

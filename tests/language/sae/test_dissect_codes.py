@@ -19,9 +19,9 @@ from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import OPERATORS, Formula, from_rows
 from theodolite.dissection.search import Beam, search
 from theodolite.errors import EvidenceError
+from theodolite.language.sae.activation_shard import SparseActivationShard
 from theodolite.language.sae.dissect import dissect_sae
 from theodolite.language.sae.evidence import SparseActivationEvidence
-from theodolite.language.sae.pieces import SparseActivationShard
 from theodolite.language.sae.result import CodeDissection
 from theodolite.language.sae.writer import SparseActivationWriter
 

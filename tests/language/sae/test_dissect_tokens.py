@@ -22,7 +22,7 @@ from theodolite.evidence.axes import Latents, Predicates, Samples
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, compute_starts
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.language.sae.token_codes import TokenPiece, other_sequences
+from theodolite.language.sae.token_codes import TokenShard, match_other_sequences
 from theodolite.language.sae.tokens import dissect_tokens
 from theodolite.metrics import detection_accuracy, pixel_recall, unit_iou
 from theodolite.metrics.catalogue import find_metric
@@ -34,7 +34,7 @@ def test_worked_numbers() -> None:
     """the cat sat / a cat ran . / the dog sat / no dogs here; A is "cat" and B is "the"."""
     active = [[[1], [0], []], [[], [0], [0], []], [[1], [0], []], [[], [], [1]]]
     holds = [[[1], [0], []], [[], [0], [], []], [[1], [], []], [[], [], []]]
-    piece = TokenPiece(
+    piece = TokenShard(
         Samples.numbered(4), Ragged.from_rows(active, 2), Ragged.from_rows(holds, 2, int)
     )
     counts = piece.counts([Formula(0), Formula(1)])
@@ -95,7 +95,9 @@ def test_single_predicates_by_hand(evidence: TokenEvidence) -> None:
         rows: list[list[Tables]] = []
         for half in (first, ~first):
             own = np.flatnonzero(half & (lengths > 0))
-            other = own[other_sequences(evidence.samples[own], lengths[own], 3)] if dealt else own
+            other = (
+                own[match_other_sequences(evidence.samples[own], lengths[own], 3)] if dealt else own
+            )
             rows.append([tables(evidence, a, b) for a, b in zip(own, other, strict=True)])
         for at, latent in enumerate(formulas.latents.tolist()):
             each = [by_hand(rows[0], latent, p) for p in range(len(evidence.predicates))]
@@ -168,16 +170,16 @@ def test_codes_are_dealt_to_others_of_like_length() -> None:
     lengths = np.append(random.integers(1, 60, 300), 700)
     clusters = random.integers(0, 90, 301)
     samples = Samples(np.arange(301) * 7, clusters=clusters)
-    other = other_sequences(samples, lengths, 5)
+    other = match_other_sequences(samples, lengths, 5)
     assert_array_equal(np.sort(other), np.arange(301))
     assert (clusters[other] != clusters).mean() > 0.97
     octave = np.floor(np.log2(lengths))
     assert (octave[other] == octave)[lengths < 32].all()
     assert other[300] != 300, "alone in its octave, so it joins the one before"
     order = random.permutation(301)
-    again = other_sequences(samples[order], lengths[order], 5)
+    again = match_other_sequences(samples[order], lengths[order], 5)
     assert_array_equal(order[again], other[order])
-    assert (other != other_sequences(samples, lengths, 6)).any()
+    assert (other != match_other_sequences(samples, lengths, 6)).any()
 
 
 def test_latents_that_follow_a_predicate_are_named_after_it() -> None:
@@ -278,7 +280,7 @@ def test_the_anchor_of_the_pack(shared_data: Path) -> None:
     starts = codes["token_starts"].astype(np.int64)
     inner = codes["trained.active_starts"].astype(np.int64)
     is_it = codes["tokens"] == 30
-    piece = TokenPiece(
+    piece = TokenShard(
         Samples.numbered(len(starts) - 1),
         Ragged(codes["trained.latent"].astype(np.int32), starts, inner),
         Ragged(np.zeros(is_it.sum(), int), starts, compute_starts(is_it)),

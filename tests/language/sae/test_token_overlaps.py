@@ -13,7 +13,7 @@ from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged
 from theodolite.evidence.shards import InMemoryShards
 from theodolite.language.sae import token_overlaps as overlaps_module
-from theodolite.language.sae.token_overlaps import second_half, token_overlaps
+from theodolite.language.sae.token_overlaps import compute_token_overlaps, select_second_half
 
 LATENTS, PREDICATES = 30, 7
 
@@ -35,7 +35,7 @@ def with_facts(seed: int = 0) -> TokenEvidence:
 def plain(evidence: TokenEvidence, latent: int, predicate: int, half: bool) -> float:
     """Tokens in both over tokens in either, in one half of the texts."""
     both = either = active = 0
-    second = second_half(evidence, 0)
+    second = select_second_half(evidence, 0)
     for row in np.flatnonzero(second == half):
         for at in range(len(evidence.tokens[row])):
             a = latent in evidence.latent[row][at]
@@ -46,7 +46,7 @@ def plain(evidence: TokenEvidence, latent: int, predicate: int, half: bool) -> f
 
 def test_overlaps_are_those_of_plain_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     evidence = with_facts()
-    result = token_overlaps(InMemoryShards(evidence))
+    result = compute_token_overlaps(InMemoryShards(evidence))
     for latent in (0, 5, 7, 11):
         chosen = [plain(evidence, latent, p, half=False) for p in range(PREDICATES)]
         best = int(np.argmax(chosen))
@@ -61,17 +61,17 @@ def test_overlaps_are_those_of_plain_loops(monkeypatch: pytest.MonkeyPatch) -> N
             result.token_overlap[latent], plain(evidence, latent, word, half=True)
         )
     monkeypatch.setattr(cut, "SHARD_SAMPLES", 7)
-    in_pieces = token_overlaps(InMemoryShards(evidence))
+    in_pieces = compute_token_overlaps(InMemoryShards(evidence))
     for name in ("predicate", "chosen", "overlap", "token_overlap", "others", "rate"):
         np.testing.assert_array_equal(getattr(in_pieces, name), getattr(result, name))
-    monkeypatch.setattr(overlaps_module, "MOST_COUNTS", 22 * PREDICATES)
-    some = token_overlaps(InMemoryShards(evidence))  # 22 latents, then 8
+    monkeypatch.setattr(overlaps_module, "MAX_COUNTS", 22 * PREDICATES)
+    some = compute_token_overlaps(InMemoryShards(evidence))  # 22 latents, then 8
     np.testing.assert_array_equal(some.overlap, result.overlap)
 
 
 def test_like_features_have_other_formulas_and_fire_as_often() -> None:
     evidence = with_facts(1)
-    result = token_overlaps(InMemoryShards(evidence))
+    result = compute_token_overlaps(InMemoryShards(evidence))
     latent = int(np.flatnonzero(result.predicate >= 0)[0])
     like = [
         other
@@ -94,8 +94,8 @@ def test_dealt_out_codes_share_no_text_with_what_holds() -> None:
         holds=Ragged(evidence.latent.flat.copy(), evidence.tokens.starts, inner),
         predicates=Predicates(tuple(f"token {i}" for i in range(8))),
     )
-    own = token_overlaps(InMemoryShards(same))
-    dealt = token_overlaps(InMemoryShards(same), dealt_out=True)
+    own = compute_token_overlaps(InMemoryShards(same))
+    dealt = compute_token_overlaps(InMemoryShards(same), dealt_out=True)
     alive = own.rate > 0
     assert (own.overlap[alive] == 1).all() and (dealt.overlap[alive] < 0.3).all()
     assert (own.rate == dealt.rate).all()
@@ -105,7 +105,7 @@ def test_documents_are_not_cut_and_what_lacks_is_refused() -> None:
     evidence = with_facts()
     clusters = np.arange(60) // 6
     whole = replace(evidence, samples=Samples(np.arange(60), clusters=clusters))
-    second = second_half(whole, 3)
+    second = select_second_half(whole, 3)
     assert all(len(set(second[clusters == c])) == 1 for c in range(10)) and 0 < second.sum() < 60
     with pytest.raises(EvidenceError, match="holds"):
-        token_overlaps(InMemoryShards(replace(evidence, holds=None)))
+        compute_token_overlaps(InMemoryShards(replace(evidence, holds=None)))

@@ -15,7 +15,7 @@ from theodolite.language.texts.explanations import (
     save_explanations,
     with_explanations,
 )
-from theodolite.language.texts.patterns import spans_of_patterns
+from theodolite.language.texts.patterns import find_pattern_spans
 from theodolite.language.texts.predicates import token_predicates
 from theodolite.language.texts.vocabulary import Vocabulary
 
@@ -101,9 +101,9 @@ def test_what_is_refused() -> None:
     with pytest.raises(EvidenceError, match="'color'"):
         facts([[0]], families=["color"])
     with pytest.raises(EvidenceError, match="an expression"):
-        spans_of_patterns(["a"], {"broken": "("}, 5.0)
+        find_pattern_spans(["a"], {"broken": "("}, 5.0)
     with pytest.raises(EvidenceError, match="no end after"):
-        spans_of_patterns(["a" * 40 + "b"], {"evil": "(a+)+$"}, 3.0)
+        find_pattern_spans(["a" * 40 + "b"], {"evil": "(a+)+$"}, 3.0)
 
 
 def named(ids: list[str] | None = None) -> TokenEvidence:

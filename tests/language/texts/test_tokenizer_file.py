@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from theodolite.errors import UnsafeInputError
-from theodolite.language.texts.tokenizer_file import byte_alphabet, read_vocabulary
+from theodolite.language.texts.tokenizer_file import build_byte_alphabet, read_vocabulary
 
 TEXT = "Ünïcode 😀 and\ttabs,\n  spaces; don't <s>"
 
@@ -28,7 +28,7 @@ def test_byte_level_tokens_are_the_bytes_of_the_text(tmp_path: Path) -> None:
     assert b"".join(words[i] for i in ids) == TEXT.encode()
     assert len(ids) < len(TEXT.encode()), "some tokens are longer than a byte"
     assert words[own.token_to_id("<|end|>")] == b"<|end|>"
-    assert sorted(byte_alphabet().values()) == [bytes([byte]) for byte in range(256)]
+    assert sorted(build_byte_alphabet().values()) == [bytes([byte]) for byte in range(256)]
 
 
 def written(folder: Path, model: object, **more: object) -> Path:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from theodolite.language.sae.activation_shard import SparseActivationShard
 from theodolite.language.sae.evidence import SparseActivationEvidence
-from theodolite.language.sae.pieces import SparseActivationShard
 
 LENGTHS = (5, 9, 16, 3)
 

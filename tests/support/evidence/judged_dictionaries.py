@@ -14,7 +14,11 @@ from theodolite._verdicts.rules import verdict
 from theodolite.evidence.axes import Chances, Concepts, Latents
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, compute_starts
-from theodolite.language.models.dictionaries import RandomDictionary, largest_codes, sparse_codes
+from theodolite.language.models.dictionaries import (
+    RandomDictionary,
+    compute_largest_codes,
+    compute_sparse_codes,
+)
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Answer
 
@@ -77,8 +81,10 @@ def judged(
         RandomDictionary.drawn_for(activations, LATENTS, ACTIVE, DRAWS * seed + seed + number)
         for number in range(DRAWS + 1)
     ]
-    pooled = [largest_codes(other, activations, tokens.starts) for other in dictionaries[1:]]
-    codes = sparse_codes(dictionaries[0], activations)
+    pooled = [
+        compute_largest_codes(other, activations, tokens.starts) for other in dictionaries[1:]
+    ]
+    codes = compute_sparse_codes(dictionaries[0], activations)
     latent, value, starts = codes.latent, codes.value, codes.starts
     if rates is not None:
         latent, value, starts = _planted(random, truth, rates, codes.latent, codes.value, starts)

@@ -1,1 +1,1 @@
-"""Pages of the features of a language model: a dictionary, and each of its features."""
+"""Latent dashboard: offline pages that show an SAE and each of its latents."""

@@ -1,9 +1,7 @@
-"""Numbers and texts that travel with a page: packed into plain ASCII, unpacked by the browser.
+"""Pack numbers and texts of a dashboard into ASCII blocks that the browser unpacks.
 
-A block is Base64 of gzip, so that nothing in it can be taken for markup or for a script, whatever
-the texts hold. Beside a page it is a script that hands the text over: a page that was opened from
-a folder, without a server, may load scripts and nothing else.
-"""
+A block is Base64 of gzip, so texts can never act as markup or script. Next to a page it is a
+script that returns the text, because a page opened from a folder may load scripts only."""
 
 import base64
 import gzip
@@ -22,7 +20,7 @@ TYPES = {"u1": "<u1", "u2": "<u2", "u4": "<u4", "i2": "<i2", "f4": "<f4"}
 
 
 def pack_block(texts: Any, arrays: Mapping[str, np.ndarray]) -> str:
-    """Texts as JSON, then arrays; their types are in ``TYPES``. Equal content, equal text."""
+    """Pack texts as JSON followed by arrays of ``TYPES``; equal content gives equal text."""
     listed, content = [], []
     for name, array in arrays.items():
         kind = f"{array.dtype.kind}{array.dtype.itemsize}"
@@ -36,16 +34,16 @@ def pack_block(texts: Any, arrays: Mapping[str, np.ndarray]) -> str:
 
 @dataclass(eq=False)
 class BlockWriter:
-    """Where blocks go: beside the page as scripts, or into it."""
+    """Writer of blocks: as scripts next to the page, or inside it."""
 
     folder: Path | None
     inside: dict[str, str]
     """Blocks that go into the page, by name."""
     written: int = 0
-    """Bytes beside the page."""
+    """Number of bytes written next to the page."""
 
     def add(self, name: str, block: str) -> None:
-        """Put a block where it belongs."""
+        """Write a block as a script or keep it for the page."""
         if self.folder is None:
             self.inside[name] = block
             return

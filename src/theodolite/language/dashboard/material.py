@@ -1,4 +1,4 @@
-"""All that pages of features are written from."""
+"""Content of a latent dashboard, gathered by :mod:`.pages` and written by :mod:`.writer`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ from theodolite.language.dashboard.peaks import Activity
 from theodolite.language.texts.explanations import LatentExplanation
 from theodolite.language.texts.vocabulary import Vocabulary
 
-LONGEST_LABEL = 160
-"""Characters of what a feature is said to stand for, in the list."""
-LONGEST_TEXT = 2_000
-"""And on its own page."""
+MAX_LABEL_CHARS = 160
+"""Largest number of characters of a label in the list of latents."""
+MAX_TEXT_CHARS = 2_000
+"""Largest number of characters of an explanation on a latent's page."""
 
 
 SHAPES = {
@@ -26,11 +26,11 @@ SHAPES = {
 }  # fmt: skip
 
 
-def formula_words(name: str) -> str:
-    """A predicate of tokens in words, as a page has it.
+def describe_formula(name: str) -> str:
+    """Return a token predicate in words, as a page shows it.
 
-    >>> formula_words("word school"), formula_words("place 5-8"), formula_words("after ' of'")
-    ('the word “school”', 'token 5 to 8 of a text', "what follows ' of'")
+    >>> [describe_formula(name) for name in ("word school", "place 5-8", "after ' of'")]
+    ['the word “school”', 'token 5 to 8 of a text', "what follows ' of'"]
     """
     family, _, value = name.partition(" ")
     if family == "place":
@@ -49,55 +49,55 @@ def formula_words(name: str) -> str:
 
 @dataclass(frozen=True)
 class Judged:
-    """A judge's answer about a feature and a text."""
+    """Answer of a judge about a latent and a text."""
 
     sequence: int
     active: bool
     answer: float
-    """From 0 (no) to 1 (yes); NaN where it could not be read."""
+    """Answer from 0 (no) to 1 (yes); NaN if it could not be read."""
     judge: str
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMaterial:
-    """A dictionary and its features, as pages have them."""
+    """An SAE and its latents, as the pages show them."""
 
     title: str
     latents: Latents
     vocabulary: Vocabulary
     activity: Activity
     scores: Sequence[FeatureScore] = ()
-    """The first is the one that the verdict is of."""
+    """Scores of the latents; the verdict is about the first."""
     formulas: Mapping[int, str] = field(default_factory=dict)
-    """What was looked for and describes a latent best, by its number."""
+    """Best formula found for each latent, by its number."""
     explanations: Mapping[int, Sequence[LatentExplanation]] = field(default_factory=dict)
     answers: Mapping[int, Sequence[Judged]] = field(default_factory=dict)
     notes: Sequence[str] = ()
-    """What a reader should know."""
+    """Notes for the reader."""
 
     def __len__(self) -> int:
         return len(self.latents)
 
     @property
     def dead(self) -> int:
-        """Latents that are never active."""
+        """Number of latents that are never active."""
         return int((self.activity.active_tokens == 0).sum())
 
     def label(self, latent: int) -> str:
-        """What a feature is said to stand for, on one line; nothing where nobody says it."""
+        """Return the explanation of a latent on one line, or an empty string."""
         words = [self.latents.names[latent]] if self.latents.names else []
         words += [own.text for own in self.explanations.get(latent, ()) if own.text][:1]
         if len(words) < 1 + bool(self.latents.names) and latent in self.formulas:
             words.append(self.formulas[latent])
-        return printable(" · ".join(words), LONGEST_LABEL)
+        return printable(" · ".join(words), MAX_LABEL_CHARS)
 
     def texts(self, latent: int) -> dict[str, Any]:
-        """What is said of a feature on its own page."""
+        """Return all explanations of a latent for its own page."""
         texts: dict[str, Any] = {}
         if latent in self.formulas:
-            texts["formula"] = printable(self.formulas[latent], LONGEST_TEXT)
+            texts["formula"] = printable(self.formulas[latent], MAX_TEXT_CHARS)
         own = [
-            [printable(each.text, LONGEST_TEXT), each.kind, printable(each.author, 120)]
+            [printable(each.text, MAX_TEXT_CHARS), each.kind, printable(each.author, 120)]
             for each in self.explanations.get(latent, ())
             if each.text
         ]

@@ -1,4 +1,4 @@
-"""Scores of features, and whether each beats what knows nothing of the network."""
+"""Scores of latents, and whether each latent beats uninformative nulls."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,18 +9,18 @@ from jaxtyping import Float, Int
 from theodolite.errors import EvidenceError, printable
 
 LEVEL = 0.95
-"""A feature beats a null where it is above this share of what the null gives."""
-NEAR = 200
-"""Features of the null that are active about as often as a feature: it is held against these."""
-LEAST = 20
-"""Fewer tell nothing."""
+"""Quantile of the null that a latent must exceed."""
+MAX_NULL_LATENTS = 200
+"""Number of null latents with the nearest firing rate that a latent is compared with."""
+MIN_NULL_LATENTS = 20
+"""Smallest number of null latents for a comparison."""
 CANNOT_TELL, NO, YES = 0, 1, 2
 Z = 1.959963984540054
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureNull:
-    """What something that knows nothing gets in the place of each feature.
+    """Null scores that each latent is compared with.
 
     Args:
         name: Such as "random directions".
@@ -42,7 +42,7 @@ class FeatureNull:
 
 @dataclass(frozen=True, eq=False)
 class FeatureScore:
-    """A number for each feature, with the nulls that it is held against; higher is better.
+    """One score per latent, with its nulls; higher is better.
 
     Args:
         title: As the page has it.
@@ -70,7 +70,7 @@ class FeatureScore:
                 raise EvidenceError(f"null {null.name!r}", got, f"{np.shape(self.values)}")
 
     def marks(self) -> Int[np.ndarray, "nulls latents"]:
-        """Whether each feature beats each null: yes, no, cannot tell."""
+        """Return for each null and latent whether the latent beats it: yes, no or cannot tell."""
         return np.stack([_marks(np.asarray(self.values, float), null.bar) for null in self.nulls])
 
 
@@ -79,12 +79,12 @@ def _marks(values: np.ndarray, bar: np.ndarray) -> np.ndarray:
     return np.where(undefined, CANNOT_TELL, np.where(values > bar, YES, NO)).astype(np.uint8)
 
 
-def bars_by_rate(
+def compute_bars_by_rate(
     values: Float[np.ndarray, " others"],
     rates: Float[np.ndarray, " others"],
     own_rates: Float[np.ndarray, " latents"],
 ) -> Float[np.ndarray, " latents"]:
-    """What 95 of 100 features of a null stay below that are active about as often as each feature.
+    """Return the 95 % quantile of the null latents that fire about as often as each latent.
 
     Features that are seldom active reach high overlaps by luck, so that each is held against those
     that are as seldom active.
@@ -95,11 +95,11 @@ def bars_by_rate(
         own_rates: How often the features in question are.
     """
     known = ~np.isnan(values) & (rates > 0)
-    if known.sum() < LEAST:
+    if known.sum() < MIN_NULL_LATENTS:
         return np.full(len(own_rates), np.nan)
     order = np.argsort(rates[known], kind="stable")
     values, rates = values[known][order], rates[known][order]
-    n = min(NEAR, len(values))
+    n = min(MAX_NULL_LATENTS, len(values))
     windows = np.lib.stride_tricks.sliding_window_view(values, n)
     bars = np.quantile(windows, LEVEL, axis=1)
     middle = np.searchsorted(rates, own_rates, side="left")
@@ -107,11 +107,11 @@ def bars_by_rate(
     return np.where(own_rates > 0, bars[first], np.nan)
 
 
-def bars_of_each(values: Float[np.ndarray, "latents others"]) -> Float[np.ndarray, " latents"]:
-    """The same where each feature has numbers of its own to be held against."""
+def compute_bars(values: Float[np.ndarray, "latents others"]) -> Float[np.ndarray, " latents"]:
+    """Return the 95 % quantile of each latent's own null values."""
     n = (~np.isnan(values)).sum(axis=1)
     bars = np.full(len(values), np.nan)
-    enough = n >= LEAST
+    enough = n >= MIN_NULL_LATENTS
     if enough.any():
         bars[enough] = np.nanquantile(values[enough], LEVEL, axis=1)
     return bars
@@ -119,7 +119,7 @@ def bars_of_each(values: Float[np.ndarray, "latents others"]) -> Float[np.ndarra
 
 @dataclass(frozen=True)
 class NullShare:
-    """How many features beat a null."""
+    """Number of latents that beat a null."""
 
     score: str
     null: str
@@ -131,13 +131,13 @@ class NullShare:
 
     @property
     def share(self) -> float:
-        """Of those of which it can be told; NaN where there is none."""
+        """Fraction of latents that beat it, among those with an answer; NaN if there is none."""
         n = self.yes + self.no
         return self.yes / n if n else float("nan")
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % by Wilson's rule, over features."""
+        """95 % Wilson interval of the fraction, over latents."""
         n, p = self.yes + self.no, self.share
         if not n:
             return float("nan"), float("nan")
@@ -146,8 +146,8 @@ class NullShare:
         return float(max(middle - half, 0)), float(min(middle + half, 1))
 
 
-def shares_of(score: FeatureScore) -> list[NullShare]:
-    """How many features beat each null of a score."""
+def count_wins(score: FeatureScore) -> list[NullShare]:
+    """Count how many latents beat each null of a score."""
     return [
         NullShare(score.title, null.name, null.meaning, *_counts(marks), null.by_chance)
         for null, marks in zip(score.nulls, score.marks(), strict=True)

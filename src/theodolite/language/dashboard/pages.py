@@ -1,4 +1,5 @@
-"""From evidence about the latents of a language model to pages that can be read offline."""
+"""Write a latent dashboard from token evidence. Public as ``latent_dashboard`` in the CLI and
+ext."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,28 +13,28 @@ from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import require_ragged
 from theodolite.evidence.shards import InMemoryShards, Shards
-from theodolite.language.dashboard.answers import answers_by_latent, judge_score
-from theodolite.language.dashboard.material import FeatureMaterial, Judged, formula_words
+from theodolite.language.dashboard.judge_responses import compute_judge_score, group_answers
+from theodolite.language.dashboard.material import FeatureMaterial, Judged, describe_formula
 from theodolite.language.dashboard.nulls import (
     FeatureNull,
     FeatureScore,
-    bars_by_rate,
-    bars_of_each,
+    compute_bars,
+    compute_bars_by_rate,
 )
 from theodolite.language.dashboard.peaks import check_ids, find_peaks
 from theodolite.language.dashboard.summary import RANDOM
-from theodolite.language.dashboard.windows import batches, choose_contexts, gathered_windows
-from theodolite.language.dashboard.writer import BLOCK_LATENTS, LONGEST_TOKEN, PAGE, write_pages
-from theodolite.language.sae.token_overlaps import TokenOverlaps, token_overlaps
+from theodolite.language.dashboard.windows import choose_contexts, read_windows, split_into_batches
+from theodolite.language.dashboard.writer import BLOCK_LATENTS, MAX_TOKEN_BYTES, PAGE, write_pages
+from theodolite.language.sae.token_overlaps import TokenOverlaps, compute_token_overlaps
 from theodolite.language.texts.explanations import LatentExplanation
 from theodolite.language.texts.predicates import token_predicates
 from theodolite.language.texts.vocabulary import Vocabulary
 
-MOST_IN_ONE_FILE = 300
-"""Features of a dictionary that is written as one file."""
-MOST_WIDTH = 255
-MOST_PREDICATES_MADE = 1 << 20
-"""Tokens for which predicates are made here; for more, bring ``holds``."""
+MAX_LATENTS_IN_ONE_FILE = 300
+"""Largest number of latents that are written into one file."""
+MAX_WIDTH = 255
+MAX_TOKENS_FOR_PREDICATES = 1 << 20
+"""Largest number of tokens for which predicates are computed here; give ``holds`` for more."""
 DEALT_OUT = "codes dealt out"
 SINGLE = "single_token"
 LIKE = "formulas of like features"
@@ -53,7 +54,7 @@ def feature_pages(  # noqa: PLR0913  options are keywords
     strongest: int = 20,
     per_tenth: int = 2,
     width: int = 32,
-    one_file_up_to: int = MOST_IN_ONE_FILE,
+    one_file_up_to: int = MAX_LATENTS_IN_ONE_FILE,
     seed: int = 0,
     overwrite: bool = False,
 ) -> Path:
@@ -97,8 +98,8 @@ def feature_pages(  # noqa: PLR0913  options are keywords
     judged = np.zeros((0, 2), np.int64)
     every = [*overlap, *scores]
     if judgments is not None:
-        answers, judged = answers_by_latent(judgments, shards)
-        every.append(judge_score(judgments, len(activity.active_tokens)))
+        answers, judged = group_answers(judgments, shards)
+        every.append(compute_judge_score(judgments, len(activity.active_tokens)))
     latents = shards.first().latents  # type: ignore[attr-defined]
     material = FeatureMaterial(
         printable(title, 300), latents, vocabulary, activity, every, formulas,
@@ -106,8 +107,8 @@ def feature_pages(  # noqa: PLR0913  options are keywords
     )  # fmt: skip
     contexts = choose_contexts(activity, per_tenth, judged)
     parts = (
-        (first, last, some, gathered_windows(shards, some, activity.largest, width))
-        for first, last, some in batches(contexts, len(latents), width, BLOCK_LATENTS)
+        (first, last, some, read_windows(shards, some, activity.largest, width))
+        for first, last, some in split_into_batches(contexts, len(latents), width, BLOCK_LATENTS)
     )
     return write_pages(material, parts, target, one_file=len(latents) <= one_file_up_to)
 
@@ -116,7 +117,7 @@ def _check(vocabulary: Vocabulary, numbers: tuple[int, int, int, int, int]) -> N
     if not isinstance(vocabulary, Vocabulary):
         raise EvidenceError("vocabulary", type(vocabulary).__name__, "a Vocabulary")
     names = ("strongest", "per_tenth", "width", "one_file_up_to", "seed")
-    limits = ((0, 1000), (0, 10), (4, MOST_WIDTH), (0, 2000), (0, 1 << 62))
+    limits = ((0, 1000), (0, 10), (4, MAX_WIDTH), (0, 2000), (0, 1 << 62))
     for name, value, (low, high) in zip(names, numbers, limits, strict=True):
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             raise EvidenceError(name, repr(value), "a whole number")
@@ -132,7 +133,6 @@ def _shards(evidence: Tokens, what: str) -> Shards:
 
 
 def _with_predicates(shards: Shards, vocabulary: Vocabulary) -> Shards:
-    """Evidence in memory gets predicates where it has none, if it is not too long."""
     if not isinstance(shards, InMemoryShards):
         return shards
     evidence = shards.whole
@@ -140,10 +140,10 @@ def _with_predicates(shards: Shards, vocabulary: Vocabulary) -> Shards:
         return shards
     check_ids(evidence, len(vocabulary))
     tokens = require_ragged(evidence.tokens)
-    if len(tokens.flat) > MOST_PREDICATES_MADE:
+    if len(tokens.flat) > MAX_TOKENS_FOR_PREDICATES:
         return shards
     # what is looked for in tokens is looked for in each of their letters
-    words = [vocabulary[token][:LONGEST_TOKEN] for token in range(len(vocabulary))]
+    words = [vocabulary[token][:MAX_TOKEN_BYTES] for token in range(len(vocabulary))]
     holds, predicates = token_predicates(tokens, Vocabulary.of(words))
     if not len(predicates):
         return shards
@@ -153,28 +153,28 @@ def _with_predicates(shards: Shards, vocabulary: Vocabulary) -> Shards:
 def _formulas(
     shards: Shards, others: Mapping[str, Shards], seed: int
 ) -> tuple[dict[int, str], list[FeatureScore]]:
-    """The best predicate of each latent, and its overlap beside what knows nothing."""
+    """Return the best predicate of each latent, and its overlap with nulls."""
     first = shards.first()
     if not first.has("holds"):
         return {}, []
-    own = token_overlaps(shards, seed=seed)
+    own = compute_token_overlaps(shards, seed=seed)
     nulls = [
         FeatureNull(name, _bars(_same_predicates(other, shards, name), own, seed),
                     meaning=f"{name} as often active, described in the same way")
         for name, other in others.items()
     ]  # fmt: skip
-    dealt = token_overlaps(shards, seed=seed, dealt_out=True)
+    dealt = compute_token_overlaps(shards, seed=seed, dealt_out=True)
     nulls += [
-        FeatureNull(DEALT_OUT, bars_by_rate(dealt.overlap, dealt.rate, own.rate),
+        FeatureNull(DEALT_OUT, compute_bars_by_rate(dealt.overlap, dealt.rate, own.rate),
                     meaning="the same features with their values moved to other texts"),
         FeatureNull(SINGLE, own.token_overlap, float("nan"),
                     "the formula against the one token that describes the feature best"),
-        FeatureNull(LIKE, bars_of_each(own.others),
+        FeatureNull(LIKE, compute_bars(own.others),
                     meaning="what other features that are as often active are described by"),
     ]  # fmt: skip
     names = first.predicates.names  # type: ignore[attr-defined]
     formulas = {
-        int(latent): formula_words(names[own.predicate[latent]])
+        int(latent): describe_formula(names[own.predicate[latent]])
         for latent in np.flatnonzero(own.predicate >= 0)
     }
     says = (
@@ -185,12 +185,12 @@ def _formulas(
 
 
 def _bars(other: Shards, own: TokenOverlaps, seed: int) -> np.ndarray:
-    overlaps = token_overlaps(other, seed=seed)
-    return bars_by_rate(overlaps.overlap, overlaps.rate, own.rate)
+    overlaps = compute_token_overlaps(other, seed=seed)
+    return compute_bars_by_rate(overlaps.overlap, overlaps.rate, own.rate)
 
 
 def _same_predicates(other: Shards, shards: Shards, name: str) -> Shards:
-    """What it is held against is described by the same predicates, so the texts are the same."""
+    """Describe the null's latents with the same predicates, and require equal texts."""
     if other.first().has("holds"):
         return other
     whole = [each.whole for each in (shards, other) if isinstance(each, InMemoryShards)]

@@ -1,8 +1,7 @@
-"""Which places in the texts show what a feature does: its strongest, and some drawn from all.
+"""Find the places in texts where latents are strongest, and a sample of all their active places.
 
-One pass over the pieces. Of each latent so many places are held as are shown at the end, whatever
-the number of texts, and which these are does not depend on how the texts are cut into pieces.
-"""
+One pass over the shards. Memory depends on the number of places shown, not on the texts, and
+results do not depend on how texts are split into shards."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,33 +16,33 @@ from theodolite.evidence.ragged import compute_starts, require_ragged
 from theodolite.evidence.shards import Shards
 
 STRETCH = 128
-"""Tokens of a text that count as one place: a long text may show a latent more than once."""
+"""Tokens of a text that count as one place; a long text may show a latent repeatedly."""
 SAMPLED_PLACES = 100
-"""Places of a latent that stand for all of them; deciles are theirs."""
+"""Number of sampled places per latent, from which deciles are computed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Peaks:
-    """The strongest token of each latent in each stretch of text in which it is active."""
+    """Strongest token of each latent in each stretch of text in which it is active."""
 
     latent: Int[np.ndarray, " peaks"]
     value: Float[np.ndarray, " peaks"]
     row: Int[np.ndarray, " peaks"]
-    """The number of the sequence, counted over all pieces."""
+    """Number of the sequence, counted over all shards."""
     at: Int[np.ndarray, " peaks"]
-    """The place of the token in it."""
+    """Position of the token in its sequence."""
 
     def __len__(self) -> int:
         return len(self.latent)
 
     def take(self, some: np.ndarray) -> "Peaks":
-        """Some of them."""
+        """Return a selection of the peaks."""
         return Peaks(self.latent[some], self.value[some], self.row[some], self.at[some])
 
 
 @dataclass(eq=False)
 class Largest:
-    """Of each latent, the places with the largest rank so far.
+    """Places with the largest ranks of each latent so far.
 
     Ranks are numbers; of equal ones the place that comes first in the texts is larger.
     """
@@ -63,7 +62,7 @@ class Largest:
         self.at = np.zeros(shape, np.int32)
 
     def add(self, peaks: Peaks, rank: np.ndarray) -> None:
-        """Take in more places; those that come later in the texts come later here."""
+        """Add more places, which must come later in the texts than those before."""
         near = rank > self.rank[peaks.latent, -1] if self.most else np.zeros(len(rank), bool)
         some, rank = peaks.take(near), rank[near]
         if not len(some):
@@ -92,26 +91,26 @@ class Largest:
 
 @dataclass(frozen=True, eq=False)
 class Activity:
-    """How often and how strongly each latent is active, and places that show it."""
+    """Firing rates and strengths of each latent, and places that show it."""
 
     tokens: int
-    """In all texts."""
+    """Number of tokens in all texts."""
     sequences: int
     active_tokens: Int[np.ndarray, " latents"]
     active_sequences: Int[np.ndarray, " latents"]
     largest: Float[np.ndarray, " latents"]
-    """The largest size of a value; NaN for a latent that is never active."""
+    """Largest absolute value; NaN for a latent that is never active."""
     strongest: Largest
     sampled: Largest
 
     @property
     def firing_rate(self) -> Float[np.ndarray, " latents"]:
-        """The share of tokens at which each latent is active."""
+        """Fraction of tokens at which each latent is active."""
         return np.asarray(self.active_tokens / max(self.tokens, 1))
 
 
 def check_ids(evidence: TokenEvidence, words: int) -> None:
-    """Refuse tokens that a vocabulary of so many words does not have."""
+    """Raise if tokens exceed a vocabulary of ``words`` entries."""
     ids = require_ragged(evidence.tokens).flat
     if len(ids) and (int(ids.max()) >= words or int(ids.min()) < 0):
         raise EvidenceError(
@@ -121,7 +120,7 @@ def check_ids(evidence: TokenEvidence, words: int) -> None:
 
 
 def find_peaks(shards: Shards, strongest: int, seed: int, words: int | None = None) -> Activity:
-    """Go through all pieces once.
+    """Find the peaks of every latent in one pass over the shards.
 
     Args:
         shards: Token evidence in pieces.
@@ -134,7 +133,7 @@ def find_peaks(shards: Shards, strongest: int, seed: int, words: int | None = No
     active_tokens, active_sequences = np.zeros((2, latents), np.int64)
     largest = np.full(latents, np.nan)
     tokens = rows = 0
-    for evidence in token_pieces(shards):
+    for evidence in list_token_shards(shards):
         if words is not None:
             check_ids(evidence, words)
         codes = require_ragged(evidence.latent)
@@ -152,7 +151,7 @@ def find_peaks(shards: Shards, strongest: int, seed: int, words: int | None = No
 
 
 def _sequences(peaks: Peaks, latents: int) -> Int[np.ndarray, " latents"]:
-    """How many texts each latent is active in: a long text has several stretches."""
+    """Return how many texts each latent is active in, counting each long text once."""
     order = np.argsort(peaks.latent, kind="stable")  # rows rise within each latent
     latent, row = peaks.latent[order], peaks.row[order]
     new = np.ones(len(order), bool)
@@ -160,8 +159,8 @@ def _sequences(peaks: Peaks, latents: int) -> Int[np.ndarray, " latents"]:
     return np.bincount(latent[new], minlength=latents)
 
 
-def token_pieces(shards: Shards) -> Iterator[TokenEvidence]:
-    """The pieces, checked for what pages need."""
+def list_token_shards(shards: Shards) -> Iterator[TokenEvidence]:
+    """Yield the shards, checked for the arrays that pages need."""
     for piece in shards.shards():
         evidence = piece.evidence()
         if not isinstance(evidence, TokenEvidence):

@@ -1,4 +1,4 @@
-"""Explanations of features as what people are asked about: texts with marked words, and a label."""
+"""Turn explanations of latents into study items: texts with marked words, and a label."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.shards import InMemoryShards
 from theodolite.language.dashboard.peaks import find_peaks
 from theodolite.language.dashboard.windows import (
+    FULL_SCALE,
     STRONGEST,
-    WHOLE,
     choose_contexts,
-    gathered_windows,
+    read_windows,
 )
-from theodolite.language.dashboard.writer import LONGEST_TOKEN
+from theodolite.language.dashboard.writer import MAX_TOKEN_BYTES
 from theodolite.language.texts.explanations import LatentExplanation
 from theodolite.language.texts.vocabulary import Vocabulary
 
@@ -37,7 +37,7 @@ def study_texts(
     width: int = 32,
     seed: int = 0,
 ) -> TextMaterial:
-    """One item an explanation: a text of each tenth of its latent's values, strongest first.
+    """Return one item per explanation, with a text from each tenth of the latent's values.
 
     The strongest texts alone flatter an explanation. Latents that are active in too few texts for
     tenths are shown with the texts there are, twenty at most; explanations of latents that are
@@ -53,7 +53,7 @@ def study_texts(
     shards = InMemoryShards(evidence)
     activity = find_peaks(shards, 20, seed, len(vocabulary))
     contexts = choose_contexts(activity, PER_TENTH, np.zeros((0, 2), np.int64))
-    windows = gathered_windows(shards, contexts, activity.largest, width)
+    windows = read_windows(shards, contexts, activity.largest, width)
     instances = []
     for each in explanations:
         if each.latent >= len(evidence.latents):
@@ -62,7 +62,7 @@ def study_texts(
         own = np.arange(*contexts.of(each.latent, each.latent + 1).indices(len(contexts)))
         tenths = own[contexts.group[own] != STRONGEST]
         texts = [
-            marked_text(windows.tokens[i], windows.parts[i], vocabulary)
+            mark_text(windows.tokens[i], windows.parts[i], vocabulary)
             for i in (tenths if len(tenths) else own)
         ]
         if texts and each.text.strip():
@@ -76,18 +76,18 @@ def study_texts(
     return TextMaterial(instances=instances)
 
 
-def marked_text(tokens: np.ndarray, parts: np.ndarray, vocabulary: Vocabulary) -> MarkedText:
-    """A window as text with marks; what cannot be seen is written out."""
+def mark_text(tokens: np.ndarray, parts: np.ndarray, vocabulary: Vocabulary) -> MarkedText:
+    """Return a window as marked text; invisible characters are written out."""
     text, marks = "", []
     for token, part in zip(tokens.tolist(), parts.tolist(), strict=True):
         if token < 0:
             break
-        word = _visible(vocabulary[token][:LONGEST_TOKEN])
+        word = _visible(vocabulary[token][:MAX_TOKEN_BYTES])
         bare = word.lstrip(" ")
         start = len(text) + len(word) - len(bare)
         text += word
         if part and bare:
-            strength = min(-(-GRADES * abs(part) // WHOLE), GRADES)
+            strength = min(-(-GRADES * abs(part) // FULL_SCALE), GRADES)
             marks.append(Mark(start=start, end=len(text), strength=strength))
     return MarkedText(text=text or " ", marks=marks)
 

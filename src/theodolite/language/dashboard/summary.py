@@ -1,5 +1,5 @@
-"""What the page of a dictionary says first: how many features beat what, and how often they are
-active."""
+"""Text and figures at the top of a dashboard: how many latents beat which null, and firing
+rates."""
 
 import math
 from typing import Any
@@ -9,24 +9,24 @@ from jaxtyping import Int
 from markupsafe import Markup
 
 from theodolite.language.dashboard.material import FeatureMaterial
-from theodolite.language.dashboard.nulls import NullShare, shares_of
+from theodolite.language.dashboard.nulls import NullShare, count_wins
 from theodolite.report.figures.score_strip import NullMark, StripAxis
 from theodolite.report.figures.strips import plain_strip, strip_key
 from theodolite.report.figures.svg import box, drawing, line, text
 
 RANDOM = "random directions"
-"""The null without which nothing is a finding about the network."""
-OFTEN = 0.1
-"""A latent that is active at a larger share of tokens hardly tells them apart."""
+"""Null without which no result counts as a finding about the model."""
+MAX_USEFUL_RATE = 0.1
+"""Firing rate above which a latent hardly distinguishes tokens."""
 TICKS = {-5: "0.001 %", -4: "0.01 %", -3: "0.1 %", -2: "1 %", -1: "10 %", 0: "100 %"}
 STEPS = 5
-"""Bars between two ticks."""
+"""Number of bars between two ticks."""
 
 
-def percent(share: float) -> str:
-    """A share in words.
+def format_percent(share: float) -> str:
+    """Return a fraction as a percentage in words.
 
-    >>> percent(0.2361), percent(0.05), percent(0.00012)
+    >>> format_percent(0.2361), format_percent(0.05), format_percent(0.00012)
     ('23.6 %', '5 %', '0.012 %')
     """
     if math.isnan(share):
@@ -36,11 +36,11 @@ def percent(share: float) -> str:
     return f"{value:.{digits}f}".removesuffix(".0") + " %"
 
 
-def summary_of(material: FeatureMaterial) -> dict[str, Any]:
-    """What the template is filled with."""
+def summarize_dashboard(material: FeatureMaterial) -> dict[str, Any]:
+    """Return the values that fill the template of the summary."""
     activity, n = material.activity, len(material)
-    shares = [share for score in material.scores for share in shares_of(score)]
-    often = int((activity.firing_rate > OFTEN).sum())
+    shares = [share for score in material.scores for share in count_wins(score)]
+    often = int((activity.firing_rate > MAX_USEFUL_RATE).sum())
     return {
         "title": material.title,
         "subtitle": f"{n:,} features on {activity.tokens:,} tokens of {activity.sequences:,} texts",
@@ -50,7 +50,10 @@ def summary_of(material: FeatureMaterial) -> dict[str, Any]:
         "figure": rate_figure(activity.active_tokens, activity.tokens),
         "facts": [
             ("never active", f"{material.dead:,} of {n:,}"),
-            (f"active at more than {percent(OFTEN)} of the tokens", f"{often:,} of {n:,}"),
+            (
+                f"active at more than {format_percent(MAX_USEFUL_RATE)} of the tokens",
+                f"{often:,} of {n:,}",
+            ),
             ("a typical feature (the median) is active at", _median(material)),
         ],
         "notes": list(material.notes),
@@ -61,7 +64,9 @@ def summary_of(material: FeatureMaterial) -> dict[str, Any]:
 def _median(material: FeatureMaterial) -> str:
     rates = material.activity.firing_rate
     alive = rates[rates > 0]
-    return f"{percent(float(np.median(alive)))} of the tokens" if len(alive) else "none of them"
+    return (
+        f"{format_percent(float(np.median(alive)))} of the tokens" if len(alive) else "none of them"
+    )
 
 
 def _verdict(material: FeatureMaterial, shares: list[NullShare]) -> list[str]:
@@ -83,8 +88,9 @@ def _verdict(material: FeatureMaterial, shares: list[NullShare]) -> list[str]:
         )
         lines = [
             f"{first.yes:,} of {which} beat random directions "
-            f"({percent(first.share)}, {percent(low)} to {percent(high)}); by chance it would be "
-            f"{percent(first.by_chance)}."
+            f"({format_percent(first.share)}, {format_percent(low)} to {format_percent(high)}); "
+            "by chance it would be "
+            f"{format_percent(first.by_chance)}."
         ]
     for share in shares:
         if share.null == "single_token" and share.yes + share.no:
@@ -101,25 +107,26 @@ def _row(share: NullShare, n: int) -> dict[str, Any]:
     return {
         "score": share.score, "null": share.null, "meaning": share.meaning,
         "yes": f"{share.yes:,}", "no": f"{share.no:,}", "cannot_tell": f"{share.cannot_tell:,}",
-        "share": percent(share.share), "interval": f"{percent(low)} to {percent(high)}",
+        "share": format_percent(share.share),
+        "interval": f"{format_percent(low)} to {format_percent(high)}",
         "defined": share.yes + share.no > 0,
-        "by_chance": "" if math.isnan(share.by_chance) else percent(share.by_chance),
+        "by_chance": "" if math.isnan(share.by_chance) else format_percent(share.by_chance),
         "bar": _bar(share),
     }  # fmt: skip
 
 
 def _bar(share: NullShare) -> Markup:
-    """The share on a line from 0 to 1, its interval, and what chance would give."""
+    """Draw the fraction on a line from 0 to 1, with its interval and the chance level."""
     if not share.yes + share.no:
         return Markup()
     chance = None
     if not math.isnan(share.by_chance):
-        chance = NullMark(f"by chance {percent(share.by_chance)}", share.by_chance)
+        chance = NullMark(f"by chance {format_percent(share.by_chance)}", share.by_chance)
     return plain_strip(share.share, share.interval, StripAxis(0.0, 1.0), null=chance)
 
 
 def rate_figure(active: Int[np.ndarray, " latents"], tokens: int) -> Markup:
-    """How often features are active: counts on a scale of tenfold steps."""
+    """Draw how often latents are active, as counts on a logarithmic scale."""
     rates = active[active > 0] / max(tokens, 1)
     low = min(max(math.floor(math.log10(rates.min())) if len(rates) else -3, -5), -1)
     n = -low * STEPS
@@ -130,7 +137,7 @@ def rate_figure(active: Int[np.ndarray, " latents"], tokens: int) -> Markup:
     parts = []
     for i in np.flatnonzero(counts):
         height = 100 * counts[i] / counts.max()
-        ends = (percent(10 ** (low + (i + side) / STEPS)) for side in (0, 1))
+        ends = (format_percent(10 ** (low + (i + side) / STEPS)) for side in (0, 1))
         title = f"{' to '.join(ends)} of the tokens: {counts[i]:,} features"
         parts.append(
             box("bar", (left + i * step + 0.8, base - height), (step - 1.6, height), title)

@@ -1,4 +1,4 @@
-"""The words around the places that show a feature, and its value at each of them."""
+"""Choose contexts that show a latent, and read the tokens and values around each of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,42 +9,42 @@ from jaxtyping import Float, Int
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import require_ragged
 from theodolite.evidence.shards import Shards
-from theodolite.language.dashboard.peaks import Activity, token_pieces
+from theodolite.language.dashboard.peaks import Activity, list_token_shards
 
 STRONGEST, JUDGED = 0, 11
-"""Groups of contexts; from 1 to 10 they are of a tenth of the values, 1 the weakest."""
-LEAST_FOR_TENTHS = 20
-"""Places of which tenths can be told."""
-WHOLE = 32_767
-"""A value as large as the latent's largest; values are stored as parts of it."""
-MOST_WINDOWS = 1 << 28
-"""Bytes of windows that are held at a time; more take more passes over the texts."""
+"""Groups of contexts; 1 to 10 are tenths of the values, 1 the weakest."""
+MIN_PLACES_FOR_TENTHS = 20
+"""Smallest number of sampled places from which tenths are formed."""
+FULL_SCALE = 32_767
+"""Stored value of the latent's largest activation; values are fractions of it."""
+MAX_WINDOW_BYTES = 1 << 28
+"""Largest number of bytes of windows in memory; more need more passes over the texts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contexts:
-    """Places that are shown, in the order of latents and, within each, of groups."""
+    """Places to show, in the order of latents and, within each, of groups."""
 
     latent: Int[np.ndarray, " contexts"]
     group: Int[np.ndarray, " contexts"]
     row: Int[np.ndarray, " contexts"]
     at: Int[np.ndarray, " contexts"]
-    """The token; -1 for the latent's strongest there, or the first where it is not active."""
+    """Token; -1 for the latent's strongest in the text, or the first if inactive."""
 
     def __len__(self) -> int:
         return len(self.latent)
 
     def take(self, some: slice) -> "Contexts":
-        """Some of them."""
+        """Return a selection of the contexts."""
         return Contexts(self.latent[some], self.group[some], self.row[some], self.at[some])
 
     def of(self, first: int, last: int) -> slice:
-        """Those of some latents in a row."""
+        """Return the slice of contexts of consecutive latents."""
         return slice(*np.searchsorted(self.latent, (first, last)).tolist())
 
 
 def choose_contexts(activity: Activity, per_tenth: int, judged: np.ndarray) -> Contexts:
-    """The strongest places, and from each tenth of the sampled ones so many.
+    """Choose the strongest places, and ``per_tenth`` from each tenth of the sampled ones.
 
     Args:
         activity: Of all latents.
@@ -67,13 +67,13 @@ def choose_contexts(activity: Activity, per_tenth: int, judged: np.ndarray) -> C
 
 
 def _tenths(activity: Activity, per_tenth: int) -> Iterator[tuple[int, np.ndarray]]:
-    """From the strongest tenth to the weakest: which of the sampled places are shown."""
+    """Yield which sampled places are shown, from the strongest tenth to the weakest."""
     sampled = activity.sampled
     there = sampled.row >= 0
     n = there.sum(axis=1, keepdims=True)
     size = np.where(there, np.abs(sampled.value), np.inf)
     place = np.argsort(np.argsort(size, axis=1, kind="stable"), axis=1, kind="stable")
-    tenth = np.where(there & (n >= LEAST_FOR_TENTHS), 1 + 10 * place // np.maximum(n, 1), 0)
+    tenth = np.where(there & (n >= MIN_PLACES_FOR_TENTHS), 1 + 10 * place // np.maximum(n, 1), 0)
     for number in range(10, 0, -1):
         inside = tenth == number
         yield number, inside & (np.cumsum(inside, axis=1) <= per_tenth)
@@ -85,19 +85,19 @@ class Windows:
 
     tokens: Int[np.ndarray, "contexts width"]
     parts: Int[np.ndarray, "contexts width"]
-    """The latent's value at each, as a part of its largest: ``WHOLE`` is 1."""
+    """Value of the latent at each token, relative to its largest: ``FULL_SCALE`` is 1."""
     peak: Int[np.ndarray, " contexts"]
-    """The column of the strongest token."""
+    """Column of the strongest token."""
     first: Int[np.ndarray, " contexts"]
-    """The place of the first column's token in its text."""
+    """Position of the first column's token in its text."""
     length: Int[np.ndarray, " contexts"]
-    """Tokens of the whole text."""
+    """Number of tokens of the whole text."""
 
 
-def gathered_windows(
+def read_windows(
     shards: Shards, contexts: Contexts, largest: Float[np.ndarray, " latents"], width: int
 ) -> Windows:
-    """Go through the pieces again and take what lies around.
+    """Read the tokens and values around each context, in a second pass over the shards.
 
     Args:
         shards: Token evidence in pieces.
@@ -112,7 +112,7 @@ def gathered_windows(
     order = np.argsort(contexts.row, kind="stable")
     rows = contexts.row[order]
     before = 0
-    for evidence in token_pieces(shards):
+    for evidence in list_token_shards(shards):
         low, high = np.searchsorted(rows, (before, before + len(evidence)))
         some = order[low:high]
         if len(some):
@@ -121,11 +121,11 @@ def gathered_windows(
     return windows
 
 
-def batches(
+def split_into_batches(
     contexts: Contexts, latents: int, width: int, step: int
 ) -> Iterator[tuple[int, int, Contexts]]:
-    """Latents in a row whose windows fit into memory, always some whole steps of them."""
-    most = MOST_WINDOWS // (width * 6)
+    """Yield consecutive latents whose windows fit into memory, in multiples of ``step``."""
+    most = MAX_WINDOW_BYTES // (width * 6)
     first = 0
     while first < latents:
         start = contexts.of(first, first).start
@@ -158,7 +158,7 @@ def _fill(
     windows.tokens[some] = np.where(inside, tokens.flat[flat], -1)
     value = _values_at(evidence, flat, latent)
     scale = np.where(largest[latent] > 0, largest[latent], 1)[:, None]
-    part = np.clip(np.rint(WHOLE * (value / scale)), -WHOLE, WHOLE)
+    part = np.clip(np.rint(FULL_SCALE * (value / scale)), -FULL_SCALE, FULL_SCALE)
     # what is active is never rounded to nothing
     part = np.where((part == 0) & (value != 0), np.sign(value), part)
     windows.parts[some] = np.where(inside, part, 0)
@@ -166,7 +166,7 @@ def _fill(
 
 
 def _strongest(evidence: TokenEvidence, row: int, latent: int) -> int:
-    """The place in a text at which a latent is strongest; 0 where it is not active."""
+    """Return where in a text a latent is strongest; 0 if it is not active."""
     codes, values = require_ragged(evidence.latent), require_ragged(evidence.value)
     inner = np.asarray(codes.inner_starts)
     first, last = inner[codes.starts[row]], inner[codes.starts[row + 1]]
@@ -179,7 +179,7 @@ def _strongest(evidence: TokenEvidence, row: int, latent: int) -> int:
 
 
 def _values_at(evidence: TokenEvidence, token: np.ndarray, latent: np.ndarray) -> np.ndarray:
-    """Values of latents at tokens, counted overall; 0 where they are not active."""
+    """Return values of latents at tokens; 0 where they are not active."""
     codes, values = require_ragged(evidence.latent), require_ragged(evidence.value).flat
     latents = len(evidence.latents)
     known = codes.inner_row * latents + codes.flat  # in order: latents rise within each token

@@ -1,4 +1,4 @@
-"""The page of a dictionary and its features: one file, or a folder of a page and blocks."""
+"""Write a dashboard as one file, or as a folder with a page and blocks."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,16 +7,16 @@ import numpy as np
 
 from theodolite.language.dashboard.blocks import BlockWriter, pack_block
 from theodolite.language.dashboard.material import FeatureMaterial
-from theodolite.language.dashboard.summary import summary_of
+from theodolite.language.dashboard.summary import summarize_dashboard
 from theodolite.language.dashboard.windows import Contexts, Windows
 from theodolite.report.page import TEMPLATES as SHARED
 from theodolite.report.page import write_page
 
 PAGE, BLOCKS = "index.html", "blocks"
 BLOCK_LATENTS = 256
-"""Features of a block."""
-LONGEST_TOKEN = 64
-"""Bytes of a token that are shown; tokens may be long, and a page is not."""
+"""Number of latents per block."""
+MAX_TOKEN_BYTES = 64
+"""Largest number of bytes of a token that are shown."""
 TEMPLATES = Path(__file__).parents[1] / "templates"
 SCRIPTS = ("features_data.js", "features_texts.js", "features_list.js", "features_view.js")
 
@@ -28,7 +28,7 @@ def write_pages(
     *,
     one_file: bool,
 ) -> Path:
-    """Write all of it; the page itself comes last, so that a page that is there is whole.
+    """Write all blocks, then the page itself, so that an existing page is complete.
 
     Args:
         material: What is said of the dictionary and its features.
@@ -46,7 +46,7 @@ def write_pages(
             name = f"features-{first // BLOCK_LATENTS:04d}"
             blocks.add(name, _feature_block(material, contexts, windows, (first, last), used))
     blocks.add("vocabulary", _vocabulary_block(material, used))
-    content = summary_of(material) | {
+    content = summarize_dashboard(material) | {
         "blocks": blocks.inside,
         "one_file": one_file,
         "features": f"{len(material):,}",
@@ -60,7 +60,6 @@ def write_pages(
 
 
 def _list_block(material: FeatureMaterial) -> str:
-    """A row for each feature."""
     activity = material.activity
     texts = {
         "labels": [material.label(latent) for latent in range(len(material))],
@@ -95,7 +94,7 @@ def _feature_block(
     ends: tuple[int, int],
     used: np.ndarray,
 ) -> str:
-    """Contexts of some features in a row, and what their scores are held against."""
+    """Pack contexts and null comparisons of some consecutive latents."""
     first, last = ends
     some = contexts.of(first, last)
     tokens, parts = np.asarray(windows.tokens[some]), np.asarray(windows.parts[some])
@@ -122,11 +121,11 @@ def _feature_block(
 
 
 def _vocabulary_block(material: FeatureMaterial, used: np.ndarray) -> str:
-    """Bytes of the tokens that occur; long ones are cut, and their length is told."""
+    """Pack the bytes of the tokens that occur; long ones are cut and their length given."""
     ids = np.flatnonzero(used)
     words = [material.vocabulary[int(token)] for token in ids]
-    content = [word[:LONGEST_TOKEN] for word in words]
-    long = {int(t): len(w) for t, w in zip(ids, words, strict=True) if len(w) > LONGEST_TOKEN}
+    content = [word[:MAX_TOKEN_BYTES] for word in words]
+    long = {int(t): len(w) for t, w in zip(ids, words, strict=True) if len(w) > MAX_TOKEN_BYTES}
     arrays: dict[str, np.ndarray] = {
         "ids": ids.astype(np.uint32),
         "ends": np.cumsum([len(word) for word in content], dtype=np.uint32),

@@ -1,31 +1,32 @@
-"""Asking many questions: what is known is not asked again, and what it costs is known first."""
+"""Ask a judge many questions: check the budget first, use cached answers, save new ones
+regularly."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from theodolite.errors import EvidenceError
-from theodolite.language.judges.answers import AnswerCache
+from theodolite.language.judges.answer_cache import AnswerCache
 from theodolite.language.judges.base import Judge, JudgeAnswer, JudgeQuestion, question_key
-from theodolite.language.judges.prompts import estimated_tokens
+from theodolite.language.judges.prompts import estimate_tokens
 
-TOGETHER = 64
-"""Questions after which answers are written down."""
+QUESTIONS_PER_WRITE = 64
+"""Number of questions after which answers are saved."""
 REPLY_TOKENS = 20
-"""Of an answer, for the estimate."""
+"""Estimated tokens of one answer."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much may be asked. It is looked at before the first question, not halfway."""
+    """Limits on questions and tokens, checked before the first question."""
 
     most_questions: int = 10_000
     most_tokens: int = 5_000_000
-    """Sent and answered, estimated at four characters a token."""
+    """Largest number of tokens sent and received, at four characters per token."""
     longest_text: int = 20_000
-    """Characters of a text, or of an explanation."""
+    """Largest number of characters of a text or an explanation."""
 
     def check(self, questions: Sequence[JudgeQuestion]) -> None:
-        """Refuse, with the number, what is more."""
+        """Raise if the questions exceed a limit, and say by how much."""
         for question in questions:
             longest = max(len(text) for text in (question.explanation, *question.texts))
             if longest > self.longest_text:
@@ -38,7 +39,7 @@ class Budget:
                 "budget of judges", f"{len(questions):,} questions",
                 f"at most {self.most_questions:,} (`most_questions`)", "Ask less, or allow more.",
             )  # fmt: skip
-        tokens = sum(estimated_tokens(question) + REPLY_TOKENS for question in questions)
+        tokens = sum(estimate_tokens(question) + REPLY_TOKENS for question in questions)
         if tokens > self.most_tokens:
             raise EvidenceError(
                 "budget of judges", f"about {tokens:,} tokens",
@@ -46,7 +47,7 @@ class Budget:
             )  # fmt: skip
 
 
-def answers_of(
+def ask_judge(
     judge: Judge,
     questions: Sequence[JudgeQuestion],
     *,
@@ -54,7 +55,7 @@ def answers_of(
     budget: Budget | None = None,
     repeats: int = 1,
 ) -> list[list[JudgeAnswer]]:
-    """The answers to all questions, once for each repeat.
+    """Return the answers to all questions, once for each repeat.
 
     Args:
         judge: Who is asked.
@@ -77,8 +78,8 @@ def answers_of(
     (budget or Budget()).check(list(new.values()))
     try:
         waiting = list(new.items())
-        for at in range(0, len(waiting), TOGETHER):
-            _ask(judge, dict(waiting[at : at + TOGETHER]), known)
+        for at in range(0, len(waiting), QUESTIONS_PER_WRITE):
+            _ask(judge, dict(waiting[at : at + QUESTIONS_PER_WRITE]), known)
     finally:
         known.write()
     return [[_known_answer(known, key) for key in row] for row in keys]

@@ -1,5 +1,4 @@
-"""A judge that learns words of each latent from texts, without any explanation: how far the topic
-alone goes."""
+"""Baseline judge that learns words of each latent from texts and ignores the explanation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from theodolite.language.judges.base import JudgeAnswer, JudgeQuestion, digest
-from theodolite.language.judges.formula import WORD, seen_texts
+from theodolite.language.judges.formula import WORD, get_visible_texts
 
 Learned = tuple[dict[str, float], float]
-"""A weight for each word, and the constant."""
+"""Weight of each word, and the intercept."""
 
 
 def _counts(text: str) -> dict[str, int]:
@@ -24,7 +23,7 @@ def _counts(text: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class BagOfWordsJudge:
-    """Logistic regression on counts of words, fitted for each latent."""
+    """Logistic regression on word counts, fitted for each latent."""
 
     weights: Mapping[int, Learned] = field(default_factory=dict)
     name: str = "bag_of_words"
@@ -33,7 +32,7 @@ class BagOfWordsJudge:
     def fitted(
         cls, latent: Sequence[int], texts: Sequence[str], active: Sequence[bool]
     ) -> "BagOfWordsJudge":
-        """From texts that are not asked about; a latent with one kind of them is not learned."""
+        """Fit on texts that are not asked about; latents with one class are skipped."""
         from sklearn.feature_extraction import DictVectorizer  # noqa: PLC0415  half a second
         from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
 
@@ -52,16 +51,16 @@ class BagOfWordsJudge:
         return cls(weights)
 
     def settings(self) -> dict[str, Any]:
-        """All that decides its answers."""
+        """Return the settings that determine the answers."""
         return {"weights": self._digest}
 
     @cached_property
     def _digest(self) -> str:
-        """Once: it is part of the key of every question."""
+        """Digest of the weights; cached because every question's key contains it."""
         return digest({str(n): [own, start] for n, (own, start) in self.weights.items()})
 
     def __call__(self, questions: Sequence[JudgeQuestion]) -> list[JudgeAnswer]:
-        """An answer to each."""
+        """Return an answer to each question."""
         return [self._answer(question) for question in questions]
 
     def _answer(self, question: JudgeQuestion) -> JudgeAnswer:
@@ -70,7 +69,7 @@ class BagOfWordsJudge:
         own, start = self.weights[question.latent]
         odds = [
             start + sum(own.get(word, 0.0) * n for word, n in _counts(text).items())
-            for text in seen_texts(question)
+            for text in get_visible_texts(question)
         ]
         if question.task == "intruder":
             least = [value == min(odds) for value in odds]

@@ -1,4 +1,4 @@
-"""What a judge is asked and what it answers."""
+"""Interface of judges: questions, answers and their cache keys."""
 
 import hashlib
 import json
@@ -11,35 +11,36 @@ from theodolite.errors import EvidenceError
 
 Task = Literal["detection", "fuzzing", "intruder"]
 TASKS: tuple[Task, ...] = ("detection", "fuzzing", "intruder")
-MOST_TEXTS = 100
-"""Texts of one question."""
+MAX_TEXTS = 100
+"""Largest number of texts in one question."""
 
 
 @dataclass(frozen=True)
 class JudgeQuestion:
-    """In which of some texts is a latent active; in which are the marks the right ones; which text
-    is the one without it?"""
+    """Question to a judge: in which texts a latent is active (detection), in which the marks are
+    right (fuzzing), or which text is the intruder.
+    """
 
     texts: tuple[str, ...]
     explanation: str = ""
-    """What is said of the latent; nothing in a round of intruders."""
+    """Explanation of the latent; empty in an intruder round."""
     task: Task = "detection"
     marks: tuple[tuple[tuple[int, int], ...], ...] = ()
-    """Of each text, from which character on and up to which it is marked."""
+    """Marked character ranges of each text."""
     latent: int = 0
-    """The latent that the question is about."""
+    """Latent that the question is about."""
     explained: int | None = None
-    """The latent whose explanation it is, where it is another."""
+    """Latent whose explanation is shown, if it is another."""
     sequences: tuple[int, ...] = ()
-    """The numbers of the texts; no judge that reads sees them."""
+    """Numbers of the texts; judges that read texts do not see them."""
     across: bool = False
-    """Whether wrong marks are in texts in which the latent is not active."""
+    """Whether wrong marks are in texts in which the latent is inactive."""
     written_from: tuple[bool, ...] = ()
-    """Of each text, whether the explanation was written from it, where that is known."""
+    """Whether the explanation was written from each text, where known."""
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.texts) <= MOST_TEXTS:
-            raise EvidenceError("texts", f"{len(self.texts)}", f"1 to {MOST_TEXTS} a question")
+        if not 1 <= len(self.texts) <= MAX_TEXTS:
+            raise EvidenceError("texts", f"{len(self.texts)}", f"1 to {MAX_TEXTS} a question")
         if self.task not in TASKS:
             raise EvidenceError("task", repr(self.task), f"one of {', '.join(TASKS)}")
         if self.task == "intruder" and len(self.texts) < 2:
@@ -56,7 +57,7 @@ class JudgeQuestion:
                 raise EvidenceError("marks", f"{spans} of {len(text)} characters", "places in it")
 
     def content(self) -> dict[str, Any]:
-        """What a judge sees; as it is, so that the same question is known again."""
+        """Return what a judge sees; equal content means the same question."""
         return {
             "task": self.task,
             "explanation": self.explanation,
@@ -67,11 +68,11 @@ class JudgeQuestion:
 
 @dataclass(frozen=True)
 class JudgeAnswer:
-    """A number from 0 (no) to 1 (yes) for each text; NaN where none could be read."""
+    """Number from 0 (no) to 1 (yes) for each text; NaN if none could be read."""
 
     values: tuple[float, ...]
     raw: str = ""
-    """The judge's words."""
+    """Reply of the judge as text."""
     tokens_in: int = 0
     tokens_out: int = 0
 
@@ -81,36 +82,36 @@ class JudgeAnswer:
 
     @classmethod
     def unread(cls, question: JudgeQuestion, raw: str = "", **tokens: int) -> "JudgeAnswer":
-        """No answer."""
+        """Return an answer that could not be read."""
         return cls((math.nan,) * len(question.texts), raw, **tokens)
 
 
 @runtime_checkable
 class Judge(Protocol):
-    """Anything that answers questions, in their order."""
+    """Interface of a judge: answers questions in their order."""
 
     @property
     def name(self) -> str:
-        """What it is called in evidence."""
+        """Name of the judge in evidence."""
         ...
 
     def settings(self) -> Mapping[str, Any]:
-        """All that decides its answers, and nothing secret: it is part of their key."""
+        """Return the settings that determine the answers, without secrets; part of cache keys."""
         ...
 
     def __call__(self, questions: Sequence[JudgeQuestion]) -> Sequence[JudgeAnswer]:
-        """An answer to each."""
+        """Return an answer to each question."""
         ...
 
 
 def digest(content: Any) -> str:
-    """A name for plain content that is the same everywhere."""
+    """Return a digest of plain content that is the same on every machine."""
     text = json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def question_key(judge: Judge, question: JudgeQuestion, repeat: int = 0) -> str:
-    """Under which an answer is remembered: who was asked what, for the how manieth time."""
+    """Return the cache key of an answer: judge, question and repeat."""
     return digest(
         {
             "judge": judge.name,

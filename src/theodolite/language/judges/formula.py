@@ -1,4 +1,4 @@
-"""A judge that takes an explanation as a formula over words: what it should answer is known."""
+"""Test judge that evaluates an explanation as a formula over words, so its answers are known."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,30 +10,30 @@ from theodolite.language.judges.base import JudgeAnswer, JudgeQuestion
 
 TOKEN = re.compile(r"\(|\)|[^\s()]+")
 WORD = re.compile(r"\w+|[^\w\s]")
-MOST_PARTS = 200
-"""Words, operators and brackets of a formula."""
+MAX_FORMULA_PARTS = 200
+"""Largest number of words, operators and brackets of a formula."""
 Holds = Callable[[frozenset[str]], bool]
 
 
-def words_of(text: str) -> frozenset[str]:
-    """The distinct words and marks of a text, in lower case.
+def split_words(text: str) -> frozenset[str]:
+    """Return the distinct words and marks of a text, in lower case.
 
-    >>> sorted(words_of("The cat's HAT."))
+    >>> sorted(split_words("The cat's HAT."))
     ["'", '.', 'cat', 'hat', 's', 'the']
     """
     return frozenset(word.casefold() for word in WORD.findall(text))
 
 
-def parsed_formula(text: str) -> Holds:
-    """A formula over words: ``cat OR (dog AND NOT puppy)``; AND binds before OR.
+def parse_formula(text: str) -> Holds:
+    """Parse a formula over words: ``cat OR (dog AND NOT puppy)``; AND binds before OR.
 
-    >>> holds = parsed_formula("cat OR (dog AND NOT puppy)")
+    >>> holds = parse_formula("cat OR (dog AND NOT puppy)")
     >>> holds(frozenset({"dog"})), holds(frozenset({"dog", "puppy"}))
     (True, False)
     """
     parts = TOKEN.findall(text)
-    if not 0 < len(parts) <= MOST_PARTS:
-        raise EvidenceError("formula", f"{len(parts)} parts", f"1 to {MOST_PARTS}")
+    if not 0 < len(parts) <= MAX_FORMULA_PARTS:
+        raise EvidenceError("formula", f"{len(parts)} parts", f"1 to {MAX_FORMULA_PARTS}")
     holds, left = _either(parts)
     if left:
         raise _broken(text)
@@ -87,27 +87,31 @@ def _all_of(first: Holds, second: Holds) -> Holds:
 
 @dataclass(frozen=True)
 class FormulaJudge:
-    """Active where the formula holds; of marks, where it holds of the marked words."""
+    """Judge that answers yes where the formula holds; for marks, where it holds for marked
+    words.
+    """
 
     name: str = "formula"
 
     def settings(self) -> dict[str, Any]:
-        """Nothing but its name decides its answers."""
+        """Return the settings that determine the answers: none."""
         return {}
 
     def __call__(self, questions: Sequence[JudgeQuestion]) -> list[JudgeAnswer]:
-        """An answer to each."""
+        """Return an answer to each question."""
         return [self._answer(question) for question in questions]
 
     def _answer(self, question: JudgeQuestion) -> JudgeAnswer:
         if question.task == "intruder":
             return JudgeAnswer.unread(question, "needs an explanation")
-        holds = parsed_formula(question.explanation)
-        return JudgeAnswer(tuple(float(holds(words_of(text))) for text in seen_texts(question)))
+        holds = parse_formula(question.explanation)
+        return JudgeAnswer(
+            tuple(float(holds(split_words(text))) for text in get_visible_texts(question))
+        )
 
 
-def seen_texts(question: JudgeQuestion) -> list[str]:
-    """The texts; of marked ones, what is marked."""
+def get_visible_texts(question: JudgeQuestion) -> list[str]:
+    """Return the texts; for marked texts, the marked parts."""
     if not question.marks:
         return list(question.texts)
     return [

@@ -1,4 +1,4 @@
-"""A judge behind an address that speaks OpenAI's ``/chat/completions``."""
+"""Judge behind an HTTP endpoint that implements OpenAI's ``/chat/completions``."""
 
 import http.client
 import json
@@ -11,38 +11,38 @@ from urllib.parse import urlsplit
 
 from theodolite.errors import EvidenceError, printable
 from theodolite.language.judges.base import JudgeAnswer, JudgeQuestion
-from theodolite.language.judges.prompts import VERSION, messages, read_reply, schema
+from theodolite.language.judges.prompts import VERSION, build_messages, build_schema, read_reply
 
-MOST_BYTES = 1 << 20
-"""Of a reply."""
-AGAIN = (429, 500, 502, 503, 504)
-"""States of a server that may pass."""
-HERE = ("localhost", "127.0.0.1", "::1")
-"""Where a key may be sent unencrypted."""
+MAX_REPLY_BYTES = 1 << 20
+"""Largest number of bytes of a reply."""
+RETRY_STATUS = (429, 500, 502, 503, 504)
+"""HTTP status codes after which a request is repeated."""
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+"""Hosts to which a key may be sent unencrypted."""
 
 
 @dataclass(frozen=True)
 class HttpJudge:
-    """Asks a model at an address; the key is read from an environment variable and written nowhere.
+    """Judge that asks a model over HTTP; the key comes from an environment variable.
 
     Each question is one request. What comes back and is no list of numbers of texts is no answer
     (NaN); a server that fails for good ends the asking with an error.
     """
 
     address: str = ""
-    """Such as ``https://host/v1``: what stands before ``/chat/completions``."""
+    """Base address such as ``https://host/v1``, without ``/chat/completions``."""
     model: str = ""
     key_variable: str = ""
-    """The name of the environment variable that holds the key; none is sent if empty."""
+    """Name of the environment variable with the key; no key is sent if empty."""
     seconds: float = 60.0
-    """How long to wait for an answer."""
+    """Timeout of a request in seconds."""
     tries: int = 3
     pause: float = 1.0
-    """Seconds until a failed request is sent again, unchanged; twice as long each time."""
+    """Seconds before a failed request is repeated; doubles each time."""
     most_tokens: int = 200
-    """Of an answer."""
+    """Largest number of tokens of an answer."""
     with_schema: bool = True
-    """Whether the server is told what an answer looks like; some do not know that."""
+    """Whether to send a JSON schema of the answer; some servers reject it."""
     name: str = "http"
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class HttpJudge:
                 "address", "a name, password or query in it", "only a host and a path",
                 "Put the key into an environment variable, and its name into `key_variable`.",
             )  # fmt: skip
-        if self.key_variable and parts.scheme == "http" and parts.hostname not in HERE:
+        if self.key_variable and parts.scheme == "http" and parts.hostname not in LOCAL_HOSTS:
             raise EvidenceError("address", "http:// with a key", "https://, or this machine")
         if not self.model:
             raise EvidenceError("model", "none", "its name at that address")
@@ -63,14 +63,14 @@ class HttpJudge:
             raise EvidenceError("tries", f"{self.tries}", "1 or more")
 
     def settings(self) -> dict[str, Any]:
-        """All that decides its answers."""
+        """Return the settings that determine the answers."""
         return {
             "address": self.address, "model": self.model, "most_tokens": self.most_tokens,
             "with_schema": self.with_schema, "prompt": VERSION,
         }  # fmt: skip
 
     def __call__(self, questions: Sequence[JudgeQuestion]) -> list[JudgeAnswer]:
-        """An answer to each."""
+        """Return an answer to each question."""
         key = self._key()
         return [self._answer(question, key) for question in questions]
 
@@ -87,12 +87,12 @@ class HttpJudge:
     def _answer(self, question: JudgeQuestion, key: str) -> JudgeAnswer:
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": messages(question),
+            "messages": build_messages(question),
             "temperature": 0,
             "max_tokens": self.most_tokens,
         }
         if self.with_schema:
-            form = {"name": "answer", "strict": True, "schema": schema(question)}
+            form = {"name": "answer", "strict": True, "schema": build_schema(question)}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         return _read(question, self._reply(json.dumps(body).encode(), key))
 
@@ -112,13 +112,13 @@ class HttpJudge:
             if status == http.HTTPStatus.OK:
                 return content
             failure = f"status {status}"
-            if status not in AGAIN:
+            if status not in RETRY_STATUS:
                 break
         # the words of the error may repeat what was sent, the key too
         raise EvidenceError(f"judge {self.name}", failure, "an answer", "Look at the server.")
 
     def _sent(self, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        """One request. No redirect is followed: the key goes nowhere else."""
+        """Send one request without following redirects, so that the key goes nowhere else."""
         parts = urlsplit(self.address)
         kind = (
             http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
@@ -128,14 +128,13 @@ class HttpJudge:
             path = f"{parts.path.rstrip('/')}/chat/completions"
             connection.request("POST", path, body, headers)
             reply = connection.getresponse()
-            return reply.status, reply.read(MOST_BYTES + 1)
+            return reply.status, reply.read(MAX_REPLY_BYTES + 1)
         finally:
             connection.close()
 
 
 def _read(question: JudgeQuestion, content: bytes) -> JudgeAnswer:
-    """The reply's text as an answer; whatever else the server sends is none."""
-    if len(content) > MOST_BYTES:
+    if len(content) > MAX_REPLY_BYTES:
         return JudgeAnswer.unread(question, "a reply of more than 1 MB")
     try:
         reply = json.loads(content)

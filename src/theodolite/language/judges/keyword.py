@@ -1,5 +1,4 @@
-"""A judge that knows a few words of each latent and no explanation: the floor of judges that read
-texts."""
+"""Baseline judge that knows a few keywords of each latent and no explanation."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,25 +9,25 @@ import numpy as np
 
 from theodolite.errors import EvidenceError
 from theodolite.language.judges.base import JudgeAnswer, JudgeQuestion
-from theodolite.language.judges.formula import seen_texts
+from theodolite.language.judges.formula import get_visible_texts
 
 STRONGEST, WORDS = 15, 5
 
 
 @dataclass(frozen=True)
 class KeywordJudge:
-    """Active where any of the latent's keywords occurs in the text, letter by letter."""
+    """Judge that answers yes where any of the latent's keywords occurs in the text."""
 
     words: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """By latent."""
+    """Keywords of each latent."""
     name: str = "keyword"
 
     @classmethod
     def fitted(
         cls, latent: Sequence[int], token: Sequence[str], value: Sequence[float]
     ) -> "KeywordJudge":
-        """From activations in texts that are not asked about: of each latent the 5 most frequent
-        tokens among its 15 strongest activations, of equals the stronger.
+        """Fit on texts that are not asked about: the 5 most frequent tokens among a latent's 15
+        strongest activations.
 
         >>> KeywordJudge.fitted([0, 0, 0, 1], ["cat", "hat", "cat", "."], [2, 3, 1, 1]).words
         {0: ('cat', 'hat'), 1: ('.',)}
@@ -46,16 +45,16 @@ class KeywordJudge:
         return cls(words)
 
     def settings(self) -> dict[str, Any]:
-        """All that decides its answers."""
+        """Return the settings that determine the answers."""
         return {"words": {str(number): list(words) for number, words in self.words.items()}}
 
     def __call__(self, questions: Sequence[JudgeQuestion]) -> list[JudgeAnswer]:
-        """An answer to each."""
+        """Return an answer to each question."""
         return [self._answer(question) for question in questions]
 
     def _answer(self, question: JudgeQuestion) -> JudgeAnswer:
         words = self.words.get(question.latent, ())
-        occurs = [any(word in text for word in words) for text in seen_texts(question)]
+        occurs = [any(word in text for word in words) for text in get_visible_texts(question)]
         if question.task != "intruder":
             return JudgeAnswer(tuple(map(float, occurs)))
         without = len(occurs) - sum(occurs) or len(occurs)

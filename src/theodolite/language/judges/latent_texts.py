@@ -1,4 +1,5 @@
-"""Where latents are active in texts that can be shown: codes by latent, texts, and halves."""
+"""Look up where latents are active in texts, and split the texts into a choosing and a test half.
+Used to draw questions and to fit baseline judges."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ Spans = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class LatentTexts:
-    """Codes of evidence and the bytes of its tokens.
+    """Activations of evidence together with the bytes of its tokens.
 
     On one half of the sequences, cut by cluster, explanations and keywords are made; questions are
     of the other half.
@@ -37,18 +38,17 @@ class LatentTexts:
 
     @cached_property
     def choosing(self) -> Bool[np.ndarray, " sequences"]:
-        """Which sequences explanations are made from."""
+        """Sequences from which explanations and keywords are made."""
         return select_half(self.evidence.samples, self.split_seed)
 
     @cached_property
     def lengths(self) -> Int[np.ndarray, " sequences"]:
-        """Tokens of each sequence."""
+        """Number of tokens of each sequence."""
         return np.diff(require_ragged(self.evidence.tokens).starts)
 
     @cached_property
     def _by_latent(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Of all active values, ordered by latent: where each latent's begin, their sequence,
-        their token and their value."""
+        """Starts, sequences, tokens and values of all activations, ordered by latent."""
         latent, value = require_ragged(self.evidence.latent), require_ragged(self.evidence.value)
         token, row = latent.inner_row, latent.row
         order = np.argsort(latent.flat, kind="stable")
@@ -56,20 +56,20 @@ class LatentTexts:
         return starts, row[order], token[order], value.flat[order]
 
     def active(self, latent: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of one latent: sequences, tokens of all, and values, wherever it is active."""
+        """Return sequences, tokens and values of one latent's activations."""
         starts, row, token, value = self._by_latent
         own = slice(starts[latent], starts[latent + 1])
         return row[own], token[own], value[own]
 
     def text(self, sequence: int) -> str:
-        """The text; bytes that are no characters are replaced."""
+        """Return the text of a sequence; invalid bytes are replaced."""
         return b"".join(self._bytes(sequence)).decode("utf-8", "replace")
 
     def _bytes(self, sequence: int) -> list[bytes]:
         return [self.vocabulary[int(token)] for token in self.evidence.tokens[sequence]]
 
     def spans(self, sequence: int, places: Sequence[int]) -> Spans:
-        """From which character on and up to which some tokens of a sequence go."""
+        """Return the character ranges of some tokens of a sequence."""
         parts, text = self._bytes(sequence), self.text(sequence)
         spans = []
         for place in sorted(places):
@@ -80,8 +80,9 @@ class LatentTexts:
         return tuple(span for span in spans if span[0] < span[1])
 
     def latents_to_ask(self, n: int, *, fewest: int = 4, seed: int = 0) -> list[int]:
-        """So many latents, by chance, that are active in some sequences of either half, and not in
-        all of the half that is asked about."""
+        """Draw ``n`` latents that are active in at least ``fewest`` sequences of each half and
+        inactive in some of the test half.
+        """
         fit = []
         for latent in range(len(self.evidence.latents)):
             rows = np.unique(self.active(latent)[0])
@@ -95,13 +96,13 @@ class LatentTexts:
 
     @cached_property
     def frequency(self) -> np.ndarray:
-        """In which share of the sequences each latent is active."""
+        """Fraction of sequences in which each latent is active."""
         n = len(self.evidence.latents)
         rows = [len(np.unique(self.active(latent)[0])) for latent in range(n)]
         return np.array(rows) / max(len(self.lengths), 1)
 
     def keyword_judge(self, latents: Sequence[int]) -> KeywordJudge:
-        """With words from the half that is not asked about."""
+        """Return a keyword judge fitted on the choosing half."""
         numbers: list[int] = []
         words: list[str] = []
         values: list[float] = []
@@ -117,7 +118,7 @@ class LatentTexts:
     def bag_of_words_judge(
         self, latents: Sequence[int], *, most: int = 40, seed: int = 0
     ) -> BagOfWordsJudge:
-        """Fitted on the half that is not asked about, as many active as inactive texts."""
+        """Return a bag-of-words judge fitted on the choosing half, with balanced classes."""
         numbers: list[int] = []
         texts: list[str] = []
         active: list[bool] = []
@@ -133,9 +134,10 @@ class LatentTexts:
         return BagOfWordsJudge.fitted(numbers, texts, active)
 
 
-def codes_dealt_out(evidence: TokenEvidence, seed: int = 0) -> TokenEvidence:
-    """Whole sequences' codes at other sequences of the same length; a length that occurs once keeps
-    its own. What a score still finds is length, or how often latents are active."""
+def permute_codes(evidence: TokenEvidence, seed: int = 0) -> TokenEvidence:
+    """Permute whole sequences' activations among sequences of equal length. Scores on the result
+    reflect only length and firing rate.
+    """
     latent, value = require_ragged(evidence.latent), require_ragged(evidence.value)
     starts, inner = latent.starts, np.asarray(latent.inner_starts)
     lengths = np.diff(starts)

@@ -1,4 +1,4 @@
-"""A judge that is a small causal language model: the odds of Yes against No after a question."""
+"""Judge that is a small causal language model: the log-odds of Yes against No after a question."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,40 +9,40 @@ import numpy as np
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
 from theodolite.language.judges.base import JudgeAnswer, JudgeQuestion
-from theodolite.language.judges.prompts import VERSION, prompt_of_text
+from theodolite.language.judges.prompts import VERSION, build_text_prompt
 
-FEWEST = 4
-"""Answers whose truth is known, from which on odds can be put on a scale."""
+MIN_CALIBRATION_ANSWERS = 4
+"""Smallest number of known answers for calibration."""
 
 
 @dataclass(frozen=True)
 class LogOddsJudge:
-    """log p(Yes) - log p(No), as a probability; by itself, or on a scale that fits known answers.
+    """Judge by log p(Yes) - log p(No), as a probability; optionally calibrated.
 
     Small models say Yes to everything: without a scale (``calibrated``) their odds are only good
     for an order.
     """
 
     model: Any = field(default=None, repr=False, compare=False)
-    """A causal model of transformers, in evaluation mode."""
+    """Causal model of transformers, in evaluation mode."""
     tokenizer: Any = field(default=None, repr=False, compare=False)
     identity: str = ""
-    """Which weights these are, such as the digest of their file; part of the key of answers."""
+    """Identity of the weights, such as the digest of their file; part of cache keys."""
     longest: int = 1024
-    """Tokens of a question; a longer one has no answer."""
+    """Largest number of tokens of a question; longer ones get no answer."""
     slope: float = 1.0
     start: float = 0.0
     name: str = "log_odds"
 
     def settings(self) -> dict[str, Any]:
-        """All that decides its answers."""
+        """Return the settings that determine the answers."""
         return {
             "identity": self.identity, "longest": self.longest, "slope": self.slope,
             "start": self.start, "prompt": VERSION,
         }  # fmt: skip
 
     def __call__(self, questions: Sequence[JudgeQuestion]) -> list[JudgeAnswer]:
-        """An answer to each."""
+        """Return an answer to each question."""
         answers = []
         for question in questions:
             odds, tokens = self.odds(question)
@@ -57,12 +57,12 @@ class LogOddsJudge:
         return answers
 
     def odds(self, question: JudgeQuestion) -> tuple[np.ndarray, int]:
-        """Of each text, the log odds of Yes, NaN where the question is too long; and its tokens."""
+        """Return the log-odds of Yes for each text, NaN for too long questions, and the tokens."""
         torch = require("torch", "the judge log_odds", "torch")
         yes, no = (self._first_token(word) for word in (" Yes", " No"))
         odds, tokens = np.full(len(question.texts), np.nan), 0
         for number in range(len(question.texts)):
-            ids = self.tokenizer.encode(prompt_of_text(question, number))
+            ids = self.tokenizer.encode(build_text_prompt(question, number))
             if len(ids) > self.longest:
                 continue
             with torch.no_grad():
@@ -81,15 +81,17 @@ class LogOddsJudge:
     def calibrated(
         self, questions: Sequence[JudgeQuestion], active: Sequence[Sequence[bool]]
     ) -> "LogOddsJudge":
-        """The same on the scale that fits texts whose truth is known, which are not asked about."""
+        """Return this judge calibrated on texts with known truth, which are not asked about."""
         from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  half a second
 
         odds = np.concatenate([self.odds(question)[0] for question in questions])
         truth = np.concatenate([np.asarray(row, bool) for row in active])
         rows = ~np.isnan(odds)
-        if rows.sum() < FEWEST or len(np.unique(truth[rows])) < 2:
+        if rows.sum() < MIN_CALIBRATION_ANSWERS or len(np.unique(truth[rows])) < 2:
             raise EvidenceError(
-                "calibration", f"{int(rows.sum())} answers", f"{FEWEST} or more, of both kinds"
+                "calibration",
+                f"{int(rows.sum())} answers",
+                f"{MIN_CALIBRATION_ANSWERS} or more, of both kinds",
             )
         fit = LogisticRegression().fit(odds[rows, None], truth[rows])
         return replace(self, slope=float(fit.coef_[0, 0]), start=float(fit.intercept_[0]))

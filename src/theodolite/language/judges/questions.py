@@ -1,4 +1,4 @@
-"""Questions about latents, drawn from their codes: which texts, which tokens, which intruder."""
+"""Draw questions about latents from their activations: texts, marked tokens and intruders."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,18 +12,19 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.judgment import JudgmentEvidence
 from theodolite.evidence.plain_arrays import replace_arrays
 from theodolite.evidence.ragged import require_ragged
-from theodolite.language.judges.answers import AnswerCache
-from theodolite.language.judges.asking import Budget, answers_of
+from theodolite.language.judges.answer_cache import AnswerCache
+from theodolite.language.judges.asking import Budget, ask_judge
 from theodolite.language.judges.base import Judge, JudgeQuestion
 from theodolite.language.judges.latent_texts import LatentTexts
-from theodolite.language.judges.rows import judgment_evidence, length_matched
+from theodolite.language.judges.rows import judgment_evidence, match_lengths
 
 Negatives = Literal["length", "random", "near", "matched"]
-"""Which texts without the latent: of the same length, any, those with the most alike tokens, or
-those with the latent's most typical token."""
+"""How texts without the latent are chosen: of equal length, any, with the most similar tokens, or
+with the latent's most typical token.
+"""
 Wrong = Literal["within", "across"]
 WINDOWS = (2, 2, 10)
-"""Of a question in SAEBench's form: the strongest, some drawn by strength, and any."""
+"""Texts of a SAEBench question: strongest, drawn by strength, and random."""
 ROUND = 5
 QuestionTruth = tuple[JudgeQuestion, tuple[bool, ...]]
 Rows = Int[np.ndarray, " rows"]
@@ -31,7 +32,7 @@ Rows = Int[np.ndarray, " rows"]
 
 @dataclass(frozen=True, eq=False)
 class LatentQuestions:
-    """Questions with what is true of each of their texts."""
+    """Questions with the truth of each of their texts."""
 
     questions: list[JudgeQuestion] = field(default_factory=list)
     active: list[tuple[bool, ...]] = field(default_factory=list)
@@ -43,8 +44,8 @@ class LatentQuestions:
         cache: AnswerCache | None = None,
         budget: Budget | None = None,
     ) -> JudgmentEvidence:
-        """The judge's answers as evidence, with how often each latent is active."""
-        (answers,) = answers_of(judge, self.questions, cache=cache, budget=budget)
+        """Return the judge's answers as evidence, with the latents' firing rates."""
+        (answers,) = ask_judge(judge, self.questions, cache=cache, budget=budget)
         latents = [f"latent {n}" for n in range(len(source.evidence.latents))]
         clusters = source.evidence.samples.clusters
         evidence = judgment_evidence(
@@ -56,16 +57,16 @@ class LatentQuestions:
 
 @dataclass(frozen=True, eq=False)
 class QuestionMaker:
-    """Draws questions from the half of the texts that nothing was chosen on, by key and seed.
+    """Draws questions from the test half of the texts, by a key and a seed.
 
     A latent that is active in too few of them, or in too many, is left out.
     """
 
     source: LatentTexts
     explanations: Mapping[int, str] = field(default_factory=dict)
-    """By latent; written from the other half."""
+    """Explanation of each latent, written from the choosing half."""
     each: int = 10
-    """Texts with the latent of a question, and as many without."""
+    """Number of texts with the latent per question, and equally many without."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -73,7 +74,7 @@ class QuestionMaker:
             raise EvidenceError("each", f"{self.each}", "1 to 50")
 
     def detection(self, latents: Sequence[int], negatives: Negatives = "length") -> LatentQuestions:
-        """In which of these texts is the latent active?"""
+        """Ask in which of these texts the latent is active."""
         if negatives not in get_args(Negatives):
             known = ", ".join(get_args(Negatives))
             raise EvidenceError("negatives", repr(negatives), f"one of {known}")
@@ -87,7 +88,7 @@ class QuestionMaker:
         return _together(pairs)
 
     def windows(self, latents: Sequence[int]) -> LatentQuestions:
-        """In SAEBench's form: the strongest texts, some by strength, and ten of any kind."""
+        """Ask in SAEBench's form: strongest texts, some by strength, and ten at random."""
         pairs = []
         rows = np.flatnonzero(~self.source.choosing)
         top, weighted, free = WINDOWS
@@ -111,9 +112,9 @@ class QuestionMaker:
         return _together(pairs)
 
     def fuzzing(self, latents: Sequence[int], wrong: Wrong = "within") -> LatentQuestions:
-        """Are the marked tokens those on which the latent is active? Wrong marks are as many
-        tokens on which it is not: of other texts in which it is active somewhere (``within``), or
-        of texts in which it is not (``across``)."""
+        """Ask whether the marked tokens are those on which the latent is active. Wrong marks are on
+        inactive tokens of other active texts (``within``) or of inactive texts (``across``).
+        """
         if wrong not in get_args(Wrong):
             raise EvidenceError("wrong", repr(wrong), "within or across")
         pairs = []
@@ -125,7 +126,7 @@ class QuestionMaker:
             )
             others = several[len(right) :]
             if wrong == "across" and len(right) and len(silent):
-                others = length_matched(right, silent, self.source.lengths, self.seed)
+                others = match_lengths(right, silent, self.source.lengths, self.seed)
             marked = [(int(row), self._active_places(latent, row), True) for row in right]
             numbers = [len(places) for _, places, _ in marked] or [1]
             for at, row in enumerate(others):
@@ -136,7 +137,7 @@ class QuestionMaker:
         return _together(pairs)
 
     def intruder(self, latents: Sequence[int], rounds: int = 4) -> LatentQuestions:
-        """Which of five texts is the one without the latent, of the same length as one of them?"""
+        """Ask which of five texts of similar length is the one without the latent."""
         pairs = []
         for latent in latents:
             active, silent = self._rows(latent)
@@ -145,12 +146,12 @@ class QuestionMaker:
                 own = some[number * (ROUND - 1) : (number + 1) * (ROUND - 1)]
                 if not len(silent):
                     continue
-                strange = length_matched(own[:1], silent, self.source.lengths, self.seed + number)
+                strange = match_lengths(own[:1], silent, self.source.lengths, self.seed + number)
                 pairs.append(self._question(latent, own, strange, task="intruder"))
         return _together(pairs)
 
     def _rows(self, latent: int) -> tuple[Rows, Rows]:
-        """Texts to ask about in which it is active, and in which it is not."""
+        """Return test texts in which the latent is active, and in which it is not."""
         there = np.zeros(len(self.source.lengths), bool)
         there[self.source.active(latent)[0]] = True
         asked_of = ~self.source.choosing & (self.source.lengths > 0)
@@ -166,7 +167,7 @@ class QuestionMaker:
             return self._some(silent, n, latent)
         if how == "length":
             own_seed = self.seed + latent
-            return length_matched(with_it[:n], silent, self.source.lengths, own_seed)
+            return match_lengths(with_it[:n], silent, self.source.lengths, own_seed)
         if how == "near":
             return self._nearest(with_it, silent, n)
         typical = self._typical_token(latent)
@@ -174,13 +175,13 @@ class QuestionMaker:
         return self._some(silent[np.array(has, bool)], n, latent)
 
     def _typical_token(self, latent: int) -> int:
-        """The token on which it is active most often, in the half that is not asked about."""
+        """Return the token on which the latent is most often active in the choosing half."""
         row, token, _ = self.source.active(latent)
         ids = require_ragged(self.source.evidence.tokens).flat[token[self.source.choosing[row]]]
         return int(np.bincount(ids).argmax()) if len(ids) else -1
 
     def _nearest(self, with_it: Rows, silent: Rows, n: int) -> Rows:
-        """Whose bags of tokens are most like those of the active ones together, by cosine."""
+        """Return inactive texts whose bags of tokens are most similar by cosine."""
         tokens = self.source.evidence.tokens
         whole: dict[int, int] = {}
         for row in with_it:
@@ -199,7 +200,7 @@ class QuestionMaker:
         return [int(token) - start for token in tokens[rows == row]]
 
     def _silent_places(self, latent: int, row: int, n: int) -> list[int]:
-        """As many tokens on which it is not active, drawn by key; none where there are too few."""
+        """Draw ``n`` tokens on which the latent is inactive; none if there are too few."""
         there = set(self._active_places(latent, row))
         free = np.array([i for i in range(int(self.source.lengths[row])) if i not in there], int)
         luck = hash_integers(free, self.seed + 7 * latent + 13 * row)

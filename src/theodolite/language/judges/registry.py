@@ -1,4 +1,4 @@
-"""Judges by name: ours, and those that other packages bring by entry point."""
+"""Registry of judges by name: theodolite's own and those of installed packages."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,12 +29,12 @@ OURS: dict[str, Callable[..., Judge]] = {
 
 
 def judge_names() -> list[str]:
-    """All judges that can be had by name."""
+    """Return the names of all available judges."""
     return sorted({*OURS, *(point.name for _, point in list_entry_points(GROUP))})
 
 
 def find_judge(name: str, **settings: Any) -> Judge:
-    """A judge by its name, with its settings.
+    """Return a judge by its name, with its settings.
 
     Other packages enter theirs through the entry point group ``theodolite.judges``; a name that is
     ours stays ours.

@@ -1,4 +1,4 @@
-"""From questions and answers to evidence, and which texts to ask about."""
+"""Convert questions and answers to evidence rows, and match texts by length."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def judgment_evidence(
     latents: Sequence[str] = (),
     documents: Sequence[int] | None = None,
 ) -> JudgmentEvidence:
-    """A row for each text of each question; for each round of intruders, one.
+    """Return a row for each text of each question, and one for each intruder round.
 
     Args:
         questions: With the numbers of their texts (``sequences``).
@@ -80,18 +80,17 @@ def _rows(
     ]
 
 
-def length_matched(
+def match_lengths(
     positives: Int[np.ndarray, " n"],
     negatives: Int[np.ndarray, " m"],
     lengths: Int[np.ndarray, " sequences"],
     seed: int = 0,
 ) -> Int[np.ndarray, " n"]:
-    """For each sequence in which a latent is active one in which it is not, of the same length;
-    else of the nearest, and of several by their numbers and the seed. None is taken twice while
-    there are others.
+    """Match each active sequence with an inactive one of the same or nearest length; none is used
+    twice while others remain.
 
     >>> lengths = np.array([9, 4, 4, 9, 5])
-    >>> length_matched(np.array([0, 1]), np.array([2, 3, 4]), lengths).tolist()
+    >>> match_lengths(np.array([0, 1]), np.array([2, 3, 4]), lengths).tolist()
     [3, 2]
     """
     positives, negatives = np.asarray(positives), np.asarray(negatives)
@@ -108,7 +107,7 @@ def length_matched(
 
 
 def judge_and_people(evidence: JudgmentEvidence, judge: str) -> RatingEvidence:
-    """The same questions as votes: the others' answers, yes or no, and this judge's as predicted.
+    """Return the answers as ratings: people's as ratings, this judge's as predictions.
 
     A row is a question that several were asked, the same latent, sequence and task. Scores of
     agreement (``judge_agreement``, ``krippendorff_alpha``) take it.

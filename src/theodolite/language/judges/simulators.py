@@ -1,4 +1,4 @@
-"""Simulators without a model: how active a latent should be at each token, as evidence has it."""
+"""Simulators without a model: predict a latent's activation per token from its explanation."""
 
 from typing import Literal, get_args
 
@@ -13,10 +13,10 @@ from theodolite.evidence.ragged import Ragged, require_ragged
 Simulator = Literal["formula", "keyword"]
 
 
-def simulated_by(
+def simulate(
     simulator: Simulator, evidence: TokenEvidence, *, split_seed: int = 0
 ) -> TokenEvidence:
-    """The evidence with what a simulator expects, for ``simulation_correlation``.
+    """Add the simulator's predictions to the evidence, for ``simulation_correlation``.
 
     ``formula`` expects 1 where the explanation's predicate holds; ``keyword`` knows no explanation
     and expects the mean activation of the token on the half of the sequences that ``split_seed``
@@ -25,7 +25,7 @@ def simulated_by(
 
     >>> from theodolite.evidence.kinds.token import TokenEvidence
     >>> from theodolite.testing import plant_example
-    >>> some = simulated_by("formula", plant_example(TokenEvidence, 0))
+    >>> some = simulate("formula", plant_example(TokenEvidence, 0))
     >>> sorted(set(some.simulated.flat[~np.isnan(some.simulated.flat)].tolist()))
     [0.0, 1.0]
     """
@@ -48,7 +48,6 @@ def simulated_by(
 
 
 def _where_it_holds(evidence: TokenEvidence) -> np.ndarray:
-    """1 and 0; NaN of an explanation that names no predicate."""
     holds, predicate = require_ragged(evidence.holds), np.asarray(evidence.predicate_of)
     guess = np.zeros((len(require_ragged(evidence.tokens).flat), len(predicate)))
     for item, number in enumerate(predicate.tolist()):
@@ -58,8 +57,9 @@ def _where_it_holds(evidence: TokenEvidence) -> np.ndarray:
 
 
 def _token_means(evidence: TokenEvidence, seed: int) -> np.ndarray:
-    """Of each explained latent the mean over each token's occurrences in one half; its mean over
-    all of that half for a token that does not occur there."""
+    """Return each latent's mean per token in one half; its overall mean for tokens that are absent
+    there.
+    """
     tokens, latent, values = (
         require_ragged(getattr(evidence, name)) for name in ("tokens", "latent", "value")
     )

@@ -1,4 +1,4 @@
-"""A judge whose answers are in a table: reruns, and people."""
+"""Judge whose answers come from a table, for reruns and for people's answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from theodolite.language.judges.base import JudgeAnswer, JudgeQuestion, digest
 
 @dataclass(frozen=True)
 class StoredJudge:
-    """Answers by latent, task and the number of a text; what is not in the table has no answer.
+    """Judge that looks up answers by latent, task and number of the text; others are NaN.
 
     The texts themselves are not looked at.
     """
@@ -19,12 +19,12 @@ class StoredJudge:
     name: str = "stored"
 
     def settings(self) -> dict[str, Any]:
-        """All that decides its answers."""
+        """Return the settings that determine the answers."""
         rows = [[*key, value] for key, value in sorted(self.answers.items())]
         return {"answers": digest(rows)}
 
     def __call__(self, questions: Sequence[JudgeQuestion]) -> list[JudgeAnswer]:
-        """An answer to each."""
+        """Return an answer to each question."""
         return [self._answer(question) for question in questions]
 
     def _answer(self, question: JudgeQuestion) -> JudgeAnswer:

@@ -1,1 +1,1 @@
-"""Language models: what they compute at every token, and dictionaries of it."""
+"""Language models: read activations at every token, and load or train SAEs of them."""

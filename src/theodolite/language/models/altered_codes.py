@@ -1,4 +1,4 @@
-"""Dictionaries and codes with something changed in them: rows dealt out, concepts planted."""
+"""Baselines made from an SAE: a permuted decoder, and activations with planted concepts."""
 
 from dataclasses import dataclass
 
@@ -12,35 +12,36 @@ from theodolite.language.models.dictionaries import Activations, FeatureDictiona
 
 @dataclass(frozen=True, eq=False)
 class PermutedDecoder:
-    """A dictionary whose codes are as they were and whose rows are dealt out among the latents:
-    what is rebuilt if the directions do not matter."""
+    """SAE with unchanged activations and decoder rows permuted among latents: the loss if
+    directions do not matter.
+    """
 
     dictionary: FeatureDictionary
     order: Int[np.ndarray, " latents"]
-    """Whose row each latent has."""
+    """Latent whose row each latent uses."""
 
     @classmethod
     def of(cls, dictionary: FeatureDictionary, seed: int) -> "PermutedDecoder":
-        """By chance."""
+        """Permute the rows at random."""
         return cls(dictionary, np.random.default_rng(seed).permutation(len(dictionary.rows)))
 
     @property
     def rows(self) -> Float[np.ndarray, "latents dimensions"]:
-        """What one unit of each latent adds."""
+        """Decoder row of each latent."""
         return np.asarray(self.dictionary.rows[self.order])
 
     def encode(self, activations: Activations) -> Float[np.ndarray, "n latents"]:
-        """As the dictionary does."""
+        """Return the activations of the original SAE."""
         return np.asarray(self.dictionary.encode(activations))
 
     def decode(self, codes: Float[np.ndarray, "n latents"]) -> Activations:
-        """What the codes stand for with these rows."""
+        """Decode with the permuted rows."""
         moved = np.zeros_like(codes)
         moved[:, self.order] = codes
         return np.asarray(self.dictionary.decode(moved))
 
 
-def with_planted(
+def plant_concepts(
     codes: SparseCodes,
     starts: Int[np.ndarray, " sequences1"],
     truth: Bool[np.ndarray, "sequences concepts"],
@@ -49,7 +50,7 @@ def with_planted(
     false_alarms: float = 0.05,
     seed: int = 0,
 ) -> SparseCodes:
-    """Codes in which the first latents are noisy signs of the concepts.
+    """Replace the first latents by noisy indicators of the concepts.
 
     Each is active once in a sequence, at a token drawn by chance: in sequences with its concept
     with probability ``hits``, in others with probability ``false_alarms``. Whatever is said of

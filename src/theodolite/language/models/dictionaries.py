@@ -1,4 +1,5 @@
-"""Dictionaries of activations: what one must do, and one that knows nothing of the network."""
+"""Interface of SAEs (``FeatureDictionary``), sparse activations, and a random-direction
+baseline."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,31 +12,31 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.ragged import compute_starts
 
 Activations = Float[np.ndarray, "n dimensions"]
-MOST_CODES = 1 << 24
-"""Codes that are held at once, most of them 0."""
+MAX_CODES = 1 << 24
+"""Largest number of dense activations in memory at once."""
 
 
 @runtime_checkable
 class FeatureDictionary(Protocol):
-    """Directions, and how much of each is in an activation."""
+    """Interface of an SAE: decoder rows, encode and decode."""
 
     @property
     def rows(self) -> Float[np.ndarray, "latents dimensions"]:
-        """What one unit of each latent adds to an activation."""
+        """Decoder row of each latent."""
 
     @property
     def encode(self) -> Any:
-        """Activations to codes, one column a latent."""
+        """Function from model activations to SAE activations, one column per latent."""
 
     @property
     def decode(self) -> Any:
-        """Codes to activations."""
+        """Function from SAE activations to model activations."""
 
 
-def largest_only(
+def keep_largest(
     codes: Float[np.ndarray, "n latents"], active: int
 ) -> Float[np.ndarray, "n latents"]:
-    """The codes themselves, with all but the largest of each row put to 0."""
+    """Return the activations with all but the largest of each row set to 0."""
     if active < codes.shape[1]:
         small = np.argpartition(-codes, active - 1, axis=1)[:, active:]
         np.put_along_axis(codes, small, 0.0, axis=1)
@@ -44,17 +45,17 @@ def largest_only(
 
 @dataclass(frozen=True, eq=False)
 class SparseCodes:
-    """Codes without their zeros."""
+    """SAE activations without their zeros."""
 
     latent: Int[np.ndarray, " values"]
-    """Rising within an activation."""
+    """Active latents, rising within a token."""
     value: Float[np.ndarray, " values"]
     starts: Int[np.ndarray, " activations1"]
-    """Where each activation's codes begin, and where the last end."""
+    """Start of each token's entries, and the end of the last."""
 
 
-def sparse_codes(dictionary: FeatureDictionary, activations: Activations) -> SparseCodes:
-    """Codes of activations, some at a time."""
+def compute_sparse_codes(dictionary: FeatureDictionary, activations: Activations) -> SparseCodes:
+    """Compute sparse SAE activations in batches."""
     latents, values, counts = [], [], []
     for codes in _some_codes(dictionary, activations):
         row, latent = np.nonzero(codes)
@@ -67,10 +68,10 @@ def sparse_codes(dictionary: FeatureDictionary, activations: Activations) -> Spa
     return SparseCodes(np.concatenate(latents), np.concatenate(values), starts)
 
 
-def largest_codes(
+def compute_largest_codes(
     dictionary: FeatureDictionary, activations: Activations, starts: Int[np.ndarray, " sequences1"]
 ) -> Float[np.ndarray, "sequences latents"]:
-    """The largest code of each latent in each sequence; 0 where it is never active."""
+    """Return each latent's largest activation in each sequence; 0 if never active."""
     pooled = np.zeros((len(starts) - 1, len(dictionary.rows)), np.float32)
     sequence = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     at = 0
@@ -81,33 +82,33 @@ def largest_codes(
 
 
 def _some_codes(dictionary: FeatureDictionary, activations: Activations) -> Iterator[np.ndarray]:
-    step = max(MOST_CODES // max(len(dictionary.rows), 1), 1)
+    step = max(MAX_CODES // max(len(dictionary.rows), 1), 1)
     for at in range(0, len(activations), step):
         yield np.asarray(dictionary.encode(activations[at : at + step]))
 
 
 @dataclass(frozen=True, eq=False)
 class RandomDictionary:
-    """Directions that know nothing: the largest of activations along them, standardized.
+    """Baseline SAE with random directions and as many active latents.
 
     Whatever a dictionary is said to show, directions drawn at random must be asked as well, with
     as many latents of which as many are active.
     """
 
     rows: Float[np.ndarray, "latents dimensions"]
-    """Each of length 1."""
+    """Directions of length 1."""
     mean: Float[np.ndarray, " dimensions"]
     scale: Float[np.ndarray, " dimensions"]
     active: int
-    """Latents that are active in an activation, at most."""
+    """Largest number of active latents per token."""
     unit: float
-    """By how much rebuilt activations are scaled, fitted once."""
+    """Scale of reconstructions, fitted once."""
 
     @classmethod
     def drawn_for(
         cls, activations: Activations, latents: int, active: int, seed: int
     ) -> "RandomDictionary":
-        """For activations of which it knows the spread of each dimension alone."""
+        """Draw directions for activations, using only the spread of each dimension."""
         if not 1 <= active <= latents:
             raise EvidenceError("active", f"{active} of {latents}", "1 or more, and no more")
         if len(activations) < 2:
@@ -124,10 +125,10 @@ class RandomDictionary:
         return cls(plain.rows, plain.mean, plain.scale, active, unit)
 
     def encode(self, activations: Activations) -> Float[np.ndarray, "n latents"]:
-        """The largest products, where above 0."""
+        """Return the largest positive products."""
         codes = ((np.asarray(activations, float) - self.mean) / self.scale) @ self.rows.T
-        return np.asarray(np.maximum(largest_only(codes, self.active), 0.0))
+        return np.asarray(np.maximum(keep_largest(codes, self.active), 0.0))
 
     def decode(self, codes: Float[np.ndarray, "n latents"]) -> Activations:
-        """What the codes stand for."""
+        """Return the reconstruction of SAE activations."""
         return np.asarray(codes @ self.rows * self.unit * self.scale + self.mean)

@@ -1,5 +1,5 @@
-"""A language model that is looked into at one place: activations there, and the next token when
-something else is put there."""
+"""Read activations of one module of a language model, and predict tokens with replaced
+activations."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,20 +11,20 @@ from jaxtyping import Float
 
 from theodolite.errors import EvidenceError, did_you_mean, printable
 
-MOST_TOKENS = 2_048
-"""Tokens that go through the network at once, padding included; a longer sequence goes alone."""
+MAX_BATCH_TOKENS = 2_048
+"""Largest number of tokens per batch, padding included; longer sequences run alone."""
 Ids = Sequence[Sequence[int]]
 Replacement = Callable[[np.ndarray], np.ndarray]
-"""Activations (n, dimensions) to those that are put in for them."""
+"""Function from activations (n, dimensions) to their replacements."""
 
 
-class _SeenEnough(Exception):
-    """The module has been reached."""
+class _ModuleReached(Exception):
+    """Stops a forward pass after the module."""
 
 
 @dataclass(frozen=True, eq=False)
 class HookedModel:
-    """A model of transformers, or one that is called alike, and the module to look at.
+    """A language model and the module whose activations are read or replaced.
 
     One start token is put before every sequence and left out again: without it the first token has
     an activation many times as long as the others. Shorter sequences are padded on the right.
@@ -32,13 +32,13 @@ class HookedModel:
 
     model: Any
     module: str
-    """As ``model.named_modules()`` names it, such as ``model.layers.5``."""
+    """Name from ``model.named_modules()``, such as ``model.layers.5``."""
     start: int
-    """The id of the start token."""
+    """Id of the start token."""
     inputs: bool = False
-    """Whether to look at what goes into the module instead of what comes out."""
+    """Whether to read the module's input instead of its output."""
     end: int | None = None
-    """The id of a token that is put after every sequence and left out again, as encoders have."""
+    """Id of a token put after every sequence and excluded again, as encoders need."""
 
     def __post_init__(self) -> None:
         names = [name for name, _ in self.model.named_modules() if name]
@@ -49,7 +49,7 @@ class HookedModel:
             raise EvidenceError("module", repr(printable(self.module)), needed, hint)
 
     def activations(self, ids: Ids) -> Float[np.ndarray, "tokens dimensions"]:
-        """At every token of all sequences, one after the other; the start tokens left out."""
+        """Return activations at every token of all sequences, without start tokens."""
         parts: dict[int, np.ndarray] = {}
         for rows, outputs in self._passes(ids, None):
             for row, number in enumerate(rows):
@@ -59,8 +59,9 @@ class HookedModel:
     def next_tokens(
         self, ids: Ids, replace: Replacement | None = None
     ) -> list[Float[np.ndarray, "tokens vocabulary"]]:
-        """Logarithms of the next token's probabilities at every token, with other activations put
-        in at all tokens but the start."""
+        """Return log-probabilities of the next token, with activations replaced at all tokens but
+        the start.
+        """
         parts: dict[int, np.ndarray] = {}
         for rows, outputs in self._passes(ids, replace, logits=True):
             for row, number in enumerate(rows):
@@ -86,7 +87,7 @@ class HookedModel:
                 if logits:
                     output = self.model(**inputs, use_cache=False).logits
                 else:
-                    with suppress(_SeenEnough):
+                    with suppress(_ModuleReached):
                         self.model(**inputs)
             outputs = {"hidden": seen[0]}
             if logits:
@@ -97,7 +98,7 @@ class HookedModel:
     def _hooked(
         self, mask: Any, replace: Replacement | None, *, ends: bool
     ) -> Iterator[list[np.ndarray]]:
-        """What the module gives is put into a list; with ``ends``, nothing after it is computed."""
+        """Collect the module's activations; with ``ends``, stop the forward pass after it."""
         import torch  # noqa: PLC0415
 
         seen: list[np.ndarray] = []
@@ -112,7 +113,7 @@ class HookedModel:
                 raise EvidenceError("module", got, "activations (sequences, tokens, dimensions)")
             seen.append(hidden.float().cpu().numpy())
             if ends:
-                raise _SeenEnough
+                raise _ModuleReached
             if replace is None:
                 return None
             changed = hidden.clone()
@@ -131,7 +132,7 @@ class HookedModel:
                 part.training = training
 
     def _register(self, look: Callable[[Any], Any]) -> Any:
-        """Have ``look`` called with what goes in or comes out; what it gives is put in for that."""
+        """Register a hook that reads and replaces the module's input or output."""
 
         def after(_: Any, __: Any, output: Any) -> Any:
             several = isinstance(output, tuple)
@@ -149,13 +150,12 @@ class HookedModel:
 
 
 def _batches(ids: Ids) -> Iterator[list[int]]:
-    """Sequences in their order, as many as fit together."""
     batch: list[int] = []
     for number, own in enumerate(ids):
         if not len(own):
             raise EvidenceError("texts", f"no token in text {number}", "one or more in each")
         longest = max(len(own), *(len(ids[n]) for n in batch)) + 1 if batch else len(own) + 1
-        if batch and longest * (len(batch) + 1) > MOST_TOKENS:
+        if batch and longest * (len(batch) + 1) > MAX_BATCH_TOKENS:
             yield batch
             batch = []
         batch.append(number)

@@ -1,4 +1,4 @@
-"""Language models from files on this machine: folders of transformers, and GGUF."""
+"""Load language models from local files: transformers folders and GGUF."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,12 +15,12 @@ GGUF = ".gguf"
 
 
 CAUSAL = ("ForCausalLM", "LMHeadModel")
-"""How architectures end that predict the next token."""
+"""Endings of architecture names that predict the next token."""
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A model and its tokenizer."""
+    """A language model and its tokenizer."""
 
     model: Any
     tokenizer: Any
@@ -28,8 +28,7 @@ class LoadedModel:
     """Whether it predicts the next token; encoders do not."""
 
     def start(self, token: str | None = None) -> int:
-        """The id of the start token: the one named, else that which the tokenizer has, or the one
-        that parts texts from each other."""
+        """Return the id of the start token: the named one, the tokenizer's, or the separator."""
         own = self.tokenizer
         choices = (own.bos_token_id, own.cls_token_id, own.eos_token_id)
         number = next((choice for choice in choices if choice is not None), None)
@@ -42,11 +41,11 @@ class LoadedModel:
         return int(number)
 
     def end(self) -> int | None:
-        """The token that encoders have after a text; none for others."""
+        """Return the token that encoders put after a text, or None."""
         return None if self.causal else self.tokenizer.sep_token_id
 
     def check_fits(self, ids: Sequence[Sequence[int]]) -> None:
-        """Refuse texts that the model cannot take, before it fails somewhere inside."""
+        """Raise if texts exceed the model's limits."""
         longest = max(len(own) for own in ids) + 1 + (self.end() is not None)
         most = getattr(self.model.config, "max_position_embeddings", None)
         if isinstance(most, int) and 0 < most < longest:
@@ -61,7 +60,7 @@ class LoadedModel:
 
 
 def load_language_model(path: Path) -> LoadedModel:
-    """A folder with ``config.json``, weights in safetensors and a tokenizer, or a .gguf file.
+    """Load a folder with ``config.json``, safetensors and a tokenizer, or a .gguf file.
 
     Nothing is asked of a hub, and no code of the folder is run.
     """
@@ -100,7 +99,6 @@ def _reason(error: Exception) -> str:
 
 
 def _is_causal(transformers: Any, folder: Path) -> bool:
-    """By what the folder says of itself; an encoder could be loaded as either."""
     config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
     names = [str(name) for name in getattr(config, "architectures", None) or ()]
     reads_both_ways = type(config) in transformers.MODEL_FOR_MASKED_LM_MAPPING
@@ -111,7 +109,7 @@ def _is_causal(transformers: Any, folder: Path) -> bool:
 
 @contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:
-    """Without bars and warnings of transformers, which are put back."""
+    """Silence progress bars and warnings of transformers, and restore them."""
     logging = transformers.utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -124,8 +122,8 @@ def _quiet(transformers: Any) -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def untrained(model: Any, seed: int) -> Any:
-    """A copy whose matrices are drawn anew, each with its own mean and spread."""
+def randomize_weights(model: Any, seed: int) -> Any:
+    """Return a copy whose matrices are redrawn with their own mean and spread."""
     import copy  # noqa: PLC0415
 
     import torch  # noqa: PLC0415  an extra

@@ -1,4 +1,5 @@
-"""Neurons of a block: what its last matrix reads."""
+"""Find the matrix of a transformer block that reads its MLP neurons. Used for the neuron
+baseline."""
 
 from typing import Any
 
@@ -6,11 +7,11 @@ READERS = (
     "mlp.down_proj", "mlp.c_proj", "mlp.dense_4h_to_h", "mlp.fc_out", "mlp.fc2", "fc2",
     "output.dense", "ffn.lin2", "mlp.Wo",
 )  # fmt: skip
-"""The matrix that reads the neurons, as blocks of transformers call it."""
+"""Names of that matrix in blocks of transformers."""
 
 
-def reader_of_neurons(model: Any, module: str) -> str | None:
-    """The matrix of a block that reads its neurons; nothing where it has another name.
+def find_neuron_reader(model: Any, module: str) -> str | None:
+    """Return the name of the matrix that reads a block's neurons, or None.
 
     With gates, a neuron is the product of a gate and what it lets through: what the matrix reads.
     """

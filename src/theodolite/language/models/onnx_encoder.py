@@ -1,4 +1,4 @@
-"""A text encoder in ONNX: what it puts out at every token, for dictionaries of that."""
+"""Read token vectors from a text encoder in ONNX format."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,23 +19,24 @@ ELSEWHERE = b"\x0a\x08location"
 
 @dataclass(frozen=True, eq=False)
 class OnnxEncoder:
-    """An .onnx file with a vector for each token. It has no place to look into but its output,
-    and predicts no next token, so nothing can be put in: pass ``TokenSettings(splice=False)``."""
+    """An .onnx text encoder. Only its output can be read, so pass
+    ``TokenSettings(splice=False)``.
+    """
 
     session: Any
     start: int
-    """The id of the token before every text, left out again."""
+    """Id of the token before every text; excluded from the output."""
     end: int
-    """The id of the token after it, left out again."""
+    """Id of the token after every text; excluded from the output."""
     module: str = "output"
 
     @classmethod
     def load(cls, path: Path, start: int, end: int) -> "OnnxEncoder":
-        """From one file that holds all; such as 101 and 102 for networks with BERT's tokens."""
+        """Load one file; BERT models use 101 and 102 as ``start`` and ``end``."""
         return cls(onnx_session(path), start, end)
 
     def activations(self, ids: Ids) -> Float[np.ndarray, "tokens dimensions"]:
-        """At every token of all sequences, one after the other.
+        """Return activations at every token of all sequences.
 
         Each goes alone: 8-bit networks scale all that goes through them together by its largest
         number, so that a sequence's values would depend on its neighbors.

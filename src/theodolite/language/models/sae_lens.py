@@ -1,4 +1,4 @@
-"""Autoencoders as SAELens saves them, read and used without SAELens or torch."""
+"""Read SAEs that SAELens saved, without SAELens or torch."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ from theodolite._storage.arrays import read_safetensors
 from theodolite._storage.paths import confined
 from theodolite._storage.text import read_json
 from theodolite.errors import EvidenceError, UnsafeInputError, printable
-from theodolite.language.models.dictionaries import Activations, largest_only
+from theodolite.language.models.dictionaries import Activations, keep_largest
 
 Codes = Float[np.ndarray, "n latents"]
 NEEDED = {
@@ -22,31 +22,31 @@ NEEDED = {
 }
 NORMALIZED = ("none", "layer_norm", "constant_norm_rescale")
 SCALED = ("scaling_factor", "finetuning_scaling_factor")
-"""What finetuning in older SAELens multiplied codes with."""
+"""Entries by which finetuning in older SAELens multiplied activations."""
 
 
 @dataclass(frozen=True, eq=False)
 class SaeLensDictionary:
-    """An autoencoder of SAELens, as it is used after training."""
+    """An SAE of SAELens in inference form."""
 
     rows: Float[np.ndarray, "latents dimensions"]
     kind: str
-    """Standard, topk, jumprelu or gated."""
+    """Architecture: standard, topk, jumprelu or gated."""
     normalized_by: str
-    """How activations are normalized one by one before anything else; or none."""
+    """Normalization applied to each activation first, or none."""
     arrays: dict[str, np.ndarray] = field(repr=False)
     lengths: Float[np.ndarray, " latents"] = field(repr=False)
-    """By which codes are multiplied before the largest are taken."""
+    """Factors applied to activations before the largest are kept."""
     subtracted: Any = field(repr=False)
     active: int | None = None
 
     @property
     def normalized(self) -> bool:
-        """Whether what it rebuilds is a normalized activation."""
+        """Whether reconstructions are normalized activations."""
         return self.normalized_by != "none"
 
     def encode(self, activations: Activations) -> Codes:
-        """Codes of activations (n, dimensions)."""
+        """Return the SAE activations of model activations (n, dimensions)."""
         values, arrays = np.asarray(activations, np.float64), self.arrays
         if values.ndim != 2 or values.shape[1] != self.rows.shape[1]:
             wide = self.rows.shape[1]
@@ -60,16 +60,16 @@ class SaeLensDictionary:
         if self.kind == "jumprelu":
             return np.asarray(np.where(codes > arrays["threshold"], np.maximum(codes, 0.0), 0.0))
         if self.kind == "topk":
-            codes = largest_only(codes * self.lengths, self.active or 1)
+            codes = keep_largest(codes * self.lengths, self.active or 1)
         return np.asarray(np.maximum(codes, 0.0))
 
     def decode(self, codes: Codes) -> Activations:
-        """What the codes stand for; for normalized input, in its normalized form."""
+        """Return the reconstruction; in normalized form for normalized input."""
         return np.asarray(codes @ self.rows + self.arrays["b_dec"])
 
 
 def read_sae_lens_folder(folder: Path) -> SaeLensDictionary:
-    """A SAELens autoencoder: standard, topk, jumprelu or gated.
+    """Read a SAELens autoencoder: standard, topk, jumprelu or gated.
 
     What SAELens' training has not folded into the weights yet is refused; ``sae.save_model`` after
     training and ``sae.save_inference_model`` write what is wanted.
@@ -118,7 +118,6 @@ def _check_shapes(arrays: dict[str, np.ndarray], needed: tuple[str, ...]) -> Non
 def _dictionary(
     arrays: dict[str, np.ndarray], kind: str, settings: dict[str, Any]
 ) -> SaeLensDictionary:
-    """``settings`` is cfg.json."""
     rescaled = kind == "topk" and settings.get("rescale_acts_by_decoder_norm", False)
     lengths = np.linalg.norm(arrays["W_dec"], axis=1) if rescaled else np.ones(len(arrays["W_dec"]))
     rows = arrays["W_dec"] / np.where(lengths > 0, lengths, 1.0)[:, None]
@@ -131,7 +130,6 @@ def _dictionary(
 
 
 def _normalized(values: Activations, how: str) -> Activations:
-    """As SAELens does it at run time."""
     if how == "layer_norm":
         centered = values - values.mean(axis=1, keepdims=True)
         return np.asarray(centered / (centered.std(axis=1, ddof=1, keepdims=True) + 1e-5))

@@ -1,4 +1,4 @@
-"""What is lost of the next token when a dictionary's reconstruction stands for the activations."""
+"""Measure how much next-token prediction loses when SAE reconstructions replace activations."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,24 +10,24 @@ from theodolite.language.models.hooked import HookedModel, Ids, Replacement
 
 Tokens = Float[np.ndarray, " tokens"]
 SEQUENCES = 16
-"""Sequences whose distributions are held at once."""
+"""Number of sequences whose distributions are in memory at once."""
 
 
-def spliced(dictionary: FeatureDictionary) -> Replacement:
-    """What the dictionary rebuilds of an activation."""
+def splice_dictionary(dictionary: FeatureDictionary) -> Replacement:
+    """Return a replacement by the SAE's reconstruction."""
     return lambda activations: np.asarray(dictionary.decode(dictionary.encode(activations)))
 
 
-def ablated(mean: Float[np.ndarray, " dimensions"]) -> Replacement:
-    """The same activation at every token."""
+def replace_by_mean(mean: Float[np.ndarray, " dimensions"]) -> Replacement:
+    """Return a replacement by the same activation at every token."""
     return lambda activations: np.broadcast_to(mean, activations.shape)
 
 
-def next_token_losses(
+def compute_next_token_losses(
     model: HookedModel, ids: Ids, replacements: Mapping[str, Replacement]
 ) -> dict[str, Tokens]:
-    """At every token the loss of the next one as it is (``loss``), and under each replacement its
-    loss and the divergence from what it is (``loss_NAME``, ``divergence_NAME``).
+    """Return the next-token loss (``loss``), and for each replacement its loss and its divergence
+    from the original (``loss_NAME``, ``divergence_NAME``).
 
     NaN at the last token of a sequence, which has no next one.
     """
@@ -47,23 +47,28 @@ def next_token_losses(
     return {name: np.concatenate(own) for name, own in parts.items()}
 
 
-def spliced_losses(
+def compute_spliced_losses(
     model: HookedModel,
     ids: Ids,
     dictionaries: Mapping[str, FeatureDictionary],
     mean: Float[np.ndarray, " dimensions"],
     sequences: int,
 ) -> dict[str, Tokens]:
-    """Losses and divergences at every token with what each dictionary rebuilds (under its name),
-    with the mean activation (``ablated``) and with zeros (``zeroed``).
+    """Return losses and divergences with each SAE's reconstruction (under its name), the mean
+    activation (``ablated``) and zeros (``zeroed``).
 
     The network as it is and the two ablations are run once for all dictionaries. Only so many
     ``sequences`` are run, evenly spread over all; NaN in the others.
     """
-    replacements = {name: spliced(dictionary) for name, dictionary in dictionaries.items()}
-    replacements |= {"ablated": ablated(mean), "zeroed": ablated(np.zeros_like(mean))}
+    replacements = {
+        name: splice_dictionary(dictionary) for name, dictionary in dictionaries.items()
+    }
+    replacements |= {
+        "ablated": replace_by_mean(mean),
+        "zeroed": replace_by_mean(np.zeros_like(mean)),
+    }
     some = spread_rows(len(ids), sequences)
-    losses = next_token_losses(model, [ids[row] for row in some], replacements)
+    losses = compute_next_token_losses(model, [ids[row] for row in some], replacements)
     starts = np.concatenate([[0], np.cumsum([len(own) for own in ids])])
     places = np.concatenate([np.arange(starts[row], starts[row + 1]) for row in some])
     whole = {name: np.full(starts[-1], np.nan) for name in losses}
@@ -73,7 +78,7 @@ def spliced_losses(
 
 
 def spread_rows(n: int, some: int) -> list[int]:
-    """So many of n rows, evenly spread: texts often come sorted by what they are about.
+    """Return ``some`` of n rows, evenly spaced, since texts are often sorted by topic.
 
     >>> spread_rows(10, 4)
     [0, 3, 6, 9]
@@ -90,7 +95,7 @@ def _loss(own: Sequence[int], log: Float[np.ndarray, "tokens vocabulary"]) -> To
 def _divergence(
     clean: Float[np.ndarray, "tokens vocabulary"], other: Float[np.ndarray, "tokens vocabulary"]
 ) -> Tokens:
-    """KL of the distribution as it is from the other; rounding alone would make it negative."""
+    """Return the KL divergence, clipped at 0 against rounding."""
     each = np.maximum((np.exp(clean) * (clean - other)).sum(axis=1), 0.0)
     each[-1] = np.nan
     return np.asarray(each)

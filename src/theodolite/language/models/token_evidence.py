@@ -1,4 +1,4 @@
-"""Evidence about a dictionary of a language model, made from the model and texts."""
+"""Compute token evidence of an SAE from a language model and texts. Used by the SAE pipeline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,44 +15,43 @@ from theodolite.language.models.dictionaries import (
     FeatureDictionary,
     RandomDictionary,
     SparseCodes,
-    largest_codes,
-    sparse_codes,
+    compute_largest_codes,
+    compute_sparse_codes,
 )
 from theodolite.language.models.hooked import HookedModel, Ids
 from theodolite.language.models.onnx_encoder import OnnxEncoder
-from theodolite.language.models.splice import spliced_losses
+from theodolite.language.models.splice import compute_spliced_losses
 
 Side = Literal["left", "right"]
-MOST_POOLED = 1 << 28
-"""Largest codes of random dictionaries, one for each sequence, draw and latent."""
+MAX_POOLED_CODES = 1 << 28
+"""Largest number of pooled baseline activations: one per sequence, draw and latent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenSettings:
-    """What is made beside the codes."""
+    """Settings of what is computed in addition to the SAE activations."""
 
     random_dictionaries: int = 20
-    """Draws that any score of the dictionary is held against."""
+    """Number of random SAEs that scores are compared with."""
     splice: bool = True
-    """Whether the next token is predicted from what the dictionary rebuilds."""
+    """Whether to predict next tokens from the SAE's reconstructions."""
     spliced_sequences: int = 32
-    """How many sequences, spread evenly, that is done for: each costs as many runs of the network
-    as there are things put in."""
+    """Number of evenly spaced sequences to splice; each costs one run per replacement."""
     spliced_draws: int = 20
-    """How many of the random dictionaries that is done with; the others are NaN there. Fewer than
-    20 are too few for a *yes*."""
+    """Number of random SAEs to splice; others are NaN. Fewer than 20 cannot give *yes*."""
     seed: int = 0
 
     def without_chance(self) -> "TokenSettings":
-        """The same without random dictionaries."""
+        """Return the settings without random SAEs."""
         return replace(self, random_dictionaries=0)
 
 
 def token_ids(
     tokenizer: Any, texts: Sequence[str], most: int = 128, cut: Side = "right"
 ) -> list[list[int]]:
-    """Ids of the tokens of texts, without special ones; ``cut`` is the side on which a text that
-    is too long loses tokens."""
+    """Return token ids of texts without special tokens; ``cut`` is the side on which long texts
+    lose tokens.
+    """
     if most < 1:
         raise EvidenceError("most", f"{most}", "1 or more")
     if cut not in ("left", "right"):
@@ -63,16 +62,16 @@ def token_ids(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SequenceLabels:
-    """What is known of sequences beside their tokens."""
+    """Labels of sequences: concepts, where these are known, and documents."""
 
     truth: Bool[np.ndarray, "sequences concepts"] | None = None
-    """Whether each concept is in each sequence."""
+    """Whether each concept is present in each sequence."""
     known: Bool[np.ndarray, "sequences concepts"] | None = None
-    """Where that is known; everywhere if not given."""
+    """Where the truth is known; everywhere if not given."""
     concepts: Sequence[str] = ()
-    """Their names."""
+    """Names of the concepts."""
     documents: Int[np.ndarray, " sequences"] | None = None
-    """The document that each sequence was cut from."""
+    """Document that each sequence was cut from."""
 
 
 def token_evidence(
@@ -83,8 +82,8 @@ def token_evidence(
     settings: TokenSettings | None = None,
     activations: Float[np.ndarray, "tokens dimensions"] | None = None,
 ) -> TokenEvidence:
-    """Codes of the dictionary at every token, what random dictionaries of the same width and
-    sparsity give, and what is lost of the next token when reconstructions are put in.
+    """Return evidence of an SAE: its activations, those of random SAEs of equal width and sparsity,
+    and next-token losses with reconstructions.
 
     Args:
         model: The network and the module whose activations the dictionary is of.
@@ -108,8 +107,9 @@ def compared_evidence(
     settings: TokenSettings | None = None,
     activations: Float[np.ndarray, "tokens dimensions"] | None = None,
 ) -> dict[str, TokenEvidence]:
-    """Evidence of several dictionaries of one place, as ``token_evidence`` makes it of the first;
-    of the others, without random dictionaries. What the network does by itself is run once."""
+    """Return evidence of several SAEs of one layer; only the first gets random SAEs. The model's
+    own run is shared.
+    """
     labels, settings = labels or SequenceLabels(), settings or TokenSettings()
     if settings.splice and isinstance(model, OnnxEncoder):
         do = "Pass TokenSettings(splice=False)."
@@ -121,7 +121,7 @@ def compared_evidence(
             got = f"{activations.shape[1]} dimensions at {model.module}"
             raise EvidenceError("dictionary", got, f"{dictionary.rows.shape[1]}, as its rows have")
     starts = compute_starts([len(own) for own in ids])
-    codes = {name: sparse_codes(own, activations) for name, own in dictionaries.items()}
+    codes = {name: compute_sparse_codes(own, activations) for name, own in dictionaries.items()}
     first = next(iter(dictionaries))
     draws = _random_draws(codes[first], len(dictionaries[first].rows), activations, settings, ids)
     losses = {}
@@ -129,14 +129,14 @@ def compared_evidence(
         run = {f"by_{name}": own for name, own in dictionaries.items()}
         run |= {f"draw{n}": draw for n, draw in enumerate(draws[: settings.spliced_draws])}
         mean = activations.mean(axis=0)
-        losses = spliced_losses(model, ids, run, mean, settings.spliced_sequences)
+        losses = compute_spliced_losses(model, ids, run, mean, settings.spliced_sequences)
     evidence = {}
     for name, dictionary in dictionaries.items():
         own_draws = draws if name == first else []
         arrays = _losses_of(losses, f"by_{name}", len(own_draws), settings) if losses else {}
         extra: dict[str, Any] = {part: Ragged(own, starts) for part, own in arrays.items()}
         if own_draws:
-            pooled = [largest_codes(draw, activations, starts) for draw in own_draws]
+            pooled = [compute_largest_codes(draw, activations, starts) for draw in own_draws]
             extra["chance_pooled"] = np.stack(pooled, axis=1)
             extra["chances"] = Chances(tuple(f"random {n}" for n in range(len(own_draws))))
         extra["decoder"] = np.asarray(dictionary.rows, np.float32)
@@ -147,11 +147,11 @@ def compared_evidence(
 def coded_evidence(
     ids: Ids, codes: SparseCodes, latents: int, labels: SequenceLabels | None = None, **arrays: Any
 ) -> TokenEvidence:
-    """Evidence of codes at every token, with further arrays."""
+    """Return evidence of SAE activations at every token, with further arrays."""
     labels = labels or SequenceLabels()
     starts = compute_starts([len(own) for own in ids])
     return TokenEvidence(
-        tokens=tokens_of(ids),
+        tokens=to_ragged_tokens(ids),
         latent=Ragged(codes.latent, starts, codes.starts),
         value=Ragged(codes.value, starts, codes.starts),
         signed=np.array([(codes.value < 0).any()]),
@@ -164,8 +164,8 @@ def coded_evidence(
     )
 
 
-def tokens_of(ids: Ids) -> Ragged:
-    """Tokens of sequences in the form in which evidence has them."""
+def to_ragged_tokens(ids: Ids) -> Ragged:
+    """Return tokens of sequences as ``Ragged``."""
     flat = np.concatenate([np.asarray(own, np.int32) for own in ids])
     return Ragged(flat, compute_starts([len(own) for own in ids]))
 
@@ -177,7 +177,7 @@ def _random_draws(
     settings: TokenSettings,
     ids: Ids,
 ) -> list[RandomDictionary]:
-    """As wide as a dictionary with these codes, and as sparse."""
+    """Draw random SAEs that are as wide and as sparse."""
     active = max(round(len(codes.value) / max(len(activations), 1)), 1)
     return [
         RandomDictionary.drawn_for(activations, latents, active, settings.seed + 1 + number)
@@ -189,8 +189,8 @@ def _draws(settings: TokenSettings, sequences: int, latents: int) -> int:
     n = settings.random_dictionaries
     if n < 0:
         raise EvidenceError("random_dictionaries", f"{n}", "0 or more")
-    if n * sequences * latents > MOST_POOLED:
-        fit = MOST_POOLED // max(sequences * latents, 1)
+    if n * sequences * latents > MAX_POOLED_CODES:
+        fit = MAX_POOLED_CODES // max(sequences * latents, 1)
         do = f"Take {fit} draws, or fewer sequences."
         raise EvidenceError("random_dictionaries", f"{n}", f"at most {fit} of this size", do)
     return n
@@ -199,8 +199,7 @@ def _draws(settings: TokenSettings, sequences: int, latents: int) -> int:
 def _losses_of(
     losses: Mapping[str, np.ndarray], name: str, draws: int, settings: TokenSettings
 ) -> dict[str, np.ndarray]:
-    """Losses and divergences with one of the dictionaries and with some of the random ones; NaN
-    for those that were not tried."""
+    """Return losses and divergences of one SAE and of some random ones; NaN for others."""
     own = {"loss": losses["loss"]}
     tried = min(draws, settings.spliced_draws)
     for what in ("loss", "divergence"):

@@ -1,4 +1,4 @@
-"""Dictionaries that are fitted to activations here: of the largest codes, and of coordinates."""
+"""Train small top-k SAEs, and fit the coordinate baseline."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ from jaxtyping import Float
 
 from theodolite.errors import EvidenceError
 from theodolite.language.models.dictionaries import (
-    MOST_CODES,
+    MAX_CODES,
     Activations,
     FeatureDictionary,
-    largest_only,
+    keep_largest,
 )
 
 BATCH = 256
@@ -19,10 +19,10 @@ LEARNING_RATE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class TopKDictionary:
-    """An autoencoder of standardized activations that keeps the largest codes."""
+    """Top-k SAE of standardized activations."""
 
     rows: Float[np.ndarray, "latents dimensions"]
-    """What one unit of a latent adds to an activation, as it is."""
+    """Decoder row of each latent, in the original scale."""
     encoder: Float[np.ndarray, "latents dimensions"]
     bias: Float[np.ndarray, " latents"]
     mean: Float[np.ndarray, " dimensions"]
@@ -30,20 +30,19 @@ class TopKDictionary:
     active: int
 
     def encode(self, activations: Activations) -> Float[np.ndarray, "n latents"]:
-        """The largest codes, where above 0."""
+        """Return the largest positive activations."""
         inside = (np.asarray(activations, float) - self.mean) / self.scale
         codes = inside @ self.encoder.T + self.bias
-        return np.asarray(np.maximum(largest_only(codes, self.active), 0.0))
+        return np.asarray(np.maximum(keep_largest(codes, self.active), 0.0))
 
     def decode(self, codes: Float[np.ndarray, "n latents"]) -> Activations:
-        """What the codes stand for."""
+        """Return the reconstruction of SAE activations."""
         return np.asarray(codes @ self.rows + self.mean)
 
 
 @dataclass(frozen=True, eq=False)
 class CoordinateDictionary:
-    """No dictionary at all: the coordinates of activations with either sign, each as often active
-    as a latent of the dictionary that they are held against."""
+    """Baseline without an SAE: coordinates with either sign, each active as often as a latent."""
 
     rows: Float[np.ndarray, "latents dimensions"]
     mean: Float[np.ndarray, " dimensions"]
@@ -52,7 +51,7 @@ class CoordinateDictionary:
 
     @classmethod
     def fitted_to(cls, activations: Activations, share: float) -> "CoordinateDictionary":
-        """So that each is active in this share of the activations."""
+        """Fit thresholds so that each is active in this fraction of activations."""
         if not 0 < share < 1:
             raise EvidenceError("share", f"{share:g}", "between 0 and 1")
         mean, scale = activations.mean(axis=0), activations.std(axis=0)
@@ -65,13 +64,13 @@ class CoordinateDictionary:
         return cls(signs * scale, mean, scale, thresholds)
 
     def encode(self, activations: Activations) -> Float[np.ndarray, "n latents"]:
-        """Coordinates beyond their thresholds."""
+        """Return coordinates beyond their thresholds."""
         inside = (np.asarray(activations, float) - self.mean) / self.scale
         both = np.concatenate([inside, -inside], axis=1)
         return np.asarray(np.where(both > self.thresholds, both, 0.0))
 
     def decode(self, codes: Float[np.ndarray, "n latents"]) -> Activations:
-        """What the codes stand for."""
+        """Return the reconstruction from coordinates."""
         return np.asarray(codes @ self.rows + self.mean)
 
 
@@ -84,9 +83,9 @@ def train_dictionary(
     seed: int,
     frozen: bool = False,
 ) -> TopKDictionary:
-    """A small dictionary by gradient steps on batches drawn by the seed; rows have length 1 in
-    standardized activations. If ``frozen``, rows stay as they were drawn and only the encoder
-    learns: how far training goes that finds no direction."""
+    """Train a small SAE with rows of length 1 in standardized activations. If ``frozen``, only the
+    encoder learns: the baseline that finds no directions.
+    """
     import torch  # noqa: PLC0415  an extra
 
     if not 1 <= active <= latents or steps < 1:
@@ -119,13 +118,14 @@ def train_dictionary(
     return TopKDictionary(arrays[0] * scale, arrays[1], arrays[2], mean, scale, active)
 
 
-def unexplained(dictionary: FeatureDictionary, activations: Activations) -> float:
-    """The share of the activations' variance that the dictionary does not rebuild, each dimension
-    measured in its own spread."""
+def compute_unexplained_variance(dictionary: FeatureDictionary, activations: Activations) -> float:
+    """Return the fraction of variance that the SAE does not reconstruct, with dimensions
+    standardized.
+    """
     mean, scale = activations.mean(axis=0), activations.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     left = whole = 0.0
-    step = max(MOST_CODES // max(len(dictionary.rows), 1), 1)
+    step = max(MAX_CODES // max(len(dictionary.rows), 1), 1)
     for at in range(0, len(activations), step):
         some = activations[at : at + step]
         rebuilt = dictionary.decode(dictionary.encode(some))

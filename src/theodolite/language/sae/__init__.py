@@ -1,1 +1,2 @@
-"""Dictionaries of many units with sparse codes: which formula of concepts each unit detects."""
+"""SAE dissection: find the formula of concepts that each latent detects, from sparse
+activations."""

@@ -1,4 +1,4 @@
-"""Which concepts a unit's formulas are made of, and what those that are left out could do."""
+"""Numba kernels that choose candidate concepts of each unit and bound what the others could add."""
 
 import numpy as np
 
@@ -7,21 +7,20 @@ from theodolite._storage.optional import require
 numba = require("numba", "naming units by formulas", "dissect")
 
 BEST = 8
-"""Concepts that removers are looked for with: those that fit the unit best on their own."""
+"""Number of best-fitting concepts for which removing concepts are searched."""
 LAST = 0xFFFF
-"""No concept has a larger number."""
+"""Largest number of a concept."""
 
 
 @numba.njit(cache=True, nogil=True)
 def _removable(both, shared_a, shared_c, size_a, size_c, active):
-    """Positions outside the unit that "AND NOT c" takes from a, at most."""
+    """Return an upper bound of positions outside the unit that "AND NOT c" removes from a."""
     inside = max(0, shared_a + shared_c - active)
     return max(0, min(both - inside, size_a - shared_a, size_c - shared_c))
 
 
 @numba.njit(cache=True, nogil=True)
 def _largest(numbers, n):
-    """Where the ``n`` largest are, the first of equal ones first."""
     keys = np.empty(len(numbers), np.int64)
     for c in range(len(numbers)):
         keys[c] = (numbers[c] << 16) | (LAST - c)
@@ -33,7 +32,7 @@ def _largest(numbers, n):
 
 @numba.njit(cache=True, nogil=True)
 def _fits(shared, active, pairs):
-    """The overlap of each concept alone, and the few that overlap most."""
+    """Return the overlap of each concept alone, and the few best."""
     n = len(shared)
     value = np.zeros(n)
     best = np.zeros(min(BEST, n), np.int64)
@@ -54,7 +53,7 @@ def _fits(shared, active, pairs):
 
 @numba.njit(cache=True, nogil=True)
 def _removers(shared, active, pairs, met, fits, first, worth, most, out):
-    """Concepts that could improve a formula by what they take away; the most promising first.
+    """Return concepts that could improve a formula by removal, most promising first.
 
     Of what meets a concept (``met``: most often first), only those are looked at that meet it as
     often as would have to be taken away.
@@ -84,7 +83,7 @@ def _removers(shared, active, pairs, met, fits, first, worth, most, out):
 
 @numba.njit(cache=True, nogil=True)
 def _take(some, most, m, chosen, candidates):
-    """Add concepts that are not chosen yet to the candidates, up to so many."""
+    """Add unchosen concepts to the candidates, up to a limit."""
     for c in some:
         if m == most:
             break
@@ -97,7 +96,7 @@ def _take(some, most, m, chosen, candidates):
 
 @numba.njit(cache=True, nogil=True)
 def _most_removed(a, shared, active, pairs, met, chosen, two):
-    """What the two best of all concepts that are not chosen could take away from one."""
+    """Return the most that the two best unchosen concepts could remove from one."""
     for c in met[a]:
         if pairs[a, c] <= two[1]:
             break
@@ -113,7 +112,7 @@ def _most_removed(a, shared, active, pairs, met, chosen, two):
 
 @numba.njit(cache=True, nogil=True)
 def choose(table, active, pairs, met, worth, candidates, shared_out, removal, outside, single):
-    """Candidates of each unit: concepts it meets most often, then those worth removing.
+    """Choose candidates of each unit: concepts it meets most often, then those worth removing.
 
     ``met`` has, for each concept, all concepts by how often they are together. ``removal`` gets,
     for each candidate, what the two best of all other concepts could take away from it;
@@ -159,7 +158,7 @@ def choose(table, active, pairs, met, worth, candidates, shared_out, removal, ou
 
 @numba.njit(cache=True, nogil=True)
 def with_negated(label_start, label, count, active, shared, pairs, removal, outside):
-    """The overlap that formulas with a negated concept outside the candidates can reach at most.
+    """Return the best overlap that formulas with a negated non-candidate could reach.
 
     What such a concept takes away lies in concepts that are meant. So a formula of one candidate
     and two of these, or of two candidates and one, has at least the positions outside the unit

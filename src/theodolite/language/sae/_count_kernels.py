@@ -1,8 +1,6 @@
-"""Values sorted by blocks of units, and counts of each block with every concept.
+"""Numba kernels that sort activations by blocks of units and count each block with every concept.
 
-A block's table stays in the cache while its values, which come in the order of positions, are
-counted. Threads take whole blocks: no locks, and one table however many threads there are.
-"""
+A block's table fits the cache. Threads take whole blocks, so no locks are needed."""
 
 import numpy as np
 
@@ -13,7 +11,7 @@ numba = require("numba", "naming units by formulas", "dissect")
 
 @numba.njit(cache=True, nogil=True)
 def block_sizes(start, unit, first, last, low, slot, shift, sizes):
-    """How many values of some positions each block of units has."""
+    """Count the values of some positions in each block of units."""
     n = np.uint32(len(slot))
     base = np.uint32(low)
     for j in range(start[first], start[last]):
@@ -24,7 +22,7 @@ def block_sizes(start, unit, first, last, low, slot, shift, sizes):
 
 @numba.njit(cache=True, nogil=True)
 def sort_by_block(start, unit, first, last, low, slot, shift, at, entries):
-    """Position and place in the block of each value, in one number, block by block."""
+    """Pack position and place in the block of each value into one number, block by block."""
     n = np.uint32(len(slot))
     base = np.uint32(low)
     inside = (1 << shift) - 1

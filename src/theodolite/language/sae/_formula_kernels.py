@@ -1,4 +1,4 @@
-"""The third pass: each unit's formula on whole documents, exactly."""
+"""Numba kernels of the third pass: exact counts of each unit's formula on whole documents."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ assert OPERATORS == ("OR", "AND", "AND NOT")  # noqa: S101  rows of formulas hav
 
 @numba.njit(cache=True, nogil=True)
 def bits_of_concepts(atom_set, set_start, set_label, bits):
-    """For each concept the atoms that carry it, as bits."""
+    """Set for each concept the bits of the label sets that contain it."""
     for i in range(len(atom_set)):
         a = atom_set[i]
         for j in range(set_start[a], set_start[a + np.uint32(1)]):
@@ -22,7 +22,7 @@ def bits_of_concepts(atom_set, set_start, set_label, bits):
 
 @numba.njit(cache=True, nogil=True)
 def _holds(formula, bits, where):
-    """The atoms in which a formula holds: length, operators, concepts."""
+    """Return the label sets in which a formula holds."""
     length, longest = formula[0], (len(formula) - 1) // 2
     for word in range(len(where)):
         now = bits[formula[1 + longest], word]
@@ -40,7 +40,7 @@ def _holds(formula, bits, where):
 
 @numba.njit(cache=True, nogil=True)
 def count_formulas(entries, shift, formulas, bits, atom_of, weight, document_of, n_documents, sums):
-    """Add what each unit of a block and its formula have in the documents of a piece.
+    """Add the counts of each unit of a block and its formula in a shard's documents.
 
     Of each unit: positions of the unit, of the formula and of both; documents with the formula and
     with both; and over documents the sums of s s, s n and n n, for the positions s in both and n in

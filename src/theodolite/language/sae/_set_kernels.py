@@ -1,4 +1,4 @@
-"""Label sets projected on a unit's candidates, counted in a table of hashes."""
+"""Numba kernels that project label sets on a unit's candidates and count them in a hash table."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ from theodolite._storage.optional import require
 numba = require("numba", "naming units by formulas", "dissect")
 
 SEQUENCE = np.uint64(0x03F79D71B4CB0A89)
-"""Of de Bruijn: shifted by 0 to 63 places, its first six bits are 64 different numbers."""
+"""De Bruijn sequence: the first six bits after shifts by 0 to 63 are all different."""
 PLACE_OF_BIT = np.zeros(64, np.int64)
 PLACE_OF_BIT[[(int(SEQUENCE) << i & (1 << 64) - 1) >> 58 for i in range(64)]] = np.arange(64)
 
 
 @numba.njit(cache=True, nogil=True)
 def _slot(owner, key, owners, keys):
-    """Where a unit's set is in the table, or belongs."""
+    """Return the slot of a unit's set in the table, or the free one for it."""
     code = np.uint64(owner) * np.uint64(0x9E3779B97F4A7C15)
     for word in key:
         code = (code ^ word) * np.uint64(0xBF58476D1CE4E5B9)
@@ -34,7 +34,7 @@ def _slot(owner, key, owners, keys):
 
 @numba.njit(cache=True, nogil=True)
 def _add(owner, key, n, owners, keys, counts):
-    """Add to a unit's set; returns whether it is a new one."""
+    """Add to a unit's set; return whether it is new."""
     slot = _slot(owner, key, owners, keys)
     counts[slot] += n
     if owners[slot] >= 0:
@@ -47,7 +47,7 @@ def _add(owner, key, n, owners, keys, counts):
 
 @numba.njit(cache=True, nogil=True)
 def project_block(entries, first, shift, atom, set_start, set_label, bit_of, table, used):
-    """Count the sets of a block's values from ``first`` on; stops when the table is half full.
+    """Count the sets of a block's values from ``first`` on; stop when the table is half full.
 
     ``bit_of`` has, for each unit of the block and concept, the candidate's number, or -1. Returns
     where it stopped, and how many sets there are.
@@ -74,7 +74,7 @@ def project_block(entries, first, shift, atom, set_start, set_label, bit_of, tab
 
 @numba.njit(cache=True, nogil=True)
 def add_sets(start, sets, number, first, table, used):
-    """Add the counted sets of units from row ``first`` on, as ``project_block`` adds values."""
+    """Add counted sets of units from row ``first`` on, as ``project_block`` adds values."""
     owners, keys, counts = table
     owner = 0
     for r in range(first, len(sets)):
@@ -88,7 +88,7 @@ def add_sets(start, sets, number, first, table, used):
 
 @numba.njit(cache=True, nogil=True)
 def gather_sets(table, start, sets, number):
-    """The sets of each unit, in the order of the table; ``start`` has how many each has."""
+    """Write the sets of each unit in table order; ``start`` has their number."""
     owners, keys, counts = table
     at = start[:-1].copy()
     for slot in range(len(owners)):
@@ -102,7 +102,7 @@ def gather_sets(table, start, sets, number):
 
 @numba.njit(cache=True, nogil=True)
 def labels_of(sets, most, label_start, label):
-    """The candidates in each set, as rows of numbers below ``most``."""
+    """Write the candidates of each set as rows of numbers below ``most``."""
     n = 0
     for r in range(len(sets)):
         for w in range(sets.shape[1]):
@@ -120,7 +120,7 @@ def labels_of(sets, most, label_start, label):
 
 @numba.njit(cache=True, nogil=True)
 def some_pairs(pairs, names):
-    """The rows and columns of some concepts."""
+    """Return the rows and columns of some concepts."""
     k = len(names)
     some = np.empty((k, k), np.int64)
     for i in range(k):

@@ -1,4 +1,5 @@
-"""The first pass: positions and documents that units share with concepts, exact for all of them."""
+"""First pass of SAE dissection: exact counts of positions and documents shared with each
+concept."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,16 +8,16 @@ import numpy as np
 from jaxtyping import Float, Integer
 
 from theodolite._stats.threads import run_in_slices, run_in_threads
-from theodolite.language.sae.pieces import SparseActivationShard
+from theodolite.language.sae.activation_shard import SparseActivationShard
 
 BLOCK_BYTES = 2 << 20
-"""Of the counts of a block of units: what a cache holds."""
-LONGEST_SHIFT = 9
+"""Size of the counts of a block of units, chosen to fit a cache."""
+MAX_SHIFT = 9
 
 
 @dataclass(frozen=True, eq=False)
 class SortedValues:
-    """The values of some units in a piece, by blocks of these units.
+    """Values of some units in a shard, sorted by blocks of units.
 
     An entry is position << shift | the unit's place in its block.
     """
@@ -29,23 +30,23 @@ class SortedValues:
         return len(self.start) - 1
 
     def block(self, number: int) -> Integer[np.ndarray, " values"]:
-        """The entries of one block."""
+        """Return the entries of one block."""
         return self.entries[self.start[number] : self.start[number + 1]]
 
     def units(self, number: int, n: int) -> slice:
-        """Which of ``n`` units a block has."""
+        """Return which of ``n`` units a block contains."""
         return slice(number << self.shift, min((number + 1) << self.shift, n))
 
 
 def block_shift(concepts: int) -> int:
-    """How many units a block has, as a power of two: as many as have tables of two megabytes."""
-    return int(min(max(BLOCK_BYTES // (4 * concepts), 1).bit_length() - 1, LONGEST_SHIFT))
+    """Return the units per block as a power of two, so that a table has two megabytes."""
+    return int(min(max(BLOCK_BYTES // (4 * concepts), 1).bit_length() - 1, MAX_SHIFT))
 
 
 def sort_values(
     piece: SparseActivationShard, units: Integer[np.ndarray, " chosen"], shift: int
 ) -> SortedValues:
-    """The values of the chosen units (rising numbers), two passes over all values."""
+    """Sort the values of the chosen units by blocks, in two passes."""
     from theodolite.language.sae import _count_kernels as kernels  # noqa: PLC0415
 
     low, high = int(units[0]), int(units[-1]) + 1
@@ -77,15 +78,15 @@ def sort_values(
 
 @dataclass(frozen=True, eq=False)
 class UnitCounts:
-    """What some units share with every concept: (positions, documents)."""
+    """Positions and documents that units share with every concept."""
 
     table: Integer[np.ndarray, "units concepts 2"]
     active: Integer[np.ndarray, "units 2"]
-    """Of each unit alone."""
+    """Positions and documents of each unit alone."""
 
     @classmethod
     def zeros(cls, units: int, concepts: int) -> "UnitCounts":
-        """Nothing counted yet."""
+        """Return counts of zero."""
         return cls(np.zeros((units, concepts, 2), np.uint32), np.zeros((units, 2), np.uint32))
 
 
@@ -95,7 +96,7 @@ Counter = Callable[[SparseActivationShard, Integer[np.ndarray, " chosen"], UnitC
 def count_piece(
     piece: SparseActivationShard, units: Integer[np.ndarray, " chosen"], counts: UnitCounts
 ) -> None:
-    """Add the counts of a piece."""
+    """Add the counts of a shard."""
     from theodolite.language.sae import _count_kernels as kernels  # noqa: PLC0415
 
     concepts = counts.table.shape[1]
@@ -113,15 +114,15 @@ def count_piece(
 
 
 def torch_counter(device: str) -> Counter:
-    """The same by torch, on a GPU or wherever ``device`` says: equal counts."""
-    from theodolite.language.sae.torch_counting import counter_on  # noqa: PLC0415
+    """Return a counter that uses torch on ``device``; its counts are equal."""
+    from theodolite.language.sae.torch_counting import make_counter  # noqa: PLC0415
 
-    return counter_on(device)
+    return make_counter(device)
 
 
-def limited(
+def apply_limits(
     piece: SparseActivationShard, limits: Float[np.ndarray, " units"], seed: tuple[int, int] | None
 ) -> SparseActivationShard:
-    """A piece as it is counted: above the thresholds; with labels moved on, for the null."""
+    """Return a shard above the thresholds; for the null, with labels shifted."""
     piece = piece.above(limits)
     return piece if seed is None else piece.moved(seed)

@@ -1,4 +1,5 @@
-"""From sparse codes to a formula of concepts for each unit."""
+"""Dissect an SAE: find a formula of concepts for each latent. Public as
+``theodolite.dissect_sae``."""
 
 from dataclasses import replace
 
@@ -8,12 +9,17 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.workers import SerialWorkers, Workers
 from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.formula_counts import FIELDS, count_formulas
-from theodolite.language.sae.inventory import Inventory, take_inventory, thresholds
+from theodolite.language.sae.inventory import Inventory, compute_thresholds, take_inventory
 from theodolite.language.sae.result import CodeDissection, FormulaFit
-from theodolite.language.sae.search import LONGEST, MOST_CANDIDATES, CodeSearch, find_formulas
+from theodolite.language.sae.search import (
+    MAX_CANDIDATES,
+    MAX_FORMULA_LENGTH,
+    CodeSearch,
+    find_formulas,
+)
 
-MOST_EVIDENCE = 1 << 32
-"""Positions: more than that need tables of wider numbers."""
+MAX_POSITIONS = 1 << 32
+"""Largest number of positions; more would need wider tables."""
 
 
 def dissect_sae(
@@ -21,7 +27,7 @@ def dissect_sae(
     *,
     workers: Workers | None = None,
     quantile: float = 0.995,
-    length: int = LONGEST,
+    length: int = MAX_FORMULA_LENGTH,
     candidates: int = 64,
     gap: float = 0.03,
     precision: float = 0.01,
@@ -30,7 +36,7 @@ def dissect_sae(
     device: str | None = None,
     seed: int = 0,
 ) -> CodeDissection:
-    """Find the formula of concepts that each unit of a dictionary detects.
+    """Find the formula of concepts that each unit of an SAE detects.
 
     Args:
         evidence: Sparse codes with labels.
@@ -48,16 +54,16 @@ def dissect_sae(
         seed: Of the null, which moves labels on to other documents.
     """
     how = _checked(length, candidates, gap, precision)
-    if evidence.documents < 2 or evidence.positions >= MOST_EVIDENCE:
+    if evidence.documents < 2 or evidence.positions >= MAX_POSITIONS:
         raise EvidenceError(
             "codes", f"{evidence.documents} documents, {evidence.positions:,} positions",
-            f"at least two documents, and fewer than {MOST_EVIDENCE:,} positions",
+            f"at least two documents, and fewer than {MAX_POSITIONS:,} positions",
         )  # fmt: skip
     if null_units is not None and not 0 <= null_units <= evidence.units:
         raise EvidenceError("null_units", f"{null_units}", f"0 to {evidence.units:,}")
     workers = workers or SerialWorkers()
     inventory = take_inventory(evidence, workers, min_documents)
-    limits = thresholds(evidence, workers, inventory.active, quantile)
+    limits = compute_thresholds(evidence, workers, inventory.active, quantile)
     job = _Job(evidence, workers, inventory, limits, how, device)
     units = np.arange(evidence.units)
     own = job.run(units, None)
@@ -71,17 +77,17 @@ def dissect_sae(
 
 
 def _checked(length: int, candidates: int, gap: float, precision: float) -> CodeSearch:
-    if not 1 <= length <= LONGEST:
-        raise EvidenceError("length", f"{length}", f"1 to {LONGEST}")
-    if not 1 <= candidates <= MOST_CANDIDATES:
-        raise EvidenceError("candidates", f"{candidates}", f"1 to {MOST_CANDIDATES}")
+    if not 1 <= length <= MAX_FORMULA_LENGTH:
+        raise EvidenceError("length", f"{length}", f"1 to {MAX_FORMULA_LENGTH}")
+    if not 1 <= candidates <= MAX_CANDIDATES:
+        raise EvidenceError("candidates", f"{candidates}", f"1 to {MAX_CANDIDATES}")
     if not (gap >= 0 and 0 <= precision < 1):
         raise EvidenceError("gap and precision", f"{gap} and {precision}", "shares of at least 0")
     return CodeSearch(length, candidates, gap, precision)
 
 
 class _Job:
-    """The three passes over one evidence, with labels as they are or moved on."""
+    """Three passes over one evidence, with original or shifted labels."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Sparse codes as evidence: pieces in memory, or in a folder with a manifest."""
+"""Sparse SAE activations as evidence: shards in memory, or in a folder with a manifest."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,17 +14,22 @@ from theodolite._storage.packed import digest_of
 from theodolite._storage.paths import confined, sha256_of
 from theodolite._storage.text import read_json
 from theodolite.errors import EvidenceError, UnsafeInputError
-from theodolite.language.sae.pieces import MOST_POSITIONS, NAMES, SparseActivationShard, check_piece
+from theodolite.language.sae.activation_shard import (
+    MAX_SHARD_POSITIONS,
+    NAMES,
+    SparseActivationShard,
+    check_shard,
+)
 
 FORMAT, FORMAT_VERSION = "theodolite-codes", 1
 MANIFEST = "codes.json"
-MOST_UNITS, MOST_CONCEPTS = 1 << 24, 1 << 16
+MAX_UNITS, MAX_CONCEPTS = 1 << 24, 1 << 16
 COUNTS = ("positions", "documents", "values")
 
 
 @dataclass(frozen=True)
 class PieceEntry:
-    """What a manifest says of a piece."""
+    """Manifest entry of a shard."""
 
     file: str
     sha256: str
@@ -34,7 +39,7 @@ class PieceEntry:
 
 
 class SparseActivationEvidence:
-    """Codes of a dictionary: which of its units are active at each position, and what is there.
+    """Sparse activations of an SAE with the concepts at each position.
 
     In memory, from shards (``SparseActivationShard``); or from a folder that
     ``SparseActivationWriter`` wrote, by ``SparseActivationEvidence.open(folder)``. Arrays are
@@ -44,18 +49,18 @@ class SparseActivationEvidence:
     def __init__(
         self, pieces: Sequence[SparseActivationShard], *, units: int, concepts: Sequence[str]
     ) -> None:
-        """Pieces in memory.
+        """Create evidence from shards in memory.
 
         Args:
             pieces: Whole documents each.
             units: How many the dictionary has.
             concepts: Names of the concepts that labels number.
         """
-        self.units, self.concepts = checked_names(units, concepts)
+        self.units, self.concepts = check_names(units, concepts)
         self.folder: Path | None = None
         self._pieces = tuple(pieces)
         for piece in pieces:
-            check_piece(piece, units, len(self.concepts))
+            check_shard(piece, units, len(self.concepts))
         kinds = {None if piece.value is None else piece.value.dtype for piece in pieces}
         if len(kinds) != 1:
             raise EvidenceError("pieces", f"{len(kinds)} types of values", "one, in at least one")
@@ -65,7 +70,7 @@ class SparseActivationEvidence:
 
     @classmethod
     def open(cls, folder: Path | str) -> "SparseActivationEvidence":
-        """Codes in a folder. Pieces are read when they are needed, and checked then."""
+        """Open a folder; shards are read and checked when they are needed."""
         root = Path(folder)
         manifest = read_json(root / MANIFEST, "manifest of codes")
         evidence = cls.__new__(cls)
@@ -76,7 +81,7 @@ class SparseActivationEvidence:
                 raise UnsafeInputError(f"codes {root.name!r}", got, f"{FORMAT!r} {FORMAT_VERSION}")
             entries = tuple(_entry(row, root) for row in manifest["pieces"])
             names = tuple(manifest["concepts"])
-            evidence.units, evidence.concepts = checked_names(manifest["units"], names)
+            evidence.units, evidence.concepts = check_names(manifest["units"], names)
         except (KeyError, TypeError, AttributeError) as error:
             got = f"a manifest without {error}"
             raise UnsafeInputError(
@@ -88,26 +93,26 @@ class SparseActivationEvidence:
         return evidence
 
     def __len__(self) -> int:
-        """How many pieces."""
+        """Return the number of shards."""
         return len(self.entries)
 
     @cached_property
     def positions(self) -> int:
-        """In all pieces."""
+        """Number of positions in all shards."""
         return sum(entry.positions for entry in self.entries)
 
     @cached_property
     def documents(self) -> int:
-        """In all pieces."""
+        """Number of documents in all shards."""
         return sum(entry.documents for entry in self.entries)
 
     @cached_property
     def values(self) -> int:
-        """Active values in all pieces."""
+        """Number of active values in all shards."""
         return sum(entry.values for entry in self.entries)
 
     def writeable(self) -> "SparseActivationEvidence":
-        """Itself; or a copy, where its arrays were sent by something that protects them."""
+        """Return itself, or a copy if its arrays are write-protected."""
         if all(a.flags.writeable for p in self._pieces for a in p.arrays().values()):
             return self
         pieces = [
@@ -117,12 +122,12 @@ class SparseActivationEvidence:
         return SparseActivationEvidence(pieces, units=self.units, concepts=self.concepts)
 
     def digest(self) -> str:
-        """Of all that is in it."""
+        """Return a digest of all content."""
         text = "\n".join([f"{self.units}", *self.concepts, *(e.sha256 for e in self.entries)])
         return hashlib.sha256(text.encode()).hexdigest()
 
     def piece(self, number: int, *, check: bool = False) -> SparseActivationShard:
-        """A piece. From a folder it is mapped, after its digest was compared once a process.
+        """Return a shard; from a folder it is memory-mapped after its digest is checked once.
 
         ``check`` looks at every number in it too; content of the same digest passes for ever.
         """
@@ -142,7 +147,7 @@ class SparseActivationEvidence:
             )  # fmt: skip
         piece = SparseActivationShard(**{n: arrays[n] for n in NAMES}, value=arrays.get("value"))
         if check:
-            check_piece(piece, self.units, len(self.concepts))
+            check_shard(piece, self.units, len(self.concepts))
         counts = (len(piece), piece.documents, len(piece.unit))
         if counts != (entry.positions, entry.documents, entry.values):
             got = f"{counts[0]:,} positions, {counts[1]:,} documents, {counts[2]:,} values"
@@ -159,7 +164,7 @@ _compared: dict[Path, tuple[int, int, str]] = {}
 
 
 def _compare(path: Path, entry: PieceEntry) -> None:
-    """A file that did not change since is not digested again."""
+    """Check a file's digest, unless it did not change since the last check."""
     if not path.is_file():
         raise UnsafeInputError(f"piece {path.name!r}", "nothing there", "a file of the manifest")
     state = path.stat()
@@ -172,22 +177,22 @@ def _compare(path: Path, entry: PieceEntry) -> None:
         _compared[path] = known
 
 
-def checked_names(units: Any, concepts: Sequence[str]) -> tuple[int, tuple[str, ...]]:
-    """The number of units and the concepts, if they can be that."""
-    if type(units) is not int or not 0 < units <= MOST_UNITS:
-        raise EvidenceError("units", f"{units!r}", f"a whole number, 1 to {MOST_UNITS:,}")
+def check_names(units: Any, concepts: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+    """Return the number of units and the concept names, or raise."""
+    if type(units) is not int or not 0 < units <= MAX_UNITS:
+        raise EvidenceError("units", f"{units!r}", f"a whole number, 1 to {MAX_UNITS:,}")
     names = () if isinstance(concepts, str) else tuple(concepts)
     if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise EvidenceError("concepts", "no names, or some twice", "distinct names")
-    if not 0 < len(names) < MOST_CONCEPTS:
-        raise EvidenceError("concepts", f"{len(names):,}", f"1 to {MOST_CONCEPTS - 1:,} names")
+    if not 0 < len(names) < MAX_CONCEPTS:
+        raise EvidenceError("concepts", f"{len(names):,}", f"1 to {MAX_CONCEPTS - 1:,} names")
     return units, names
 
 
 def _entry(row: dict[str, Any], root: Path) -> PieceEntry:
     counts = [row[name] for name in COUNTS]
     whole = all(type(count) is int and count >= 0 for count in counts)
-    if not whole or not 0 < counts[0] <= MOST_POSITIONS or not 0 < counts[1] <= counts[0]:
+    if not whole or not 0 < counts[0] <= MAX_SHARD_POSITIONS or not 0 < counts[1] <= counts[0]:
         raise UnsafeInputError(f"codes {root.name!r}", f"counts {counts}", "as docs say")
     confined(root, row["file"])
     return PieceEntry(row["file"], str(row["sha256"]), *counts)

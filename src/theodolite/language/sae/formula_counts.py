@@ -1,4 +1,5 @@
-"""What units and their formulas have in common, document by document: overlap and detection."""
+"""Third pass of SAE dissection: exact overlap and detection counts of each unit with its
+formula."""
 
 from functools import partial
 from itertools import pairwise
@@ -9,17 +10,26 @@ from jaxtyping import Integer
 from theodolite._stats.threads import run_in_threads
 from theodolite._storage.packed import digest_of
 from theodolite.evidence.workers import Arrays, Workers
-from theodolite.language.sae.counting import block_shift, limited, sort_values
+from theodolite.language.sae.activation_shard import SparseActivationShard
+from theodolite.language.sae.counting import apply_limits, block_shift, sort_values
 from theodolite.language.sae.evidence import SparseActivationEvidence
-from theodolite.language.sae.passes import Item, Pass, added, by_range, cut_for, stacked, writeable
-from theodolite.language.sae.pieces import SparseActivationShard
-from theodolite.language.sae.singles import seed_of
+from theodolite.language.sae.passes import (
+    Item,
+    Pass,
+    add_counts,
+    plan_cut,
+    run_by_range,
+    stack_rows,
+    writeable,
+)
+from theodolite.language.sae.singles import derive_shard_seed
 
 FIELDS = ("unit", "formula", "shared", "documents", "met", "ss", "sn", "nn")
-"""Positions of the unit, of its formula, of both; documents with the formula, with both; and over
-documents the sums of squares that intervals are made of."""
+"""Columns: positions of the unit, of its formula, of both; documents with the formula, with both;
+and sums of squares over documents for intervals.
+"""
 BITS_BYTES = 1 << 26
-"""Of concepts' bits in a part of a piece."""
+"""Largest size of concept bits in a part of a shard."""
 TABLE_BYTES = 1 << 27
 
 
@@ -31,15 +41,17 @@ def count_formulas(
     formulas: Integer[np.ndarray, "units numbers"],
     seed: int | None,
 ) -> Integer[np.ndarray, "units fields"]:
-    """Exact counts of each unit with its formula (``dissection.formula.as_rows``)."""
+    """Return exact counts of each unit with its formula (``dissection.formula.as_rows``)."""
     do = partial(count_range, units=units, limits=limits, formulas=formulas, seed=seed)
     settings = {
         "limits": digest_of({"limits": limits}), "seed": seed,
         "formulas": digest_of({"formulas": formulas}),
     }  # fmt: skip
-    cut = cut_for(evidence, len(units), 8 * len(FIELDS), TABLE_BYTES)
+    cut = plan_cut(evidence, len(units), 8 * len(FIELDS), TABLE_BYTES)
     this = Pass("formulas", do, cut, units, settings)
-    return stacked([part for _, part in by_range(evidence, workers, this, added)])["sums"]
+    return stack_rows([part for _, part in run_by_range(evidence, workers, this, add_counts)])[
+        "sums"
+    ]
 
 
 def count_range(
@@ -50,18 +62,18 @@ def count_range(
     formulas: np.ndarray,
     seed: int | None,
 ) -> Arrays:
-    """Counts of some units in some pieces."""
+    """Return counts of some units in some shards; a task of :func:`count_formulas`."""
     rows = slice(*item[2:])
     sums = np.zeros((rows.stop - rows.start, len(FIELDS)), np.int64)
     for number in range(*item[:2]):
-        piece = limited(evidence.piece(number), limits, seed_of(seed, number))
+        piece = apply_limits(evidence.piece(number), limits, derive_shard_seed(seed, number))
         for part in _parts(piece, len(evidence.concepts)):
             _count(part, units[rows], formulas[rows], len(evidence.concepts), sums)
     return {"sums": sums}
 
 
 def _parts(piece: SparseActivationShard, concepts: int) -> list[SparseActivationShard]:
-    """Documents whose bits take a bounded part of memory."""
+    """Split a shard into documents whose bits fit into memory."""
     most = max(BITS_BYTES * 8 // concepts, 1)
     if len(piece) <= most:
         return [piece]

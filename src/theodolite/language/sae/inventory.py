@@ -1,4 +1,4 @@
-"""Before anything is counted: every number checked, how often units are active, label sets."""
+"""Check all shards before counting: firing rates, label sets and thresholds."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -9,30 +9,34 @@ from jaxtyping import Float, Integer
 from theodolite.dissection.atoms import Atoms
 from theodolite.errors import EvidenceError
 from theodolite.evidence.workers import Arrays, Workers
+from theodolite.language.sae.activation_shard import (
+    SparseActivationShard,
+    concatenate_starts,
+    distinct_sets,
+)
 from theodolite.language.sae.evidence import SparseActivationEvidence
-from theodolite.language.sae.passes import Cut, Item, Pass, added, by_range
-from theodolite.language.sae.pieces import SparseActivationShard, distinct_sets, in_one_row
+from theodolite.language.sae.passes import Cut, Item, Pass, add_counts, run_by_range
 
 LEVEL_BITS = 11
-"""Of a value's bits, for its threshold: so many in each pass."""
+"""Number of bits of a value that each pass over the thresholds resolves."""
 TABLE_BYTES = 1 << 28
 PIECES_A_BLOCK = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Inventory:
-    """What all pieces hold together."""
+    """Totals over all shards."""
 
     active: Integer[np.ndarray, " units"]
-    """Positions at which each unit is active, however little."""
+    """Number of positions at which each unit is active at all."""
     sets: Atoms
-    """The label sets of all pieces, weighted by their positions; empty ones are left out."""
+    """Label sets of all shards, weighted by their positions, without the empty one."""
     documents: Integer[np.ndarray, " concepts"]
-    """In which each concept is."""
+    """Number of documents with each concept."""
 
     @cached_property
     def met(self) -> Integer[np.ndarray, "concepts concepts"]:
-        """For each concept all of them, those first that are at most of the same positions."""
+        """Concepts ordered by co-occurrence with each concept, most frequent first."""
         pairs = self.sets.pairs
         met = np.empty(pairs.shape, np.uint16)
         for concept, row in enumerate(pairs):
@@ -43,10 +47,10 @@ class Inventory:
 def take_inventory(
     evidence: SparseActivationEvidence, workers: Workers, least: int = 1
 ) -> Inventory:
-    """Check all pieces and count. Concepts in fewer than ``least`` documents are left out."""
+    """Check and count all shards; concepts in fewer than ``least`` documents are dropped."""
     whole_range = np.arange(1)
     this = Pass("inventory", _inventory, Cut(PIECES_A_BLOCK, 1), whole_range, {})
-    ((_, whole),) = by_range(evidence, workers, this, _merge)
+    ((_, whole),) = run_by_range(evidence, workers, this, _merge)
     sets = _atoms(evidence, whole)
     documents = whole["documents"]
     rare = documents < least
@@ -73,7 +77,7 @@ def _of_piece(
 
 
 def documents_with(piece: SparseActivationShard, concepts: int) -> Integer[np.ndarray, " concepts"]:
-    """Documents in which each concept is."""
+    """Return the number of documents with each concept."""
     pairs = np.unique(piece.document.astype(np.int64) << 32 | piece.atom)
     document, atom = pairs >> 32, pairs & 0xFFFFFFFF
     sizes = np.diff(piece.set_start).astype(np.int64)[atom]
@@ -85,8 +89,8 @@ def documents_with(piece: SparseActivationShard, concepts: int) -> Integer[np.nd
 
 
 def _merge(*parts: Arrays) -> dict[str, np.ndarray]:
-    """Sums; and the distinct label sets of all, the same in whatever order pieces came."""
-    start = in_one_row([part["start"] for part in parts])
+    """Add counts and merge label sets, independently of the order of shards."""
+    start = concatenate_starts([part["start"] for part in parts])
     label = np.concatenate([part["label"] for part in parts])
     number, set_start, set_label = distinct_sets(start, label)
     weight = np.zeros(len(set_start) - 1, np.int64)
@@ -96,7 +100,7 @@ def _merge(*parts: Arrays) -> dict[str, np.ndarray]:
 
 
 def _atoms(evidence: SparseActivationEvidence, whole: Arrays) -> Atoms:
-    """Label sets as dissection has them: as if each was a place of one image."""
+    """Return label sets in the form of image dissection, as places of one image."""
     weight, start, label = whole["weight"], whole["start"], whole["label"]
     empty = int(len(start) > 1 and start[1] == 0)  # the shortest comes first
     weight = weight[empty:]
@@ -110,7 +114,6 @@ def _atoms(evidence: SparseActivationEvidence, whole: Arrays) -> Atoms:
 
 
 def _without(sets: Atoms, rare: np.ndarray) -> Atoms:
-    """Without the labels of rare concepts, which keep their numbers."""
     if not rare.any():
         return sets
     stays = ~rare[sets.label]
@@ -118,11 +121,11 @@ def _without(sets: Atoms, rare: np.ndarray) -> Atoms:
     return replace(sets, label_start=before[sets.label_start], label=sets.label[stays])
 
 
-def thresholds(
+def compute_thresholds(
     evidence: SparseActivationEvidence, workers: Workers, active: np.ndarray, quantile: float
 ) -> Float[np.ndarray, " units"]:
-    """The value that a unit exceeds at a share ``1 - quantile`` of all positions; 0 for all units
-    that are active at fewer.
+    """Return the value that a unit exceeds at a fraction ``1 - quantile`` of all positions; 0 for
+    units that are active less often.
 
     The value at that rank itself, so that the mask is that of a quantile between two values.
     """
@@ -143,8 +146,8 @@ def thresholds(
         do = partial(_histogram, chosen=dense, prefix=prefix, shift=shift, width=width)
         settings = {"shift": shift, "prefix": prefix.tolist()}
         cut = Cut(PIECES_A_BLOCK, max(TABLE_BYTES // (8 << width), 1))
-        counts = [part["count"] for _, part in by_range(
-            evidence, workers, Pass("thresholds", do, cut, dense, settings), added
+        counts = [part["count"] for _, part in run_by_range(
+            evidence, workers, Pass("thresholds", do, cut, dense, settings), add_counts
         )]  # fmt: skip
         below = np.cumsum(np.concatenate(counts), axis=1)
         digit = (below <= rank[:, None]).sum(axis=1)
@@ -163,7 +166,7 @@ def _histogram(
     shift: int,
     width: int,
 ) -> Arrays:
-    """The next bits of those values whose upper bits are known to be the threshold's."""
+    """Count the next bits of values whose upper bits match the threshold's."""
     rows = slice(*item[2:])
     slot = np.full(evidence.units, -1, np.int64)
     slot[chosen[rows]] = np.arange(rows.stop - rows.start)

@@ -1,4 +1,4 @@
-"""Work on codes: aligned blocks of pieces, and ranges of units, as items for any engine."""
+"""Split passes over SAE activations into tasks: blocks of shards by ranges of units."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,30 +15,30 @@ from theodolite.evidence.workers import Arrays, Merge, Tree, Work, Workers
 from theodolite.language.sae.evidence import SparseActivationEvidence
 
 VALUES_A_SECOND = 5e6
-"""What a core counts."""
+"""Values that one core counts per second."""
 TABLE_BYTES_A_SECOND = 150e6
-"""Packed, digested, written, read and digested again."""
+"""Bytes of tables packed, hashed, written, read and checked per second."""
 WORTH = 10
-"""Counting should take so many times as long as keeping what was counted."""
+"""Smallest ratio of counting time to storage time of a task."""
 RANGES_A_TURN = 4
 Item = tuple[int, int, int, int]
-"""First and last piece, first and last of the chosen units."""
+"""First and last shard, first and last of the chosen units."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """How work is cut: decided by the size of the evidence alone, never by speed."""
+    """Sizes of tasks, decided by the size of the evidence alone."""
 
     pieces: int
-    """Of a block; a power of two."""
+    """Number of shards per block; a power of two."""
     units: int
-    """Of a range."""
+    """Number of units per range."""
 
 
-def cut_for(
+def plan_cut(
     evidence: SparseActivationEvidence, units: int, bytes_a_unit: int, most_bytes: int
 ) -> Cut:
-    """Ranges whose tables have at most so many bytes; blocks long enough to be worth a table."""
+    """Return ranges whose tables fit ``most_bytes``, and blocks long enough to pay for a table."""
     n = max(min(units, most_bytes // bytes_a_unit), 1)
     n = math.ceil(units / math.ceil(units / n))  # of one size
     seconds = evidence.values / len(evidence) * n / evidence.units / VALUES_A_SECOND
@@ -49,26 +49,26 @@ def cut_for(
 
 @dataclass(frozen=True)
 class Pass:
-    """One way through the codes."""
+    """One pass over the activations."""
 
     name: str
     do: Callable[..., Arrays]
-    """(item, evidence) -> arrays."""
+    """Function (item, evidence) -> arrays."""
     cut: Cut
     units: Integer[np.ndarray, " chosen"]
-    """Rising numbers."""
+    """Chosen units, as rising numbers."""
     settings: Mapping[str, Any]
     turn: tuple[int, int | None] = (0, None)
-    """Which of the ranges of units: from the first on, up to the last."""
+    """First and last range of units to process."""
 
     def ranges(self) -> list[slice]:
-        """Of the chosen units."""
+        """Return the ranges of the chosen units."""
         n = len(self.units)
         firsts = range(0, n, self.cut.units)
         return [slice(at, min(at + self.cut.units, n)) for at in firsts][slice(*self.turn)]
 
     def work(self, evidence: SparseActivationEvidence) -> Work:
-        """A range of units after the other, a block of pieces after the other."""
+        """Return the tasks: ranges of units by blocks of shards."""
         firsts = range(0, len(evidence), self.cut.pieces)
         blocks = [(at, min(at + self.cut.pieces, len(evidence))) for at in firsts]
         items = [(*block, r.start, r.stop) for r in self.ranges() for block in blocks]
@@ -90,7 +90,7 @@ class Pass:
 
 
 def turns(this: Pass) -> Iterator[Pass]:
-    """The same pass over some ranges of units after the others, where results are large."""
+    """Split a pass with large results into passes over fewer ranges."""
     for at in range(0, len(this.ranges()), RANGES_A_TURN):
         yield replace(this, turn=(at, at + RANGES_A_TURN))
 
@@ -101,19 +101,18 @@ def _digest(evidence: SparseActivationEvidence, item: Item) -> str:
 
 
 def _keep(evidence: SparseActivationEvidence) -> SparseActivationEvidence:
-    """Sent once to each process."""
     return evidence.writeable()
 
 
 def writeable(array: np.ndarray) -> np.ndarray:
-    """Ray hands arrays over that must not be written to: loops would be compiled anew for them."""
+    """Return a writable array; Ray's read-only arrays would make numba compile again."""
     return array if array.flags.writeable else array.copy()
 
 
-def by_range(
+def run_by_range(
     evidence: SparseActivationEvidence, workers: Workers, this: Pass, merge: Merge
 ) -> Iterator[tuple[slice, dict[str, np.ndarray]]]:
-    """What each range of units gave over all pieces."""
+    """Yield the merged result of each range of units."""
     work = this.work(evidence)
     ranges = this.ranges()
     n_blocks = len(work.items) // len(ranges)
@@ -131,16 +130,16 @@ def by_range(
             tree, numbers = Tree(merge), 0
 
 
-def added(a: Arrays, b: Arrays) -> dict[str, np.ndarray]:
-    """Sums of counts."""
+def add_counts(a: Arrays, b: Arrays) -> dict[str, np.ndarray]:
+    """Return the sums of counts."""
     return {name: a[name] + b[name] for name in a}
 
 
-def sliced(arrays: Mapping[str, np.ndarray], rows: slice) -> dict[str, np.ndarray]:
-    """Some rows of each."""
+def slice_rows(arrays: Mapping[str, np.ndarray], rows: slice) -> dict[str, np.ndarray]:
+    """Return some rows of each array."""
     return {name: array[rows] for name, array in arrays.items()}
 
 
-def stacked(parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """One below the other."""
+def stack_rows(parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Concatenate arrays along rows."""
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,4 +1,4 @@
-"""What was found out about the units of a dictionary."""
+"""Result of SAE dissection: the formula of each unit with its overlap and detection accuracy."""
 
 import math
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ from theodolite.errors import printable
 from theodolite.language.sae.formula_counts import FIELDS
 
 Z = 1.959963984540054
-"""Two-sided 95 %."""
+"""Normal quantile of a two-sided 95 % interval."""
 
 
 @dataclass(frozen=True, eq=False)
 class FormulaFit:
-    """How well each unit's formula fits, from sums over documents; NaN where there is none."""
+    """Fit of each unit's formula, from sums over documents; NaN without a formula."""
 
     sums: Integer[np.ndarray, "units fields"]
     documents: int
-    """In all; resampled as wholes, since positions of a document are alike."""
+    """Number of documents, which are the units of resampling."""
 
     def _column(self, name: str) -> Float[np.ndarray, " units"]:
         return self.sums[:, FIELDS.index(name)].astype(np.float64)
 
     @property
     def iou(self) -> Float[np.ndarray, " units"]:
-        """Positions in both over positions in either."""
+        """Intersection over union of positions."""
         return _ratio(self._column("shared"), self._either())
 
     def _either(self) -> Float[np.ndarray, " units"]:
@@ -38,7 +38,7 @@ class FormulaFit:
 
     @property
     def iou_interval(self) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, " units"]]:
-        """95 %, by the variance of a ratio of sums over documents, on the scale of log-odds."""
+        """95 % interval by the variance of a ratio of document sums, on the log-odds scale."""
         iou, n, either = self.iou, self.documents, self._either()
         ss, sn, nn = (self._column(name) for name in ("ss", "sn", "nn"))
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -52,12 +52,12 @@ class FormulaFit:
 
     @property
     def detection_accuracy(self) -> Float[np.ndarray, " units"]:
-        """Of the documents that show the formula, the share in which the unit meets it."""
+        """Fraction of documents with the formula in which the unit meets it."""
         return _ratio(self._column("met"), self._column("documents"))
 
     @property
     def detection_interval(self) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, " units"]]:
-        """95 %, by Wilson's rule: each document is one trial."""
+        """95 % Wilson interval; each document is one trial."""
         p, n = self.detection_accuracy, self._column("documents")
         with np.errstate(invalid="ignore", divide="ignore"):
             middle = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
@@ -73,24 +73,23 @@ def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CodeDissection:
-    """The formula that each unit of a dictionary detects."""
+    """Formula that each unit of an SAE detects."""
 
     concepts: tuple[str, ...]
     rows: Integer[np.ndarray, "units numbers"]
     """Formulas as numbers; see ``formulas``."""
     fit: FormulaFit
     chance: FormulaFit
-    """The same search where labels were moved on to other documents: what it finds where there is
-    little to find. NaN for units that were left out of the null."""
+    """Fit of a search with shifted labels: the null. NaN for units left out of it."""
     gap: Float[np.ndarray, " units"]
-    """No formula of as many concepts has an overlap that is larger by more; certified."""
+    """Certified bound: no formula of as many concepts overlaps more by a larger amount."""
     candidates: Integer[np.ndarray, " units"]
-    """Concepts that the unit's formula was made of."""
+    """Number of concepts that the unit's formula was chosen from."""
     active: Integer[np.ndarray, " units"]
-    """Positions at which the unit is above its threshold."""
+    """Number of positions at which the unit exceeds its threshold."""
     thresholds: Float[np.ndarray, " units"]
     single: Integer[np.ndarray, " units"]
-    """The concept that fits best on its own; -1 for none."""
+    """Best single concept; -1 for none."""
     single_iou: Float[np.ndarray, " units"]
     single_detection_accuracy: Float[np.ndarray, " units"]
 
@@ -98,15 +97,15 @@ class CodeDissection:
         return len(self.rows)
 
     def formula(self, unit: int) -> Formula | None:
-        """Of a unit; none if it meets no concept."""
+        """Return the formula of a unit, or None."""
         return from_rows(self.rows[unit : unit + 1])[0]
 
     def formulas(self) -> list[str]:
-        """Of each unit, in words; empty where there is none."""
+        """Return all formulas in words; empty where there is none."""
         return ["" if f is None else f.text(self.concepts) for f in from_rows(self.rows)]
 
     def columns(self) -> dict[str, Any]:
-        """A row for each unit."""
+        """Return a table with a row per unit."""
         singles = ["" if c < 0 else self.concepts[c] for c in self.single]
         low, high = self.fit.iou_interval
         least, most = self.fit.detection_interval
@@ -132,7 +131,7 @@ class CodeDissection:
         }
 
     def to_records(self) -> list[dict[str, Any]]:
-        """The same, a dictionary for each unit."""
+        """Return a dict for each unit."""
         columns = {
             name: column.tolist() if hasattr(column, "tolist") else column
             for name, column in self.columns().items()
@@ -140,11 +139,11 @@ class CodeDissection:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def to_frame(self) -> Any:
-        """The same as a pandas frame."""
+        """Return a pandas frame with a row per unit."""
         return require("pandas", "to_frame", "notebook").DataFrame(self.columns())
 
     def summary(self) -> dict[str, float]:
-        """Means over the units that have a formula, beside those of the null."""
+        """Return means over units with a formula, and those of the null."""
         explained = self.rows[:, 0] > 0
         fits = {"iou": self.fit.iou, "detection_accuracy": self.fit.detection_accuracy}
         chance = {"iou": self.chance.iou, "detection_accuracy": self.chance.detection_accuracy}

@@ -1,4 +1,4 @@
-"""Formulas from counted label sets, each with how much better any other could be."""
+"""Search formulas from counted label sets, with a bound on how much better any other could be."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,29 +14,28 @@ from theodolite.dissection.formula import Formula, as_rows
 from theodolite.evidence.workers import Arrays, Work, Workers
 from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.inventory import Inventory
-from theodolite.language.sae.passes import by_range, sliced, stacked, turns, writeable
+from theodolite.language.sae.passes import run_by_range, slice_rows, stack_rows, turns, writeable
 from theodolite.language.sae.set_counts import merge_sets, set_pass
 from theodolite.language.sae.singles import Chosen, choose_candidates
 
-LONGEST = 3
-MOST_CANDIDATES = 256
-SLICE = 1024
-"""Units that are searched in one piece of work."""
-WORTH = 0.01
-"""A concept that could improve a formula by less, by what it takes away, is no such candidate."""
+MAX_FORMULA_LENGTH = 3
+MAX_CANDIDATES = 256
+UNITS_PER_TASK = 1024
+"""Number of units that one task searches."""
+MIN_REMOVAL_GAIN = 0.01
+"""Smallest possible gain by removal for a concept to become a candidate."""
 
 
 @dataclass(frozen=True)
 class CodeSearch:
-    """How formulas are looked for."""
+    """Settings of the formula search."""
 
-    length: int = LONGEST
+    length: int = MAX_FORMULA_LENGTH
     candidates: int = 64
     gap: float = 0.03
-    """Units for which a better formula by more than this is not excluded get twice as many
-    candidates, up to 256."""
+    """Units whose bound exceeds this get twice as many candidates, up to 256."""
     precision: float = 0.01
-    """Three concepts are looked at only if they could be better than two by more than this."""
+    """Smallest gain for which a third concept is tried."""
 
 
 def find_formulas(
@@ -50,28 +49,29 @@ def find_formulas(
     seed: int | None = None,
     device: str | None = None,
 ) -> dict[str, np.ndarray]:
-    """For each unit its formula, counts, candidates and gap.
+    """Return each unit's formula, counts, candidates and gap.
 
     The gap is certified: no formula of as many concepts, of whatever concepts, has an overlap that
     is larger by more.
     """
     k = how.candidates
     chosen = choose_candidates(
-        evidence, workers, inventory, units, limits, candidates=k, precision=WORTH, seed=seed,
+        evidence, workers, inventory, units, limits,
+        candidates=k, precision=MIN_REMOVAL_GAIN, seed=seed,
         device=device,
     )  # fmt: skip
     parts = []
     for turn in turns(set_pass(evidence, units, limits, chosen["candidates"], seed)):
-        counted = list(by_range(evidence, workers, turn, merge_sets))
-        items = [item for rows, sets in counted for item in _items(sets, sliced(chosen, rows))]
+        counted = list(run_by_range(evidence, workers, turn, merge_sets))
+        items = [item for rows, sets in counted for item in _items(sets, slice_rows(chosen, rows))]
         del counted
         parts.append(_search(workers, inventory.sets, items, how))
-    result = stacked(parts)
+    result = stack_rows(parts)
     result["single"], result["active"] = chosen["single"], chosen["active"]
     # more candidates do not help with what precision leaves open
     again = np.flatnonzero(result["gap"] > how.gap + how.precision)
-    if len(again) and k < min(MOST_CANDIDATES, len(evidence.concepts)):
-        more = CodeSearch(how.length, min(2 * k, MOST_CANDIDATES), how.gap, how.precision)
+    if len(again) and k < min(MAX_CANDIDATES, len(evidence.concepts)):
+        more = CodeSearch(how.length, min(2 * k, MAX_CANDIDATES), how.gap, how.precision)
         better = find_formulas(
             evidence, workers, inventory, units[again], limits, more, seed=seed, device=device
         )
@@ -83,7 +83,6 @@ def find_formulas(
 def _search(
     workers: Workers, atoms: Atoms, items: list[dict[str, np.ndarray]], how: CodeSearch
 ) -> dict[str, np.ndarray]:
-    """A slice of the units after the other."""
     work = Work(
         what="search",
         do=partial(search_slice, length=how.length, precision=how.precision),
@@ -98,11 +97,10 @@ def _search(
     parts = []
     for item, part in zip(items, workers.each(work), strict=True):
         parts.append(_nothing(len(item["active"])) if part is None else part)
-    return stacked(parts)
+    return stack_rows(parts)
 
 
 def _keep(atoms: Atoms) -> Atoms:
-    """Once in each process: tables that are made from it stay with it."""
     if atoms.weight.flags.writeable:
         return atoms
     return replace(
@@ -114,9 +112,12 @@ def _keep(atoms: Atoms) -> Atoms:
 
 
 def _items(sets: Arrays, chosen: Chosen) -> list[dict[str, np.ndarray]]:
-    """Slices that are small enough to be sent."""
+    """Yield slices small enough to send to workers."""
     n = len(chosen["active"])
-    return [_item(sets, chosen, slice(at, min(at + SLICE, n))) for at in range(0, n, SLICE)]
+    return [
+        _item(sets, chosen, slice(at, min(at + UNITS_PER_TASK, n)))
+        for at in range(0, n, UNITS_PER_TASK)
+    ]
 
 
 def _item(sets: Arrays, chosen: Chosen, rows: slice) -> dict[str, np.ndarray]:
@@ -125,14 +126,13 @@ def _item(sets: Arrays, chosen: Chosen, rows: slice) -> dict[str, np.ndarray]:
     return {
         "start": start[rows.start : rows.stop + 1] - start[rows.start],
         "sets": sets["sets"][own], "number": sets["number"][own],
-        "remaining": sets["candidates"][rows], **sliced(chosen, rows),
+        "remaining": sets["candidates"][rows], **slice_rows(chosen, rows),
     }  # fmt: skip
 
 
 def _nothing(n: int) -> dict[str, np.ndarray]:
-    """Of units that could not be searched."""
     return {
-        "formulas": as_rows([None] * n, LONGEST), "counted": np.zeros(n, np.int64),
+        "formulas": as_rows([None] * n, MAX_FORMULA_LENGTH), "counted": np.zeros(n, np.int64),
         "gap": np.full(n, np.nan), "iou": np.full(n, np.nan), "candidates": np.zeros(n, np.int64),
     }  # fmt: skip
 
@@ -140,7 +140,7 @@ def _nothing(n: int) -> dict[str, np.ndarray]:
 def search_slice(
     item: dict[str, np.ndarray], atoms: Atoms, length: int, precision: float
 ) -> Arrays:
-    """The formulas of some units, as numbers."""
+    """Return the formulas of some units as numbers; a task of :func:`find_formulas`."""
     item = {name: writeable(array) for name, array in item.items()}
     n = len(item["active"])
     result = _nothing(n)
@@ -154,7 +154,7 @@ def search_slice(
         result["counted"][unit] = counted
 
     run_in_threads(range(n), search, small=n < 4)
-    result["formulas"] = as_rows(formulas, LONGEST)
+    result["formulas"] = as_rows(formulas, MAX_FORMULA_LENGTH)
     result["candidates"] = item["remaining"].copy()
     return result
 
@@ -201,7 +201,7 @@ def _iou(best: np.ndarray, size: int) -> float:
 def _gap(
     iou: float, slack: float, size: int, outside: np.ndarray, negated: float, length: int
 ) -> float:
-    """How much better another formula could be, at most.
+    """Return an upper bound on the gain of any other formula.
 
     Concepts outside the candidates that are meant add what they share with the unit; those that
     are negated take away what they could.
@@ -227,13 +227,13 @@ def _with_negated(
 def _remaining(
     u: int, item: dict[str, np.ndarray], atoms: Atoms, size: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Candidates, with those that were dropped counted among all other concepts."""
+    """Return the candidates; dropped ones count among the other concepts."""
     k = int(item["remaining"][u])
     names = item["candidates"][u].astype(np.int64)
     shared, removal, outside = (item[name][u] for name in ("shared", "removal", "outside"))
     if k == len(names):
         return names, shared, removal, outside
-    outside = -np.sort(-np.concatenate([outside, shared[k:]]))[:LONGEST]
+    outside = -np.sort(-np.concatenate([outside, shared[k:]]))[:MAX_FORMULA_LENGTH]
     removal = removal[:k].copy()
     pairs = atoms.pairs
     for a in range(k):

@@ -1,8 +1,7 @@
-"""The second pass: how often a unit is active on each set of its candidates.
+"""Second pass of SAE dissection: count how often a unit is active on each set of its candidates.
 
-Every formula of candidates, however long, is counted exactly from these. A unit with too many sets
-drops its last candidates: sets that become equal are added, and all counts stay exact.
-"""
+Every formula of candidates can be counted exactly from these sets. A unit with too many sets
+drops its last candidates and merges equal sets, so counts stay exact."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,23 +13,23 @@ from jaxtyping import Integer
 from theodolite._stats.threads import run_in_threads
 from theodolite._storage.packed import digest_of
 from theodolite.evidence.workers import Arrays
-from theodolite.language.sae.counting import block_shift, limited, sort_values
+from theodolite.language.sae.counting import apply_limits, block_shift, sort_values
 from theodolite.language.sae.evidence import SparseActivationEvidence
-from theodolite.language.sae.passes import Item, Pass, cut_for
-from theodolite.language.sae.singles import seed_of
+from theodolite.language.sae.passes import Item, Pass, plan_cut
+from theodolite.language.sae.singles import derive_shard_seed
 
-MOST_SETS = 4096
-"""Of a unit."""
+MAX_SETS_PER_UNIT = 4096
+"""Largest number of sets per unit."""
 TABLE_BYTES = 1 << 27
 LIKELY_SETS = 1024
-"""Of a unit, when work is cut into ranges."""
+"""Expected number of sets per unit, for splitting work."""
 FIRST_SLOTS = 1 << 12
 SHIFT = 4
-"""Units of a block, as a power of two: so few that their table stays in the cache."""
+"""Units per block as a power of two, few enough for the table to fit the cache."""
 
 
 class SetTable:
-    """Counted sets of a block of units: a table of hashes that grows."""
+    """Growing hash table of counted sets for a block of units."""
 
     def __init__(self, words: int, slots: int = FIRST_SLOTS) -> None:
         self.words = words
@@ -45,7 +44,7 @@ class SetTable:
         )
 
     def fill(self, step: Callable[[int, Any, int], tuple[int, int]], n: int) -> None:
-        """Add ``n`` rows by a loop that stops where the table has to grow."""
+        """Add ``n`` rows with a kernel that stops whenever the table must grow."""
         at = 0
         while True:
             at, self.used = step(at, self.arrays, self.used)
@@ -56,7 +55,7 @@ class SetTable:
             self.add(start, sets, number)
 
     def add(self, start: np.ndarray, sets: np.ndarray, number: np.ndarray) -> None:
-        """Add sets that were counted."""
+        """Add counted sets to the table."""
         from theodolite.language.sae import _set_kernels as kernels  # noqa: PLC0415
 
         self.fill(lambda at, arrays, used: kernels.add_sets(
@@ -64,7 +63,7 @@ class SetTable:
         ), len(sets))  # fmt: skip
 
     def sets(self, units: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where each unit's sets begin, the sets, and how often each is."""
+        """Return the start of each unit's sets, the sets and their counts."""
         from theodolite.language.sae import _set_kernels as kernels  # noqa: PLC0415
 
         owners = self.arrays[0]
@@ -83,14 +82,14 @@ def set_pass(
     candidates: Integer[np.ndarray, "units k"],
     seed: int | None,
 ) -> Pass:
-    """Count the sets of some units."""
+    """Return the pass that counts the sets of some units."""
     do = partial(project_range, units=units, limits=limits, candidates=candidates, seed=seed)
     settings = {
-        "limits": digest_of({"limits": limits}), "seed": seed, "most": MOST_SETS,
+        "limits": digest_of({"limits": limits}), "seed": seed, "most": MAX_SETS_PER_UNIT,
         "candidates": digest_of({"candidates": candidates}),
     }  # fmt: skip
     words = -(-candidates.shape[1] // 64)
-    cut = cut_for(evidence, len(units), LIKELY_SETS * (8 * words + 4), TABLE_BYTES)
+    cut = plan_cut(evidence, len(units), LIKELY_SETS * (8 * words + 4), TABLE_BYTES)
     return Pass("label sets", do, cut, units, settings)
 
 
@@ -102,7 +101,7 @@ def project_range(
     candidates: np.ndarray,
     seed: int | None,
 ) -> Arrays:
-    """The sets of some units in some pieces."""
+    """Return the sets of some units in some shards."""
     from theodolite.language.sae import _set_kernels as kernels  # noqa: PLC0415
 
     rows = slice(*item[2:])
@@ -110,7 +109,7 @@ def project_range(
     shift = min(block_shift(len(evidence.concepts)), SHIFT)
     tables = [SetTable(-(-k // 64)) for _ in range(0, len(some), 1 << shift)]
     for number in range(*item[:2]):
-        piece = limited(evidence.piece(number), limits, seed_of(seed, number))
+        piece = apply_limits(evidence.piece(number), limits, derive_shard_seed(seed, number))
         values = sort_values(piece, some, shift)
         labels = (piece.atom, piece.set_start, piece.set_label)
 
@@ -131,16 +130,16 @@ def project_range(
 
 
 def _bounded(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], k: int) -> Arrays:
-    """Sets of many units in one row; no unit has more than ``MOST_SETS``."""
+    """Return the sets of units in one row, at most ``MAX_SETS_PER_UNIT`` per unit."""
     sizes = np.concatenate([np.diff(start) for start, _, _ in parts])
     start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     sets = np.concatenate([part[1] for part in parts])
     number = np.concatenate([part[2] for part in parts])
     remaining = np.full(len(sizes), k, np.int64)
-    if (sizes <= MOST_SETS).all():
+    if (sizes <= MAX_SETS_PER_UNIT).all():
         return {"start": start, "sets": sets, "number": number, "candidates": remaining}
     rows, stays = np.arange(len(sets)), np.ones(len(sets), bool)
-    for u in np.flatnonzero(sizes > MOST_SETS):
+    for u in np.flatnonzero(sizes > MAX_SETS_PER_UNIT):
         own = slice(start[u], start[u + 1])
         fewer, first, inverse, remaining[u] = _fewer(sets[own], k)
         sets[own], number[own] = fewer, _sums(inverse, number[own], first)
@@ -153,20 +152,21 @@ def _bounded(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], k: int) -> 
 
 
 def _fewer(sets: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Sets of the first so many candidates that few enough are distinct."""
+    """Return sets of the first candidates that are few enough."""
     order, differs = _in_order(sets)
     distinct = 1 + np.concatenate([[0], np.cumsum(np.bincount(differs, minlength=k)[:k])])
-    low = int(np.flatnonzero(distinct <= MOST_SETS)[-1])
+    low = int(np.flatnonzero(distinct <= MAX_SETS_PER_UNIT)[-1])
     inverse = np.zeros(len(sets), np.int64)
     inverse[order[1:]] = np.cumsum(differs < low)
     first = np.zeros(distinct[low], np.int64)
     first[inverse[::-1]] = np.arange(len(sets))[::-1]
-    return masked(sets, low), first, inverse, low
+    return mask_sets(sets, low), first, inverse, low
 
 
 def _in_order(sets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows sorted by the first candidate, then the second, and so on; and in which candidate each
-    differs first from the row before."""
+    """Return rows sorted by candidates, and the first candidate that differs from the row
+    before.
+    """
     bits = np.unpackbits(np.ascontiguousarray(sets).view(np.uint8), axis=1, bitorder="little")
     keys = np.packbits(bits, axis=1).view(">u8")
     order = np.lexsort(keys.T[::-1])
@@ -174,20 +174,20 @@ def _in_order(sets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sums(inverse: np.ndarray, number: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Counts of equal sets, at the first of them."""
+    """Return counts of equal sets, at the first of them."""
     sums = np.zeros_like(number)
     sums[first] = np.bincount(inverse, number).astype(np.int64)
     return sums
 
 
-def masked(sets: np.ndarray, k: int) -> np.ndarray:
-    """Without all candidates but the first ``k``."""
+def mask_sets(sets: np.ndarray, k: int) -> np.ndarray:
+    """Return sets with all but the first ``k`` candidates removed."""
     keep = [np.uint64((1 << max(min(k - 64 * w, 64), 0)) - 1) for w in range(sets.shape[1])]
     return sets & np.array(keep, np.uint64)
 
 
 def merge_sets(a: Arrays, b: Arrays) -> Arrays:
-    """The sets of both, with the candidates that are left in both."""
+    """Return the union of two results, with the candidates that both kept."""
     units = len(a["candidates"])
     remaining = np.minimum(a["candidates"], b["candidates"])
     most = int(remaining.max(initial=0))
@@ -196,7 +196,7 @@ def merge_sets(a: Arrays, b: Arrays) -> Arrays:
         sets = part["sets"].copy()
         for u in np.flatnonzero(part["candidates"] > remaining):
             own = slice(part["start"][u], part["start"][u + 1])
-            sets[own] = masked(sets[own], int(remaining[u]))
+            sets[own] = mask_sets(sets[own], int(remaining[u]))
         table.add(part["start"], sets, part["number"])
     merged = dict(_bounded([table.sets(units)], most))
     merged["candidates"] = np.minimum(merged["candidates"], remaining)

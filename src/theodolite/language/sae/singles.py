@@ -1,4 +1,4 @@
-"""Counts of single concepts in ranges of units, and the candidates that come of them."""
+"""Count single concepts for ranges of units, and choose the candidates of each unit."""
 
 from functools import partial
 from typing import Any
@@ -9,19 +9,26 @@ from jaxtyping import Float, Integer
 from theodolite._stats.threads import run_in_slices
 from theodolite._storage.packed import digest_of
 from theodolite.evidence.workers import Arrays, Workers
-from theodolite.language.sae.counting import UnitCounts, count_piece, limited, torch_counter
+from theodolite.language.sae.counting import UnitCounts, apply_limits, count_piece, torch_counter
 from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.inventory import Inventory
-from theodolite.language.sae.passes import Item, Pass, added, by_range, cut_for, stacked
+from theodolite.language.sae.passes import (
+    Item,
+    Pass,
+    add_counts,
+    plan_cut,
+    run_by_range,
+    stack_rows,
+)
 
 TABLE_BYTES = 1 << 28
-"""Of a range of units: so much is counted in one turn, and kept as one piece."""
+"""Largest size of the counts of a range of units."""
 Chosen = dict[str, np.ndarray]
-"""For each unit: candidates, shared, removal, outside, single, active."""
+"""Candidates, shared, removal, outside, single and active of each unit."""
 
 
-def seed_of(seed: int | None, number: int) -> tuple[int, int] | None:
-    """Of a piece, if its labels are to be moved on."""
+def derive_shard_seed(seed: int | None, number: int) -> tuple[int, int] | None:
+    """Return the seed of a shard whose labels are shifted, or None."""
     return None if seed is None else (seed, number)
 
 
@@ -33,12 +40,16 @@ def count_range(
     seed: int | None,
     device: str | None,
 ) -> Arrays:
-    """Positions and documents that some units share with every concept, in some pieces."""
+    """Return counts of some units with every concept, in some shards."""
     count = count_piece if device is None else torch_counter(device)
     some = units[item[2] : item[3]]
     counts = UnitCounts.zeros(len(some), len(evidence.concepts))
     for number in range(*item[:2]):
-        count(limited(evidence.piece(number), limits, seed_of(seed, number)), some, counts)
+        count(
+            apply_limits(evidence.piece(number), limits, derive_shard_seed(seed, number)),
+            some,
+            counts,
+        )
     return {"table": counts.table, "active": counts.active}
 
 
@@ -54,18 +65,18 @@ def choose_candidates(
     seed: int | None = None,
     device: str | None = None,
 ) -> Chosen:
-    """Count, and keep of each unit's counts what its formulas need."""
+    """Count, and keep only what each unit's formula search needs."""
     concepts = len(evidence.concepts)
     do = partial(count_range, units=units, limits=limits, seed=seed, device=device)
     settings = {"limits": digest_of({"limits": limits}), "seed": seed}
-    cut = cut_for(evidence, len(units), 8 * concepts, TABLE_BYTES)
+    cut = plan_cut(evidence, len(units), 8 * concepts, TABLE_BYTES)
     parts = [
         _chosen(counts, inventory, min(candidates, concepts), precision)
-        for _, counts in by_range(
-            evidence, workers, Pass("single concepts", do, cut, units, settings), added
+        for _, counts in run_by_range(
+            evidence, workers, Pass("single concepts", do, cut, units, settings), add_counts
         )
     ]
-    return stacked(parts)
+    return stack_rows(parts)
 
 
 def _chosen(

@@ -1,5 +1,4 @@
-"""Latents as units and tokens as positions: what is active where, in one half of the sequences or
-the other, and with codes dealt out over other sequences."""
+"""Adapt token evidence to dissection: latents as units, tokens as positions, halves and nulls."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,29 +18,29 @@ from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, compute_starts, require_ragged
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.store import stored
-from theodolite.language.sae.pieces import SparseActivationShard
+from theodolite.language.sae.activation_shard import SparseActivationShard
 
 LIMIT_VALUES = 1 << 26
-"""Values that thresholds of dense latents are taken from, at most."""
+"""Largest number of values that thresholds of dense latents are computed from."""
 
 
 @dataclass(frozen=True, eq=False)
-class TokenPiece:
-    """Some sequences: the latents active at each token, and what holds of it."""
+class TokenShard:
+    """Sequences with the latents active at each token and the predicates that hold."""
 
     samples: Samples
     active: Ragged
     holds: Ragged
 
-    def half(self, seed: int, *, first: bool) -> "TokenPiece":
-        """The sequences that formulas are chosen on, or the others; without empty ones."""
+    def half(self, seed: int, *, first: bool) -> "TokenShard":
+        """Return the choosing half or the test half, without empty sequences."""
         rows = np.flatnonzero(
             (select_half(self.samples, seed) == first) & (self.active.lengths > 0)
         )
-        return TokenPiece(self.samples[rows], self.active[rows], self.holds[rows])
+        return TokenShard(self.samples[rows], self.active[rows], self.holds[rows])
 
-    def of(self, latents: Integer[np.ndarray, " chosen"], n_latents: int) -> "TokenPiece":
-        """Some latents alone, numbered from 0 on in their order."""
+    def of(self, latents: Integer[np.ndarray, " chosen"], n_latents: int) -> "TokenShard":
+        """Return some latents, renumbered from 0."""
         slot = np.full(n_latents, -1, np.int64)
         slot[latents] = np.arange(len(latents))
         number = slot[self.active.flat]
@@ -49,15 +48,15 @@ class TokenPiece:
         before = np.concatenate([[0], np.cumsum(stays)])
         inner = before[np.asarray(self.active.inner_starts)]
         active = Ragged(number[stays], self.active.starts, inner)
-        return TokenPiece(self.samples, active, self.holds)
+        return TokenShard(self.samples, active, self.holds)
 
-    def dealt_out(self, seed: int) -> "TokenPiece":
-        """Each sequence with the codes of another one, of about its length."""
-        other = other_sequences(self.samples, self.active.lengths, seed)
-        return TokenPiece(self.samples, moved(self.active, other), self.holds)
+    def dealt_out(self, seed: int) -> "TokenShard":
+        """Return each sequence with activations of another one of similar length."""
+        other = match_other_sequences(self.samples, self.active.lengths, seed)
+        return TokenShard(self.samples, move_entries(self.active, other), self.holds)
 
     def codes(self) -> SparseActivationShard | None:
-        """As evidence of a dictionary; None if there is no token."""
+        """Return the activations as a shard for dissection; None without tokens."""
         if not len(self.samples):
             return None
         labels = np.asarray(self.holds.inner_starts), self.holds.flat
@@ -67,7 +66,7 @@ class TokenPiece:
         )  # fmt: skip
 
     def counts(self, formulas: Sequence[Formula | None]) -> Integer[np.ndarray, "3 samples chosen"]:
-        """Tokens at which each latent is active, its formula holds, and both, by sequence.
+        """Count tokens of each latent, its formula and both, by sequence.
 
         A latent without a formula has none of the three: nothing is stated, so nothing is scored.
         """
@@ -98,7 +97,6 @@ def _mask(positions: np.ndarray, n: int) -> np.ndarray:
 
 
 def _by_number(values: Ragged) -> Any:
-    """A function from a number to the tokens that have it."""
     order = np.argsort(values.flat, kind="stable")
     numbers, tokens = values.flat[order], values.inner_row[order]
 
@@ -109,13 +107,13 @@ def _by_number(values: Ragged) -> Any:
     return tokens_of
 
 
-def other_sequences(
+def match_other_sequences(
     samples: Samples, lengths: Integer[np.ndarray, " samples"], seed: int
 ) -> Integer[np.ndarray, " samples"]:
-    """For each sequence another one of its octave of length, each once: of another cluster where no
-    cluster is more than half of the octave. One that is alone in its octave joins a neighbor.
+    """Match each sequence with another one of similar length (same octave), each used once, from
+    another cluster where possible.
 
-    >>> other_sequences(Samples.numbered(4), np.array([4, 9, 5, 15]), 0).tolist()
+    >>> match_other_sequences(Samples.numbered(4), np.array([4, 9, 5, 15]), 0).tolist()
     [2, 3, 0, 1]
     """
     index = np.asarray(samples.index)
@@ -138,11 +136,12 @@ def other_sequences(
     return other
 
 
-def moved(active: Ragged, source: Integer[np.ndarray, " samples"]) -> Ragged:
-    """Each row with the entries of another; tokens that the other does not have get none.
+def move_entries(active: Ragged, source: Integer[np.ndarray, " samples"]) -> Ragged:
+    """Return each row with the entries of another row, cut to its own length.
 
     >>> codes = Ragged.from_rows([[[0], [1]], [[2], [3], [4]]], depth=2)
-    >>> moved(codes, np.array([1, 0])).flat, moved(codes, np.array([1, 0])).inner_starts
+    >>> swapped = move_entries(codes, np.array([1, 0]))
+    >>> swapped.flat, swapped.inner_starts
     (array([2, 3, 0, 1]), array([0, 1, 2, 3, 4, 4]))
     """
     inner, lengths = np.asarray(active.inner_starts), active.lengths
@@ -156,7 +155,7 @@ def moved(active: Ragged, source: Integer[np.ndarray, " samples"]) -> Ragged:
 
 
 TokenSource = TokenEvidence | Shards | Path | str
-"""Evidence in memory, in pieces, or the address of a store."""
+"""Evidence in memory, in shards, or the address of a store."""
 
 
 def _shards(evidence: Any) -> Any:
@@ -166,12 +165,12 @@ def _shards(evidence: Any) -> Any:
 
 
 class LatentTokens:
-    """The codes of one dictionary, piece by piece, with what holds of the tokens."""
+    """SAE activations shard by shard, with the predicates of the tokens."""
 
     def __init__(
         self, evidence: TokenSource, *, active_share: float | None = None, seed: int = 0
     ) -> None:
-        """Sparse codes are active where they are above 0; dense latents at that share of tokens."""
+        """Treat sparse latents as active above 0, dense ones at ``active_share`` of tokens."""
         self.shards = _shards(evidence)
         first = self.shards.first()
         if not isinstance(first, TokenEvidence):
@@ -188,8 +187,8 @@ class LatentTokens:
                 )  # fmt: skip
             self.limits = self._limits(active_share, seed)
 
-    def token_shards(self, holds: "LatentTokens | None" = None) -> Iterator[TokenPiece]:
-        """All of them; with what holds of the tokens according to other evidence of them."""
+    def token_shards(self, holds: "LatentTokens | None" = None) -> Iterator[TokenShard]:
+        """Yield all shards, optionally with predicates from other evidence of the same tokens."""
         others = self.shards.shards() if holds is None else holds.shards.shards()
         own = self.shards.shards()
         if len(others) != len(own):
@@ -202,7 +201,7 @@ class LatentTokens:
             same = np.array_equal(np.asarray(whole.samples.index), np.asarray(piece.samples.index))
             if not same or not np.array_equal(whole.tokens.starts, piece.tokens.starts):
                 raise EvidenceError("random", "other sequences", "those of `evidence`, in order")
-            yield TokenPiece(piece.samples, self._active(piece), whole.holds)
+            yield TokenShard(piece.samples, self._active(piece), whole.holds)
 
     def _active(self, piece: TokenEvidence) -> Ragged:
         if self.limits is not None:
@@ -218,8 +217,9 @@ class LatentTokens:
         return Ragged(latent.flat[positive], latent.starts, before[np.asarray(latent.inner_starts)])
 
     def _limits(self, share: float, seed: int) -> Float[np.ndarray, " latents"]:
-        """The value that each latent exceeds at this share of tokens: of those that formulas are
-        chosen on, every so manieth if they are many."""
+        """Return the value that each latent exceeds at this fraction of choosing-half tokens; long
+        data are subsampled.
+        """
         pieces = self.shards.shards()
         most = max(LIMIT_VALUES // (len(self.latents) * len(pieces)), 1)
         parts = []
@@ -236,7 +236,7 @@ class LatentTokens:
         return np.asarray(np.partition(values, rank, axis=0)[rank])
 
     def firing(self, seed: int) -> Integer[np.ndarray, " latents"]:
-        """How often each latent is active in the half that formulas are chosen on."""
+        """Return how often each latent is active in the choosing half."""
         counts = np.zeros(len(self.latents), np.int64)
         for each in self.shards.shards():
             piece = cast(TokenEvidence, each.evidence())
@@ -245,13 +245,12 @@ class LatentTokens:
         return counts
 
 
-def some_latents(
+def draw_latents(
     firing: Integer[np.ndarray, " latents"], most: int | None, seed: int
 ) -> Integer[np.ndarray, " chosen"]:
-    """So many of the latents that are active at all, from rare to frequent: they are put into order
-    by how often they fire, cut into equal groups, and one is drawn of each.
+    """Draw active latents, stratified by firing rate from rare to frequent.
 
-    >>> some_latents(np.array([0, 5, 90, 4, 80]), 2, seed=0).tolist()
+    >>> draw_latents(np.array([0, 5, 90, 4, 80]), 2, seed=0).tolist()
     [1, 4]
     """
     alive = np.flatnonzero(firing)

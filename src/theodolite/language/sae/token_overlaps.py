@@ -1,9 +1,6 @@
-"""How well a single predicate of tokens describes each latent: chosen on one half of the texts,
-scored on the other.
+"""Describe each latent by the best single token predicate: chosen on one half, scored on the other.
 
-The same search is made for what a dictionary is held against: codes of random directions, and its
-own codes dealt out to other texts.
-"""
+Nulls go through the same search: random directions, and activations moved to other texts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,36 +16,36 @@ from theodolite.evidence.ragged import Ragged, require_ragged
 from theodolite.evidence.shards import Shards
 
 FAMILY = "token "
-"""What names of predicates begin with that hold of one token only."""
-MOST_COUNTS = 1 << 26
-"""Counts of latents by predicates that are held at a time; more latents take more passes."""
-FACTOR = 1.25
-"""Latents that are active within this factor as often are like each other."""
-PARTNERS = 20
-"""Latents of like frequency whose predicates are tried on a latent."""
+"""Prefix of predicates that hold of one token only."""
+MAX_COUNTS = 1 << 26
+"""Largest number of latent-predicate counts in memory; more latents need more passes."""
+MAX_RATE_RATIO = 1.25
+"""Largest ratio of firing rates of latents that count as similar."""
+MAX_PARTNERS = 20
+"""Number of latents with similar rate whose predicates are tried on a latent."""
 
 
 @dataclass(frozen=True, eq=False)
 class TokenOverlaps:
-    """The predicate of each latent and its overlap: tokens in both, of those in either."""
+    """Best predicate of each latent and its overlap (intersection over union of tokens)."""
 
     predicate: Int[np.ndarray, " latents"]
-    """The best on one half of the texts; -1 where none is met there."""
+    """Best predicate in the choosing half; -1 if none occurs."""
     chosen: Float[np.ndarray, " latents"]
-    """Its overlap there, which is too high: it was chosen for it."""
+    """Overlap in the choosing half, which is biased upwards."""
     overlap: Float[np.ndarray, " latents"]
-    """On the other half; NaN where the latent is not active in it."""
+    """Overlap in the test half; NaN if the latent is inactive there."""
     token_overlap: Float[np.ndarray, " latents"]
-    """There, of the best predicate that is one token."""
+    """Test-half overlap of the best single-token predicate."""
     others: Float[np.ndarray, "latents partners"]
-    """There, of predicates of latents that are active as often; NaN where there are fewer."""
+    """Test-half overlaps of predicates of latents with similar rate; NaN if there are fewer."""
     rate: Float[np.ndarray, " latents"]
-    """The share of all tokens at which the latent is active."""
+    """Fraction of all tokens at which the latent is active."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """Of a half of the texts: tokens of latents, of predicates, and of both."""
+    """Tokens of latents, of predicates and of both in one half of the texts."""
 
     active: Int[np.ndarray, " latents"]
     holds: Int[np.ndarray, " predicates"]
@@ -62,7 +59,9 @@ class _Counts:
         )
 
 
-def token_overlaps(shards: Shards, *, seed: int = 0, dealt_out: bool = False) -> TokenOverlaps:
+def compute_token_overlaps(
+    shards: Shards, *, seed: int = 0, dealt_out: bool = False
+) -> TokenOverlaps:
     """Choose and score a predicate for each latent.
 
     Args:
@@ -78,7 +77,7 @@ def token_overlaps(shards: Shards, *, seed: int = 0, dealt_out: bool = False) ->
     if not predicates:
         raise EvidenceError("predicates", "none", "one or more")
     is_token = np.array([name.startswith(FAMILY) for name in first.predicates.names])
-    step = max(MOST_COUNTS // predicates, PARTNERS + 1)
+    step = max(MAX_COUNTS // predicates, MAX_PARTNERS + 1)
     blocks = [
         _scored(_halves(shards, low, min(low + step, latents), seed, dealt_out=dealt_out), is_token)
         for low in range(0, latents, step)
@@ -116,7 +115,7 @@ def _counted(
     facts = _incidence(holds, len(evidence.predicates))
     if dealt_out:
         facts = _moved_on(facts, codes, np.asarray(evidence.samples.index), seed)
-    second = second_half(evidence, seed)[np.repeat(np.arange(len(codes)), codes.lengths)]
+    second = select_second_half(evidence, seed)[np.repeat(np.arange(len(codes)), codes.lengths)]
     for own in (~second, second):
         tokens = np.flatnonzero(own)
         some, what = active[:, tokens], facts[tokens]
@@ -128,8 +127,8 @@ def _counted(
         )
 
 
-def second_half(evidence: TokenEvidence, seed: int) -> Bool[np.ndarray, " sequences"]:
-    """Which sequences are scored on; the others are chosen on. Documents are not cut."""
+def select_second_half(evidence: TokenEvidence, seed: int) -> Bool[np.ndarray, " sequences"]:
+    """Return which sequences are in the test half; documents are not split."""
     return np.asarray(hash_clusters(evidence.samples, seed) >> np.uint64(63) == 1)
 
 
@@ -142,8 +141,7 @@ def _incidence(values: Ragged, width: int) -> sparse.csr_matrix:
 def _moved_on(
     facts: sparse.csr_matrix, codes: Ragged, index: np.ndarray, seed: int
 ) -> sparse.csr_matrix:
-    """What holds in each text is put to the next text in an order by length, then by luck; what
-    does not fit is left out."""
+    """Move the predicates of each text to the next one in an order by length and hash."""
     if len(codes) < 2:
         return sparse.csr_matrix(facts.shape, dtype=np.int32)
     lengths = codes.lengths
@@ -183,22 +181,23 @@ def _scored(
 
 
 def _of_others(scored_by: np.ndarray, best: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """Overlaps of predicates of latents that come next to each in the order of how often they are
-    active, where these have another predicate and are like enough."""
+    """Return overlaps of predicates of latents with similar firing rate and another predicate."""
     n = len(best)
-    others = np.full((n, PARTNERS), np.nan)
+    others = np.full((n, MAX_PARTNERS), np.nan)
     usable = np.flatnonzero((best >= 0) & (rate > 0))
     order = usable[np.argsort(rate[usable], kind="stable")]
     filled = np.zeros(n, np.int64)
-    steps = [side * step for step in range(1, 4 * PARTNERS) for side in (1, -1)]
+    steps = [side * step for step in range(1, 4 * MAX_PARTNERS) for side in (1, -1)]
     for step in steps:
         here = np.arange(len(order))
         there = here + step
         inside = (there >= 0) & (there < len(order))
         own, other = order[here[inside]], order[there[inside]]
         ratio = rate[own] / rate[other]
-        like = (best[own] != best[other]) & (ratio <= FACTOR) & (ratio >= 1 / FACTOR)
-        like &= filled[own] < PARTNERS
+        like = (
+            (best[own] != best[other]) & (ratio <= MAX_RATE_RATIO) & (ratio >= 1 / MAX_RATE_RATIO)
+        )
+        like &= filled[own] < MAX_PARTNERS
         own, other = own[like], other[like]
         others[own, filled[own]] = scored_by[own, best[other]]
         filled[own] += 1

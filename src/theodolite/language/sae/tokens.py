@@ -1,4 +1,5 @@
-"""From latents of a language model to a formula of token predicates for each, and to evidence."""
+"""Find a formula of token predicates for latents of a language model, and count it as evidence.
+Public as ``theodolite.dissect_tokens``."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,49 +18,49 @@ from theodolite.evidence.workers import Workers
 from theodolite.language.sae.dissect import dissect_sae
 from theodolite.language.sae.evidence import SparseActivationEvidence
 from theodolite.language.sae.result import FormulaFit
-from theodolite.language.sae.search import LONGEST
-from theodolite.language.sae.token_codes import LatentTokens, TokenPiece, TokenSource, some_latents
+from theodolite.language.sae.search import MAX_FORMULA_LENGTH
+from theodolite.language.sae.token_codes import LatentTokens, TokenShard, TokenSource, draw_latents
 
 WELL_EXPLAINED = 0.2
-"""The overlap from which on a latent counts as explained in the summary; a convention."""
+"""Overlap from which a latent counts as explained in the summary; a convention."""
 
 
 @dataclass(frozen=True, eq=False)
 class TokenFormulas:
-    """A formula for each of some latents, chosen on one half of the sequences and counted on the
-    other."""
+    """Formulas of some latents, chosen on one half of the sequences and counted on the other."""
 
     latents: Integer[np.ndarray, " chosen"]
-    """Their numbers."""
+    """Numbers of the latents."""
     formulas: list[Formula | None]
     gap: Float[np.ndarray, " chosen"]
-    """No formula of as many predicates has a larger overlap by more, on the choosing half:
-    certified. 0 for formulas of a single predicate: all of them were counted."""
+    """Certified bound on the gain of any other formula of as many predicates, on the choosing half;
+    0 for single predicates.
+    """
     choosing: FormulaFit
-    """How well it fits where it was chosen."""
+    """Overlap in the choosing half."""
     counts: Integer[np.ndarray, "3 sequences chosen"]
-    """By held-out sequence: tokens of the latent, of its formula, of both."""
+    """Tokens of the latent, of its formula and of both, by held-out sequence."""
 
     @property
     def iou(self) -> Float[np.ndarray, " chosen"]:
-        """Held out: tokens in both over tokens in either."""
+        """Held-out intersection over union of tokens."""
         unit, formula, both = self.counts.sum(axis=1)
         return _share(both, unit + formula - both)
 
     @property
     def recall(self) -> Float[np.ndarray, " chosen"]:
-        """Held out: of the formula's tokens, the share at which the latent is active."""
+        """Held-out fraction of the formula's tokens at which the latent is active."""
         _, formula, both = self.counts.sum(axis=1)
         return _share(both, formula)
 
     @property
     def detection_accuracy(self) -> Float[np.ndarray, " chosen"]:
-        """Held out: of the sequences with the formula, the share in which the latent meets it."""
+        """Held-out fraction of sequences with the formula in which the latent meets it."""
         _, formula, both = (self.counts > 0).sum(axis=1)
         return _share(both, formula)
 
     def summary(self) -> dict[str, float]:
-        """Means over the latents with a formula."""
+        """Return means over the latents with a formula."""
         iou = self.iou[np.isfinite(self.iou)]
         return {
             "latents": len(self.latents),
@@ -85,31 +86,31 @@ def _mean(values: np.ndarray) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TokenDissection:
-    """The formula of token predicates that each latent under study detects."""
+    """Formula of token predicates that each studied latent detects, with nulls."""
 
     own: TokenFormulas
     dealt_out: TokenFormulas
-    """The same latents with their codes moved to other sequences of about the same length, and
-    formulas searched anew: what a search finds where there is nothing to find."""
+    """Same latents with activations of other sequences of similar length: a null."""
     random: TokenFormulas | None
-    """As many latents of a random SAE, if its codes were given."""
+    """As many latents of a random SAE, if its activations were given."""
     silent: int
-    """Latents that are never active where formulas are chosen: they are not studied."""
+    """Latents that are never active in the choosing half, which are not studied."""
     predicates: tuple[str, ...]
     names: tuple[str, ...]
-    """Of the latents under study."""
+    """Names of the studied latents."""
     samples: Samples
-    """The held-out sequences."""
+    """Held-out sequences."""
 
     @cached_property
     def evidence(self) -> UnitEvidence:
-        """Counts of the held-out sequences, for ``unit_iou``, ``pixel_recall`` and
-        ``detection_accuracy``: tokens are places, sequences are images. Chance is the random
-        dictionary, if its codes were given; else codes that were dealt out."""
+        """Counts of the held-out sequences for ``unit_iou``, ``pixel_recall`` and
+        ``detection_accuracy``: tokens are places, sequences are images. The null is the random SAE
+        if given, otherwise moved activations.
+        """
         return self.evidence_against(self.dealt_out if self.random is None else self.random)
 
     def evidence_against(self, chance: TokenFormulas) -> UnitEvidence:
-        """The same with this as chance."""
+        """Return the evidence with this as the null."""
         n = len(self.own.latents)
         # where fewer latents of the other are active, some stand for several
         other = chance.counts[:, :, np.arange(n) % max(len(chance.latents), 1)]
@@ -125,12 +126,12 @@ class TokenDissection:
         )
 
     def formulas(self) -> list[str]:
-        """Of each latent, in words; empty where there is none."""
+        """Return each formula in words; empty where there is none."""
         own = self.own.formulas
         return ["" if f is None else f.text(self.predicates) for f in own]
 
     def to_records(self) -> list[dict[str, Any]]:
-        """A row for each latent."""
+        """Return a dict for each latent."""
         columns = {
             "latent": self.own.latents.tolist(),
             "name": self.names,
@@ -144,11 +145,11 @@ class TokenDissection:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def to_frame(self) -> Any:
-        """The same rows as a pandas frame."""
+        """Return a pandas frame with a row per latent."""
         return require("pandas", "to_frame", "notebook").DataFrame(self.to_records())
 
     def summary(self) -> dict[str, dict[str, float]]:
-        """Means over latents: of the dictionary, of the random one, and with codes dealt out."""
+        """Return means over latents of the SAE, of the random one and of the null."""
         rows = {"dictionary": self.own, "random": self.random, "dealt_out": self.dealt_out}
         return {name: each.summary() for name, each in rows.items() if each is not None}
 
@@ -163,7 +164,7 @@ class TokenDissection:
 
 @dataclass(frozen=True)
 class TokenSearch:
-    """How formulas are looked for; see ``dissect_tokens``."""
+    """Settings of the formula search; see ``dissect_tokens``."""
 
     length: int
     candidates: int
@@ -175,7 +176,7 @@ class TokenSearch:
     def __call__(
         self, pieces: "_Pieces", latents: Integer[np.ndarray, " chosen"], names: Sequence[str]
     ) -> TokenFormulas:
-        """Formulas from the choosing half, counts from the other."""
+        """Choose formulas on the choosing half and count them on the other."""
         parts = [piece.codes() for piece in pieces(self.split_seed, first=True)]
         codes = [piece for piece in parts if piece is not None]
         if sum(piece.documents for piece in codes) < 2:
@@ -198,15 +199,15 @@ class TokenSearch:
 
 
 class _Pieces:
-    """Some latents of a dictionary piece by piece, as they are or with codes dealt out."""
+    """Latents of an SAE shard by shard, with original or moved activations."""
 
     def __init__(
         self, tokens: LatentTokens, holds: LatentTokens, latents: np.ndarray, dealt: int | None
     ) -> None:
         self.tokens, self.holds, self.latents, self.dealt = tokens, holds, latents, dealt
 
-    def __call__(self, split_seed: int, *, first: bool) -> Iterator[TokenPiece]:
-        """One half of the sequences; codes are dealt out within it."""
+    def __call__(self, split_seed: int, *, first: bool) -> Iterator[TokenShard]:
+        """Yield one half of the sequences; activations move within it."""
         for piece in self.tokens.token_shards(self.holds):
             half = piece.of(self.latents, len(self.tokens.latents)).half(split_seed, first=first)
             yield half if self.dealt is None else half.dealt_out(self.dealt)
@@ -218,7 +219,7 @@ def dissect_tokens(
     random: TokenSource | None = None,
     latents: int | Sequence[int] | None = 500,
     active_share: float | None = None,
-    length: int = LONGEST,
+    length: int = MAX_FORMULA_LENGTH,
     candidates: int = 64,
     gap: float = 0.03,
     precision: float = 0.01,
@@ -259,7 +260,7 @@ def dissect_tokens(
     by_chance = None
     if random is not None:
         others = LatentTokens(random, active_share=active_share, seed=split_seed)
-        some = some_latents(others.firing(split_seed), len(chosen), seed)
+        some = draw_latents(others.firing(split_seed), len(chosen), seed)
         by_chance = search(_Pieces(others, tokens, some, None), some, names)
     return TokenDissection(
         own, dealt, by_chance, int((firing == 0).sum()), names,
@@ -274,7 +275,7 @@ def _chosen(
     if latents is None or isinstance(latents, int):
         if latents is not None and (isinstance(latents, bool) or latents < 1):
             raise EvidenceError("latents", f"{latents}", "at least 1, numbers of latents, or None")
-        chosen = some_latents(firing, latents, seed)
+        chosen = draw_latents(firing, latents, seed)
     else:
         chosen = np.unique(np.asarray(latents, np.int64))
         inside = (chosen >= 0) & (chosen < len(firing))

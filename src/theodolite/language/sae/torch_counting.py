@@ -1,4 +1,4 @@
-"""The counts of the first pass by torch: sorting and counting keys, as a GPU does it best."""
+"""Counts of the first pass by torch (sorting and counting keys), for GPUs."""
 
 from itertools import pairwise
 from typing import Any
@@ -7,15 +7,15 @@ import numpy as np
 from jaxtyping import Integer
 
 from theodolite._storage.optional import require
+from theodolite.language.sae.activation_shard import SparseActivationShard
 from theodolite.language.sae.counting import Counter, UnitCounts
-from theodolite.language.sae.pieces import SparseActivationShard
 
-MOST_KEYS = 1 << 24
-"""At a time: 128 MB of keys, and as much again where they are sorted."""
+MAX_KEYS = 1 << 24
+"""Largest number of keys at a time: 128 MB, and as much again for sorting."""
 
 
-def counter_on(device: str) -> Counter:
-    """Counts on a device."""
+def make_counter(device: str) -> Counter:
+    """Return a counter that runs on a device."""
     torch = require("torch", "counting on a device", "torch")
 
     def count(
@@ -23,7 +23,7 @@ def counter_on(device: str) -> Counter:
     ) -> None:
         per_position = np.diff(piece.start) * (1 + np.diff(piece.set_start)[piece.atom])
         per_document = np.add.reduceat(per_position.astype(np.int64), piece.place[:-1])
-        batch = (np.cumsum(per_document) - 1) // MOST_KEYS
+        batch = (np.cumsum(per_document) - 1) // MAX_KEYS
         cuts = [*np.flatnonzero(np.diff(batch, prepend=-1)), piece.documents]
         for first, last in pairwise(cuts):
             _count(torch, device, piece.part(int(first), int(last)), units, counts)
@@ -34,8 +34,6 @@ def counter_on(device: str) -> Counter:
 def _count(
     torch: Any, device: str, piece: SparseActivationShard, units: np.ndarray, counts: UnitCounts
 ) -> None:
-    """Whole documents, so that those of a unit and a concept are counted once."""
-
     def sent(array: np.ndarray) -> Any:
         return torch.from_numpy(array.astype(np.int64)).to(device)
 

@@ -1,4 +1,4 @@
-"""Writes sparse codes into a folder, piece by piece; the manifest comes last."""
+"""Write sparse SAE activations to a folder shard by shard; the manifest comes last."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,38 +11,45 @@ from theodolite._storage.arrays import write_safetensors
 from theodolite._storage.paths import sha256_of
 from theodolite._storage.text import write_json
 from theodolite.errors import EvidenceError
+from theodolite.language.sae.activation_shard import (
+    MAX_SHARD_POSITIONS,
+    SparseActivationShard,
+    check_shard,
+    join_shards,
+)
 from theodolite.language.sae.evidence import (
     COUNTS,
     FORMAT,
     FORMAT_VERSION,
     MANIFEST,
     SparseActivationEvidence,
-    checked_names,
-)
-from theodolite.language.sae.pieces import (
-    MOST_POSITIONS,
-    SparseActivationShard,
-    check_piece,
-    joined,
+    check_names,
 )
 
-POSITIONS = 1 << 19
-"""Of a piece, about: 2^18 to 2^20."""
+POSITIONS_PER_SHARD = 1 << 19
+"""Approximate number of positions per shard, between 2^18 and 2^20."""
 
 
 class SparseActivationWriter:
-    """Codes as they come, whole documents at a time, as pieces of about ``positions`` positions.
+    """Writer of whole documents in shards of about ``positions`` positions.
 
     Use it in a ``with`` block: what was not finished has no manifest, and cannot be opened.
     """
 
     def __init__(
-        self, folder: Path | str, *, units: int, concepts: Sequence[str], positions: int = POSITIONS
+        self,
+        folder: Path | str,
+        *,
+        units: int,
+        concepts: Sequence[str],
+        positions: int = POSITIONS_PER_SHARD,
     ) -> None:
-        """Where the folder is, how many units the dictionary has, and what concepts are called."""
-        self.units, self.concepts = checked_names(units, concepts)
-        if not 0 < positions <= MOST_POSITIONS:
-            raise EvidenceError("positions", f"{positions}", f"1 to {MOST_POSITIONS:,} a piece")
+        """Prepare a new folder for ``units`` units and these concepts."""
+        self.units, self.concepts = check_names(units, concepts)
+        if not 0 < positions <= MAX_SHARD_POSITIONS:
+            raise EvidenceError(
+                "positions", f"{positions}", f"1 to {MAX_SHARD_POSITIONS:,} a piece"
+            )
         self.folder, self.positions = Path(folder), positions
         if (self.folder / MANIFEST).exists():
             raise EvidenceError("folder", "codes already", "an empty folder")
@@ -51,8 +58,8 @@ class SparseActivationWriter:
         self._value: Any = "unknown"
 
     def add(self, codes: SparseActivationShard) -> None:
-        """Some documents more."""
-        check_piece(codes, self.units, len(self.concepts))
+        """Add some documents to the current shard."""
+        check_shard(codes, self.units, len(self.concepts))
         value = None if codes.value is None else codes.value.dtype.name
         if self._value not in ("unknown", value):
             raise EvidenceError("value", f"{value}", f"{self._value}, as before")
@@ -68,7 +75,7 @@ class SparseActivationWriter:
                 self._write()
 
     def _write(self) -> None:
-        piece = joined(self._waiting)
+        piece = join_shards(self._waiting)
         self._waiting = []
         name = f"piece-{len(self._entries):06}.safetensors"
         write_safetensors(self.folder / name, piece.arrays())
@@ -79,7 +86,7 @@ class SparseActivationWriter:
         )
 
     def finish(self) -> SparseActivationEvidence:
-        """Write what is left, and the manifest."""
+        """Write the remaining documents and the manifest."""
         if self._waiting:
             self._write()
         write_json(

@@ -1,1 +1,1 @@
-"""What lies beside evidence of tokens: their bytes, what holds of them, what latents are called."""
+"""Data next to token evidence: vocabularies, token predicates and explanations of latents."""

@@ -1,4 +1,4 @@
-"""Neurons and coordinates as latents: each enters once with each sign."""
+"""Turn dense values (neurons, coordinates) into latents: each enters once per sign."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from theodolite.evidence.ragged import Ragged, compute_starts, require_ragged
 
 
 def latents_of_both_signs(evidence: TokenEvidence, active: int | None = None) -> TokenEvidence:
-    """The same evidence with sparse codes in place of values at every token.
+    """Return the evidence with sparse activations in place of dense values.
 
     Of ``n`` coordinates latent ``i`` is what coordinate ``i`` is above 0, and latent ``n + i`` what
     it is below. So neurons are scored as latents of a dictionary are. Random dictionaries that are

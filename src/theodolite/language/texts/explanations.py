@@ -1,7 +1,6 @@
-"""What latents are said to stand for, by whom, and which texts that was written from.
+"""Explanations of latents: text, author and the texts it was written from; stored next to evidence.
 
-An explanation is not scored on what it was written from: an easy error, and a silent one.
-"""
+An explanation must not be scored on the texts it was written from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,12 +17,12 @@ from theodolite.evidence.kinds.token import TokenEvidence
 FILE = "explanations.parquet"
 ExplanationKind = Literal["text", "formula", "tokens", "none"]
 COLUMNS = ("latent", "kind", "text", "author", "made_from")
-MOST_TEXT = 10_000
+MAX_TEXT_CHARS = 10_000
 
 
 @dataclass(frozen=True)
 class LatentExplanation:
-    """What one latent is said to stand for.
+    """Explanation of one latent.
 
     Args:
         latent: Its number.
@@ -44,12 +43,12 @@ class LatentExplanation:
             raise EvidenceError("kind", repr(self.kind), f"one of {get_args(ExplanationKind)}")
         if isinstance(self.latent, bool) or not isinstance(self.latent, int) or self.latent < 0:
             raise EvidenceError("latent", repr(self.latent), "a number from 0 on")
-        if not isinstance(self.text, str) or len(self.text) > MOST_TEXT:
-            raise EvidenceError("text", "another thing", f"up to {MOST_TEXT:,} characters")
+        if not isinstance(self.text, str) or len(self.text) > MAX_TEXT_CHARS:
+            raise EvidenceError("text", "another thing", f"up to {MAX_TEXT_CHARS:,} characters")
 
 
 def save_explanations(explanations: Sequence[LatentExplanation], folder: Path | str) -> None:
-    """Write them beside the evidence."""
+    """Write the explanations to the evidence folder."""
     columns: dict[str, list[Any]] = {
         name: [getattr(each, name) for each in explanations] for name in COLUMNS
     }
@@ -58,7 +57,7 @@ def save_explanations(explanations: Sequence[LatentExplanation], folder: Path | 
 
 
 def load_explanations(folder: Path | str) -> list[LatentExplanation]:
-    """Read them again."""
+    """Read the explanations from an evidence folder."""
     columns = read_parquet(Path(folder) / FILE)
     if set(columns) != set(COLUMNS):
         raise UnsafeInputError(FILE, f"columns {sorted(columns)}"[:200], f"{sorted(COLUMNS)}")
@@ -72,7 +71,7 @@ def load_explanations(folder: Path | str) -> list[LatentExplanation]:
 def with_explanations(
     evidence: TokenEvidence, explanations: Sequence[LatentExplanation]
 ) -> tuple[TokenEvidence, list[str]]:
-    """The evidence with what its latents are explained by, and what a reader should know.
+    """Add explanations to evidence; return it with notes for the reader.
 
     A formula is the name of a predicate, or of a concept. An explanation that was written from a
     sequence of the evidence is refused: leave those sequences out.

@@ -1,4 +1,5 @@
-"""Regular expressions over texts, in a process that can be stopped."""
+"""Match regular expressions over texts in a process that can be stopped. Used by
+:mod:`.predicates`."""
 
 import multiprocessing
 import re
@@ -7,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from theodolite.errors import EvidenceError
 
 Span = tuple[int, int, str]
-"""First character, the one after the last, and what is there."""
-MOST_CHARACTERS = 10_000
+"""First character, the one after the last, and the matched text."""
+MAX_CHARACTERS = 10_000
 
 
-def spans_of_patterns(
+def find_pattern_spans(
     texts: Sequence[str], patterns: Mapping[str, str], timeout: float
 ) -> list[list[Span]]:
-    """Where each pattern matches in each text, of which so many characters are looked at.
+    """Return where each pattern matches in the first characters of each text.
 
     A pattern of a few characters can take for ever, and Python has no other defense than to end
     the process.
@@ -24,9 +25,9 @@ def spans_of_patterns(
             re.compile(pattern)
         except re.error as error:
             raise EvidenceError(f"pattern {name!r}", f"{error}"[:100], "an expression") from error
-    cut = [text[:MOST_CHARACTERS] for text in texts]
+    cut = [text[:MAX_CHARACTERS] for text in texts]
     with multiprocessing.get_context("spawn").Pool(1) as pool:  # ended at the end, done or not
-        waiting = pool.apply_async(matches, (cut, dict(patterns)))
+        waiting = pool.apply_async(match_patterns, (cut, dict(patterns)))
         try:
             return waiting.get(timeout)
         except multiprocessing.TimeoutError as error:
@@ -36,8 +37,8 @@ def spans_of_patterns(
             ) from error  # fmt: skip
 
 
-def matches(texts: Sequence[str], patterns: Mapping[str, str]) -> list[list[Span]]:
-    """Where each pattern matches in each text; a function of a module, to be sent."""
+def match_patterns(texts: Sequence[str], patterns: Mapping[str, str]) -> list[list[Span]]:
+    """Return where each pattern matches in each text; runs in the other process."""
     compiled = {name: re.compile(pattern) for name, pattern in patterns.items()}
     return [
         [

@@ -1,4 +1,5 @@
-"""What holds of each token: exact tokens, words, shapes, places, neighbors, patterns, topics."""
+"""Compute predicates of tokens: exact tokens, words, shapes, positions, neighbors, patterns,
+topics."""
 
 import re
 from collections import Counter
@@ -10,19 +11,19 @@ import numpy as np
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.axes import Predicates
 from theodolite.evidence.ragged import Ragged, compute_starts
-from theodolite.language.texts.patterns import Span, spans_of_patterns
+from theodolite.language.texts.patterns import Span, find_pattern_spans
 from theodolite.language.texts.vocabulary import Vocabulary
 
 FAMILIES = ("token", "word", "shape", "place", "after", "before")
-"""Those that need nothing but the tokens."""
+"""Families of predicates; the first ones need only the tokens."""
 Tagger = Callable[[str], Iterable[Span]]
-"""A text -> (first character, character after the last, name): parts of speech, entities."""
+"""Function from a text to (first character, end, name), such as parts of speech."""
 WORD = re.compile(rb"\S+")
 
 
 @dataclass(eq=False)
 class _Facts:
-    """Names of predicates as they come up, and where they hold."""
+    """Names of predicates in order of appearance, and the tokens where they hold."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     token: list[int] = field(default_factory=list)
@@ -46,7 +47,7 @@ def token_predicates(  # noqa: PLR0913  options are keywords
     most_neighbors: int = 100,
     timeout: float = 30.0,
 ) -> tuple[Ragged, Predicates]:
-    """What holds of each token, as ``TokenEvidence`` has it, and the names of the predicates.
+    """Return the predicates of each token as ``TokenEvidence`` stores them, and their names.
 
     Args:
         tokens: Ids, a row a sequence.
@@ -88,7 +89,6 @@ def _add_tokens(
     families: set[str],
     limits: tuple[Counter[int], int, int],
 ) -> None:
-    """What follows from ids and their places."""
     counts, least, most_neighbors = limits
     near = {token for token, _ in counts.most_common(most_neighbors)}
     names = _distinct_names(vocabulary, counts)
@@ -109,7 +109,7 @@ def _add_tokens(
 
 
 def _distinct_names(vocabulary: Vocabulary, ids: Iterable[int]) -> dict[int | None, str]:
-    """Tokens as text; where two look the same, with their ids."""
+    """Return tokens as text; those that look the same get their ids."""
     names: dict[int | None, str] = {token: vocabulary.shown(token) for token in ids}
     often = Counter(names.values())
     return {t: name if often[name] == 1 else f"{name} #{t}" for t, name in names.items()}
@@ -148,7 +148,7 @@ def _token_ends(ids: Sequence[int], vocabulary: Vocabulary) -> tuple[bytes, np.n
 
 
 def _add_words(facts: _Facts, tokens: Ragged, vocabulary: Vocabulary, least: int) -> None:
-    """The word, between white space, that each token is part of."""
+    """Add the word, between white space, that each token is part of."""
     places: list[tuple[int, str]] = []
     for row in range(len(tokens)):
         content, ends = _token_ends(tokens[row].tolist(), vocabulary)
@@ -162,7 +162,7 @@ def _add_words(facts: _Facts, tokens: Ragged, vocabulary: Vocabulary, least: int
 
 
 def _covered(ends: np.ndarray, first: int, last: int) -> range:
-    """The tokens that some bytes lie in."""
+    """Return the tokens that a range of bytes overlaps."""
     return range(
         int(np.searchsorted(ends, first, side="right")),
         int(np.searchsorted(ends, last, side="left")) + 1,
@@ -175,7 +175,6 @@ def _add_spans(
     vocabulary: Vocabulary,
     how: tuple[Mapping[str, str], Mapping[str, Tagger], float],
 ) -> None:
-    """What matches of patterns and taggers cover."""
     patterns, taggers, timeout = how
     if not patterns and not taggers:
         return
@@ -185,7 +184,7 @@ def _add_spans(
         family: [list(tagger(text)) for text in texts] for family, tagger in taggers.items()
     }
     if patterns:
-        by_family["pattern"] = spans_of_patterns(texts, patterns, timeout)
+        by_family["pattern"] = find_pattern_spans(texts, patterns, timeout)
     for row, ((_, ends), text) in enumerate(zip(rows, texts, strict=True)):
         sizes = [len(c.encode(errors="surrogateescape")) for c in text]
         bytes_before = compute_starts(sizes)
@@ -197,7 +196,7 @@ def _add_spans(
 
 
 def _holds(facts: _Facts, tokens: Ragged) -> tuple[Ragged, Predicates]:
-    """All facts, each once, rising within each token."""
+    """Return all facts without duplicates, rising within each token."""
     n = len(facts.numbers)
     keys = np.unique(np.array(facts.token, np.int64) * max(n, 1) + np.array(facts.fact, np.int64))
     counts = np.bincount(keys // max(n, 1), minlength=len(tokens.flat))

@@ -1,5 +1,5 @@
-"""What the latents of a dictionary add to a logit at some tokens, as evidence of a surrogate, and
-what they leave over."""
+"""Decompose a logit at some tokens into contributions of SAE latents and the reconstruction
+error."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,16 +22,16 @@ class TokenSurrogate:
     """
 
     evidence: SurrogateEvidence
-    """For ``surrogate_error`` and the other scores of surrogates; a sample is a token."""
+    """Evidence for ``surrogate_error`` and similar scores; a sample is a token."""
     contributions: Float[np.ndarray, "samples concepts classes"]
-    """What each latent adds to each logit: its code times its row along the direction."""
+    """Contribution of each latent to each logit: activation times projected row."""
     constant: Float[np.ndarray, " classes"]
-    """What the decoder's bias adds, whatever the codes."""
+    """Contribution of the decoder's bias."""
     error_node: Float[np.ndarray, "samples classes"]
-    """The direction along what is not rebuilt: logit minus surrogate."""
+    """Logit minus surrogate: the contribution of the reconstruction error."""
 
     def parts(self, sample: int = 0, logit: int = 0) -> dict[str, float]:
-        """All that a logit is the sum of, by name: latents, the constant and the error node."""
+        """Return the terms that sum to a logit: latents, the constant and the error node."""
         names = self.evidence.concepts.names
         latents = dict(zip(names, self.contributions[sample, :, logit].tolist(), strict=True))
         error = float(self.error_node[sample, logit])
@@ -48,7 +48,7 @@ def token_surrogate(  # noqa: PLR0913  arrays of one network
     labels: Any = None,
     latents: Latents | None = None,
 ) -> TokenSurrogate:
-    """Evidence on whether latents make up logits, from activations and codes at some tokens.
+    """Return evidence on whether latents reproduce logits at some tokens.
 
     Args:
         activations: tokens x dimensions, as the network has them.

@@ -1,4 +1,4 @@
-"""The bytes of each token from a ``tokenizer.json``, as the library tokenizers writes it."""
+"""Read the bytes of each token from a ``tokenizer.json`` of the library tokenizers."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from theodolite.errors import UnsafeInputError
 from theodolite.language.texts.vocabulary import Vocabulary
 
 FILE = "tokenizer.json"
-MOST_TOKENS = 1 << 24
+MAX_TOKENS = 1 << 24
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 SPACE = "▁"
 
 
 def read_vocabulary(path: Path | str) -> Vocabulary:
-    """The vocabulary of a tokenizer: the file, or the folder that it is in.
+    """Read the vocabulary from a tokenizer file or its folder.
 
     Byte-level tokens, pieces with a sign for the space before a word, bytes written as ``<0x0A>``
     and words with ``##`` where they go on are understood; no code of the folder is run.
@@ -26,17 +26,17 @@ def read_vocabulary(path: Path | str) -> Vocabulary:
     file = place / FILE if place.is_dir() else place
     tokenizer = read_json(file, "tokenizer")
     try:
-        return vocabulary_of(tokenizer)
+        return build_vocabulary(tokenizer)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         got = f"no such vocabulary: {type(error).__name__}"
         raise UnsafeInputError(f"tokenizer {file.name!r}", got, "a file of tokenizers") from error
 
 
-def vocabulary_of(tokenizer: Mapping[str, Any]) -> Vocabulary:
-    """The same from what the file holds.
+def build_vocabulary(tokenizer: Mapping[str, Any]) -> Vocabulary:
+    """Build the vocabulary from the parsed file.
 
     >>> words = {"model": {"type": "WordLevel", "vocab": {"the": 0, "cat": 1}}}
-    >>> vocabulary_of(words)[1]
+    >>> build_vocabulary(words)[1]
     b' cat'
     """
     model = tokenizer["model"]
@@ -48,8 +48,8 @@ def vocabulary_of(tokenizer: Mapping[str, Any]) -> Vocabulary:
     )
     added = {int(own["id"]): str(own["content"]) for own in tokenizer.get("added_tokens") or ()}
     largest = max([*ids.values(), *added], default=-1)
-    if min([*ids.values(), *added], default=0) < 0 or largest >= MOST_TOKENS:
-        raise UnsafeInputError("tokenizer", f"the id {largest:,}", f"0 to {MOST_TOKENS - 1:,}")
+    if min([*ids.values(), *added], default=0) < 0 or largest >= MAX_TOKENS:
+        raise UnsafeInputError("tokenizer", f"the id {largest:,}", f"0 to {MAX_TOKENS - 1:,}")
     tokens = [b""] * (largest + 1)
     bytes_of = _reader(tokenizer, str(model.get("type", "BPE")))
     for text, number in ids.items():
@@ -60,10 +60,9 @@ def vocabulary_of(tokenizer: Mapping[str, Any]) -> Vocabulary:
 
 
 def _reader(tokenizer: Mapping[str, Any], kind: str) -> Any:
-    """What makes bytes of a token's name."""
     ways = json.dumps([tokenizer.get("pre_tokenizer"), tokenizer.get("decoder")])
     if '"ByteLevel"' in ways:
-        alphabet = byte_alphabet()
+        alphabet = build_byte_alphabet()
         return lambda text: b"".join(
             alphabet.get(letter, letter.encode(errors="replace")) for letter in text
         )
@@ -84,9 +83,10 @@ def _piece(text: str) -> bytes:
     return text.replace(SPACE, " ").encode(errors="replace")
 
 
-def byte_alphabet() -> dict[str, bytes]:
-    """The letters that byte-level tokenizers write bytes as: printable ones stand for themselves,
-    the others are counted up from 256."""
+def build_byte_alphabet() -> dict[str, bytes]:
+    """Return the characters that byte-level tokenizers use for bytes: printable ones stand for
+    themselves, others count from 256.
+    """
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in plain]
     letters = {chr(byte): bytes([byte]) for byte in plain}

@@ -1,7 +1,6 @@
-"""The bytes of each token, by its id: a table beside evidence, for predicates and figures.
+"""Vocabulary: the bytes of each token by its id, stored next to evidence.
 
-Not an axis: byte-level tokens hold control characters and halves of characters, and several may
-decode to the same text.
+It is not an axis: tokens may hold control characters or parts of characters, and may not be unique.
 """
 
 from collections.abc import Sequence
@@ -15,12 +14,12 @@ from theodolite._storage.stores import Store
 from theodolite.errors import EvidenceError, UnsafeInputError, printable
 
 FILE = "vocabulary.safetensors"
-MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Bytes of all tokens one after the other, and where each ends.
+    """Bytes of all tokens, concatenated, and where each ends.
 
     >>> words = Vocabulary.of(["the", " cat", b"\\xf0\\x9f"])
     >>> len(words), words[1], words.shown(2)
@@ -38,7 +37,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, tokens: Sequence[str | bytes]) -> "Vocabulary":
-        """From texts or bytes, in the order of ids."""
+        """Build from texts or bytes, in the order of ids."""
         parts = [t.encode() if isinstance(t, str) else bytes(t) for t in tokens]
         content = np.frombuffer(b"".join(parts), np.uint8)
         return cls(content, np.cumsum([len(part) for part in parts], dtype=np.int64))
@@ -53,7 +52,7 @@ class Vocabulary:
         return self.content[first : int(self.ends[token])].tobytes()
 
     def shown(self, token: int) -> str:
-        """A token as harmless text, in quotation marks so that spaces are seen."""
+        """Return a token as harmless quoted text, so that spaces are visible."""
         own = self[token]
         try:
             return printable(repr(own.decode()), 120)
@@ -61,13 +60,13 @@ class Vocabulary:
             return printable(repr(own), 120)
 
     def save(self, folder: Path | str) -> None:
-        """Write it beside the evidence."""
+        """Write the vocabulary to the evidence folder."""
         Store.at(folder).write(FILE, packed({"content": self.content, "ends": self.ends}))
 
     @classmethod
     def load(cls, folder: Path | str) -> "Vocabulary":
-        """Read it again; whatever does not fit is refused."""
-        arrays = unpacked(Store.at(folder).read(FILE, MOST_BYTES), FILE)
+        """Read the vocabulary from a folder and check it."""
+        arrays = unpacked(Store.at(folder).read(FILE, MAX_BYTES), FILE)
         if set(arrays) != {"content", "ends"} or arrays["ends"].dtype != np.int64:
             raise UnsafeInputError(FILE, f"{sorted(arrays)}", "content and ends")
         return cls(arrays["content"], arrays["ends"])

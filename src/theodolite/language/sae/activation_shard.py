@@ -1,4 +1,4 @@
-"""A piece of sparse codes: whole documents, the units active at each position, and label sets."""
+"""A shard of sparse SAE activations: whole documents, active units and label sets per position."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,57 +11,57 @@ from jaxtyping import Float, Integer
 from theodolite.errors import EvidenceError
 
 PADDING = 0xFFFFFFFF
-"""Where a position has fewer active units than a top-k code has columns."""
-MOST_POSITIONS = 1 << 23
-"""Of a piece: a position and a unit's place in its block share 32 bits."""
-MOST_VALUES = (1 << 32) - 1
+"""Unit number that fills positions with fewer active units than top-k columns."""
+MAX_SHARD_POSITIONS = 1 << 23
+"""Largest number of positions per shard: position and unit share 32 bits."""
+MAX_SHARD_VALUES = (1 << 32) - 1
 NAMES = ("unit", "start", "place", "atom", "set_start", "set_label")
-"""The arrays of a piece, all of them uint32; ``value`` may stand beside them."""
+"""Arrays of a shard, all uint32; ``value`` is optional."""
 Labels = tuple[Any, Any] | Sequence[Sequence[int]]
-"""Of each position: (start, label) in one row, or a list of labels for each."""
+"""Labels of each position: (start, label) in one row, or a list for each."""
 
 
 @dataclass(frozen=True, eq=False)
 class SparseActivationShard:
-    """Some documents (texts, or images), with what is active and what is there at each position.
+    """Documents (texts or images) with active units and labels at each position.
 
     Make one with ``from_csr``, ``from_top`` or ``from_coo``; they check what they are handed.
     """
 
     unit: Integer[np.ndarray, " values"]
-    """Active units, rising inside a position, each once."""
+    """Active units, rising within a position."""
     start: Integer[np.ndarray, " position_starts"]
-    """Where the values of each position begin."""
+    """Start of each position's values."""
     place: Integer[np.ndarray, " document_starts"]
-    """The first position of each document, and the end."""
+    """First position of each document, and the end."""
     atom: Integer[np.ndarray, " positions"]
-    """The label set of each position, by its number in this piece."""
+    """Label set of each position, by its number in this shard."""
     set_start: Integer[np.ndarray, " set_starts"]
     set_label: Integer[np.ndarray, " labels"]
-    """Label sets, labels rising."""
+    """Label sets, with rising labels."""
     value: Float[np.ndarray, " as_many"] | None = None
-    """More than 0, finite; absent where only activity is known."""
+    """Positive, finite activations; absent if only activity is known."""
 
     def __len__(self) -> int:
         return len(self.atom)
 
     @property
     def documents(self) -> int:
-        """How many there are."""
+        """Number of documents in the shard."""
         return len(self.place) - 1
 
     @cached_property
     def document(self) -> Integer[np.ndarray, " positions"]:
-        """The document of each position."""
+        """Document of each position."""
         return np.repeat(np.arange(self.documents, dtype=np.uint32), np.diff(self.place))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """By name, as they are stored."""
+        """Return the arrays by name, as they are stored."""
         arrays = {name: getattr(self, name) for name in NAMES}
         return arrays if self.value is None else {**arrays, "value": self.value}
 
     def part(self, first: int, last: int) -> "SparseActivationShard":
-        """Some of its documents; label sets keep their numbers."""
+        """Return some of its documents; label sets keep their numbers."""
         rows = slice(int(self.place[first]), int(self.place[last]))
         values = slice(int(self.start[rows.start]), int(self.start[rows.stop]))
         return replace(
@@ -74,7 +74,7 @@ class SparseActivationShard:
         )
 
     def above(self, limits: Float[np.ndarray, " units"]) -> "SparseActivationShard":
-        """Only values above the limit of their unit; everything where no unit has one."""
+        """Return only values above the limit of their unit."""
         if self.value is None or not limits.any():
             return self
         active = self.value > limits.astype(self.value.dtype)[self.unit]
@@ -82,7 +82,7 @@ class SparseActivationShard:
         return replace(self, unit=self.unit[active], start=before[self.start], value=None)
 
     def moved(self, seed: tuple[int, int]) -> "SparseActivationShard":
-        """With the labels of another document: all label sets move on by some whole documents.
+        """Return the shard with label sets shifted by whole documents, for the null.
 
         Every set stays as frequent as it was, and runs of equal sets stay runs. Where documents are
         of one length, each gets those of another, place by place.
@@ -97,7 +97,7 @@ class SparseActivationShard:
     def from_csr(
         cls, start: Any, unit: Any, value: Any = None, *, documents: Any, labels: Labels
     ) -> "SparseActivationShard":
-        """From units in a row.
+        """Build from the active units of each position in one row.
 
         Args:
             start: Where the units of each position begin, and the end.
@@ -106,8 +106,8 @@ class SparseActivationShard:
             documents: Positions of each document.
             labels: The concepts of each position, by number: (start, label), or a list for each.
         """
-        start = whole_numbers(start, "start", MOST_VALUES)
-        lengths = whole_numbers(documents, "documents", MOST_POSITIONS)
+        start = whole_numbers(start, "start", MAX_SHARD_VALUES)
+        lengths = whole_numbers(documents, "documents", MAX_SHARD_POSITIONS)
         n = len(start) - 1
         atom, set_start, set_label = _label_sets(labels, n)
         place = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
@@ -115,14 +115,14 @@ class SparseActivationShard:
             whole_numbers(unit, "unit", PADDING - 1), start, whole_numbers(place, "documents"),
             atom, set_start, set_label, None if value is None else _values(value),
         )  # fmt: skip
-        check_piece(piece)
+        check_shard(piece)
         return piece
 
     @classmethod
     def from_top(
         cls, unit: Any, value: Any = None, *, documents: Any, labels: Labels
     ) -> "SparseActivationShard":
-        """From a top-k code, positions x k, with ``PADDING`` where fewer units are active."""
+        """Build from top-k activations (positions x k), padded with ``PADDING``."""
         table = np.asarray(unit)
         if table.ndim != 2:
             raise EvidenceError("unit", f"shape {table.shape}", "(positions, active)")
@@ -143,8 +143,8 @@ class SparseActivationShard:
     def from_coo(
         cls, position: Any, unit: Any, value: Any = None, *, documents: Any, labels: Labels
     ) -> "SparseActivationShard":
-        """From (position, unit, value), sorted by position and unit."""
-        rows = whole_numbers(position, "position", MOST_POSITIONS)
+        """Build from (position, unit, value), sorted by position and unit."""
+        rows = whole_numbers(position, "position", MAX_SHARD_POSITIONS)
         n = int(np.sum(np.asarray(documents)))
         if len(rows) and ((rows[1:] < rows[:-1]).any() or rows[-1] >= n):
             raise EvidenceError("position", "not sorted, or beyond the last", f"rising below {n:,}")
@@ -153,7 +153,7 @@ class SparseActivationShard:
 
 
 def whole_numbers(values: Any, name: str, most: int = PADDING) -> np.ndarray:
-    """As uint32; refused where that would change them."""
+    """Return values as uint32; raise if that would change them."""
     array = np.asarray(values)
     if array.size == 0:
         return np.zeros(0, np.uint32)
@@ -172,7 +172,7 @@ def _values(value: Any) -> np.ndarray:
 
 
 def _label_sets(labels: Labels, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The set of each position, and the distinct sets."""
+    """Return the set of each position, and the distinct sets."""
     if isinstance(labels, tuple):
         start, label = (whole_numbers(row, "labels") for row in labels)
     else:
@@ -190,7 +190,7 @@ def distinct_sets(
 ) -> tuple[
     Integer[np.ndarray, " rows"], Integer[np.ndarray, " set_starts"], Integer[np.ndarray, " kept"]
 ]:
-    """Rows of labels as numbers of distinct sets: the shorter first, then by their labels.
+    """Return each row's number among distinct label sets, sorted by size and labels.
 
     >>> distinct_sets(np.array([0, 2, 2, 4]), np.array([1, 5, 1, 5]))[0].tolist()
     [1, 0, 1]
@@ -216,7 +216,7 @@ def distinct_sets(
 
 
 def check_rows(start: np.ndarray, items: np.ndarray, name: str) -> None:
-    """Rows of rising numbers: loops trust them."""
+    """Raise unless each row has rising numbers, which kernels rely on."""
     ends = len(start) > 0 and start[0] == 0 and start[-1] == len(items)
     if not ends or (start[1:] < start[:-1]).any():
         raise EvidenceError(name, "starts that do not fit", f"0 rising to {len(items):,}")
@@ -227,16 +227,16 @@ def check_rows(start: np.ndarray, items: np.ndarray, name: str) -> None:
         raise EvidenceError(name, "numbers that do not rise", "rising numbers, each once, in a row")
 
 
-def check_piece(
+def check_shard(
     piece: SparseActivationShard, units: int | None = None, concepts: int | None = None
 ) -> None:
-    """Everything that loops over a piece trust."""
+    """Raise unless the shard satisfies everything that kernels rely on."""
     n, n_sets = len(piece), len(piece.set_start) - 1
-    sizes = len(piece.start) == n + 1 and len(piece.place) >= 2 and 0 < n <= MOST_POSITIONS
+    sizes = len(piece.start) == n + 1 and len(piece.place) >= 2 and 0 < n <= MAX_SHARD_POSITIONS
     if not sizes or piece.place[0] != 0 or piece.place[-1] != n:
         raise EvidenceError(
             "codes", f"{len(piece.start) - 1:,} positions, documents of {int(piece.place[-1]):,}",
-            f"the same number, 1 to {MOST_POSITIONS:,}",
+            f"the same number, 1 to {MAX_SHARD_POSITIONS:,}",
         )  # fmt: skip
     if (piece.place[1:] <= piece.place[:-1]).any():
         raise EvidenceError("documents", "an empty one", "at least one position in each")
@@ -264,24 +264,25 @@ def _check_values(piece: SparseActivationShard) -> None:
         )  # fmt: skip
 
 
-def joined(pieces: Sequence[SparseActivationShard]) -> SparseActivationShard:
-    """One piece of several, in order."""
+def join_shards(pieces: Sequence[SparseActivationShard]) -> SparseActivationShard:
+    """Concatenate shards in order."""
     if len(pieces) == 1:
         return pieces[0]
     sizes = np.cumsum([0, *(len(p.set_start) - 1 for p in pieces)])
     atom = np.concatenate([p.atom + np.uint32(n) for p, n in zip(pieces, sizes, strict=False)])
     numbers, set_start, set_label = distinct_sets(
-        in_one_row([p.set_start for p in pieces]), np.concatenate([p.set_label for p in pieces])
+        concatenate_starts([p.set_start for p in pieces]),
+        np.concatenate([p.set_label for p in pieces]),
     )
     values = [p.value for p in pieces if p.value is not None]
     return SparseActivationShard(
-        np.concatenate([p.unit for p in pieces]), in_one_row([p.start for p in pieces]),
-        in_one_row([p.place for p in pieces]), numbers[atom], set_start, set_label,
+        np.concatenate([p.unit for p in pieces]), concatenate_starts([p.start for p in pieces]),
+        concatenate_starts([p.place for p in pieces]), numbers[atom], set_start, set_label,
         np.concatenate(values) if values else None,
     )  # fmt: skip
 
 
-def in_one_row(starts: Sequence[np.ndarray]) -> np.ndarray:
-    """Where rows begin if several lists of them follow each other."""
+def concatenate_starts(starts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return row starts of several concatenated lists."""
     lengths = np.concatenate([np.diff(start) for start in starts])
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.uint32)

@@ -1,4 +1,5 @@
-"""What judges answered about features, as a score and as texts to look at."""
+"""Responses of judges about each latent: a score for the list, and texts for the latent's page.
+Used by :mod:`.pages`."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -11,15 +12,16 @@ from theodolite.evidence.shards import Shards
 from theodolite.language.dashboard.material import Judged
 from theodolite.language.dashboard.nulls import FeatureNull, FeatureScore
 
-MOST_ANSWERS = 20
-"""Of a feature, on its page."""
+MAX_ANSWERS_PER_LATENT = 20
+"""Largest number of answers shown on a latent's page."""
 
 
-def answers_by_latent(
+def group_answers(
     judgments: JudgmentEvidence, shards: Shards
 ) -> tuple[dict[int, list[Judged]], Int[np.ndarray, "answers 2"]]:
-    """Answers with a feature's own explanation; and pairs of latents and rows of the evidence, in
-    the same order. Answers about texts that are not in the evidence are left out."""
+    """Return answers about each latent's own explanation, and the (latent, row) pairs of the
+    evidence that they refer to. Answers about other texts are left out.
+    """
     index = np.concatenate([np.asarray(samples.index) for samples, _ in shards.samples()])
     order = np.argsort(index, kind="stable")
     own = judgments.is_task("detection") & judgments.is_own()
@@ -30,7 +32,7 @@ def answers_by_latent(
         place = min(int(np.searchsorted(index[order], sequence)), len(index) - 1)
         if latent >= latents or index[order[place]] != sequence:
             continue
-        if len(answers[latent]) < MOST_ANSWERS:
+        if len(answers[latent]) < MAX_ANSWERS_PER_LATENT:
             judge = (
                 "" if judgments.judge is None else judgments.judges.names[int(judgments.judge[row])]
             )
@@ -45,11 +47,12 @@ def _pairs(answers: Mapping[int, list[Judged]]) -> Int[np.ndarray, "answers 2"]:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-def judge_score(judgments: JudgmentEvidence, latents: int) -> FeatureScore:
-    """Balanced accuracy of the answers about each feature; held against answers with another
-    feature's explanation, and against an answer that is always the same."""
-    own = balanced_accuracy(judgments, judgments.is_own(), latents)
-    other = balanced_accuracy(judgments, ~judgments.is_own(), latents)
+def compute_judge_score(judgments: JudgmentEvidence, latents: int) -> FeatureScore:
+    """Return each latent's balanced accuracy of answers, with two nulls: another latent's
+    explanation and a constant answer.
+    """
+    own = compute_balanced_accuracy(judgments, judgments.is_own(), latents)
+    other = compute_balanced_accuracy(judgments, ~judgments.is_own(), latents)
     nulls = [
         FeatureNull("always the same answer", np.where(np.isnan(own), np.nan, 0.5), float("nan"),
                     "a judge who does not look gets half")
@@ -64,10 +67,10 @@ def judge_score(judgments: JudgmentEvidence, latents: int) -> FeatureScore:
     return FeatureScore("judges are right", own, nulls, says)
 
 
-def balanced_accuracy(
+def compute_balanced_accuracy(
     judgments: JudgmentEvidence, rows: np.ndarray, latents: int
 ) -> Float[np.ndarray, " latents"]:
-    """Of each latent; NaN without answers on both sides."""
+    """Return the balanced accuracy per latent; NaN without both kinds of texts."""
     answer = np.asarray(judgments.answer, float)
     some = rows & judgments.is_task("detection") & ~np.isnan(answer)
     latent, active = np.asarray(judgments.latent)[some], np.asarray(judgments.active)[some]

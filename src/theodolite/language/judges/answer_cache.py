@@ -1,4 +1,4 @@
-"""Answers that are remembered, in one Parquet file: a run is computed again without a judge."""
+"""Cache of judge answers in one Parquet file, so that a run can be repeated without the judge."""
 
 import json
 import math
@@ -14,8 +14,9 @@ COLUMNS = ("key", "judge", "values", "raw", "tokens_in", "tokens_out")
 
 
 class AnswerCache:
-    """Answers by the key of their question. The first answer stays: no seed makes a judge on some
-    server say the same twice."""
+    """Answers by the key of their question. The first answer stays, because a remote judge is not
+    reproducible.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
@@ -27,16 +28,16 @@ class AnswerCache:
         return len(self._answers)
 
     def get(self, key: str) -> JudgeAnswer | None:
-        """The answer, if there is any."""
+        """Return the answer for a key, or None."""
         entry = self._answers.get(key)
         return None if entry is None else entry[1]
 
     def add(self, key: str, judge: str, answer: JudgeAnswer) -> None:
-        """Remember an answer, unless there is one."""
+        """Store an answer, unless there is one."""
         self._answers.setdefault(key, (judge, answer))
 
     def write(self) -> None:
-        """Put all of them into the file, in an order that does not depend on who was asked when."""
+        """Write all answers to the file, in an order that does not depend on when they came."""
         if self.path is None:
             return
         rows = sorted(self._answers.items())

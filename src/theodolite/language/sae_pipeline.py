@@ -1,5 +1,7 @@
-"""A dictionary of a language model's activations, and what must be asked beside it: random
-directions, coordinates and neurons, a dictionary half trained, and the same network untrained."""
+"""Pipeline that audits an SAE of a language model against baselines: random directions, neurons,
+coordinates, an SAE with frozen rows, and the same model with random weights.
+
+Behind ``theodolite sae audit``. The SAE is read from a SAELens folder or trained here."""
 
 import hashlib
 import json
@@ -15,29 +17,32 @@ from theodolite._storage.arrays import read_npy, write_npy
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Claim, Subject
-from theodolite.language.compared_dictionaries import (
-    BESIDE,
-    WHAT,
-    Beside,
-    ComparedDictionaries,
-    Layer,
-    left_out,
-)
-from theodolite.language.models.dictionaries import FeatureDictionary, sparse_codes
+from theodolite.language.models.dictionaries import FeatureDictionary, compute_sparse_codes
 from theodolite.language.models.hooked import HookedModel, Ids
-from theodolite.language.models.loading import LoadedModel, load_language_model, untrained
+from theodolite.language.models.loading import LoadedModel, load_language_model, randomize_weights
 from theodolite.language.models.sae_lens import read_sae_lens_folder
 from theodolite.language.models.token_evidence import SequenceLabels, TokenSettings, token_ids
-from theodolite.language.models.trained_dictionaries import train_dictionary, unexplained
+from theodolite.language.models.trained_dictionaries import (
+    compute_unexplained_variance,
+    train_dictionary,
+)
+from theodolite.language.sae_baselines import (
+    BASELINE_DESCRIPTIONS,
+    BASELINES,
+    Baseline,
+    ComparedDictionaries,
+    Layer,
+    find_unavailable_baselines,
+)
 from theodolite.pipelines.features import weights_digest
 
 LATENTS_PER_ACTIVE = 72
-"""Where nobody says how many latents are active, one of so many is."""
+"""Number of latents per active one, if ``active`` is not given."""
 
 
 @runtime_checkable
 class ConceptTexts(Protocol):
-    """Texts, and where concepts are known to be in them or not."""
+    """Data set of texts with concept labels."""
 
     @property
     def name(self) -> str: ...
@@ -63,30 +68,30 @@ class ConceptTexts(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageFeaturesPipeline:
-    """Which network, where in it, and the dictionary there: given, or trained on the spot."""
+    """Pipeline for one layer of a language model and an SAE of it."""
 
     model: Path
-    """A folder of transformers or a .gguf file."""
+    """Folder of transformers or a .gguf file."""
     module: str
-    """Such as ``model.layers.5``: its output is explained."""
+    """Module whose output is explained, such as ``model.layers.5``."""
     dictionary: Path | None = None
-    """A folder that SAELens wrote; else a small dictionary is trained."""
+    """Folder of an SAE written by SAELens; None trains a small SAE."""
     start_token: str | None = None
-    """Put before every text and left out again; the tokenizer's own if not given."""
+    """Token put before every text and excluded again; default: the tokenizer's own."""
     most_tokens: int = 24
     latents: int | None = None
-    """Of a dictionary that is trained: twice the dimensions, if not given."""
+    """Number of latents of a trained SAE; default: twice the dimensions."""
     active: int | None = None
-    """How many of them are active at a token; one of 72 if not given."""
+    """Number of active latents per token; default: one of 72."""
     steps: int = 1000
-    """Of training, with 256 tokens each."""
+    """Number of training steps of 256 tokens each."""
     random_dictionaries: int = 20
     spliced_sequences: int = 32
-    beside: Sequence[Beside] | None = None
-    """What is compared with the dictionary; all that can be made, if not given."""
+    beside: Sequence[Baseline] | None = None
+    """Baselines to compare with; default: all that can be computed."""
 
     def make(self, data: ConceptTexts, context: WorkContext) -> Produced:
-        """Activations, dictionaries, codes, and the next token with reconstructions put in."""
+        """Return the evidence of the SAE and of its baselines."""
         if len(context.seeds) != 1:
             raise EvidenceError("seeds", f"{len(context.seeds)}", "one: a dictionary is one")
         seed = context.seeds[0]
@@ -101,8 +106,8 @@ class LanguageFeaturesPipeline:
         network = HookedModel(loaded.model, self.module, start, end=loaded.end())
         self._check(network, ids, None if saved is None else saved.rows)
         layer = self._layer(network, ids, "trained", context)
-        reasons = left_out(layer, concepts=len(data.concepts), splice=splice)
-        beside = [n for n in BESIDE if n not in reasons] if self.beside is None else self.beside
+        reasons = find_unavailable_baselines(layer, concepts=len(data.concepts), splice=splice)
+        beside = [n for n in BASELINES if n not in reasons] if self.beside is None else self.beside
         context.progress("dictionaries", 0, 1 + len(beside))
         dictionary = saved or self._trained(layer, seed)
         active = _mean_active(dictionary, layer)
@@ -113,13 +118,16 @@ class LanguageFeaturesPipeline:
             self.steps,
             seed,
             look=lambda other, which: self._layer(other, ids, f"{which} {seed}", context),
-            untrained=lambda: replace(network, model=untrained(loaded.model, seed)),
+            untrained=lambda: replace(network, model=randomize_weights(loaded.model, seed)),
         )
         evidence = others.evidence(dictionary, active, beside)
         missing = (f"Not compared with {n}: {reason}." for n, reason in reasons.items())
         return Produced(
             evidence=[[evidence["dictionary"]]],
-            compared=[ComparedModel(n, {"what": WHAT[n]}, [[evidence[n]]]) for n in beside],
+            compared=[
+                ComparedModel(n, {"what": BASELINE_DESCRIPTIONS[n]}, [[evidence[n]]])
+                for n in beside
+            ],
             about={"name": "dictionary", "what": "the dictionary that is asked about"},
             notes=(*data.notes, *self._notes(data, loaded, len(rows), splice=splice), *missing),
             facts=_facts(layer, dictionary, active, rebuilds=splice or saved is None),
@@ -133,7 +141,7 @@ class LanguageFeaturesPipeline:
         return Subject(what, f"{self.model.stem}, {self.module}", "model", data=data.name)
 
     def _check(self, network: HookedModel, ids: Ids, rows: np.ndarray | None) -> None:
-        """What does not fit is refused before hours of work."""
+        """Raise for settings that cannot work, before hours of computation."""
         wide = network.activations(ids[:1]).shape[1]
         if rows is not None and rows.shape[1] != wide:
             raise EvidenceError(
@@ -160,7 +168,7 @@ class LanguageFeaturesPipeline:
         )
 
     def _layer(self, network: HookedModel, ids: Ids, which: str, context: WorkContext) -> Layer:
-        """With activations that are computed once, and found again in the cache."""
+        """Return the layer with its activations, computed once and cached."""
         ends = [network.start, network.end]
         identity: list[Any] = [weights_digest(self.model), network.module, *ends, which]
         key = hashlib.sha256(json.dumps([identity, list(map(list, ids))]).encode()).hexdigest()
@@ -209,7 +217,7 @@ class LanguageFeaturesPipeline:
 def _ids(
     loaded: LoadedModel, data: ConceptTexts, most: int
 ) -> tuple[Int[np.ndarray, " rows"], list[list[int]]]:
-    """Tokens of all texts that have any, and which texts these are."""
+    """Return the tokens of all non-empty texts, and which texts these are."""
     ids = [
         token_ids(loaded.tokenizer, [text], most, "left" if at_end else "right")[0]
         for text, at_end in zip(data.texts, data.at_end.tolist(), strict=True)
@@ -232,9 +240,9 @@ def _labels(data: ConceptTexts, rows: Int[np.ndarray, " rows"]) -> SequenceLabel
 
 
 def _mean_active(dictionary: FeatureDictionary, layer: Layer) -> int:
-    """How many latents are active at a token, on average: what all others must have too."""
+    """Return the mean number of active latents per token, which baselines must match."""
     some = layer.activations[:: max(len(layer.activations) // 10_000, 1)]
-    return max(round(len(sparse_codes(dictionary, some).value) / len(some)), 1)
+    return max(round(len(compute_sparse_codes(dictionary, some).value) / len(some)), 1)
 
 
 def _facts(
@@ -247,6 +255,6 @@ def _facts(
         ("latents active at a token, mean", active),
     ]
     if rebuilds:
-        share = unexplained(dictionary, layer.activations)
+        share = compute_unexplained_variance(dictionary, layer.activations)
         facts.append(("share of variance not rebuilt", share))
     return facts

@@ -1,4 +1,5 @@
-"""What a dictionary of a language model is compared with, on the same texts."""
+"""Baselines that an SAE of a language model is compared with, computed on the same texts.
+Used by :mod:`.sae_pipeline`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,14 +10,14 @@ import numpy as np
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import compute_starts
-from theodolite.language.models.altered_codes import PermutedDecoder, with_planted
+from theodolite.language.models.altered_codes import PermutedDecoder, plant_concepts
 from theodolite.language.models.dictionaries import (
     FeatureDictionary,
     RandomDictionary,
-    sparse_codes,
+    compute_sparse_codes,
 )
 from theodolite.language.models.hooked import HookedModel, Ids
-from theodolite.language.models.neurons import reader_of_neurons
+from theodolite.language.models.neurons import find_neuron_reader
 from theodolite.language.models.token_evidence import (
     SequenceLabels,
     TokenSettings,
@@ -25,11 +26,11 @@ from theodolite.language.models.token_evidence import (
 )
 from theodolite.language.models.trained_dictionaries import CoordinateDictionary, train_dictionary
 
-Beside = Literal[
+Baseline = Literal[
     "random", "coordinates", "neurons", "frozen_decoder", "permuted_decoder", "planted", "untrained"
 ]
-BESIDE: tuple[Beside, ...] = get_args(Beside)
-WHAT: dict[Beside, str] = {
+BASELINES: tuple[Baseline, ...] = get_args(Baseline)
+BASELINE_DESCRIPTIONS: dict[Baseline, str] = {
     "random": "directions drawn at random",
     "coordinates": "the activations' own coordinates, either sign",
     "neurons": "neurons of the block's MLP, either sign",
@@ -38,24 +39,24 @@ WHAT: dict[Beside, str] = {
     "planted": "random directions, and a noisy sign of each concept put in",
     "untrained": "a dictionary of the network with weights drawn anew",
 }
-"""For the table of a report."""
+"""Descriptions for the table of a report."""
 HITS, FALSE_ALARMS = 0.9, 0.05
-"""How often a planted latent is active with its concept, and without."""
+"""Probability that a planted latent is active with its concept, and without it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A network that is looked at in one place, and what it computes there at all tokens."""
+    """A language model, the texts, and the activations of the studied layer."""
 
     network: HookedModel
     ids: Ids
     activations: np.ndarray
 
 
-def left_out(layer: Layer, *, concepts: int, splice: bool) -> dict[Beside, str]:
-    """What cannot be compared here, and why."""
+def find_unavailable_baselines(layer: Layer, *, concepts: int, splice: bool) -> dict[Baseline, str]:
+    """Return the baselines that cannot be computed here, with the reason."""
     network, reasons = layer.network, {}
-    if reader_of_neurons(network.model, network.module) is None:
+    if find_neuron_reader(network.model, network.module) is None:
         reasons["neurons"] = f"no matrix that reads neurons is known in {network.module}"
     if not concepts:
         reasons["planted"] = "there is no concept"
@@ -66,7 +67,7 @@ def left_out(layer: Layer, *, concepts: int, splice: bool) -> dict[Beside, str]:
 
 @dataclass(frozen=True, eq=False)
 class ComparedDictionaries:
-    """Makes them as wide, as sparse and as long trained as the dictionary that is asked about."""
+    """Builder of baselines that are as wide, sparse and long trained as the SAE."""
 
     layer: Layer
     labels: SequenceLabels
@@ -74,14 +75,14 @@ class ComparedDictionaries:
     steps: int
     seed: int
     look: Callable[[HookedModel, str], Layer]
-    """Activations of a network at a place, which are kept under a name."""
+    """Function that returns the activations of a model, cached by a name."""
     untrained: Callable[[], HookedModel]
-    """The network with weights drawn anew."""
+    """Function that returns the model with random weights."""
 
     def evidence(
-        self, dictionary: FeatureDictionary, active: int, beside: Sequence[Beside]
+        self, dictionary: FeatureDictionary, active: int, beside: Sequence[Baseline]
     ) -> dict[str, TokenEvidence]:
-        """Of the dictionary itself (under ``dictionary``), and of each that is named."""
+        """Return evidence of the SAE (under ``dictionary``) and of each baseline by name."""
         latents = len(dictionary.rows)
         others = {name: self._of_layer(name, dictionary, active) for name in beside}
         own = {"dictionary": dictionary} | {n: d for n, d in others.items() if d is not None}
@@ -101,9 +102,9 @@ class ComparedDictionaries:
         return {name: made_here[name] for name in ("dictionary", *beside)}
 
     def _of_layer(
-        self, name: Beside, dictionary: FeatureDictionary, active: int
+        self, name: Baseline, dictionary: FeatureDictionary, active: int
     ) -> FeatureDictionary | None:
-        """A dictionary of the same activations; None for what is made in another way."""
+        """Return a baseline SAE of the same activations, or None for other baselines."""
         activations, latents = self.layer.activations, len(dictionary.rows)
         if name == "random":
             return RandomDictionary.drawn_for(activations, latents, active, self.seed)
@@ -119,7 +120,7 @@ class ComparedDictionaries:
 
     def _neurons(self, share: float) -> TokenEvidence:
         network = self.layer.network
-        reader = reader_of_neurons(network.model, network.module)
+        reader = find_neuron_reader(network.model, network.module)
         if reader is None:
             raise EvidenceError(
                 "beside", f"neurons, but no matrix that reads them in {network.module}",
@@ -128,11 +129,11 @@ class ComparedDictionaries:
         inside = HookedModel(network.model, reader, network.start, inputs=True, end=network.end)
         layer = self.look(inside, "neurons")
         neurons = CoordinateDictionary.fitted_to(layer.activations, share)
-        codes = sparse_codes(neurons, layer.activations)
+        codes = compute_sparse_codes(neurons, layer.activations)
         return coded_evidence(layer.ids, codes, len(neurons.rows), self.labels)
 
     def _planted(self, latents: int, active: int) -> TokenEvidence:
-        """Latents whose meaning is known: what any score of dictionaries must find."""
+        """Return latents with a known meaning, which every score must detect."""
         truth = self.labels.truth
         if truth is None or truth.shape[1] > latents:
             n = 0 if truth is None else truth.shape[1]
@@ -140,8 +141,8 @@ class ComparedDictionaries:
         layer = self.layer
         random = RandomDictionary.drawn_for(layer.activations, latents, active, self.seed)
         starts = compute_starts([len(own) for own in layer.ids])
-        codes = with_planted(
-            sparse_codes(random, layer.activations), starts, truth,
+        codes = plant_concepts(
+            compute_sparse_codes(random, layer.activations), starts, truth,
             hits=HITS, false_alarms=FALSE_ALARMS, seed=self.seed,
         )  # fmt: skip
         return coded_evidence(layer.ids, codes, latents, self.labels)
@@ -159,7 +160,6 @@ class ComparedDictionaries:
 
 
 def _next_tokens_only(evidence: TokenEvidence) -> TokenEvidence:
-    """The codes are those of the dictionary: nothing but what is rebuilt differs."""
     own = {name: getattr(evidence, name) for name in ("loss", "tokens", "samples")} | {
         f"{what}_{how}": getattr(evidence, f"{what}_{how}")
         for what in ("loss", "divergence")
