@@ -14,7 +14,7 @@ LOGGER = logging.getLogger(__name__)
 def mathml(tex: str, display: Literal["block", "inline"]) -> str:
     """One formula, as reports have it; one that cannot be set is left as written and warned of."""
     written = " ".join(tex.split()).replace(r"\#", r"\text{#}")
-    made = str(formula(written, display).shown)
+    made = str(formula(written, display))
     if "<code>" in made:
         LOGGER.warning("a command of this formula was not understood: %s", written)
     return made

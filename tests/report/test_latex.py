@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.evidence.two_questions import finished
+from theodolite._runs.run_folder import RunFolder
 from theodolite.errors import EvidenceError
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.exports import latex as latex_module
 from theodolite.report.exports.latex import latex_tables, value_latex, write_latex
 from theodolite.report.exports.latex_text import GREEK, latex_text
 from theodolite.results import Interval, Null, Score
@@ -157,7 +157,7 @@ def test_nulls_that_must_be_beaten_and_that_must_not_be_exceeded(
     folder = finished(tmp_path / "run")
     captions = []
     for scores in ([leak, accuracy], [leak], [accuracy]):
-        monkeypatch.setattr(latex_module, "read_scores", lambda _, scores=scores: (scores, ()))
+        monkeypatch.setattr(RunFolder, "scored", (scores, []))
         latex = latex_tables([folder])
         checked(latex)
         assert tables(latex)[0][1][2] == "$0.50$ [--]"

@@ -13,8 +13,8 @@ from theodolite.errors import printable
 from theodolite.report.html import write_report
 
 
-def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None:
-    """Report, seal, and say where it is."""
+def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> int:
+    """Write the report, seal the folder, print where it is, and return the exit code."""
     path = write_report(out)
     seal(out)
     run = RunFolder(out)
@@ -30,5 +30,4 @@ def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None
         typer.echo(printable(f"theodolite: not whole: {names} failed", 1000), err=True)
     if pieces := run.made_record.failed_tasks:
         typer.echo(f"theodolite: partial: {pieces} pieces of work failed: failed.parquet", err=True)
-    if failed or pieces:
-        raise typer.Exit(PARTIAL)
+    return PARTIAL if failed or pieces else 0

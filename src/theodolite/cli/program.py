@@ -114,7 +114,6 @@ def program() -> LazyGroup:
 
 
 def _more(installed: list[str]) -> dict[str, str]:
-    """Names of further commands by topic, with those of installed packages."""
     names = {topic: list(entries) for topic, entries in MORE.items()}
     for name in installed:
         if name != "study":

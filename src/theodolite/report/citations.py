@@ -53,7 +53,6 @@ class Reference:
         return f"{people.removesuffix('.')}. {self.fields['title']}{ends} {where}.{self._numbers()}"
 
     def _where(self) -> list[str]:
-        """Journal, conference or publisher, with volume and edition."""
         fields = self.fields
         venue = fields.get("journal") or fields.get("booktitle") or fields.get("publisher") or ""
         if "volume" in fields:

@@ -68,10 +68,9 @@ def stand_in_chapter(
     """The title and the result of scores against a stand-in, which decide nothing."""
     if subject.decides:
         return None
+    is_probe = subject.outputs == "probe_only"
     apart = {
-        "title": (
-            "Faithful to the linear probe" if subject.outputs == "probe_only" else "Scores apart"
-        ),
+        "title": "Faithful to the linear probe" if is_probe else "Scores apart",
         "who": subject.not_evaluated.partition(" That result")[0],
         "word": "",
     }
@@ -199,14 +198,9 @@ def _against(score: Score) -> tuple[str, str]:
         return "", ""
     if is_defect_metric(score):
         accepted = catalogue()[score.metric].tolerance or 0.0
-        too_much, little = -away[1] > accepted, -away[0] <= accepted
-        return (
-            ("too much", "bad")
-            if too_much
-            else ("accepted", "good")
-            if little
-            else ("unsure", "mid")
-        )
+        if -away[1] > accepted:
+            return "too much", "bad"
+        return ("accepted", "good") if -away[0] <= accepted else ("unsure", "mid")
     if away[0] > 0:
         return "beats it", "good"
     return ("worse", "bad") if away[1] < 0 else ("no better", "mid")

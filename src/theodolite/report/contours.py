@@ -92,7 +92,6 @@ def _next_crossings(padded: np.ndarray, level: float) -> Int[np.ndarray, " edges
 
 
 def _crossing_places(padded: np.ndarray, level: float) -> Float[np.ndarray, "edges 2"]:
-    """Where the level lies on each edge, as x and y of the unpadded grid."""
     y, x = (_middles(n) for n in padded.shape)
     with np.errstate(divide="ignore", invalid="ignore"):  # edges that no line crosses
         across = x[:-1] + (level - padded[:, :-1]) / np.diff(padded, axis=1) * np.diff(x)

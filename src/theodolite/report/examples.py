@@ -86,28 +86,28 @@ def examples(material: RunMaterial, records: Sequence[ExampleRecord], seed: int)
     return [_example(material, evidence, i, file) for i, file in enumerate(files)]
 
 
-def examples_part(examples: Sequence[Example], noun: str = "concepts") -> dict[str, Any] | None:
+def examples_part(examples: Sequence[Example]) -> dict[str, Any] | None:
     """What the page shows of samples; None without any."""
     if not examples:
         return None
     return {
-        "words": _lede(examples, noun),
+        "words": _lede(examples),
         "definitions": definitions(e.image for e in examples if e.image is not None),
         "first": examples[:FIRST],
         "more": examples[FIRST:],
-        "noun": noun,
     }
 
 
-def _lede(examples: Sequence[Example], noun: str) -> str:
-    """How to read the samples."""
+def _lede(examples: Sequence[Example]) -> str:
     first = examples[:FIRST]
     what = "images" if examples[0].tile else "samples"
     number = number_word(len(first)).capitalize()
     if len(first) == 1:
         what = what.removesuffix("s")
     judged = ", right and wrong in turn" if len({e.right for e in first}) > 1 else ""
-    sentences = [f"{number} test {what} drawn at random{judged}, with the {noun} that weigh most."]
+    sentences = [
+        f"{number} test {what} drawn at random{judged}, with the concepts that weigh most."
+    ]
     tiles = "".join(c.tile.svg for e in examples for c in e.named if c.tile is not None)
     if 'class="region"' in tiles:
         sentences.append(
@@ -186,7 +186,6 @@ def _annotated_names(evidence: ConceptEvidence, i: int) -> str:
 
 
 def _whole(evidence: Any, i: int, image: EmbeddedImage, sample: str, name: str) -> ImageDrawing:
-    """The image with everything that is annotated in it."""
     annotation = Annotation()
     if isinstance(evidence, LocationEvidence):
         annotation = _annotation(evidence, i, range(len(evidence.parts)), image)
@@ -220,7 +219,6 @@ def _concept_tile(
 
 
 def _inside(evidence: LocationEvidence, i: int, j: int) -> bool:
-    """Whether the score finds one of the concept's places in the region."""
     credit, visible = inside_regions(
         evidence[i : i + 1], np.array([[j]]), np.array([COUNTED]), "stable"
     )
@@ -230,7 +228,6 @@ def _inside(evidence: LocationEvidence, i: int, j: int) -> bool:
 def _annotation(
     evidence: LocationEvidence, i: int, parts: Sequence[int], image: EmbeddedImage
 ) -> Annotation:
-    """Boxes, points and masks of some parts, in units of the drawing."""
     chosen = list(parts)
     scale = np.array([image.height, image.width]) / evidence.sizes[i]
     size = (image.width, image.height)

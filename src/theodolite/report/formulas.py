@@ -8,7 +8,6 @@ import functools
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from markupsafe import Markup, escape
@@ -22,14 +21,6 @@ ROLE = re.compile(
     r":(?P<role>math|cite:[tp]|func|class|mod|sub):`(?P<text>[^`]*)`"
     r"|``(?P<code>[^`]+)``|(?<![\w*])\*(?P<stress>[^*\s][^*]*)\*(?![\w*])"
 )
-
-
-@dataclass(frozen=True)
-class LatexFormula:
-    """A formula as it was written, and as browsers show it without any script."""
-
-    latex: str
-    shown: Markup
 
 
 def metric_docstring(metric: Metric) -> str:
@@ -58,12 +49,12 @@ def blocks(text: str) -> Iterator[tuple[Literal["text", "list", "math"], str]]:
 
 
 @functools.cache
-def formula(latex: str, display: Literal["block", "inline"] = "block") -> LatexFormula:
-    r"""A formula as MathML, with its source for those who cannot see it.
+def formula(latex: str, display: Literal["block", "inline"] = "block") -> Markup:
+    r"""Return a formula as MathML, with its source for those who cannot see it.
 
-    >>> print(formula("a+b", "inline").shown)
+    >>> print(formula("a+b", "inline"))
     <math display="inline" alttext="a+b"><mrow><mi>a</mi><mo>&#x0002B;</mo><mi>b</mi></mrow></math>
-    >>> print(formula(r"\unheard of").shown)  # as it was written, if it cannot be set
+    >>> print(formula(r"\unheard of"))  # as it was written, if it cannot be set
     <code>\unheard of</code>
     """
     from latex2mathml.converter import convert  # noqa: PLC0415  a third of a second
@@ -73,10 +64,10 @@ def formula(latex: str, display: Literal["block", "inline"] = "block") -> LatexF
     except Exception:  # noqa: BLE001  it has a class for every fault, and none for all
         mathml = "\\"
     if "\\" in mathml:  # a command that it does not know is left standing
-        return LatexFormula(latex, Markup("<code>{}</code>").format(latex))
+        return Markup("<code>{}</code>").format(latex)
     head = f'<math display="{display}" alttext="{escape(latex)}">'
     body = mathml[mathml.index(">") + 1 :]
-    return LatexFormula(latex, Markup(head + body))  # noqa: S704  built as a tree, texts escaped
+    return Markup(head + body)  # noqa: S704  built as a tree, texts escaped
 
 
 def marked_up(text: str) -> Markup:
@@ -110,7 +101,7 @@ def _role_markup(match: re.Match[str]) -> Markup:
         return Markup("<em>{}</em>").format(match["stress"])
     role, inside = match["role"], match["text"]
     if role == "math":
-        return formula(inside, "inline").shown
+        return formula(inside, "inline")
     if role == "sub":
         return Markup("<sub>{}</sub>").format(inside)
     if role.startswith("cite"):

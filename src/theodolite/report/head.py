@@ -55,7 +55,7 @@ def head(
 ) -> dict[str, Any]:
     """What the first screen of a report shows."""
     explained = made_record.explained
-    noun = noun_of(made_record)
+    noun = explained.noun
     title = record.spec.title or record.spec.name
     css, rely, counts = reliance(verdicts)
     claim = explained.claim
@@ -80,11 +80,6 @@ def head(
     }
 
 
-def noun_of(made_record: MadeRecord) -> str:
-    """What the data set calls its concepts."""
-    return made_record.explained.noun
-
-
 def bottom_line(verdicts: Sequence[Verdict]) -> str:
     """What to do, and how many questions were passed, failed and not evaluated, as one text."""
     _, rely, counts = reliance(verdicts)
@@ -107,7 +102,6 @@ def reliance(verdicts: Sequence[Verdict]) -> tuple[str, str, str]:
 
 
 def _counts(answers: Sequence[Answer]) -> str:
-    """How many questions of how many were failed and passed."""
     among = f"of the {number_word(len(answers))} questions that could be asked"
     if len(answers) == 1:
         return f"{ALONE[answers[0]]} the one question that could be asked."
@@ -163,7 +157,6 @@ def chosen_questions(record: RunRecord) -> set[Question] | None:
 def _not_asked(
     verdict: Verdict, subject: Subject, noun: str, chosen: set[Question] | None
 ) -> dict[str, Any]:
-    """A question that was not evaluated, and in a few words why not."""
     if verdict.reason == "probe_only":
         instead = f"its own outputs were not read, {subject.probe_label} answered instead"
         why = f"not evaluated for your model: {instead}"
@@ -174,15 +167,12 @@ def _not_asked(
     else:
         why = verdict.summary[:1].lower() + verdict.summary[1:].rstrip(".")
     return {
-        "question": verdict.question,
         "asks": with_noun(verdict.question_text, noun),
         "why": with_code(why.rstrip(".")),
-        "because": with_code(verdict.summary),
     }
 
 
 def _described(record: RunRecord, made_record: MadeRecord, subject: Subject) -> str:
-    """How the explanation was made, on what, and when it was audited."""
     explained = made_record.explained
     if not explained.claim:
         of = subject.sentence.removeprefix("Audited: ").rstrip(".")

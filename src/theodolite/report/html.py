@@ -80,7 +80,6 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
 def _chapters_of(
     material: RunMaterial, scores: Sequence[Score], models: Sequence[ComparedRecord]
 ) -> dict[str, Any]:
-    """What the appendix shows of each question, each None or empty where there is nothing."""
     made_record, spec, subject = material.made_record, material.record.spec, material.subject
     return {
         "units": units_chapter(material, made_record.cards, scores),
@@ -100,7 +99,6 @@ def _chapters_of(
 
 
 def _needs(not_computed: Sequence[NotComputedRecord]) -> list[tuple[str, list[str]]]:
-    """Scores that could not be had, and what each would need."""
     return [(score.metric, score.needs) for score in not_computed if not is_left_out(score)]
 
 
@@ -111,7 +109,6 @@ def _subject_words(subject: Subject, failed: Sequence[Failed]) -> dict[str, Any]
 
 
 def _chapters(spec: RunSpec, scores: Sequence[Score], subject: Subject) -> list[dict[str, Any]]:
-    """One a question that has scores."""
     apart = {"faithful": stand_in_chapter(scores, headline_scores(spec, scores), subject)}
     return [
         chapter(question, spec, scores, apart.get(question))

@@ -66,7 +66,6 @@ def _partial(made_record: MadeRecord) -> list[Limit]:
 
 
 def _misleads(score: Score, noun: str) -> Limit:
-    """Return the limitations of the score behind an answer."""
     metric = catalogue().get(score.metric)
     text = "" if metric is None else metric.card.limitations
     first = text.partition(". ")[0].rstrip(".")
@@ -74,7 +73,6 @@ def _misleads(score: Score, noun: str) -> Limit:
 
 
 def _link(score: Score, text: str) -> Markup:
-    """Return a link to the method note of a score."""
     return Markup('<a href="#{}">{}</a>').format(anchor(score.metric), text)
 
 

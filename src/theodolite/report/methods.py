@@ -79,7 +79,6 @@ def anchor(name: str) -> str:
 
 
 def _docstring_parts(metric: Metric) -> tuple[Any, list[tuple[str, Any]]]:
-    """The first sentence of the docstring, and what follows it."""
     parts = list(blocks(metric_docstring(metric)))
     if not parts:
         return "", []
@@ -95,7 +94,6 @@ def _docstring_parts(metric: Metric) -> tuple[Any, list[tuple[str, Any]]]:
 
 
 def _role(metric: Metric) -> str:
-    """What part the score has in a verdict."""
     if not metric.decides:
         return "It decides nothing; it tells more about other scores."
     if metric.is_defect_metric:
@@ -137,7 +135,6 @@ def _all_options_text(options: Mapping[str, object]) -> str:
 
 
 def _undefined(scores: Sequence[Score]) -> str:
-    """How much of what was asked could not be answered."""
     most = max(scores, key=lambda score: score.n_undefined)
     if not most.n_undefined:
         return "Nothing was undefined in this run."

@@ -81,7 +81,6 @@ def score_html(score: Score) -> str:
 
 
 def _facts(score: Score) -> list[tuple[str, str]]:
-    """What to hold the number against."""
     facts = [(f"null: {null.label}", percent(null.value, score)) for null in score.nulls]
     if score.best not in score.bounds:
         facts.append(("best possible here", percent(score.best, score)))

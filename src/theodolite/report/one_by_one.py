@@ -14,6 +14,7 @@ from theodolite._verdicts.words import percent
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.shared.ranking import importance, nameable, population_mask, ranked_among
+from theodolite.report.figures.scales import get_item_interval
 from theodolite.report.figures.score_strip import end_text, strip_axis
 from theodolite.report.figures.strips import item_strips, shared_strips
 from theodolite.report.sentences import CONCEPTS
@@ -123,7 +124,7 @@ def _rank(axis: str) -> int:
 def _detail_column(score: Score, detail: Detail) -> ItemColumn:
     items = item_strips(score)
     scores = {
-        name: _item(score, float(detail.values[i]), _ends(detail, i))
+        name: _item(score, float(detail.values[i]), get_item_interval(detail, i))
         for i, name in enumerate(detail.names)
     }
     strips = dict(zip(detail.names, items.strips, strict=True))
@@ -133,13 +134,6 @@ def _detail_column(score: Score, detail: Detail) -> ItemColumn:
 def _title(score: Score) -> str:
     title = full_title(score)
     return title[:1].lower() + title[1:] if title[1:2].islower() else title
-
-
-def _ends(detail: Detail, i: int) -> tuple[float, float] | None:
-    if detail.low is None or detail.high is None:
-        return None
-    low, high = float(detail.low[i]), float(detail.high[i])
-    return None if math.isnan(low) or math.isnan(high) else (low, high)
 
 
 def _item(score: Score, value: float, ends: tuple[float, float] | None) -> Score:
@@ -195,7 +189,6 @@ def named_and_there(
 
 
 def _of_models(models: Sequence[ComparedRecord], deciding: Sequence[Score]) -> list[ItemColumn]:
-    """The headline scores of every model of the run."""
     columns = []
     for score in deciding:
         records = {m.name: score_named(m, score.metric, **score.options) for m in models}

@@ -125,7 +125,6 @@ def mask_path(mask: Bool[np.ndarray, "rows columns"], size: tuple[int, int]) -> 
 
 
 def _path_of(rings: Sequence[Ring]) -> str:
-    """The largest rings, thinned, as one path."""
     largest = sorted(rings, key=ring_area, reverse=True)[:MOST_RINGS]
     return "".join(_closed(thinned(ring)) for ring in largest)
 
@@ -218,7 +217,6 @@ def relevance_overlay(
 
 
 def _draw_outline(image: Image.Image, patches: Float[np.ndarray, "height width"]) -> None:
-    """A dark line with a white casing around the highest part of a map."""
     values = _steps(enlarged(patches, image.size[::-1]))
     if not np.ptp(values):
         return
@@ -254,7 +252,6 @@ def _closed(ring: Ring) -> str:
 
 
 def _where(inside: Bool[np.ndarray, "rows columns"]) -> str:
-    """The part of the image in which the middle of a region lies."""
     rows, columns = np.nonzero(inside)
     row = ("upper ", "", "lower ")[int(3 * (rows.mean() + 0.5) / inside.shape[0])]
     return row + ("left", "middle", "right")[int(3 * (columns.mean() + 0.5) / inside.shape[1])]

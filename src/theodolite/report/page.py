@@ -35,9 +35,9 @@ def write_page(  # noqa: PLR0913  options are keywords
         template: Its template.
         content: What the template names.
         scripts: Our own, in order.
-        styles: Style files beside ``report.css``.
-        images: Addresses of images that scripts look up in the page. Those that no part of it
-            shows are added at its end, unseen, so that each is there exactly once.
+        styles: Style files in addition to ``report.css``.
+        images: Addresses of images that scripts look up; those that the page does not show are
+            added at its end, hidden.
         loads_scripts: Whether our scripts load further ones from beside the page; what is in the
             page's own markup still cannot.
         templates_folder: Folder of the template and the style files, if not ours.

@@ -16,11 +16,9 @@ from theodolite._runs.auditing.result import answer_source, check_any
 from theodolite._runs.auditing.saving import begin_folder, write_audited
 from theodolite._runs.auditing.sources import EvidenceSource, together, with_claim
 from theodolite._runs.engine.base import Engine
-from theodolite._runs.engine.estimate import RunPrice
 from theodolite._runs.folder.folder import check_folder, check_outside, lock_folder
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.inputs import Places
-from theodolite._runs.run import rehearse, run
 from theodolite._scoring.evaluate import Resampling
 from theodolite._storage.atomic import default_cache
 from theodolite._storage.stores import Store
@@ -29,9 +27,10 @@ from theodolite._verdicts.gates.judge import NOT_MET, Thresholds, read_threshold
 from theodolite._verdicts.gates.outcome import check_gate
 from theodolite._verdicts.scores_file import scores_file
 from theodolite.cli import options as opt
+from theodolite.cli.commands.run import compute
 from theodolite.cli.interrupts import PARTIAL, goes_on
 from theodolite.cli.options import argument, below_one_folder, command_line, engine_options, option
-from theodolite.cli.progress import print_price, print_rehearsal, show_progress
+from theodolite.cli.progress import print_rehearsal, show_progress
 from theodolite.cli.tables import print_scores, print_verdicts
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.pipeline_output import Progress
@@ -49,8 +48,6 @@ class _Settings:
     out: Path | None
     overwrite: bool
     claim: str
-    engine: Engine
-    quiet: bool
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ def audit(
     """
     del max_memory  # set as it was read
     criteria = None if thresholds is None else read_thresholds(thresholds)
-    settings = _Settings(Resampling(resamples, seed=seed), out, overwrite, claim, engine, quiet)
+    settings = _Settings(Resampling(resamples, seed=seed), out, overwrite, claim)
     job = _model_job(evidence, (model, weights, layer), (data, dataset, cache), settings)
     columns = {
         "values": values, "truth": truth, "known": known, "labels": labels,
@@ -123,16 +120,21 @@ def audit(
         job = _sharded_job(source, settings) if source and source.stored else job
         if job and (out or engine.checkpoint_dir):
             stack.enter_context(goes_on())
-        if dry_run:
-            print_rehearsal(_rehearse(job, settings) if source and job else None)
+        if dry_run and not (source and job):
+            print_rehearsal(None)
             return
-        with show_progress(quiet=quiet) as progress:
-            if job:
-                answers = _run(job, settings, progress)
-            else:
+        if job:
+            with _places(job, out) as at:
+                again = overwrite if out else None
+                answers = compute(
+                    job.spec, at, engine, overwrite=again, dry_run=dry_run, quiet=quiet
+                )
+        else:
+            with show_progress(quiet=quiet) as progress:
                 answers = _audit_in_memory(source, settings, progress)
-        _print(answers, as_json=as_json)
-        _end(answers, out, criteria, quiet=as_json)
+        if answers is not None:
+            _print(answers, as_json=as_json)
+            _end(answers, out, criteria, quiet=as_json)
 
 
 def _model_job(
@@ -177,7 +179,6 @@ def _model_job(
 
 
 def _patterns(columns: dict[str, str | None], job: _AuditRun | None) -> dict[str, str]:
-    """Return the columns that were named; a model has none."""
     chosen = {name: pattern for name, pattern in columns.items() if pattern is not None}
     if chosen and job is not None:
         raise EvidenceError(f"--{next(iter(chosen))}", "--model as well", "a .csv or .parquet file")
@@ -212,24 +213,6 @@ def _audit_in_memory(
     answers = answer_source(source, settings.resampling, progress)
     write_audited(answers, spec, settings.out)
     return answers
-
-
-def _run(job: _AuditRun, settings: _Settings, progress: Progress) -> AuditAnswers:
-    announce = None if settings.quiet else print_price
-    with _places(job, settings.out) as at:
-        overwrite = None if settings.out is None else settings.overwrite
-        return run(
-            job.spec, at, progress, command_line(), settings.engine, overwrite=overwrite,
-            announce=announce,
-        )  # fmt: skip
-
-
-def _rehearse(job: _AuditRun, settings: _Settings) -> RunPrice | None:
-    with _places(job, settings.out) as at:
-        overwrite = None if settings.out is None else settings.overwrite
-        return rehearse(
-            job.spec, at, command=command_line(), engine=settings.engine, overwrite=overwrite
-        )
 
 
 @contextmanager
@@ -276,10 +259,7 @@ def _end(
     if out is not None:
         from theodolite.cli.finish import finish
 
-        try:
-            finish(out, verdicts_too=False, quiet=quiet)
-        except typer.Exit as partial:  # thresholds are looked at all the same
-            code = partial.exit_code
+        code = finish(out, verdicts_too=False, quiet=quiet)
     if criteria is not None:
         gate = check_gate(criteria, answers)
         for check in gate.failures:

@@ -45,7 +45,6 @@ def doctor(as_json: Json = False) -> None:
 
 
 def _missing() -> dict[str, list[str]]:
-    """Return packages that are not installed, by extra."""
     return {
         name: [package for package in packages if installed(package) is None]
         for name, packages in extras().items()

@@ -116,7 +116,6 @@ def _explain(
     how: tuple[str | None, int | None, int],
     places: dict[tuple[Path, str], Path],
 ) -> list[dict[str, Any]]:
-    """Write all maps, and return what was explained."""
     from theodolite.models.classifiers import load_classifier
 
     layer, target, seed = how
@@ -160,7 +159,6 @@ def _predict_targets(
 
 
 def _draw(path: Path, image: Image.Image, relevance: np.ndarray) -> None:
-    """The map over the pale image: orange for the class, blue against it."""
     with all_or_nothing(path) as stream:
         width = min(image.width, 640)
         relevance_overlay(image, relevance, width=width).save(stream, "PNG")

@@ -18,6 +18,9 @@ from theodolite.report.exports.every_eval_ever import write_every_eval_ever
 from theodolite.report.exports.latex import MARK, write_latex
 from theodolite.report.exports.model_card import BEGIN, END, update_model_card, write_model_card
 
+RECORD = '{\n "eval_library": {\n  "name": "theodolite"'
+"""How our records of Every Eval Ever begin."""
+
 
 def export(
     runs: Annotated[list[Path], argument("Run folders; several only for LaTeX", metavar="RUN")],
@@ -46,42 +49,31 @@ def export(
         raise EvidenceError("export", "no form", forms)
     if len(runs) > 1 and any(alone):
         raise EvidenceError("export", f"{len(runs)} runs", "one", "Export them one by one.")
-    _check_files(latex, model_card, every_eval_ever, overwrite=overwrite)
+    if not overwrite:
+        _check_files({latex: (MARK,), model_card: (BEGIN, END), every_eval_ever: (RECORD,)})
     for folder in runs:
         verify(folder)  # numbers that were changed must not be quoted
+    run = runs[0]
+    vouching = "" if signed is None else read_signature(signed, run).sentence
     if latex is not None:
         typer.echo(f"latex: {write_latex(latex, runs)}")
-    _export_card(runs[0], model_card, update, signed)
-    _export_dossier(runs[0], dossier, facts, with_run=with_run)
-    _export_registries(runs[0], every_eval_ever, eval_results, source_url)
-
-
-def _check_files(
-    latex: Path | None, model_card: Path | None, every_eval_ever: Path | None, *, overwrite: bool
-) -> None:
-    """Files of other people are not replaced unasked."""
-    if overwrite:
-        return
-    if latex is not None:
-        check_ours(latex, MARK)
-    if model_card is not None:
-        check_ours(model_card, BEGIN, END)
-    if every_eval_ever is not None:
-        check_ours(every_eval_ever, '{\n "eval_library": {\n  "name": "theodolite"')
-
-
-def _export_card(
-    run: Path, model_card: Path | None, update: Path | None, signed: Path | None
-) -> None:
-    if model_card is None and update is None:
-        return
-    vouching = ""
-    if signed is not None:
-        vouching = read_signature(signed, run).sentence
     if model_card is not None:
         typer.echo(f"model card: {write_model_card(model_card, run, vouching)}")
     if update is not None:
         typer.echo(f"model card: {update_model_card(update, run, vouching)}")
+    _export_dossier(run, dossier, facts, with_run=with_run)
+    if every_eval_ever is not None:
+        typer.echo(f"every eval ever: {write_every_eval_ever(every_eval_ever, run)}")
+    if eval_results is not None:
+        path = write_eval_results(Path(), run, eval_results, source_url=source_url)
+        typer.echo(f"evaluation results: {path}")
+
+
+def _check_files(files: dict[Path | None, tuple[str, ...]]) -> None:
+    """Refuse to replace files of other programs."""
+    for file, marks in files.items():
+        if file is not None:
+            check_ours(file, *marks)
 
 
 def _export_dossier(run: Path, dossier: Path | None, facts: str | None, *, with_run: bool) -> None:
@@ -96,17 +88,6 @@ def _export_dossier(run: Path, dossier: Path | None, facts: str | None, *, with_
         )  # fmt: skip
     if dossier is None or facts is None:
         return
-
     path = Path(facts)
     write_dossier(run, dossier, read_facts(path), path.parent, with_run=with_run)
     typer.echo(f"dossier: {dossier}\nnot signed yet: theodolite sign {dossier} --key KEY")
-
-
-def _export_registries(
-    run: Path, every_eval_ever: Path | None, dataset_id: str | None, source_url: str | None
-) -> None:
-    if every_eval_ever is not None:
-        typer.echo(f"every eval ever: {write_every_eval_ever(every_eval_ever, run)}")
-    if dataset_id is not None:
-        path = write_eval_results(Path(), run, dataset_id, source_url=source_url)
-        typer.echo(f"evaluation results: {path}")

@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import typer
+
 from theodolite._runs.engine.base import Engine
 from theodolite._runs.folder.folder import lock_folder
 from theodolite._runs.folder.protocols import protocol_file, short_form
@@ -12,6 +14,7 @@ from theodolite._runs.inputs import Places
 from theodolite._runs.run import rehearse
 from theodolite._runs.run import run as run_into_folder
 from theodolite._storage.atomic import default_cache
+from theodolite._verdicts.answers import AuditAnswers
 from theodolite.cli import options as opt
 from theodolite.cli.finish import finish
 from theodolite.cli.interrupts import goes_on
@@ -109,15 +112,25 @@ def _rows_and_columns(text: str) -> list[int]:
 def run_spec(
     spec: RunSpec, at: Places, engine: Engine, *, overwrite: bool, dry_run: bool, quiet: bool
 ) -> None:
-    """Run a spec into its folder, then report and seal; or say what that would take."""
-    command = opt.command_line()
+    """Run a spec into its folder, then report and seal; or print what that would take."""
     with goes_on(), lock_folder(at.out):
-        if dry_run:
-            print_rehearsal(rehearse(spec, at, command=command, engine=engine, overwrite=overwrite))
-            return
-        announce = None if quiet else print_price
-        with show_progress(quiet=quiet) as progress:
-            run_into_folder(
-                spec, at, progress, command, engine, overwrite=overwrite, announce=announce
-            )
-        finish(at.out)
+        answers = compute(spec, at, engine, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
+        if answers is not None:
+            code = finish(at.out)
+            if code:
+                raise typer.Exit(code)
+
+
+def compute(
+    spec: RunSpec, at: Places, engine: Engine, *, overwrite: bool | None, dry_run: bool, quiet: bool
+) -> AuditAnswers | None:
+    """Run a spec, or only print what that would take."""
+    command = opt.command_line()
+    if dry_run:
+        print_rehearsal(rehearse(spec, at, command=command, engine=engine, overwrite=overwrite))
+        return None
+    announce = None if quiet else print_price
+    with show_progress(quiet=quiet) as progress:
+        return run_into_folder(
+            spec, at, progress, command, engine, overwrite=overwrite, announce=announce
+        )

@@ -70,7 +70,6 @@ def sae_dashboard(
 
 
 def _evidence_and_baselines(folder: Path) -> tuple[Path, dict[str, Shards]]:
-    """Return where the token evidence is, and the baselines of a run folder."""
     if not (folder / "run.json").is_file():
         return folder, {}
     own = sorted((folder / "evidence").glob("seed-*/token"))

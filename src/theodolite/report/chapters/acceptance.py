@@ -10,7 +10,6 @@ import numpy as np
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.material import RunMaterial
 from theodolite._verdicts.scores_file import ComparedRecord, score_of
-from theodolite.evidence.base import find_bundle
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.figures.bars import columns
@@ -52,11 +51,8 @@ def acceptance_chapter(
     material: RunMaterial, spec: RunSpec, scores: Sequence[Score], models: Models
 ) -> dict[str, Any] | None:
     """All that the page shows of people's ratings; None if the run has none."""
-    stored = material.evidence(RatingEvidence.kind, spec.seeds[0])
-    if stored is None:
-        return None
-    evidence = find_bundle(RatingEvidence, [stored])
-    if evidence is None:
+    evidence = material.evidence(RatingEvidence.kind, spec.seeds[0])
+    if not isinstance(evidence, RatingEvidence):
         return None
     return {
         "figures": [*_calibration(evidence), _answers(evidence)],
@@ -68,7 +64,6 @@ def acceptance_chapter(
 
 
 def _answers(evidence: RatingEvidence) -> Figure:
-    """Draw how often each answer was given."""
     ratings = np.asarray(evidence.ratings)
     counts = np.array([(ratings == answer).sum() for answer in evidence.scale], float)
     labels = [f"{answer:g}" for answer in evidence.scale]

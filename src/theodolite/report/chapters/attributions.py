@@ -59,7 +59,6 @@ def _row(evidence: AttributionEvidence, number: int, strongest: float) -> Explai
 
 
 def _value(evidence: AttributionEvidence, number: int, feature: int) -> str:
-    """A number, or the name of a category."""
     if evidence.inputs is None:
         return ""
     value, names = evidence.inputs[number, feature], evidence.features.categories[feature]

@@ -20,7 +20,6 @@ def compared_chapter(models: Sequence[ComparedRecord], spec: RunSpec) -> dict[st
 
 
 def _table(models: Sequence[ComparedRecord], level: float) -> Table:
-    """Every score of every model, for those who want the numbers."""
     scores_by_model = [{_score_key(s): s for s in map(score_of, m.scores)} for m in models]
     columns = list(dict.fromkeys(key for model_scores in scores_by_model for key in model_scores))
     firsts = [

@@ -1,7 +1,6 @@
 """Where the questions disagree: a matrix of what is good for one and bad for another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from theodolite._runs.content import shown_conflicts
@@ -37,17 +36,6 @@ TITLES: dict[Level, str] = {
     "explanations": "Explanation by explanation",
     "concepts": "Concept by concept",
 }
-
-
-@dataclass(frozen=True)
-class ConflictCell:
-    """One pair: a share, its interval, what to expect of unrelated questions."""
-
-    css: str
-    share: str = ""
-    interval: str = ""
-    expected: str = ""
-    beside: str = ""
 
 
 def conflicts_chapter(
@@ -105,19 +93,22 @@ def _level(conflicts_file: ConflictsFile, level: Level, subject: Subject) -> dic
     }
 
 
-def _cell(conflicts: Sequence[ConflictRecord], good: Question, bad: Question) -> ConflictCell:
+def _cell(
+    conflicts: Sequence[ConflictRecord], good: Question, bad: Question
+) -> dict[str, str] | None:
     conflict = next((p for p in conflicts if (p.good, p.bad) == (good, bad)), None)
     if conflict is None:
-        return ConflictCell("own")
+        return None
     if conflict.share is None:
-        return ConflictCell("none", "–", beside="none judged by both")
-    return ConflictCell(
-        conflict.stands_out,
-        _percent(conflict.share),
-        _ends(conflict),
-        f"{_percent(conflict.null.value)} if unrelated",
-        conflict.too_few or BESIDE[conflict.stands_out],
-    )
+        said = "none judged by both"
+        return {"css": "none", "share": "–", "interval": "", "expected": "", "beside": said}
+    return {
+        "css": conflict.stands_out,
+        "share": _percent(conflict.share),
+        "interval": _ends(conflict),
+        "expected": f"{_percent(conflict.null.value)} if unrelated",
+        "beside": conflict.too_few or BESIDE[conflict.stands_out],
+    }
 
 
 def _threshold(judgment: JudgedRecord) -> tuple[str, str]:
@@ -163,7 +154,6 @@ def _example_cards(
     files: dict[str, str],
     subject: Subject,
 ) -> dict[str, Any]:
-    """Examples of one conflict; those whose images were kept come first."""
     metrics = {j.question: j.metric for j in conflicts_file.judged if j.level == conflict.level}
     order = sorted(conflict.examples, key=lambda example: example.name not in files)
     return {

@@ -9,7 +9,6 @@ from jaxtyping import Float, Int
 from theodolite._runs.folder.run_file import ConceptCardRecord
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.material import RunMaterial
-from theodolite.evidence.base import find_bundle
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.subject import WORDINGS, Wording
 from theodolite.evidence.surrogate_settings import compute_outputs, predict_constant_mean
@@ -31,8 +30,8 @@ def stored_evidence(
     material: RunMaterial, spec: RunSpec, model: str = ""
 ) -> SurrogateEvidence | None:
     """The first seed's evidence; None if there is none."""
-    stored = material.evidence(SurrogateEvidence.kind, spec.seeds[0], model)
-    return None if stored is None else find_bundle(SurrogateEvidence, [stored])
+    evidence = material.evidence(SurrogateEvidence.kind, spec.seeds[0], model)
+    return evidence if isinstance(evidence, SurrogateEvidence) else None
 
 
 # class by class

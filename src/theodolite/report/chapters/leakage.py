@@ -18,7 +18,7 @@ from theodolite.report.chapters.leakage_samples import activation_panels, vector
 from theodolite.report.figures.bars import Bar, bar_rows
 from theodolite.report.figures.grid import shades, triangle
 from theodolite.report.figures.lines import PlotLine, Point, accuracies, curves
-from theodolite.report.figures.scales import Scale, round_scale
+from theodolite.report.figures.scales import Scale, get_item_interval, round_scale
 from theodolite.report.figures.svg import Figure, filling, swatch
 from theodolite.report.words import title, value_text
 from theodolite.results import Detail, Score
@@ -47,7 +47,7 @@ def leakage_chapter(
         "activations": activation_panels(report_models, _worst_first(report_models[0])[:2]),
         "interventions": correction_curves(few, spec.resampling.level),
         "bars": concept_figures(few),
-        "pairs": _pairs(report_models),
+        "pairs": [part for metric in PAIRED for part in _pair_panels(metric, report_models)],
         "vectors": vector_panels(report_models),
     }
     if not any(parts.values()):
@@ -183,7 +183,6 @@ def concept_figures(models: Sequence[ReportModel]) -> dict[str, Any] | None:
 def _concept_figure(
     names: Sequence[str], model_scores: Sequence[tuple[ReportModel, Score]]
 ) -> Figure:
-    """A bar per concept and model from zero, its interval across its end."""
     first = model_scores[0][1]
     details = [(model, score.detail) for model, score in model_scores if score.detail]
     rows = [(name, [_concept_bar(name, *pair) for pair in details]) for name in names]
@@ -199,14 +198,10 @@ def _concept_bar(name: str, model: ReportModel, detail: Detail) -> Bar:
         return Bar(css, math.nan)
     row = detail.names.index(name)
     value, text = float(detail.values[row]), f"{name}, {model.name}: {detail.values[row]:.3f}"
-    if detail.low is None or detail.high is None or math.isnan(detail.low[row]):
+    ends = get_item_interval(detail, row)
+    if ends is None:
         return Bar(css, value, text)
-    low, high = float(detail.low[row]), float(detail.high[row])
-    return Bar(css, value, f"{text} [{low:.3f}, {high:.3f}]", low, high)
-
-
-def _pairs(models: Sequence[ReportModel]) -> list[dict[str, Any]]:
-    return [part for metric in PAIRED for part in _pair_panels(metric, models)]
+    return Bar(css, value, f"{text} [{ends[0]:.3f}, {ends[1]:.3f}]", *ends)
 
 
 def _pair_panels(metric: str, models: Sequence[ReportModel]) -> Iterator[dict[str, Any]]:
@@ -246,8 +241,8 @@ def _worst_pairs(detail: Detail, score: Score) -> list[tuple[str, str]]:
     pairs = []
     for j in order.tolist():
         text = percent(float(detail.values[j]), score)
-        if detail.low is not None and detail.high is not None:
-            ends = (float(detail.low[j]), float(detail.high[j]))
+        ends = get_item_interval(detail, j)
+        if ends is not None:
             text += f" [{', '.join(value_text(end, score) for end in ends)}]"
         pairs.append((detail.names[j], text))
     return pairs

@@ -9,7 +9,7 @@ import numpy as np
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.material import RunMaterial
 from theodolite._verdicts.scores_file import ComparedRecord, score_of
-from theodolite.evidence.base import Evidence, find_bundle
+from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.results import Detail, Items, Score
 
@@ -37,9 +37,8 @@ class ReportModel:
     def concepts(self) -> ConceptEvidence | None:
         """What the first seed's concepts said, wherever it is kept; None without the truth."""
         for place in ("concept", "embedding/explained", "location/explained"):
-            stored = self._stored_evidence(place, 0)
-            bundle = None if stored is None else find_bundle(ConceptEvidence, [stored])
-            if bundle is not None:
+            bundle = self._stored_evidence(place, 0)
+            if isinstance(bundle, ConceptEvidence):
                 return bundle if bundle.truth is not None and bundle.labels is not None else None
         return None
 

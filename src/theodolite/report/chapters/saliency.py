@@ -10,7 +10,6 @@ import numpy as np
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.material import RunMaterial
 from theodolite._verdicts.scores_file import ComparedRecord, score_of
-from theodolite.evidence.base import find_bundle
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.overlays import (
@@ -141,7 +140,6 @@ def _duration_text(seconds: float) -> str:
 def _maps(
     material: RunMaterial, models: Sequence[ComparedRecord], main: ComparedRecord, spec: RunSpec
 ) -> dict[str, Any] | None:
-    """A row of maps for each method, over the images that the run kept."""
     files = material.sample_images()
     rows = [int(Path(file).stem.rpartition("-")[2]) for file in files]
     if not files:
@@ -150,9 +148,8 @@ def _maps(
     method_rows, first_evidence = [], None
     for model in models:
         name = "" if model.name == main.name else model.name
-        stored = material.evidence(SaliencyEvidence.kind, spec.seeds[0], name)
-        evidence = None if stored is None else find_bundle(SaliencyEvidence, [stored])
-        if evidence is None or max(rows) >= len(evidence):
+        evidence = material.evidence(SaliencyEvidence.kind, spec.seeds[0], name)
+        if not isinstance(evidence, SaliencyEvidence) or max(rows) >= len(evidence):
             continue
         first_evidence = evidence if first_evidence is None else first_evidence
         maps = [
@@ -176,7 +173,6 @@ def _maps(
 
 
 def _image(evidence: SaliencyEvidence, image: EmbeddedImage, row: int) -> dict[str, Any]:
-    """An image with the object's outline, and the class that the maps explain."""
     outlined = evidence.objects is not None
     objects = [np.asarray(evidence.objects[row])] if evidence.objects is not None else []
     annotation = Annotation(masks=[mask_path(o, (image.width, image.height)) for o in objects])

@@ -9,7 +9,7 @@ from theodolite._runs.folder.run_file import UnitCardRecord
 from theodolite._runs.material import RunMaterial
 from theodolite.report.figures.bars import columns
 from theodolite.report.figures.lines import PlotLine, Point, curves
-from theodolite.report.figures.scales import round_scale
+from theodolite.report.figures.scales import get_item_interval, round_scale
 from theodolite.report.figures.svg import Figure
 from theodolite.report.overlays import data_address
 from theodolite.results import Score
@@ -107,9 +107,8 @@ def _of_unit(unit: str, score: Score) -> tuple[str, str, str]:
     detail = score.detail
     assert detail is not None  # noqa: S101  asked before
     i = detail.names.index(unit)
-    between = ""
-    if detail.low is not None and detail.high is not None:
-        between = f"{_percent(detail.low[i])} to {_percent(detail.high[i])}"
+    ends = get_item_interval(detail, i)
+    between = "" if ends is None else " to ".join(map(_percent, ends))
     name = {"unit_iou": "overlap"}.get(score.metric, "detected")
     return name, f"{_percent(detail.values[i])} %", between
 

@@ -20,7 +20,6 @@ from theodolite.report.dossier.facts import DossierFacts
 from theodolite.report.dossier.page import dossier_page
 from theodolite.report.dossier.signatures import SIGNATURE
 from theodolite.report.dossier.statement import DOSSIER, STATEMENT, statement_bytes
-from theodolite.report.head import noun_of
 
 PAGE, THRESHOLDS, RUN = "dossier.html", "thresholds.yaml", "run"
 COPIES = (MANIFEST, "report.html", "run.json", "scores.json")
@@ -50,7 +49,7 @@ def write_dossier(
     if thresholds is not None:
         files[THRESHOLDS] = thresholds.read_bytes()
     files[DOSSIER] = (json_text(content.model_dump(mode="json")) + "\n").encode()
-    files[PAGE] = dossier_page(content, finished, noun_of(source.produced), files)
+    files[PAGE] = dossier_page(content, finished, source.produced.explained.noun, files)
     named = {name: data for name, data in files.items() if name != "scores.json"}
     with lock_folder(folder):
         _clear(folder)

@@ -90,7 +90,6 @@ def _row_notes(table: PackedTable, items: Items) -> dict[int, Any]:
 
 
 def _images(tables: Sequence[PackedTable], items: Items) -> list[str]:
-    """Addresses of the images that rows refer to, each once."""
     keys = {image[0] for t in tables for note in t.row_notes.values() for image in note["images"]}
     addresses = dict.fromkeys(a for item in items.values() for a, _ in item.images)
     return [a for a in addresses if key(a) in keys and a.startswith("data:")]

@@ -73,7 +73,6 @@ def _distinct_names(names: Sequence[str]) -> Sequence[str]:
 
 
 def _spread(values: np.ndarray, rows: np.ndarray, n: int) -> Values:
-    """Values at their rows; undefined elsewhere."""
     if len(values) != len(rows):
         raise UnsafeInputError(
             "scores.json", f"{len(values)} values of items", f"{len(rows)}, as names"

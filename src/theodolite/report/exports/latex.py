@@ -2,19 +2,13 @@
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from theodolite._runs.folder.run_file import RunRecord
-from theodolite._runs.folder.spec import RunSpec
 from theodolite._runs.run_folder import RunFolder
 from theodolite._storage.paths import all_or_nothing
-from theodolite._storage.records import read_record
 from theodolite._verdicts.rules import question_text
-from theodolite._verdicts.scores_file import read_scores
 from theodolite.errors import EvidenceError, printable
-from theodolite.evidence.subject import Subject
 from theodolite.questions import QUESTIONS
 from theodolite.report.chapters.clean import is_defect_metric
 from theodolite.report.exports.latex_text import latex_text
@@ -32,17 +26,6 @@ Key = tuple[str, str]
 """A metric's title and its options in words: what makes two runs' scores one row."""
 
 
-@dataclass(frozen=True)
-class LatexRun:
-    """The scores of a run, and what to call it."""
-
-    name: str
-    spec: RunSpec
-    version: str
-    scores: tuple[Score, ...]
-    subject: Subject
-
-
 def write_latex(path: Path, folders: Sequence[Path]) -> Path:
     """Write one table per question; several runs stand side by side."""
     with all_or_nothing(path) as stream:
@@ -57,11 +40,12 @@ def latex_tables(folders: Sequence[Path]) -> str:
     """
     if not folders:
         raise EvidenceError("runs", "none", "at least one run folder")
-    runs = _with_distinct_names([_run(folder) for folder in folders], folders)
-    known = ", ".join(f"{run.name} (theodolite {run.version})" for run in runs)
+    runs = _name_runs([RunFolder(folder) for folder in folders])
+    versions = [run.record.packages.get("theodolite", "") for run in runs.values()]
+    known = ", ".join(f"{name} (theodolite {v})" for name, v in zip(runs, versions, strict=True))
     parts = [f"{MARK} needs \\usepackage{{array,booktabs}}; made from {printable(known, 1000)}"]
     for question in QUESTIONS:
-        own = [[s for s in run.scores if s.question == question] for run in runs]
+        own = [[s for s in run.scored[0] if s.question == question] for run in runs.values()]
         if any(own):
             parts.append(_table(runs, own))
     return "\n\n".join(parts) + "\n"
@@ -89,28 +73,19 @@ def _value(score: Score) -> str:
     return value_latex(score.value, score.interval)
 
 
-def _run(folder: Path) -> LatexRun:
-    record = read_record(folder / "run.json", RunRecord)
-    scores, _ = read_scores(folder / "scores.json")
-    version = record.packages.get("theodolite", "")
-    return LatexRun(
-        record.spec.name, record.spec, version, tuple(scores), RunFolder(folder).subject
-    )
-
-
-def _with_distinct_names(runs: Sequence[LatexRun], folders: Sequence[Path]) -> list[LatexRun]:
-    """Runs of one spec are told apart by their folders."""
-    names = [run.name for run in runs]
+def _name_runs(runs: Sequence[RunFolder]) -> dict[str, RunFolder]:
+    """Call runs by their specs, or by their folders if specs have one name."""
+    names = [run.record.spec.name for run in runs]
     if len(set(names)) < len(names):
-        names = [folder.resolve().name for folder in folders]
+        names = [run.folder.resolve().name for run in runs]
     if len(set(names)) < len(names):
         names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
-    return [replace(run, name=name) for name, run in zip(names, runs, strict=True)]
+    return dict(zip(names, runs, strict=True))
 
 
-def _table(runs: Sequence[LatexRun], own: Sequence[Sequence[Score]]) -> str:
+def _table(runs: Mapping[str, RunFolder], own: Sequence[Sequence[Score]]) -> str:
     first = next(scores[0] for scores in own if scores)
-    label = re.sub(r"[^a-z0-9]+", "-", "-".join(run.name for run in runs).lower()).strip("-")
+    label = re.sub(r"[^a-z0-9]+", "-", "-".join(runs).lower()).strip("-")
     body = _alone(own[0]) if len(runs) == 1 else _beside(runs, own)
     return "\n".join(
         [
@@ -127,7 +102,6 @@ def _table(runs: Sequence[LatexRun], own: Sequence[Sequence[Score]]) -> str:
 
 
 def _alone(scores: Sequence[Score]) -> list[str]:
-    """A row per score, with all that belongs to it."""
     heads = ("Score", "Options", "Value", _null_head(scores), "$n$", "Undef.")
     rows = [
         (*map(latex_text, _key(score)), _value(score), _null(score),
@@ -138,11 +112,11 @@ def _alone(scores: Sequence[Score]) -> list[str]:
     return _tabular(columns, [" & ".join(heads)], rows)
 
 
-def _beside(runs: Sequence[LatexRun], own: Sequence[Sequence[Score]]) -> list[str]:
+def _beside(runs: Mapping[str, RunFolder], own: Sequence[Sequence[Score]]) -> list[str]:
     """A row per score, three columns per run: its value, its null and how many were counted."""
     keys = list(dict.fromkeys(_key(score) for scores in own for score in scores))
     by_key = [{_key(score): score for score in reversed(scores)} for scores in own]
-    over = [f"\\multicolumn{{3}}{{c}}{{{latex_text(run.name)}}}" for run in runs]
+    over = [f"\\multicolumn{{3}}{{c}}{{{latex_text(name)}}}" for name in runs]
     rules = [f"\\cmidrule(lr){{{3 + 3 * i}-{5 + 3 * i}}}" for i in range(len(runs))]
     everything = [score for scores in own for score in scores]
     under = ["Score", "Options", *(["Value", _null_head(everything), "$n$"] * len(runs))]
@@ -195,12 +169,11 @@ def _null_head(scores: Sequence[Score]) -> str:
     return "Knows nothing" if clean == {False} else "Clean null" if clean == {True} else "Null"
 
 
-def _caption(runs: Sequence[LatexRun], own: Sequence[Sequence[Score]]) -> str:
-    """The question, the level, and what the intervals vary."""
+def _caption(runs: Mapping[str, RunFolder], own: Sequence[Sequence[Score]]) -> str:
     first = next(scores[0] for scores in own if scores)
     interval_texts = dict.fromkeys(
-        f"{100 * score.interval.level:g} % intervals over {source_words(score.interval, run.spec)}"
-        for run, scores in zip(runs, own, strict=True)
+        f"{100 * score.interval.level:g} % intervals over {source_words(score.interval, spec)}"
+        for spec, scores in zip((run.record.spec for run in runs.values()), own, strict=True)
         for score in scores
         if score.interval is not None
     )
@@ -208,7 +181,8 @@ def _caption(runs: Sequence[LatexRun], own: Sequence[Sequence[Score]]) -> str:
     bare = any(score.interval is None and not math.isnan(score.value) for score in scores)
     also = "; [–] where there is none" if bare else ""
     brackets = f" In brackets: {', '.join(interval_texts)}{also}." if interval_texts else ""
-    apart = [run.name for run in runs if first.question == "faithful" and not run.subject.decides]
+    probes = [name for name, run in runs.items() if not run.subject.decides]
+    apart = probes if first.question == "faithful" else []
     of = f" {', '.join(apart)}: of a stand-in, not of your network." if apart else ""
     return latex_text(f"{question_text(first)}{of}{brackets} {_about_nulls(scores)}")
 

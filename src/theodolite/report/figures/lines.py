@@ -102,7 +102,6 @@ def _crowded(across: Sequence[str], step: float) -> bool:
 def _line(
     plotted: PlotLine, frame: PlotFrame, place: Place, every: int = 1, *, banded: bool = False
 ) -> str:
-    """Draw one line: its path, nulls, intervals that are no band, and marks at some points."""
     known = [p for p in plotted.points if not math.isnan(p.value)]
     parts = []
     if len({p.x for p in known}) == len(known) > 1:  # several models in one place are not a path

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.report.figures.svg import Number, line, text
+from theodolite.results import Detail
 
 BINS = 20
 NAN = math.nan
@@ -110,6 +111,14 @@ class PlotFrame:
             + text(label(t), self.left - 6, self.y(t) + 4, "end")
             for t in self.up.ticks
         )
+
+
+def get_item_interval(detail: Detail, item: int) -> tuple[float, float] | None:
+    """Return the interval of one concept, class, unit or pair; None where it has none."""
+    if detail.low is None or detail.high is None:
+        return None
+    low, high = float(detail.low[item]), float(detail.high[item])
+    return None if math.isnan(low) or math.isnan(high) else (low, high)
 
 
 def tick_text(value: float, bounds: tuple[float, float]) -> str:

@@ -69,7 +69,6 @@ def _figure(scores: Sequence[Score]) -> Any:
 
 
 def _heights(scores: Sequence[Score]) -> list[float]:
-    """Where each strip lies, with room above the first of each question."""
     heights, question = [], scores[0].question
     height = 0.0
     for score in scores:
@@ -117,7 +116,6 @@ def _band(axes: Any, ends: tuple[float, float], row: float, color: str, order: i
 
 
 def _key(axes: Any) -> None:
-    """What the marks mean."""
     lines = require("matplotlib.lines", "plot", "notebook").Line2D
     marks: list[tuple[str, dict[str, Any]]] = [
         ("score", {"marker": "v", "color": COLORS["ink"], "ls": ""}),

@@ -189,7 +189,6 @@ def _enough_lines(scores: Sequence[Score]) -> list[float]:
 
 
 def _numbers(score: Score) -> list[float]:
-    """What must be seen of a score."""
     null, interval = hardest_null(score), score.interval
     numbers = [score.value] if null is None else [score.value, null.value]
     numbers += [] if interval is None else [interval.low, interval.high]

@@ -2,16 +2,6 @@
 
 An axis is a band, colored by what a score there would be answered. Above it a triangle marks the
 score, in it lies the interval, and a line down from it is the null that is hardest to beat.
-
-- ``score_strip(score)``: one score, with its ends and its null named;
-- ``small_strip(score)``: the same for a cell of a table, without words;
-- ``shared_strips(scores)``: small strips of one column, all on one axis;
-- ``item_strips(score)``: small strips of the concepts, classes or units behind a score;
-- ``plain_strip(value, ends, axis)``: a small strip of a number that is no score;
-- ``two_run_strip(first, second, names)``: one score of two runs, the first above the second;
-- ``difference_strip(value, low, high, reach, better=...)``: second minus first around zero, to the
-  right where the second is better;
-- ``strip_key(interval)``: what the marks mean, four entries.
 """
 
 import math
@@ -22,7 +12,7 @@ from markupsafe import Markup
 
 from theodolite._verdicts.words import percent
 from theodolite.report.chapters.clean import is_defect_metric
-from theodolite.report.figures.scales import squeezed
+from theodolite.report.figures.scales import get_item_interval, squeezed
 from theodolite.report.figures.score_strip import (
     NullMark,
     StripAxis,
@@ -124,7 +114,6 @@ def shared_strips(scores: Sequence[Score]) -> list[Markup]:
 
 
 def _marked(marks: StripMarks, lane: _StripLane, down: float, size: float = 5.0) -> list[str]:
-    """Zones, the null's line, the interval over both, and the triangle above."""
     parts = lane.zones(marks.zones)
     if marks.null is not None:
         at = lane.x(marks.axis.share(marks.null.value))
@@ -172,11 +161,7 @@ def item_strips(score: Score) -> ItemStrips:
     """
     detail = score.detail
     assert detail is not None  # noqa: S101  there are items
-    rows = [
-        (float(value), None if detail.low is None or detail.high is None
-         else (float(detail.low[i]), float(detail.high[i])))
-        for i, value in enumerate(detail.values)
-    ]  # fmt: skip
+    rows = [(float(v), get_item_interval(detail, i)) for i, v in enumerate(detail.values)]
     numbers = [n for value, ends in rows for n in (value, *(ends or ())) if math.isfinite(n)]
     axis = strip_axis([score], numbers)
     zones = zones_on(score, axis) if is_defect_metric(score) else ()
@@ -238,15 +223,8 @@ def difference_strip(  # noqa: PLR0913  options are keywords
 ) -> Markup:
     """A difference with its interval around zero, to the right where the second is better.
 
-    Args:
-        value: Second minus first, as computed.
-        low: End of its interval.
-        high: The other end.
-        reach: How far the axis goes to both sides.
-        better: Of the score; None where neither side is better, as of a correlation: then the
-            right is plus.
-        band: Up to so much on both sides is too small to count.
-        width: In pixels.
+    The axis goes to ``reach`` on both sides; up to ``band`` is too small to count. Without a
+    ``better`` side, as of a correlation, the right is plus.
     """
     sign = -1.0 if better == "lower" else 1.0
     axis = StripAxis(-sign * reach, sign * reach)
@@ -270,14 +248,11 @@ def strip_key(interval: str = "95 % interval") -> list[tuple[Markup, str]]:
     """What the marks of a strip mean: a drawing and its words, four in all."""
     lane = _StripLane(0.0, 16.0, 3.0, 8.0)
     zones = [Zone("no", 0.0, 1.0), Zone("partly", 1.0, 2.0), Zone("yes", 2.0, 3.0)]
+    null = "an explanation that knows nothing; of a fault, a model without it"
     entries = [
         (14, [outline("score", "M7 12l-5 -9h10z")], "score"),
         (22, [box("interval", (1, 3), (20, 8), rounded=1)], interval),
-        (
-            8,
-            [line("null", (4, 0), (4, 14))],
-            "an explanation that knows nothing; of a fault, a model without it",
-        ),
+        (8, [line("null", (4, 0), (4, 14))], null),
         (48, lane.zones(zones), "no · partly · yes"),
     ]
     return [

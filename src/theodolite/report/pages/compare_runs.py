@@ -62,34 +62,24 @@ def _tested(line: ComparisonRow) -> bool:
 
 
 def _questions(pairs: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """A card a question: both runs on one scale, then the difference, for each pair."""
-    questions = dict.fromkeys(
-        verdict_pair.question for pair in pairs for verdict_pair in pair.questions
-    )
-    rows = []
-    for question in questions:
-        own = [
-            (pair, verdict_pair)
-            for pair in pairs
-            for verdict_pair in pair.questions
-            if verdict_pair.question == question
-        ]
-        reach = reach_of([verdict_pair.line for _, verdict_pair in own])
-        score = next(
-            (verdict_pair.line.first for _, verdict_pair in own if verdict_pair.line.first), None
-        )
-        score = score or own[0][1].line.score
-        rows.append(
+    by_question: dict[str, list[tuple[Comparison, VerdictPair]]] = {}
+    for pair in pairs:
+        for verdict_pair in pair.questions:
+            by_question.setdefault(verdict_pair.question, []).append((pair, verdict_pair))
+    cards = []
+    for own in by_question.values():
+        lines = [verdict_pair.line for _, verdict_pair in own]
+        score = next((line.first for line in lines if line.first), lines[0].score)
+        rows = [_question_row(*both, reach_of(lines)) for both in own]
+        cards.append(
             {
                 "asks": own[0][1].question_text,
                 "better": score.better,
-                "changed": any(
-                    verdict_pair.before != verdict_pair.after for _, verdict_pair in own
-                ),
-                "rows": [_question_row(pair, verdict_pair, reach) for pair, verdict_pair in own],
+                "changed": any(row["changed"] for row in rows),
+                "rows": rows,
             }
         )
-    return rows
+    return cards
 
 
 def _two_runs(pair: Comparison, line: ComparisonRow) -> Markup:
@@ -221,26 +211,22 @@ def _items(pair: Comparison) -> list[dict[str, Any]]:
 def _item_rows(items: ItemDifferences, score: Score) -> list[dict[str, Any]]:
     order = np.argsort(-np.abs(items.differences), kind="stable")[:MOST_ITEMS]
     moved = items.differences
-    ends = np.abs([moved[order], items.low[order], items.high[order]])
-    reach = max(float(np.nanmax(ends, initial=0.0)), 1e-9)
+    marks = np.abs([moved[order], items.low[order], items.high[order]])
+    reach = max(float(np.nanmax(marks, initial=0.0)), 1e-9)
     rows = []
     for j in order:
         low, high = float(items.low[j]), float(items.high[j])
         known = not np.isnan(low)
-        beside = f"[{signed(low, score)}, {signed(high, score)}]" if known else ""
+        ends = (low, high) if known else (None, None)
         rows.append(
             {
                 "name": items.names[j],
                 "first": percent(float(items.first[j]), score),
                 "second": percent(float(items.second[j]), score),
                 "difference": f"{signed(float(moved[j]), score)}{unit(score)}",
-                "interval": beside,
+                "interval": f"[{signed(low, score)}, {signed(high, score)}]" if known else "",
                 "figure": difference_strip(
-                    float(moved[j]),
-                    low if known else None,
-                    high if known else None,
-                    reach,
-                    better=score.better,
+                    float(moved[j]), ends[0], ends[1], reach, better=score.better
                 ),
             }
         )
