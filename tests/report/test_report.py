@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from support.runs.compared_runs import spoilt, written
 from support.runs.report_runs import evil_run
 from support.runs.small_run import write_inputs
 from theodolite._runs.folder.spec import read_spec
 from theodolite._runs.inputs import Places
 from theodolite._runs.run import run
+from theodolite.report import html
 from theodolite.report.figures.strips import score_strip
 from theodolite.report.html import write_report
 from theodolite.report.overlays import data_address
@@ -140,3 +142,15 @@ def test_images_travel_inside_the_page() -> None:
     address = data_address(Image.new("RGB", (4, 4), (250, 0, 0)))
     again = Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2])))
     assert again.size == (4, 4)
+
+
+def test_report_names_tables_that_no_package_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = {"title": "Table", "table": "t", "rows": "a", "columns": "b", "values": "c"}
+    folder = written(tmp_path / "run", spoilt(0.2), report={"grids": [grid]})
+    hint = "Install <code>theodolite-reproductions</code>"
+    monkeypatch.setattr(html, "installed_chapters", tuple)
+    assert hint in write_report(folder).read_text()
+    plain = written(tmp_path / "plain", spoilt(0.2))
+    assert hint not in write_report(plain).read_text()

@@ -60,7 +60,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         "limits": limits(record, made_record, verdicts, subject, noun),
         "explorer": explorer,
         "doubts": doubts(spec, made_record, verdicts, _needs(not_computed))
-        | {"strange": sorted(strange)},
+        | {"strange": sorted(strange), "unshown": _is_unshown(spec)},
         "n_scores": len(scores),
         "methods": method_notes(scores, [v.score.metric for v in verdicts if v.score is not None]),
         "provenance": provenance(record, made_record),
@@ -106,6 +106,12 @@ def _subject_words(subject: Subject, failed: Sequence[Failed]) -> dict[str, Any]
     """How sentences of the page name what the explanation is held against, and what failed."""
     of = "" if subject.outputs == "model" else subject.wording.name
     return {"wording": subject.wording, "methods_of": of, "failed": list(map(str, failed))}
+
+
+def _is_unshown(spec: RunSpec) -> bool:
+    """Return whether the spec names tables or charts that no installed package draws."""
+    named = spec.report.tables or spec.report.grids or spec.report.charts
+    return bool(named) and not installed_chapters()
 
 
 def _chapters(spec: RunSpec, scores: Sequence[Score], subject: Subject) -> list[dict[str, Any]]:
