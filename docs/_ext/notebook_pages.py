@@ -1,6 +1,7 @@
 """A page for each notebook, with what it gives: run by nbclient whenever the site is made.
 
-The notebooks themselves are kept without outputs.
+The notebooks themselves are kept without outputs. One kernel runs them all, as loading libraries
+takes longer than most of them do; each begins in an empty folder and knows no name of the others.
 """
 
 import base64
@@ -21,19 +22,22 @@ SECONDS = 300
 COLORED = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def executed(path: Path) -> Any:
-    """The notebook with its outputs, run in an empty folder."""
-    notebook = nbformat.read(path, as_version=4)
+def execute(paths: list[Path], folder: Path) -> list[Any]:
+    """Return the notebooks with their outputs."""
+    notebooks = [nbformat.read(path, as_version=4) for path in paths]
+    together = nbformat.v4.new_notebook()
+    for path, notebook in zip(paths, notebooks, strict=True):
+        (folder / path.stem).mkdir()
+        enter = f"%cd -q {folder / path.stem}\n%reset -f"
+        together.cells += [nbformat.v4.new_code_cell(enter), *notebook.cells]
     logging.getLogger("traitlets").setLevel(logging.WARNING)
-    with tempfile.TemporaryDirectory() as folder:
-        NotebookClient(
-            notebook,
-            timeout=SECONDS,
-            kernel_name="python3",
-            resources={"metadata": {"path": folder}},
-            extra_arguments=["--log-level=ERROR"],
-        ).execute()
-    return notebook
+    NotebookClient(
+        together,
+        timeout=SECONDS,
+        kernel_name="python3",
+        extra_arguments=["--log-level=ERROR"],
+    ).execute()
+    return notebooks
 
 
 def fenced(kind: str, text: str) -> list[str]:
@@ -89,8 +93,10 @@ def make(app: Sphinx) -> None:
     """All notebooks."""
     source, folder = Path(app.srcdir) / "notebooks", Path(app.srcdir) / MADE / "notebooks"
     folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted(source.glob("*.ipynb")):
-        write(folder / f"{path.stem}.md", page(executed(path), path.stem, folder))
+    paths = sorted(source.glob("*.ipynb"))
+    with tempfile.TemporaryDirectory() as work:
+        for path, notebook in zip(paths, execute(paths, Path(work)), strict=True):
+            write(folder / f"{path.stem}.md", page(notebook, path.stem, folder))
 
 
 def lead_to_pages(app: Sphinx, docname: str, source: list[str]) -> None:
