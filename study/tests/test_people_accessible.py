@@ -15,7 +15,7 @@ from support.study.people_browser import PeopleStudy, Person, chromium, served, 
 LOOKS = [(1280, "light", True), (1280, "dark", False), (360, "light", False), (360, "dark", False)]
 """Width, colors, whether all rules are checked or only those that colors and widths change."""
 FULL = bool(os.environ.get("THEODOLITE_FULL"))
-"""All rules in all looks and languages."""
+"""All rules in all looks and languages; else each width and each color scheme once."""
 CHANGING = ["color-contrast", "target-size"]
 PAYLOADS = (
     "<script>alert({n})</script>", '"><img src=x onerror=alert({n})>', "'><svg onload=alert({n})>",
@@ -51,7 +51,8 @@ def rules() -> str:
 def broken(page: Any, *, most: bool) -> list[str]:
     """What is wrong with a page as it is now, in all looks or in the last alone."""
     found = []
-    for width, colors, everything in LOOKS if most else LOOKS[-1:]:
+    looks = LOOKS if FULL else [LOOKS[0], LOOKS[-1]]
+    for width, colors, everything in looks if most else looks[-1:]:
         page.set_viewport_size({"width": width, "height": 740})
         page.emulate_media(color_scheme=colors)
         options: dict[str, Any] = {"resultTypes": ["violations"]}
