@@ -54,7 +54,7 @@ TRIED = {
     "leaderboard": "RUN",
     "keys new": "secret",
     "metrics show": "",
-    "metrics validate": "concept_existence --draws 4 --workers 1 --out certificate",
+    "metrics validate": "concept_existence --draws 20 --workers 1 --out certificate",
     "plan": "RUN",
     "protocols": "",
     "report": "RUN",
