@@ -195,7 +195,7 @@ def test_mended_scores_rise_with_the_dial(smuggled: str) -> None:
 
 def test_niche_impurity_as_published_measures_the_inside() -> None:
     random = np.random.default_rng(0)
-    truth = random.random((600, 4)) < 0.5
+    truth = random.random((300, 4)) < 0.5
     noise = random.normal(size=truth.shape)
     hard, soft = truth.astype(float), 0.1 + 0.8 * truth + 0.05 * noise
     for values in (hard, soft):
@@ -211,7 +211,7 @@ def test_niche_impurity_as_published_measures_the_inside() -> None:
 @pytest.mark.parametrize("form", ["joint", "pairwise"])
 def test_oracle_impurity_rises_for_a_concept_that_carries_another(form: str) -> None:
     random = np.random.default_rng(1)
-    truth = random.random((1500, 2)) < 0.5
+    truth = random.random((700, 2)) < 0.5
     pure = truth + 0.01 * random.normal(size=truth.shape)
     carries = pure.copy()
     carries[:, 0] += 2.0 * truth[:, 1]
