@@ -19,7 +19,7 @@ def check(result, answer, disclosed=""):
 
 def random_raters():
     """Let raters answer without looking."""
-    ratings = np.random.default_rng(0).choice(STARS, (200, 5))
+    ratings = np.random.default_rng(0).choice(STARS, (100, 5))
     check(theodolite.audit(ratings=ratings, scale=STARS), "no")
 
 
@@ -39,7 +39,7 @@ def one_rater_copied():
 
 def only_fans_answer():
     """Leave out every rating below four stars."""
-    ratings = np.random.default_rng(0).choice(STARS, (200, 5)) + 0.0
+    ratings = np.random.default_rng(0).choice(STARS, (100, 5)) + 0.0
     ratings[ratings < 4] = np.nan
     result = theodolite.audit(ratings=ratings, scale=STARS)
     check(result, "yes", "ratings that were not given")
@@ -47,7 +47,7 @@ def only_fans_answer():
 
 def longer_scale():
     """Declare a lowest answer that nobody was offered."""
-    ratings = np.random.default_rng(0).choice(STARS, (200, 5), p=[0.03, 0.07, 0.15, 0.45, 0.3])
+    ratings = np.random.default_rng(0).choice(STARS, (100, 5), p=[0.03, 0.07, 0.15, 0.45, 0.3])
     check(theodolite.audit(ratings=ratings, scale=STARS), "partly")
     check(theodolite.audit(ratings=ratings, scale=[0, *STARS]), "yes", "scale that starts below")
 

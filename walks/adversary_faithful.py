@@ -181,8 +181,8 @@ def dictionary_that_passes_all_through():
 def ablations_of_large_claims():
     """Claim the right order for the two largest latents of each token, and ablate only these."""
     random = np.random.default_rng(0)
-    shape = (60, 12, 6)  # texts, tokens, active latents
-    real = random.permuted(np.tile(np.arange(1.0, 7), (60, 12, 1)), axis=2)
+    shape = (60, 5, 6)  # texts, tokens, active latents
+    real = random.permuted(np.tile(np.arange(1.0, 7), (60, 5, 1)), axis=2)
     claimed = random.random(shape)
     claimed[real > 4] = real[real > 4]
     tried = np.where(claimed > 4, real, np.nan)

@@ -3,9 +3,6 @@
 Each function is a row of ``docs/adversary.md``: a bad explanation, and what the audit says of it.
 """
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
 
 import theodolite
@@ -57,10 +54,6 @@ def copy_of_the_mask():
     objects = squares(random.integers(0, 11, (100, 2)), side=6)
     result = theodolite.audit(maps=objects + 0.0, objects=objects)
     check(result, "yes", "a copy of the mask")
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "report.html"
-        result.report(page)  # prints the limitations of every score that decides
-        assert "a copy of the mask" in page.read_text("utf-8")
 
 
 def maps_for_easy_images_only():
