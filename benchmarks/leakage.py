@@ -22,7 +22,7 @@ from sklearn.neighbors import KDTree, NearestNeighbors
 
 from theodolite._stats.information import Columns, pair_terms, ross_columns
 from theodolite._stats.predictive import predictive_terms
-from theodolite._stats.threads import threads
+from theodolite._stats.threads import count_threads
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.leak_free._terms import ConceptTerms, true_counts, true_pair_terms
 from theodolite.metrics.leak_free.given_concepts import TaskLeakageGivenConcept
@@ -138,7 +138,9 @@ def compared(n: int, k: int, n_labels: int, peers: int, *, saturated: bool) -> f
         sklearn_pair / per * len(pairs) + sklearn_column * k + truth_time / per * len(pairs)
     )
     kind = "saturated" if saturated else "soft"
-    print(f"{kind}: {n:,} samples, {len(pairs):,} pairs, {n_labels} labels, {threads()} threads")
+    print(
+        f"{kind}: {n:,} samples, {len(pairs):,} pairs, {n_labels} labels, {count_threads()} threads"
+    )
     print(f"  ours, everything: {best_ours:.2f} s ({1e3 * best_ours / len(pairs):.2f} ms a pair)")
     a_pair, a_column = 1e3 * pair_time / per, 1e3 * column_time
     print(f"  authors' way: {whole:.0f} s ({a_pair:.1f} ms a pair, {a_column:.0f} ms a column)")

@@ -63,7 +63,7 @@ def by_groups(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, fl
         for start in range(0, len(block), SHARD_SAMPLES):
             piece = block[start : start + SHARD_SAMPLES]
             groups = group_of(np.arange(at + start, at + start + len(piece)), seed)
-            sums += total(piece, SampleGroups.of(groups, slice(0, GROUPS)))
+            sums += total(piece, SampleGroups.from_block(groups, slice(0, GROUPS)))
         cpu += time.process_time() - begin
     values = ratios(sums.sum(axis=0))
     spread = ratios(sum_resampled_groups(group_weights(RESAMPLES, 0)[1:], sums)).std(axis=0)

@@ -37,8 +37,8 @@ def test_group_sums_are_those_of_numpy(shape: tuple[int, ...]) -> None:
     each, groups = random.normal(size=(5_000, *shape)), random.integers(0, GROUPS, 5_000)
     sums = np.zeros((GROUPS, *shape))
     np.add.at(sums, groups, each)  # one after the other, too
-    assert_array_equal(group_sums(each, SampleGroups.of(groups, slice(0, GROUPS))), sums)
-    some = SampleGroups.of(groups, slice(10, 30))
+    assert_array_equal(group_sums(each, SampleGroups.from_block(groups, slice(0, GROUPS))), sums)
+    some = SampleGroups.from_block(groups, slice(10, 30))
     assert_array_equal(group_sums(each, some), sums[10:30])
     assert_allclose(np.tensordot(some.as_weights(), each, axes=1), sums[10:30], atol=1e-12)
     rows = np.flatnonzero(each.reshape(len(each), -1)[:, 0] > 0)
@@ -70,7 +70,7 @@ from theodolite._stats.groups import SampleGroups, group_of, group_sums, group_w
 from theodolite._stats.resampling import poisson_weights
 from theodolite._stats.weighted_sums import sum_weighted
 each = np.random.default_rng(0).normal(size=(20_000, 7))
-sums = group_sums(each, SampleGroups.of(group_of(np.arange(20_000), 0), slice(0, 1_000)))
+sums = group_sums(each, SampleGroups.from_block(group_of(np.arange(20_000), 0), slice(0, 1_000)))
 resampled = sum_resampled_groups(group_weights(200, 0), sums)
 weighted = sum_weighted(poisson_weights(np.arange(2_000), 100, 0), each[:2_000])
 print(hashlib.sha256(weighted.tobytes()).hexdigest())

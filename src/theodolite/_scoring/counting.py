@@ -98,7 +98,7 @@ class StateJob:
         options = {k: v for k, v in self.request.options.items() if k in counting_options}
         weights: Weights = self.plan.weights(evidence, self.rows)
         if isinstance(weights, SampleGroups) and not is_ours(self.request.metric.state):
-            weights = weights.as_weights()  # code of other packages expects an array
+            weights = weights.to_weights()  # code of other packages expects an array
         null = self.null_model
         if null is not None and null.expected is not None:
             null_sums = (sums or {}).get(get_sums_name(self))

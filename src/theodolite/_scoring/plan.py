@@ -68,7 +68,7 @@ class Plan:
         keys = np.asarray(samples.index if self.sources[0] == "samples" else samples.clusters)
         if self.groups:
             groups = group_of(keys, self.resampling.seed)
-            return SampleGroups.of(groups, slice(rows.start - 1, rows.stop - 1))
+            return SampleGroups.from_block(groups, slice(rows.start - 1, rows.stop - 1))
         key_bytes = np.ascontiguousarray(keys, np.int64).tobytes()
         weights = _shard_weights(key_bytes, self.resamples, self.resampling.seed)
         # scores of all samples at once have large weights: half the memory

@@ -1,8 +1,8 @@
-"""A value held against draws of a null of which each is as good as another.
+"""Decide whether a value is better than several random draws of a null.
 
-How draws differ from one another is not seen by resampling samples: with 20 dictionaries of random
-directions, an interval of the difference to their mean alone calls one of six such dictionaries
-better than the others. So a claim must exceed all of them too.
+Resampling samples does not show how draws differ from each other: with 20 random dictionaries, an
+interval of the difference from their mean calls one in six such dictionaries better than the
+others. So a value must also exceed every draw. Used by `_scoring` and `_verdicts`.
 """
 
 import math
@@ -10,20 +10,21 @@ import math
 from theodolite.results import Answer
 
 ENOUGH = 20
-"""Draws without which nothing is claimed: by chance one in 21 exceeds so many."""
+"""Minimum number of draws for a claim: one value in 21 exceeds 20 draws by chance."""
 OF_USE = 0.1
-"""How much more than the mean of draws would be of use; a convention."""
+"""Smallest relevant difference from the mean of draws; a convention."""
 SAME = 1e-12
+"""Largest difference that counts as equal."""
 
 
 def compare_with_draws(low: float, high: float, beaten: float, n: float) -> Answer:
-    """Whether a value is better than draws of a null.
+    """Answer whether a value is better than draws of a null.
 
     Args:
-        low: Lower end of how much better it is than their mean.
-        high: Upper end of it.
-        beaten: How many draws it is better than.
-        n: How many there are.
+        low: Lower end of the interval of value minus mean of draws.
+        high: Upper end of that interval.
+        beaten: Number of draws that the value exceeds.
+        n: Number of draws.
 
     >>> compare_with_draws(0.01, 0.2, 20, 20), compare_with_draws(0.01, 0.2, 19, 20)
     ('yes', 'inconclusive')

@@ -1,9 +1,9 @@
-"""Random groups: resampling of very many samples from sums over a thousand groups of them.
+"""Resample very many samples through a thousand random groups of them.
 
-Each sample lies in a group that its number decides, or its cluster's. A score that is read from
-sums over samples is read again from sums over groups, each counted as often as Poisson(1) says
-(Wolter, Introduction to Variance Estimation, chapter 2, with a bootstrap over the groups). That
-takes one addition a sample whatever the number of resamples.
+The number of a sample or of its cluster decides its group. A state is summed once per group, and
+each resample counts every group Poisson(1) times (Wolter, Introduction to Variance Estimation,
+chapter 2), so the cost per sample does not depend on the number of resamples. Used by `_scoring`
+and by the states of metrics.
 """
 
 from dataclasses import dataclass, replace
@@ -18,11 +18,12 @@ from theodolite._stats.resampling import poisson_weights
 from theodolite._stats.sampling import hash_integers
 
 GROUPS = 1_000
+"""Number of random groups."""
 METHOD = f"bootstrap over {GROUPS:,} random groups"
 
 
 def group_of(keys: Int[np.ndarray, " samples"], seed: int) -> Int[np.ndarray, " samples"]:
-    """The group of each sample: of its own number, or its cluster's.
+    """Return the group of each key; equal keys share a group.
 
     >>> group_of(np.arange(6), seed=0).tolist()
     [158, 606, 227, 915, 435, 575]
@@ -33,7 +34,7 @@ def group_of(keys: Int[np.ndarray, " samples"], seed: int) -> Int[np.ndarray, " 
 
 @lru_cache(maxsize=1)
 def group_weights(resamples: int, seed: int) -> Float[np.ndarray, "rows groups"]:
-    """How often each group counts: once in the first row, then as drawn. Not to be written to."""
+    """Return how often each group counts in each row: once in row 0. The array is read-only."""
     draws = poisson_weights(np.arange(GROUPS), resamples, seed)
     weights = np.concatenate([np.ones((1, GROUPS)), draws])
     weights.flags.writeable = False
@@ -42,15 +43,16 @@ def group_weights(resamples: int, seed: int) -> Float[np.ndarray, "rows groups"]
 
 @dataclass(frozen=True, eq=False)
 class SampleGroups:
-    """In which row of sums each sample of a piece is counted: instead of weights, in ``total``."""
+    """Group of each sample of a shard, used in place of weights where states are summed."""
 
     rows: Int[np.ndarray, " samples"]
-    """Below 0 where it is counted in none."""
+    """Row of sums in which each sample counts; below 0 if in none."""
     n: int
+    """Number of groups."""
 
     @classmethod
-    def of(cls, groups: Int[np.ndarray, " samples"], block: slice) -> "SampleGroups":
-        """Of a block of the groups alone."""
+    def from_block(cls, groups: Int[np.ndarray, " samples"], block: slice) -> "SampleGroups":
+        """Keep the groups of one block of rows only."""
         inside = (groups >= block.start) & (groups < block.stop)
         return cls(np.where(inside, groups - block.start, -1), block.stop - block.start)
 
@@ -58,18 +60,18 @@ class SampleGroups:
         return self.n
 
     def __getitem__(self, at: tuple[slice, np.ndarray]) -> "SampleGroups":
-        """Of some samples: as ``weights[:, samples]``."""
+        """Return the groups of some samples, as ``weights[:, samples]`` does."""
         return replace(self, rows=self.rows[at[1]])
 
-    def as_weights(self) -> Float[np.ndarray, "groups samples"]:
-        """1 where a sample is counted, else 0: for code that knows weights alone."""
+    def to_weights(self) -> Float[np.ndarray, "groups samples"]:
+        """Return the groups as an array of weights 0 and 1, for code of other packages."""
         return np.asarray(np.arange(self.n)[:, None] == self.rows, np.float64)
 
 
 def group_sums(
     each: Float[np.ndarray, "samples *n"], groups: SampleGroups
 ) -> Float[np.ndarray, "groups *n"]:
-    """The sum of each group, added up in the order of the samples."""
+    """Return the sum of each group, added in the order of the samples."""
     flat = np.ascontiguousarray(each, np.float64).reshape(len(each), -1)
     sums = np.zeros((groups.n, flat.shape[1]))
     rows = np.ascontiguousarray(groups.rows, np.int64)
@@ -83,7 +85,7 @@ def group_sums(
 def sum_resampled_groups(
     weights: Float[np.ndarray, "resamples groups"], sums: Float[np.ndarray, "groups *n"]
 ) -> Float[np.ndarray, "resamples *n"]:
-    """Sums of the groups' sums, each as often as its weight says, in the order of the groups."""
+    """Return the weighted sums of group sums for each resample, added in the order of groups."""
     flat = np.ascontiguousarray(sums, np.float64).reshape(len(sums), -1)
     products = np.zeros((len(weights), flat.shape[1]))
     if has_native():

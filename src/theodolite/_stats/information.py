@@ -1,9 +1,9 @@
-"""Estimates of mutual information and entropy, in nats, as means of one term per sample.
+"""Estimate mutual information and entropy, in nats, as means of one term per sample.
 
-Three estimators, by what is compared: two discrete variables (*plug-in*: counts), numbers and a
-label (*Ross* 2014), numbers and numbers (*KSG*, algorithm 1 of Kraskov 2004). The last two look at
-each sample's nearest neighbors. Every estimate here is the mean of a term per sample; the terms
-are what intervals and per-sample views are made of. None is clipped at 0: whoever needs that clips.
+Three estimators: two discrete variables (*plug-in*: counts), numbers and a label (*Ross* 2014),
+numbers and numbers (*KSG*, algorithm 1 of Kraskov 2004). The last two use nearest neighbors.
+Intervals and per-sample views are computed from the terms. No estimate is clipped at 0. Used by
+the leakage metrics.
 """
 
 import zlib
@@ -22,7 +22,7 @@ from theodolite._stats.threads import run_in_slices
 from theodolite.errors import EvidenceError
 
 NEIGHBORS = 3
-MOST_NEIGHBORS = 3  # what the compiled search keeps in registers
+MAX_NEIGHBORS = 3  # the compiled search keeps this many in registers
 NOISE = 1e-10
 BLOCK_BYTES = 1 << 25
 SMALL = 200_000  # pairs times samples below which a second thread is not worth starting
@@ -30,7 +30,7 @@ Terms = Float[np.ndarray, " samples"]
 
 
 def plug_in(a: np.ndarray, b: np.ndarray) -> float:
-    """Mutual information of two discrete variables, from their counts.
+    """Estimate the mutual information of two discrete variables from their counts.
 
     >>> round(plug_in(np.array([0, 0, 1, 1]), np.array([5, 5, 7, 7])), 6)  # one shared bit
     0.693147
@@ -42,27 +42,30 @@ def plug_in_terms(
     a: Int[np.ndarray, " samples"] | Bool[np.ndarray, " samples"],
     b: Int[np.ndarray, " samples"] | Bool[np.ndarray, " samples"],
 ) -> Terms:
-    """log p(a, b) / p(a) p(b) of every sample."""
+    """Return log p(a, b) / p(a) p(b) of every sample."""
     if not len(a):
         return np.zeros(0)
     _, of_a, n_a = np.unique(a, return_inverse=True, return_counts=True)
     _, of_b, n_b = np.unique(b, return_inverse=True, return_counts=True)
     together = of_a * len(n_b) + of_b
-    if len(n_a) * len(n_b) > 4 * len(a):  # more combinations than samples: count those there are
+    if len(n_a) * len(n_b) > 4 * len(
+        a
+    ):  # more combinations than samples: count the observed ones only
         _, together = np.unique(together, return_inverse=True)
     both = np.bincount(together)
     return np.asarray(np.log(both[together] * (len(a) / (n_a[of_a] * n_b[of_b]))))
 
 
 def plug_in_entropy(a: np.ndarray) -> float:
-    """Entropy of a discrete variable: what it tells about itself."""
+    """Estimate the entropy of a discrete variable from its counts."""
     return plug_in(a, a)
 
 
 def ross(values: np.ndarray, labels: Int[np.ndarray, " samples"], *, k: int = NEIGHBORS) -> float:
-    """Mutual information of numbers (or vectors, Euclidean distance) and a label.
+    """Estimate the mutual information of numbers (or vectors) and a label.
 
-    Samples whose label no other has are left out. NaN if nothing is left.
+    Vectors are compared by Euclidean distance. Samples with a unique label are left out; NaN if
+    none remains.
 
     >>> c, d = np.array([0.0, 1, 3, 7, 8, 12]), np.array([0, 0, 0, 1, 1, 2])
     >>> round(ross(c, d, k=1), 6)
@@ -74,7 +77,7 @@ def ross(values: np.ndarray, labels: Int[np.ndarray, " samples"], *, k: int = NE
 def ross_terms(
     values: np.ndarray, labels: Int[np.ndarray, " samples"], *, k: int = NEIGHBORS
 ) -> Float[np.ndarray, "*columns samples"]:
-    """psi(N) + psi(k_i) - psi(N_y) - psi(m_i) of every sample; NaN where its label is alone.
+    """Return psi(N) + psi(k_i) - psi(N_y) - psi(m_i) of every sample; NaN for a unique label.
 
     ``values``: one number per sample, or (samples, dimensions) for one vector per sample.
     """
@@ -101,7 +104,7 @@ def ross_columns(
     *,
     k: int = NEIGHBORS,
 ) -> Float[np.ndarray, "columns samples"]:
-    """The terms of each column with one label for all: every column is sorted once."""
+    """Return the Ross terms of each column with one label for all columns."""
     alone, rows, counts, numbered = _shared_labels(labels, k)
     out = np.tile(alone, (values.shape[1], 1))
     if len(rows):
@@ -136,17 +139,17 @@ def ross_many(
     *,
     k: int = NEIGHBORS,
 ) -> Float[np.ndarray, "labels samples"]:
-    """The terms of one vector per sample with each of many yes/no labels: distances once."""
+    """Return the Ross terms of vectors with each of many yes/no labels; distances are shared."""
     check_k(k)
     out = np.full((flags.shape[1], len(flags)), np.nan)
-    there = flags.sum(axis=0)
-    alone = (there == 1) | (there == len(flags) - 1)
+    n_true = flags.sum(axis=0)
+    alone = (n_true == 1) | (n_true == len(flags) - 1)
     for label in np.flatnonzero(alone):
         out[label] = ross_terms(vectors, flags[:, label].astype(np.int64), k=k)
     shared = np.flatnonzero(~alone)
     if len(shared) and len(flags) > 1:
         labels = np.ascontiguousarray(flags[:, shared].T, np.int64)
-        counts = np.stack([len(flags) - there[shared], there[shared]], axis=1)
+        counts = np.stack([len(flags) - n_true[shared], n_true[shared]], axis=1)
         terms = np.empty(labels.shape)
         points, psi = np.ascontiguousarray(vectors, np.float64), tabulate_digamma(len(flags))
         kernels = native if has_native() else information_numpy
@@ -162,7 +165,7 @@ def ross_many(
 def _shared_labels(
     labels: Int[np.ndarray, " samples"], k: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """NaN for all; the samples whose label another has, how many have each, its number."""
+    """Return NaN for every sample; the samples with a shared label, label counts and numbers."""
     check_k(k)
     _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
     rows = np.flatnonzero(counts[inverse] > 1) if len(labels) else np.zeros(0, np.int64)
@@ -171,9 +174,9 @@ def _shared_labels(
 
 
 def ksg(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBORS) -> float:
-    """Mutual information of numbers and numbers (or vectors, largest difference as distance).
+    """Estimate the mutual information of two columns of numbers (or vectors).
 
-    NaN for k samples or fewer.
+    Vectors are compared by their largest difference. NaN for k samples or fewer.
 
     >>> round(ksg(np.array([0.0, 1, 3, 7]), np.array([0.0, 2, 3, 9]), k=1), 6)  # 7/12
     0.583333
@@ -182,7 +185,7 @@ def ksg(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBORS) -> float:
 
 
 def ksg_terms(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBORS) -> Terms:
-    """psi(N) + psi(k) - psi(n_x) - psi(n_y) of every sample."""
+    """Return psi(N) + psi(k) - psi(n_x) - psi(n_y) of every sample."""
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if x.ndim == 1 and y.ndim == 1:
         columns = Columns(np.stack([x, y], axis=1))
@@ -202,7 +205,7 @@ def ksg_terms(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBORS) -> Terms:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Columns:
-    """Columns made ready for all their pairs: each sorted once."""
+    """Columns with their sorted values, sort order and ranks, shared by all pairs."""
 
     values: Float[np.ndarray, "columns samples"]
     ordered: Float[np.ndarray, "columns samples"]
@@ -222,7 +225,7 @@ class Columns:
             object.__setattr__(self, name, array)
 
     def index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """For each column: where in the order the values of equal steps begin; lowest; scale."""
+        """Return bucket starts, lowest value and scale of each column for the native kernels."""
         n_columns, n = self.values.shape
         index = (
             np.empty((n_columns, 4 * n + 2), np.int32),
@@ -244,7 +247,7 @@ def pair_terms(
     *,
     k: int = NEIGHBORS,
 ) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
-    """KSG terms of many pairs of columns, a block of pairs at a time so that memory stays small."""
+    """Yield the KSG terms of many pairs of columns, in blocks of pairs that fit into memory."""
     check_k(k)
     n = columns.values.shape[1]
     psi, compiled = tabulate_digamma(n), has_native()
@@ -273,9 +276,9 @@ def self_information(
     k: int = NEIGHBORS,
     seed: int = 0,
 ) -> Float[np.ndarray, " columns"]:
-    """What the published code calls the entropy of numbers: KSG of a column and its noisy copies.
+    """Return the KSG estimate of a column and its noisy copy, which published code calls entropy.
 
-    No entropy at all: without ties it is psi(N) - psi(k + 1), whatever the numbers are.
+    It is no entropy: without ties it is psi(N) - psi(k + 1), whatever the numbers are.
 
     >>> round(float(self_information(np.arange(24.0)[:, None] ** 2, np.arange(24), "c")[0]), 6)
     1.900958
@@ -299,11 +302,10 @@ def break_ties(
     *,
     seed: int = 0,
 ) -> Float[np.ndarray, "samples columns"]:
-    """Columns in which values repeat, with noise of 1e-10 of the largest added; others untouched.
+    """Add noise of 1e-10 of the largest value to columns in which values repeat.
 
-    Neighbors at equal distances (saturated activations) make the estimates arbitrary. The noise of
-    a number depends on its sample's key, its column's name and the seed alone, so that neither the
-    order of samples nor that of columns matters.
+    Neighbors at equal distances (saturated activations) make the estimates arbitrary. The noise
+    depends on the sample's key, the column's name and the seed only, not on any order.
     """
     tied = np.flatnonzero(has_ties(values))
     if not len(tied):
@@ -320,7 +322,7 @@ def add_noise(
     *,
     seed: int,
 ) -> Float[np.ndarray, "samples columns"]:
-    """Values with normal noise of 1e-10 of the largest (of 1 where all are 0)."""
+    """Add normal noise of 1e-10 of the largest value (of 1 where all values are 0)."""
     starts = np.array([zlib.crc32(name.encode()) for name in names], np.uint64)
     starts = mix_bits(starts ^ mix_bits(np.array([seed], np.uint64)))
     bits = mix_bits(mix_bits(np.asarray(keys).astype(np.uint64))[:, None] ^ starts[None, :])
@@ -331,13 +333,13 @@ def add_noise(
 
 
 def has_ties(values: Float[np.ndarray, "samples columns"]) -> Bool[np.ndarray, " columns"]:
-    """Columns in which some value repeats."""
+    """Return True for each column in which a value repeats."""
     ordered = np.sort(values, axis=0)
     return np.asarray((ordered[1:] == ordered[:-1]).any(axis=0))
 
 
 def is_discrete(values: np.ndarray) -> bool:
-    """Whether all values are whole numbers, by the published rule: within 1e-8 after mod 1.
+    """Return True if all values are whole numbers by the published rule (mod 1, within 1e-8).
 
     >>> is_discrete(np.array([0.0, 1.0, 1e-9])), is_discrete(np.array([0.0, 1.0, 1e-7]))
     (True, False)
@@ -346,7 +348,7 @@ def is_discrete(values: np.ndarray) -> bool:
 
 
 def tabulate_digamma(n: int) -> Float[np.ndarray, " m"]:
-    """The digamma function of 1 to n + 1, each at its number."""
+    """Return a table with the digamma function of i at index i, for 1 to n + 1."""
     table = np.empty(n + 2)
     table[0] = np.nan
     table[1:] = digamma(np.arange(1, n + 2, dtype=float))
@@ -359,6 +361,6 @@ def _mean(terms: Terms) -> float:
 
 
 def check_k(k: int) -> None:
-    """So many neighbors can be sought."""
-    if not 1 <= k <= MOST_NEIGHBORS:
-        raise EvidenceError("k", f"{k}", f"1 to {MOST_NEIGHBORS} neighbors")
+    """Raise an error unless k is a supported number of neighbors."""
+    if not 1 <= k <= MAX_NEIGHBORS:
+        raise EvidenceError("k", f"{k}", f"1 to {MAX_NEIGHBORS} neighbors")

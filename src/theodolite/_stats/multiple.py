@@ -1,4 +1,7 @@
-"""Several tests at once: p-values corrected by Holm."""
+"""Correct the p-values of several tests by Holm's method.
+
+Used for the verdicts of an audit, conflicts and comparisons.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,16 +12,16 @@ from jaxtyping import Float
 
 @dataclass(frozen=True, eq=False)
 class HolmSteps:
-    """Of each test its corrected p-value, and the level at which it was looked at."""
+    """Corrected p-value of each test, and the level that its own p-value was compared with."""
 
     p: Float[np.ndarray, " tests"]
     level: Float[np.ndarray, " tests"]
-    """``alpha`` over the number of tests that were not decided before; the same for all that are
-    left undecided."""
+    """``alpha`` divided by the number of tests undecided so far; equal for all tests that stay
+    undecided."""
 
 
 def correct_holm(p: Sequence[float], alpha: float = 0.05) -> HolmSteps:
-    """Corrected p-values; tests without one (NaN) are not counted and get none.
+    """Return Holm-corrected p-values; tests without a p-value (NaN) are not counted.
 
     >>> correct_holm([0.004, 0.011, 0.02, 0.3, 0.04, 0.8]).p.round(3).tolist()
     [0.024, 0.055, 0.08, 0.6, 0.12, 0.8]
@@ -31,10 +34,10 @@ def correct_holm(p: Sequence[float], alpha: float = 0.05) -> HolmSteps:
     order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
     largest, open_since = 0.0, None
     for step, test in enumerate(order):
-        left = len(order) - step
-        largest = max(largest, min(1.0, left * float(values[test])))
+        undecided = len(order) - step
+        largest = max(largest, min(1.0, undecided * float(values[test])))
         if largest > alpha and open_since is None:
-            open_since = left
-        corrected[test], level[test] = largest, alpha / (open_since or left)
+            open_since = undecided
+        corrected[test], level[test] = largest, alpha / (open_since or undecided)
     level[np.isnan(values)] = alpha / max(open_since or 1, 1)
     return HolmSteps(corrected, level)

@@ -1,21 +1,20 @@
-r"""Neighbor estimates of information that count ties, and each cluster once.
+r"""Estimate mutual information from neighbors with correct handling of ties and clusters.
 
-After Ross (numbers and a label) and Kraskov (numbers and numbers), see ``stats.information``, in
-nats, as means of one term per sample. The reach is the distance to the k-th neighbor; where
-several are as far, all are counted:
+Used by the leakage metrics. As in `information` (Ross, Kraskov), estimates in nats are means of one
+term per sample. The reach is the distance to the k-th neighbor; ties at that distance all count:
 
-- the k-th alone: the published term, :math:`\psi(N + 1) + \psi(k) - \psi(N_y + 1) - \psi(m)` for
+- one neighbor: the published term, :math:`\psi(N + 1) + \psi(k) - \psi(N_y + 1) - \psi(m)` for
   m others within reach, N others in all and :math:`N_y` of the same label;
-- several at the same distance: :math:`\psi(N) + \psi(\tilde k) - \psi(N_y) - \psi(m)` with all
+- several neighbors: :math:`\psi(N) + \psi(\tilde k) - \psi(N_y) - \psi(m)` with all
   :math:`\tilde k` of the label within reach;
-- reach 0, so many equal values: the same with the sample itself counted among them, which takes
-  away what counting leaves too low.
+- reach 0 (many equal values): this term with the sample itself counted, which removes the bias of
+  counting.
 
-A column without any spread gives 0. On independent rows the mean is 0 without ties, and lies from
+A constant column gives 0. On independent rows the mean is 0 without ties, and lies from
 -0.03 to 0.01 with them (60 to 200 samples, two labels; tests/stats/test_neighbors.py).
 
-Rows of a cluster are each other's neighbors, and those of other clusters come in bundles: so each
-cluster is represented by one of its rows at a time, ``average_over_cluster_rows``.
+Rows of one cluster are each other's neighbors, so each cluster is represented by one of its rows at
+a time (`average_over_cluster_rows`).
 """
 
 from collections.abc import Callable, Iterator
@@ -32,13 +31,13 @@ from theodolite._stats.information import (
     has_ties,
     tabulate_digamma,
 )
-from theodolite._stats.information_numpy import euclidean, reach_of_label, row_blocks
+from theodolite._stats.information_numpy import compute_distances, get_label_reach, split_rows
 from theodolite._stats.native import functions as native
 from theodolite._stats.native.library import has_native
 from theodolite._stats.threads import run_in_slices
 
-MOST_ROUNDS = 16
-"""Rows of a cluster that are enough to represent it."""
+MAX_ROUNDS = 16
+"""Maximum number of rows that represent a cluster."""
 Rows = Int[np.ndarray, " samples"]
 Terms = Float[np.ndarray, " samples"]
 
@@ -46,7 +45,7 @@ Terms = Float[np.ndarray, " samples"]
 def label_terms(
     values: Float[np.ndarray, " samples"], labels: Rows, *, k: int = NEIGHBORS
 ) -> Terms:
-    """Of numbers and a label; NaN where no other sample has the label.
+    """Return the terms of numbers and a label; NaN where no other sample has the label.
 
     >>> label_terms(np.zeros(6), np.array([0, 0, 0, 1, 1, 1])).tolist()
     [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
@@ -69,18 +68,18 @@ def _terms(
     n: tuple[np.ndarray, np.ndarray],
     within: tuple[np.ndarray, np.ndarray],
 ) -> Terms:
-    """The term of each sample, by what lies at the reach."""
+    """Compute the term of each sample from the numbers of neighbors within reach."""
     psi = tabulate_digamma(int(n[0].max()) + 1)
     (n_others, n_same), (same, others) = n, within
     atom, several = reach == 0, same > near
-    also = (~(several & ~atom)).astype(np.int64)  # whether the sample itself counts in the whole
+    also = (~(several & ~atom)).astype(np.int64)  # 1 if the sample itself counts in the total
     counted = atom.astype(np.int64)
     terms = psi[n_others + also] - psi[n_same + also] + psi[same + counted] - psi[others + counted]
     return np.asarray(np.where(near > 0, terms, np.nan))
 
 
 def _reach(values: np.ndarray, label: Rows, k: int) -> tuple[np.ndarray, Rows]:
-    """How far the k-th with the same label is, and how many there are up to k."""
+    """Return the distance to the k-th sample of the same label, and their number up to k."""
     order = np.lexsort((values, label))
     v, of, n = values[order], label[order], len(values)
     first, last = np.searchsorted(of, of, "left"), np.searchsorted(of, of, "right") - 1
@@ -100,10 +99,10 @@ def _reach(values: np.ndarray, label: Rows, k: int) -> tuple[np.ndarray, Rows]:
 
 
 def _within(values: np.ndarray, group: Rows, reach: np.ndarray) -> Rows:
-    """How many of its group lie within reach of each, itself included.
+    """Count the values of the same group within reach of each value, itself included.
 
-    What counts is the difference compared with the reach, never ``value ± reach``, which rounds
-    differently: that only says where to look.
+    Differences are compared with the reach; ``value ± reach``, which rounds differently, only
+    gives the first guess.
     """
     order = np.lexsort((values, group))
     v, g = values[order], group[order]
@@ -124,7 +123,7 @@ def _within(values: np.ndarray, group: Rows, reach: np.ndarray) -> Rows:
 
 
 def _build_sort_keys(group: Rows, values: np.ndarray) -> np.ndarray:
-    """Numbers that are ordered by group first: complex ones are."""
+    """Return complex numbers, which numpy sorts by group first, then by value."""
     keys = np.empty(len(values), np.complex128)
     keys.real, keys.imag = group, values
     return keys
@@ -133,7 +132,7 @@ def _build_sort_keys(group: Rows, values: np.ndarray) -> np.ndarray:
 def label_vector_terms(
     vectors: Float[np.ndarray, "samples dimensions"], labels: Rows, *, k: int = NEIGHBORS
 ) -> Terms:
-    """Of vectors, by Euclidean distance, and a label."""
+    """Return the terms of vectors, compared by Euclidean distance, and a label."""
     check_k(k)
     n = len(vectors)
     terms, psi, label = np.empty(n), tabulate_digamma(n), _encode_labels(labels)
@@ -156,14 +155,14 @@ def _plain_vector_terms(
     psi: np.ndarray,
     out: Terms,
 ) -> None:
-    """In numpy: where there is no library, and to hold it against."""
+    """Fill in the terms of some rows in numpy, where the native library is missing."""
     label, counts = labels
     n = len(points)
-    for some in row_blocks(rows, n):
-        away, same_label = euclidean(points, some), label[some, None] == label
+    for some in split_rows(rows, n):
+        away, same_label = compute_distances(points, some), label[some, None] == label
         n_same = counts[label[some]] - 1
         near = np.minimum(k, n_same)
-        reach = reach_of_label(away, label, some, near)
+        reach = get_label_reach(away, label, some, near)
         inside = away <= reach[:, None]
         within, same = inside.sum(axis=1) - 1, (inside & same_label).sum(axis=1) - 1
         atom = psi[n] + psi[same + 1] - psi[n_same + 1] - psi[within + 1]
@@ -180,10 +179,10 @@ def stratified_pair_terms(
     *,
     k: int = NEIGHBORS,
 ) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
-    """Of many pairs of columns, given the strata of both; a block of pairs at a time.
+    """Yield the terms of many pairs of columns within the strata of both, in blocks of pairs.
 
     ``strata`` is a small whole number for each column and sample. NaN where k or fewer samples
-    agree in both.
+    agree in both strata.
     """
     check_k(k)
     n = len(values)
@@ -227,7 +226,7 @@ def _plain_pair_terms(
     strata: Int[np.ndarray, "columns samples"],
     k: int,
 ) -> Float[np.ndarray, "pairs samples"]:
-    """The same from all distances, in numpy."""
+    """Compute the terms of pairs in numpy, from all distances."""
     out = np.full((len(pairs), values.shape[1]), np.nan)
     for terms, (a, b) in zip(out, pairs.tolist(), strict=True):
         group = strata[a] * (int(strata[b].max(initial=0)) + 1) + strata[b]
@@ -240,7 +239,7 @@ def _plain_pair_terms(
 
 def _pair_terms(x: np.ndarray, y: np.ndarray, k: int) -> Terms:
     terms, psi = np.empty(len(x)), tabulate_digamma(len(x))
-    for some in row_blocks(slice(0, len(x)), len(x)):
+    for some in split_rows(slice(0, len(x)), len(x)):
         dx, dy = (np.abs(side[some, None] - side[None, :]) for side in (x, y))
         both = np.maximum(dx, dy)
         far = np.partition(both, k, axis=1)[:, k]  # the first is the sample itself
@@ -255,24 +254,23 @@ def _pair_terms(x: np.ndarray, y: np.ndarray, k: int) -> Terms:
 
 
 def average_over_cluster_rows(
-    clusters: Rows | None, n: int, terms_of: Callable[[Rows], Float[np.ndarray, "*terms rows"]]
+    clusters: Rows | None, n: int, compute: Callable[[Rows], Float[np.ndarray, "*terms rows"]]
 ) -> Float[np.ndarray, "*terms samples"]:
-    """Terms of n samples from rows of which each cluster gives one, in turn.
+    """Average terms over rounds in which each cluster is represented by one of its rows.
 
-    In each round every cluster gives its next row, after its last its first again, until every row
-    was in a round, or for so many rounds as are enough; of a row that was in several, the mean.
-    Rows that were in none are NaN.
+    In each round every cluster gives its next row (after the last, the first again), for at most
+    `MAX_ROUNDS` rounds. A row in several rounds gets its mean term, a row in none gets NaN.
 
     >>> average_over_cluster_rows(np.array([0, 0, 1]), 3, lambda rows: rows * 1.0)
     array([0., 1., 2.])
     """
     if clusters is None:
-        return terms_of(np.arange(n))
+        return compute(np.arange(n))
     order = np.argsort(clusters, kind="stable")
     _, first, size = np.unique(np.asarray(clusters)[order], return_index=True, return_counts=True)
-    rounds = min(int(size.max(initial=1)), MOST_ROUNDS)
+    rounds = min(int(size.max(initial=1)), MAX_ROUNDS)
     picks = [np.sort(order[first + turn % size]) for turn in range(rounds)]
-    parts = [np.asarray(terms_of(rows)) for rows in picks]
+    parts = [np.asarray(compute(rows)) for rows in picks]
     sums = np.zeros((*parts[0].shape[:-1], n))
     counts = np.zeros(sums.shape)
     for rows, terms in zip(picks, parts, strict=True):
@@ -283,5 +281,5 @@ def average_over_cluster_rows(
 
 
 def _encode_labels(labels: Rows) -> Rows:
-    """Numbers from 0 on."""
+    """Replace labels by numbers from 0."""
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)

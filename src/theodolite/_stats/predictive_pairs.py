@@ -1,8 +1,8 @@
-"""Predictive information between pairs of values, beyond the strata of both.
+"""Estimate the predictive information between pairs of columns within the strata of both.
 
-A density of pairs of ranks is learned without the cluster that a row belongs to, and compared with
-unrelated ranks. It mixes nothing, jointly normal scores, and tables of 2, 4 and 8 equal groups of
-each value; a model's weight is what it gained on all other clusters.
+Used by the leakage metric `concept_leakage`. The density of pairs of ranks is learned without the
+cluster of the row and compared with independent ranks. It mixes a constant, joint normal scores and
+tables of 2, 4 and 8 equal bins per column, weighted by their gains on all other clusters.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from theodolite._stats.predictive_small import EDGE
 from theodolite._stats.threads import run_in_slices
 
 SMALL_TERMS = 40_000
-"""Rows times pairs up to which numpy is used, as for labels."""
+"""Maximum number of rows times pairs for which numpy is used, as for labels."""
 BLOCK_BYTES = 1 << 25
 
 Pairs = Int[np.ndarray, "pairs 2"]
@@ -33,10 +33,10 @@ def predictive_pair_terms(
     clusters: Int[np.ndarray, " samples"] | None = None,
     strata: Int[np.ndarray, "columns samples"] | None = None,
 ) -> Iterator[tuple[slice, Terms]]:
-    """What two columns gain on each other, a block of pairs at a time so that memory stays small.
+    """Yield the gains of pairs of columns on each other, in blocks of pairs that fit into memory.
 
-    Of each row two terms in natural logarithms: its cluster left out, and with it counted. NaN
-    where fewer than four clusters agree in the strata of both columns, or a stratum is negative.
+    Each row has two terms in nats: with its cluster left out, and with it included. NaN where fewer
+    than four clusters agree in the strata of both columns, or where a stratum is negative.
 
     >>> x = np.linspace(0, 1, 40)
     >>> _, (out, inside) = next(predictive_pair_terms(np.stack([x, x**3], 1), np.array([[0, 1]])))

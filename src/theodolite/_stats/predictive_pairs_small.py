@@ -1,4 +1,7 @@
-"""Predictive information between two values in numpy: for few rows, and to hold kernels against."""
+"""Compute the predictive information of one pair of columns in one stratum in numpy.
+
+Used by `predictive_pairs` for few rows, and by tests of the native kernels.
+"""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -6,9 +9,9 @@ from jaxtyping import Float, Int
 from theodolite._stats.predictive_small import EDGE, PRIORS, Numbers, Row, get_own_weight, mixture
 
 LEVELS = (2, 4, 8)
-SHRUNK = (1.0, 9.0)
-"""By how many clusters without a correlation it is shrunk."""
-MOST_CORRELATION = 0.995
+SHRINKAGE = (1.0, 9.0)
+"""Numbers of uncorrelated clusters that shrink the correlation."""
+MAX_CORRELATION = 0.995
 
 Both = Float[np.ndarray, "2 rows"]
 
@@ -16,10 +19,10 @@ Both = Float[np.ndarray, "2 rows"]
 def pair_stratum_terms(
     ranks: Both, normal: Both, starts: Int[np.ndarray, " clusters_and_one"], *, smooth: bool
 ) -> Float[np.ndarray, "2 rows"]:
-    """Gains with each row's cluster left out, and with it counted.
+    """Return the gains with each row's cluster left out, and with it included.
 
-    Rows lie cluster by cluster. ``smooth`` says that no value has more than half of the weight:
-    else normal scores stand for nothing.
+    Rows are sorted by cluster. ``smooth`` says that no value has more than half of the weight;
+    otherwise normal scores are not used.
     """
     sizes = np.diff(starts)
     clusters = np.repeat(np.arange(len(sizes)), sizes)
@@ -37,8 +40,8 @@ def pair_stratum_terms(
     if smooth:
         products = weights * normal[0] * normal[1]
         own = np.bincount(clusters, products)[clusters]
-        for shrunk in SHRUNK:
-            n = len(sizes) + shrunk
+        for added in SHRINKAGE:
+            n = len(sizes) + added
             out.append(_normal((products.sum() - own) / (n - 1), normal))
             inside.append(_normal(np.full(len(own), products.sum() / n), normal))
     return mixture(out, inside, clusters, weights)
@@ -51,7 +54,7 @@ def _table(
     weights: Row,
     gains: tuple[list[Row], list[Row]],
 ) -> None:
-    """Gains of a table of both values, three strengths of smoothing, appended to both lists."""
+    """Append the gains of a table of both columns with three strengths of smoothing."""
     n, cells = int(clusters[-1]) + 1, bins[0] * level + bins[1]
     parts = [
         (np.bincount(b, weights)[b], get_own_weight(b, clusters, weights)) for b in (*bins, cells)
@@ -64,7 +67,7 @@ def _table(
 
 
 def _normal(correlation: Row, normal: Both) -> Row:
-    """Log density of jointly normal scores over that of unrelated ones."""
-    r, (x, y) = np.clip(correlation, -MOST_CORRELATION, MOST_CORRELATION), normal
+    """Return the log density of jointly normal scores relative to independent ones."""
+    r, (x, y) = np.clip(correlation, -MAX_CORRELATION, MAX_CORRELATION), normal
     rest = 1 - r**2
     return np.asarray(-np.log(rest) / 2 - (r**2 * (x**2 + y**2) - 2 * r * x * y) / (2 * rest))

@@ -1,7 +1,7 @@
-"""Predictive information of vectors: by how much they lower the surprise about a label.
+"""Estimate the predictive information of vectors: how much they lower the cross-entropy of labels.
 
-As for single values, with other models: linear discriminants, whose covariance is drawn towards a
-sphere more or less. Each is learned in ten folds; a cluster's fold follows from its key alone.
+Used by the leakage metrics for embeddings. As in `predictive`, with linear discriminants as models,
+whose covariance is shrunk. Each is fitted in ten folds; the key of a cluster decides its fold.
 """
 
 import numpy as np
@@ -13,8 +13,8 @@ from theodolite._stats.predictive_small import Numbers, Row, get_own_weight, mix
 from theodolite._stats.sampling import mix_bits
 
 FOLDS = 10
-ROUNDED = (0.01, 0.1, 0.5, 0.9)
-"""How far the covariance is drawn towards the mean variance in all directions."""
+SHRINKAGE = (0.01, 0.1, 0.5, 0.9)
+"""Weights of the mean variance in the shrunk covariance, one per model."""
 
 Points = Float[np.ndarray, "rows dimensions"]
 
@@ -25,9 +25,9 @@ def predictive_vector_terms(
     keys: Int[np.ndarray, " samples"],
     strata: Int[np.ndarray, "columns samples"] | None = None,
 ) -> PredictiveTerms:
-    """The terms of each column of vectors, each stratum by itself; of negative strata none.
+    """Return the terms of each column of vectors within strata; NaN in negative strata.
 
-    Samples of the same key are a cluster: they are left out together, and count as one.
+    Samples with the same key are a cluster: they are left out together, and count as one.
 
     >>> labels = np.arange(40) % 2
     >>> noise = np.sin(np.arange(80.0)).reshape(40, 1, 2)
@@ -60,7 +60,7 @@ def predictive_vector_terms(
 def _stratum(
     points: Points, labels: Numbers, sizes: Int[np.ndarray, " clusters"], folds: Numbers, n: int
 ) -> Float[np.ndarray, "4 rows"]:
-    """Gains with each row's cluster left out and counted, the surprise, and what is learned."""
+    """Return gains without and with each row's cluster, the cross-entropy, and learned gains."""
     clusters, weights = np.repeat(np.arange(len(sizes)), sizes), np.repeat(1 / sizes, sizes)
     counts = np.bincount(labels, weights, n)
     own = get_own_weight(labels, clusters, weights)
@@ -72,7 +72,7 @@ def _stratum(
     out, inside = ([np.zeros(len(labels))] for _ in range(2))
     points = _scale(points, weights)
     if points.any():
-        learned = np.zeros((len(ROUNDED), len(labels)))
+        learned = np.zeros((len(SHRINKAGE), len(labels)))
         for fold in np.unique(folds):
             own_fold, others = folds == fold, folds != fold
             fit = points[others], labels[others], weights[others]
@@ -89,7 +89,7 @@ def _stratum(
 
 
 def _scale(points: Points, weights: Row) -> Points:
-    """Around their mean, with a root mean square of 1; all 0 where they are equal."""
+    """Center points and scale them to a root mean square of 1; all 0 if they are equal."""
     size = np.abs(points).max(initial=0.0)
     points = points / size if size > 0 else points  # huge ones must not overflow when squared
     points = points - weights @ points / weights.sum()
@@ -105,10 +105,10 @@ def _discriminants(
     other_labels: Int[np.ndarray, " others"],
     before: Float[np.ndarray, "others labels"],
 ) -> Float[np.ndarray, "models others"]:
-    """Log probability of the others' labels: of each label's normal distribution around its mean.
+    """Return the log probability of the others' labels under normal distributions by label.
 
-    Means are drawn towards that of all by a row's weight of 1. ``before`` is the logarithm of how
-    common each label is, up to a constant.
+    Means are shrunk towards the overall mean by one row's weight. ``before`` is the log frequency
+    of each label, up to a constant.
     """
     n, total = before.shape[1], weights.sum()
     middle = weights @ points / total
@@ -120,9 +120,9 @@ def _discriminants(
     values, directions = np.linalg.eigh(covariance / max(total - 1, 1))
     values = np.maximum(values, 0.0)
     means, others = means @ directions, others @ directions
-    result = np.empty((len(ROUNDED), len(others)))
-    for m, rounded in enumerate(ROUNDED):
-        scale = 1 / np.maximum((1 - rounded) * values + rounded * values.mean(), 1e-9)
+    result = np.empty((len(SHRINKAGE), len(others)))
+    for m, weight in enumerate(SHRINKAGE):
+        scale = 1 / np.maximum((1 - weight) * values + weight * values.mean(), 1e-9)
         logs = before + others @ (scale * means).T - (scale * means**2).sum(axis=1) / 2
         result[m] = logs[np.arange(len(others)), other_labels] - logsumexp(logs, axis=1)
     return result

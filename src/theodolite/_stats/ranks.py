@@ -1,11 +1,14 @@
-"""Ranks, without the second that scipy.stats takes to load."""
+"""Compute ranks and rank correlations without scipy.stats, which takes a second to load.
+
+Used by metrics that correlate ranks, and by the check for similar rows.
+"""
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
 
 def average_ranks(values: Shaped[np.ndarray, "*rows n"]) -> Float[np.ndarray, "*rows n"]:
-    """Ranks from 1 on along the last axis; equal values share the mean of theirs.
+    """Return ranks from 1 along the last axis; equal values get their mean rank.
 
     >>> average_ranks(np.array([[0.3, 0.1, 0.3], [5.0, 4.0, 6.0]])).tolist()
     [[2.5, 1.0, 2.5], [2.0, 1.0, 3.0]]
@@ -27,7 +30,7 @@ def average_ranks(values: Shaped[np.ndarray, "*rows n"]) -> Float[np.ndarray, "*
 def rank_correlations(
     x: Shaped[np.ndarray, "*rows n"], y: Shaped[np.ndarray, "*rows n"]
 ) -> Float[np.ndarray, "*rows"]:
-    """Spearman's correlation of each row of x with that of y; NaN where a row has one value only.
+    """Return Spearman's correlation of each row of x with that of y; NaN for constant rows.
 
     >>> rank_correlations(np.array([[1, 2, 3], [4, 4, 4]]), np.array([[2, 1, 3], [1, 2, 3]]))
     array([0.5, nan])

@@ -1,4 +1,8 @@
-"""Intervals by resampling: which samples count how often, the same in every shard and order."""
+"""Draw bootstrap weights and compute intervals from resamples.
+
+Weights depend on sample numbers and a seed only, so they are equal in every shard and order. Used
+by `_scoring`, conflicts, comparisons and studies.
+"""
 
 from dataclasses import dataclass
 
@@ -12,22 +16,22 @@ from theodolite._stats.sampling import GOLDEN, hash_integers, hash_to_uniforms
 from theodolite.errors import EvidenceError
 from theodolite.results import Interval, Source
 
-_POISSON = pdtr(np.arange(24), 1.0)  # shares of 0, at most 1, at most 2, … of Poisson(1)
+_POISSON = pdtr(np.arange(24), 1.0)  # cumulative distribution of Poisson(1)
 DRAWS_AT_ONCE = 1 << 21
 RESAMPLES, SEED, LEVEL = 2000, 0, 0.95
 Values = Float[np.ndarray, " units"]
 Draws = Float[np.ndarray, " resamples"]
-"""The statistic on all units first, then on each resample."""
+"""Statistic on all units (row 0) and on each resample."""
 
 
 def poisson_weights(
     keys: Int[np.ndarray, " samples"], resamples: int, seed: int
 ) -> Float[np.ndarray, "resamples samples"]:
-    """How often each sample counts in each resample: independent Poisson(1) numbers.
+    """Draw how often each sample counts in each resample: independent Poisson(1) numbers.
 
-    A sample's numbers depend on its key and the seed alone, so that shards on different machines
-    draw the same resamples, and samples with one key (a cluster) are drawn together. For sums and
-    ratios of sums this is the bootstrap, without needing to know how many samples there are.
+    The numbers depend on a sample's key and the seed only, so shards on different machines draw the
+    same resamples, and samples with one key (a cluster) are drawn together. For sums and ratios of
+    sums this is the bootstrap, and the total number of samples need not be known.
 
     >>> whole = poisson_weights(np.arange(5), 3, seed=1)
     >>> bool((poisson_weights(np.array([4, 2]), 3, seed=1) == whole[:, [4, 2]]).all())
@@ -39,7 +43,7 @@ def poisson_weights(
 def poisson_counts(
     keys: Int[np.ndarray, " samples"], resamples: int, seed: int
 ) -> UInt8[np.ndarray, "resamples samples"]:
-    """The same in an eighth of the memory."""
+    """Draw `poisson_weights` as bytes, in an eighth of the memory."""
     counts = np.empty((resamples, len(keys)), np.uint8)
     if not has_native():
         step = max(DRAWS_AT_ONCE // max(resamples, 1), 1)
@@ -55,11 +59,11 @@ def poisson_counts(
 def percentile_interval(
     resampled: Float[np.ndarray, " resamples"], value: float, level: float, over: Source
 ) -> Interval | None:
-    """The middle share of the resampled values; none if nothing was defined or nothing varied.
+    """Return the percentile interval of resampled values; None without defined or varying ones.
 
-    The resampled values are moved so that their median is the value. For a mean that changes next
-    to nothing. A cosine of noisy means, however, gets smaller with every bit of noise, and
-    resampling adds noise: unmoved, its interval would lie beside the value.
+    The resampled values are moved so that their median is the value. That hardly changes means. A
+    cosine of noisy means, however, shrinks with the noise that resampling adds, and its unmoved
+    interval would not contain the value.
     """
     defined = resampled[~np.isnan(resampled)]
     if len(defined) < 2 or np.ptp(defined) <= 1e-14:
@@ -74,10 +78,9 @@ def percentile_interval(
 def shuffle_interval(
     shuffled: Float[np.ndarray, " draws"], value: float, level: float
 ) -> Interval | None:
-    """How far a value stands out from a null that was drawn many times: a permutation test.
+    """Return the interval of value minus null from many draws of the null (permutation test).
 
-    The interval of the difference lies beside 0 where the value lies beside the middle ``level``
-    of the draws.
+    The interval excludes 0 if the value lies outside the central ``level`` of the draws.
     """
     defined = shuffled[~np.isnan(shuffled)]
     if len(defined) < 2 or np.isnan(value):
@@ -92,10 +95,10 @@ def shuffle_interval(
 def boundary_interval(
     value: float, bounds: tuple[float, float], n: int, level: float, over: Source
 ) -> Interval | None:
-    """For a mean of n samples that all sit on a bound, where resampling sees no spread.
+    """Return the interval of a mean of n samples that all equal a bound and do not vary.
 
-    If all n samples are at the bound, then with confidence ``level`` at least a share
-    ((1 - level) / 2) ** (1 / n) of all samples is, and the mean is at least as near as that.
+    If all n samples are at the bound, then with confidence ``level`` at least a fraction
+    ((1 - level) / 2) ** (1 / n) of the population is, which limits the mean.
     """
     near = next((end for end in bounds if abs(value - end) <= 1e-12), None)
     if n < 1 or near is None:
@@ -106,7 +109,7 @@ def boundary_interval(
 
 
 def mean_interval(values: Float[np.ndarray, " n"], level: float, over: Source) -> Interval | None:
-    """Student's interval for the mean of a few independent values, such as seeds."""
+    """Return Student's interval for the mean of a few independent values, such as seeds."""
     defined = values[~np.isnan(values)]
     if len(defined) < 2:
         return None
@@ -120,14 +123,14 @@ def mean_interval(values: Float[np.ndarray, " n"], level: float, over: Source) -
 
 @dataclass(frozen=True, eq=False)
 class UnitResamples:
-    """How often each unit is in each resample; row 0 is the sample itself."""
+    """Number of times each unit is in each resample; row 0 is the sample itself."""
 
     times: Float[np.ndarray, "resamples units"]
     unit: str
 
     @classmethod
     def of(cls, n: int, unit: str, resamples: int = RESAMPLES, seed: int = SEED) -> "UnitResamples":
-        """Units drawn with replacement."""
+        """Draw units with replacement."""
         if n < 2:
             raise EvidenceError(unit, f"{n}", "two or more to resample")
         random = np.random.default_rng(seed)
@@ -142,21 +145,21 @@ class UnitResamples:
         resamples: int = RESAMPLES,
         seed: int = SEED,
     ) -> "UnitResamples":
-        """Units drawn with replacement from their own group, so that each keeps its size."""
+        """Draw units with replacement within groups, so that each group keeps its size."""
         random = np.random.default_rng(seed)
         times = np.ones((resamples + 1, len(groups)))
         for group in np.unique(groups):
-            own = np.flatnonzero(groups == group)
-            shares = np.full(len(own), 1 / len(own))
-            times[1:, own] = random.multinomial(len(own), shares, size=resamples)
+            members = np.flatnonzero(groups == group)
+            odds = np.full(len(members), 1 / len(members))
+            times[1:, members] = random.multinomial(len(members), odds, size=resamples)
         return cls(times, unit)
 
     def of_rows(self, units: Int[np.ndarray, " rows"]) -> "UnitResamples":
-        """How often each row is in each resample, where rows belong to units."""
+        """Return the resamples of rows that belong to the units."""
         return UnitResamples(self.times[:, units], self.unit)
 
     def mean(self, values: Values) -> Draws:
-        """Mean of what is defined."""
+        """Return the mean of defined values in each resample."""
         known = ~np.isnan(values)
         weight = self._sum(known.astype(float))
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -165,7 +168,7 @@ class UnitResamples:
     def clustered_mean(
         self, values: Float[np.ndarray, " rows"], unit: Int[np.ndarray, " rows"]
     ) -> Draws:
-        """Mean over rows of what is defined, where each row belongs to one of the units."""
+        """Return the mean of defined rows in each resample, where each row belongs to a unit."""
         known, n = ~np.isnan(values), self.times.shape[1]
         total = np.bincount(unit[known], values[known], minlength=n)
         count = np.bincount(unit[known], minlength=n).astype(float)
@@ -173,7 +176,7 @@ class UnitResamples:
             return np.asarray(self._sum(total) / self._sum(count))
 
     def correlation(self, x: Values, y: Values, control: Values | None = None) -> Draws:
-        """Pearson's correlation of what is defined; that of residuals where something is held."""
+        """Return Pearson's correlation in each resample, partial if ``control`` is given."""
         if control is None:
             return self._pearson(x, y)
         known = ~(np.isnan(x) | np.isnan(y) | np.isnan(control))
@@ -185,7 +188,7 @@ class UnitResamples:
     def _pearson(self, x: Values, y: Values) -> Draws:
         known = ~(np.isnan(x) | np.isnan(y))
         w = self._sum(known.astype(float))
-        # about the overall means, lest squares of large numbers lose digits
+        # around the overall means, since squares of large numbers lose digits
         a = np.where(known, x - x[known].mean() if known.any() else 0.0, 0.0)
         b = np.where(known, y - y[known].mean() if known.any() else 0.0, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -200,6 +203,6 @@ class UnitResamples:
 
 
 def percentile_ends(draws: Draws, level: float = LEVEL) -> tuple[float, float]:
-    """The interval of a statistic from its resamples."""
+    """Return the ends of the percentile interval of a statistic from its resamples."""
     low, high = np.nanquantile(draws[1:], [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

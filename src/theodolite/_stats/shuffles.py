@@ -100,12 +100,12 @@ def permute_rows(
     random: np.random.Generator,
     strata: Int[np.ndarray, " n"] | None = None,
 ) -> Int[np.ndarray, " n"]:
-    """For each row the row whose value it gets, when whole clusters are dealt out anew.
+    """Return, for each row, the row whose value it receives when whole clusters are permuted.
 
-    Clusters of a stratum are permuted. Row number r of a cluster gets the value of row
-    (r + a random start) mod size of the cluster that was dealt to it: rows of a cluster stay
-    together, and values keep their distribution up to cluster sizes. Where every row is a cluster
-    of its own, this is a permutation of rows. For many draws prepare ``ClusterRows.of`` once.
+    Clusters of a stratum are permuted. Row r of a cluster receives the value of row (r + a random
+    start) mod size of another cluster: rows of a cluster stay together, and values keep their
+    distribution up to cluster sizes. Where every row is its own cluster, rows are permuted. For
+    many draws, call `ClusterRows.from_clusters` once.
 
     >>> values = np.array(["a", "a", "b", "b", "c", "c"])
     >>> values[permute_rows(np.array([0, 0, 1, 1, 2, 2]), np.random.default_rng(1))].tolist()

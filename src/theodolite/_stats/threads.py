@@ -1,4 +1,7 @@
-"""How many threads compiled loops and matrix products may use; work shared out among them."""
+"""Limit the number of threads, and run compiled functions in several threads.
+
+Used by `_stats`, dissection, SAE counting and the execution engines.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -9,29 +12,29 @@ from itertools import pairwise
 from typing import TypeVar
 
 Item = TypeVar("Item")
-CHOICE = "THEODOLITE_THREADS"
-_alone: ContextVar[bool] = ContextVar("_alone", default=False)
+THREADS_VARIABLE = "THEODOLITE_THREADS"
+_is_limited: ContextVar[bool] = ContextVar("_is_limited", default=False)
 
 
 def count_cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def threads() -> int:
-    """How many threads share work: `THEODOLITE_THREADS`, else as many as there are cores."""
-    if _alone.get():
+def count_threads() -> int:
+    """Return the number of threads to use: `THEODOLITE_THREADS`, or the number of cores."""
+    if _is_limited.get():
         return 1
-    chosen = os.environ.get(CHOICE, "")
+    chosen = os.environ.get(THREADS_VARIABLE, "")
     return max(int(chosen), 1) if chosen.isdecimal() else count_cores()
 
 
 def run_in_threads(items: Sequence[Item], work: Callable[[Item], None], *, small: bool) -> None:
-    """Call ``work`` with each of them, in several threads; in this one if there is little to do.
+    """Call ``work`` with each item in several threads, or in this thread if ``small``.
 
-    For compiled functions that release Python's lock.
+    For compiled functions that release the global interpreter lock.
     """
-    n = 1 if small else min(threads(), len(items))
+    n = 1 if small else min(count_threads(), len(items))
     if n <= 1:
         for item in items:
             work(item)
@@ -42,8 +45,8 @@ def run_in_threads(items: Sequence[Item], work: Callable[[Item], None], *, small
 
 
 def run_in_slices(count: int, work: Callable[[slice], None], *, small: bool) -> None:
-    """The same for so many rows, each thread taking a few at a time."""
-    n_threads = 1 if small else threads()
+    """Call ``work`` with slices of ``count`` rows in several threads."""
+    n_threads = 1 if small else count_threads()
     n = max(min(4 * n_threads if n_threads > 1 else 1, count), 1)
     cuts = [count * i // n for i in range(n + 1)]
     run_in_threads([slice(*part) for part in pairwise(cuts)], work, small=small)
@@ -51,17 +54,17 @@ def run_in_slices(count: int, work: Callable[[slice], None], *, small: bool) -> 
 
 @contextmanager
 def limit_to_one_thread() -> Iterator[None]:
-    """Work is not shared out among threads meanwhile."""
-    token = _alone.set(True)
+    """Keep `run_in_threads` in one thread while the context is active."""
+    token = _is_limited.set(True)
     try:
         yield
     finally:
-        _alone.reset(token)
+        _is_limited.reset(token)
 
 
 @contextmanager
 def limit_to_one_core() -> Iterator[None]:
-    """One core, matrix products included, where there are as many processes as cores."""
+    """Use one core, matrix products included, for processes that share the cores."""
     from threadpoolctl import threadpool_limits  # noqa: PLC0415  only when needed
 
     with threadpool_limits(1), limit_to_one_thread():

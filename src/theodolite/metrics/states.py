@@ -209,7 +209,7 @@ class Pooled(Additive):
     ) -> "PooledState":
         """The state of a shard; the options are those of ``measure``."""
         if isinstance(weights, SampleGroups):
-            weights = weights.as_weights()
+            weights = weights.to_weights()
         counted = np.ones((1, len(evidence))) if weights is None else weights
         return cls(((evidence, counted.astype(np.float32)),), options, weights is None)
 

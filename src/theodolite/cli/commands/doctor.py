@@ -10,7 +10,7 @@ import typer
 from theodolite import __version__
 from theodolite._runs.engine.base import available_memory
 from theodolite._stats.native.library import kernels_version
-from theodolite._stats.threads import count_cores, threads
+from theodolite._stats.threads import count_cores, count_threads
 from theodolite._storage.atomic import default_cache
 from theodolite._storage.optional import NOT_FOR_USERS, extras, installed, module_of
 from theodolite.cli.options import Json
@@ -84,7 +84,7 @@ def _machine() -> list[tuple[str, str]]:
         ("cores for this process", str(count_cores())),
         ("memory available", _memory()),
         ("compiled loops of scores", kernels_version()),
-        ("threads", str(threads())),
+        ("threads", str(count_threads())),
         ("cache", f"{cache}: {'can be written' if _writable(cache) else 'CANNOT be written'}"),
     ]
     if installed("torch") is not None:
