@@ -32,7 +32,7 @@ class NativeLibrary(BuildHookInterface[Any]):
         """Write both: next to the sources for an editable installation, otherwise to the wheel."""
         _write_functions()
         folder = NATIVE if version == EDITABLE else Path(tempfile.mkdtemp())
-        library = _build().compiled_into(folder)
+        library = _build().compile_into(folder)
         if library is None:
             self.app.display_warning("no C compiler that works: this wheel has no compiled loops")
         elif version != EDITABLE:

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from theodolite._stats.information import Columns, pair_terms, ross_columns
-from theodolite._stats.native.library import CHOICE
+from theodolite._stats.native.library import KERNELS_VARIABLE
 from theodolite._stats.neighbors import stratified_pair_terms
 
 MOST_FOR_NUMPY = 1_000
@@ -36,7 +36,7 @@ def data_sets() -> Iterator[tuple[str, np.ndarray]]:
 
 def timed(kind: str, work: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
     """CPU seconds, and what came out."""
-    os.environ[CHOICE] = kind
+    os.environ[KERNELS_VARIABLE] = kind
     before = time.process_time()
     result = work()
     return time.process_time() - before, result

@@ -22,12 +22,12 @@ from threadpoolctl import threadpool_limits
 from theodolite._stats.groups import (
     GROUPS,
     SampleGroups,
-    group_of,
-    group_weights,
+    assign_groups,
+    draw_group_weights,
     sum_resampled_groups,
 )
 from theodolite._stats.intervals import quantile
-from theodolite._stats.resampling import poisson_weights
+from theodolite._stats.resampling import draw_poisson_weights
 from theodolite.evidence.shards import SHARD_SAMPLES
 from theodolite.metrics.base import total
 
@@ -62,11 +62,11 @@ def by_groups(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, fl
         begin = time.process_time()
         for start in range(0, len(block), SHARD_SAMPLES):
             piece = block[start : start + SHARD_SAMPLES]
-            groups = group_of(np.arange(at + start, at + start + len(piece)), seed)
+            groups = assign_groups(np.arange(at + start, at + start + len(piece)), seed)
             sums += total(piece, SampleGroups.from_block(groups, slice(0, GROUPS)))
         cpu += time.process_time() - begin
     values = ratios(sums.sum(axis=0))
-    spread = ratios(sum_resampled_groups(group_weights(RESAMPLES, 0)[1:], sums)).std(axis=0)
+    spread = ratios(sum_resampled_groups(draw_group_weights(RESAMPLES, 0)[1:], sums)).std(axis=0)
     return values, spread, delta_errors(sums.sum(axis=0), squares), cpu
 
 
@@ -89,7 +89,7 @@ def poisson_cpu(resamples: int = 1_000, pieces: int = 6) -> tuple[float, float]:
             np.arange(number * SHARD_SAMPLES, (number + 1) * SHARD_SAMPLES),
         )
         begin = time.process_time()
-        weights = poisson_weights(keys, resamples, 0)
+        weights = draw_poisson_weights(keys, resamples, 0)
         between = time.process_time()
         total(each, weights)
         drawing, product = drawing + between - begin, product + time.process_time() - between

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theodolite._stats.threads import (
-    CHOICE,
+    THREADS_VARIABLE,
     count_cores,
+    count_threads,
     limit_to_one_core,
     run_in_slices,
     run_in_threads,
-    threads,
 )
 
 several = pytest.mark.skipif(count_cores() < 2, reason="one core")
@@ -45,19 +45,19 @@ def test_small_work_stays_in_its_thread_and_other_work_leaves_it() -> None:
     ("chosen", "n"), [("3", 3), ("0", 1), ("", count_cores()), ("many", count_cores())]
 )
 def test_the_number_can_be_chosen(chosen: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CHOICE, chosen)
-    assert threads() == n
+    monkeypatch.setenv(THREADS_VARIABLE, chosen)
+    assert count_threads() == n
 
 
 def test_where_there_are_other_processes_this_thread_does_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv(CHOICE, "4")
+    monkeypatch.setenv(THREADS_VARIABLE, "4")
     used: set[int] = set()
     with limit_to_one_core():
         run_in_threads(range(9), lambda _: used.add(threading.get_ident()), small=False)
     assert used == {threading.get_ident()}
-    assert threads() == 4
+    assert count_threads() == 4
 
 
 def test_an_error_reaches_the_caller() -> None:

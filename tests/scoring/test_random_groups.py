@@ -23,8 +23,8 @@ from theodolite._scoring.intervals import DrawCounts
 from theodolite._scoring.passes import PassItem, run_passes
 from theodolite._scoring.plan import Plan
 from theodolite._scoring.values import Values
-from theodolite._stats.groups import GROUPS, METHOD, group_of, group_weights
-from theodolite._stats.resampling import poisson_weights
+from theodolite._stats.groups import GROUPS, METHOD, assign_groups, draw_group_weights
+from theodolite._stats.resampling import draw_poisson_weights
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.attribution import AttributionEvidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -73,7 +73,7 @@ def test_every_additive_score_is_resampled_as_if_by_samples_of_its_groups(entry:
         both = [block.compute_state(evidence[::2]), block.compute_state(evidence[1::2])]
         blocks.append(added(*map(arrays_of, both)))
     values = read_grouped_state(job, blocks, max_bytes=4_000)
-    each = group_weights(80, 0)[:, group_of(np.asarray(evidence.samples.index), 0)]
+    each = draw_group_weights(80, 0)[:, assign_groups(np.asarray(evidence.samples.index), 0)]
     expected = Values.from_state(entry.state.of(evidence, each), {})
     assert_allclose(values.rows, expected.rows, atol=1e-9)
     for own, theirs in (
@@ -160,4 +160,4 @@ def test_weights_of_a_cluster_are_those_of_each_of_its_samples() -> None:
     weights = plan.weights(evidence, slice(0, 21))
     assert isinstance(weights, np.ndarray)
     assert (weights[0] == 1).all()
-    assert (weights[1:] == poisson_weights(np.asarray(evidence.samples.clusters), 20, 0)).all()
+    assert (weights[1:] == draw_poisson_weights(np.asarray(evidence.samples.clusters), 20, 0)).all()

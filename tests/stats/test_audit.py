@@ -7,7 +7,7 @@ import theodolite
 from theodolite._stats.native import library
 
 
-@pytest.mark.skipif(library.library() is None, reason="no compiled library here")
+@pytest.mark.skipif(library.load_library() is None, reason="no compiled library here")
 def test_an_audit_in_numpy_gives_the_same_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     truth, labels = random.random((90, 4)) < 0.4, random.integers(3, size=90)
@@ -15,7 +15,7 @@ def test_an_audit_in_numpy_gives_the_same_answers(monkeypatch: pytest.MonkeyPatc
     evidence = theodolite.ConceptEvidence(values=values, truth=truth, labels=labels)
     answers = []
     for chosen in ("native", "numpy"):
-        monkeypatch.setenv(library.CHOICE, chosen)
+        monkeypatch.setenv(library.KERNELS_VARIABLE, chosen)
         audit = theodolite.audit(evidence, resamples=50)
         answers.append({str(score): score.value for score in audit.scores})
     native, numpy = answers

@@ -11,21 +11,21 @@ from numpy.testing import assert_allclose, assert_array_equal
 from theodolite._stats.groups import (
     GROUPS,
     SampleGroups,
-    group_of,
-    group_sums,
-    group_weights,
+    assign_groups,
+    draw_group_weights,
+    sum_groups,
     sum_resampled_groups,
 )
-from theodolite._stats.resampling import poisson_weights
+from theodolite._stats.resampling import draw_poisson_weights
 
 
 def test_groups_are_those_of_the_design() -> None:
-    assert group_of(np.arange(6), seed=0).tolist() == [158, 606, 227, 915, 435, 575]
-    assert (group_of(np.arange(6), seed=1) != group_of(np.arange(6), seed=0)).any()
+    assert assign_groups(np.arange(6), seed=0).tolist() == [158, 606, 227, 915, 435, 575]
+    assert (assign_groups(np.arange(6), seed=1) != assign_groups(np.arange(6), seed=0)).any()
 
 
 def test_groups_are_alike_in_size_and_have_no_order() -> None:
-    groups = group_of(np.arange(1_000_000), seed=3)
+    groups = assign_groups(np.arange(1_000_000), seed=3)
     sizes = np.bincount(groups, minlength=GROUPS)
     assert_allclose(sizes.var(), 1_000, rtol=0.15)  # as chance puts them there
     assert abs(np.corrcoef(groups[1:], groups[:-1])[0, 1]) < 0.005
@@ -37,20 +37,20 @@ def test_group_sums_are_those_of_numpy(shape: tuple[int, ...]) -> None:
     each, groups = random.normal(size=(5_000, *shape)), random.integers(0, GROUPS, 5_000)
     sums = np.zeros((GROUPS, *shape))
     np.add.at(sums, groups, each)  # one after the other, too
-    assert_array_equal(group_sums(each, SampleGroups.from_block(groups, slice(0, GROUPS))), sums)
+    assert_array_equal(sum_groups(each, SampleGroups.from_block(groups, slice(0, GROUPS))), sums)
     some = SampleGroups.from_block(groups, slice(10, 30))
-    assert_array_equal(group_sums(each, some), sums[10:30])
-    assert_allclose(np.tensordot(some.as_weights(), each, axes=1), sums[10:30], atol=1e-12)
+    assert_array_equal(sum_groups(each, some), sums[10:30])
+    assert_allclose(np.tensordot(some.to_weights(), each, axes=1), sums[10:30], atol=1e-12)
     rows = np.flatnonzero(each.reshape(len(each), -1)[:, 0] > 0)
-    assert_allclose(group_sums(each[rows], some[:, rows]),
-                    np.tensordot(some.as_weights()[:, rows], each[rows], axes=1), atol=1e-12)  # fmt: skip
+    assert_allclose(sum_groups(each[rows], some[:, rows]),
+                    np.tensordot(some.to_weights()[:, rows], each[rows], axes=1), atol=1e-12)  # fmt: skip
 
 
 def test_resampled_sums_are_those_of_numpy() -> None:
     sums = np.random.default_rng(1).normal(size=(GROUPS, 2, 3))
-    weights = group_weights(50, seed=4)
+    weights = draw_group_weights(50, seed=4)
     assert (weights[0] == 1).all()
-    assert_array_equal(weights[1:], poisson_weights(np.arange(GROUPS), 50, seed=4))
+    assert_array_equal(weights[1:], draw_poisson_weights(np.arange(GROUPS), 50, seed=4))
     assert_allclose(
         sum_resampled_groups(weights, sums), np.tensordot(weights, sums, axes=1), atol=1e-10
     )
@@ -66,13 +66,13 @@ CPUS = {
 }  # fmt: skip
 SUMS = """
 import hashlib, numpy as np
-from theodolite._stats.groups import SampleGroups, group_of, group_sums, group_weights, sum_resampled_groups
-from theodolite._stats.resampling import poisson_weights
+from theodolite._stats.groups import SampleGroups, assign_groups, sum_groups, draw_group_weights, sum_resampled_groups
+from theodolite._stats.resampling import draw_poisson_weights
 from theodolite._stats.weighted_sums import sum_weighted
 each = np.random.default_rng(0).normal(size=(20_000, 7))
-sums = group_sums(each, SampleGroups.from_block(group_of(np.arange(20_000), 0), slice(0, 1_000)))
-resampled = sum_resampled_groups(group_weights(200, 0), sums)
-weighted = sum_weighted(poisson_weights(np.arange(2_000), 100, 0), each[:2_000])
+sums = sum_groups(each, SampleGroups.from_block(assign_groups(np.arange(20_000), 0), slice(0, 1_000)))
+resampled = sum_resampled_groups(draw_group_weights(200, 0), sums)
+weighted = sum_weighted(draw_poisson_weights(np.arange(2_000), 100, 0), each[:2_000])
 print(hashlib.sha256(weighted.tobytes()).hexdigest())
 print(hashlib.sha256(sums.tobytes()).hexdigest(), hashlib.sha256(resampled.tobytes()).hexdigest())
 """

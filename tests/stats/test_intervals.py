@@ -16,7 +16,7 @@ from theodolite._stats.intervals import (
     wilson_interval,
 )
 from theodolite._stats.multiple import correct_holm
-from theodolite._stats.resampling import poisson_weights
+from theodolite._stats.resampling import draw_poisson_weights
 
 TABLE = np.array([[0.9, 0.6, 0.3], [0.8, 0.7, 0.1], [0.7, 0.4, 0.4], [1, 0.5, 0.2]])
 
@@ -50,7 +50,7 @@ def test_the_worked_table_of_samples_and_units() -> None:
 
 
 def test_resamples_come_to_the_worked_components() -> None:
-    weights = poisson_weights(np.arange(4), 200_000, seed=3)
+    weights = draw_poisson_weights(np.arange(4), 200_000, seed=3)
     weights = weights[weights.sum(axis=1) > 0]
     # for few rows a ratio of Poisson sums spreads more than the bootstrap: only the order is checked
     items = weights @ TABLE / weights.sum(axis=1, keepdims=True)

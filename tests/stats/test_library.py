@@ -11,36 +11,36 @@ import pytest
 from theodolite._stats.native import build, functions, library
 from theodolite.errors import EngineFallback, EvidenceError
 
-has_compiler = pytest.mark.skipif(build.compiler() is None, reason="no C compiler here")
+has_compiler = pytest.mark.skipif(build.find_compiler() is None, reason="no C compiler here")
 is_checkout = pytest.mark.skipif(not build.is_checkout(), reason="an installed wheel")
 
 
 @pytest.fixture(autouse=True)
 def _loaded_anew() -> None:
-    library.library.cache_clear()
+    library.load_library.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["native", "numpy"])
 def test_a_choice_is_followed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(library.CHOICE, name)
-    assert library.kernels() == name
+    monkeypatch.setenv(library.KERNELS_VARIABLE, name)
+    assert library.get_kernels() == name
 
 
 def test_another_choice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(library.CHOICE, "fortran")
+    monkeypatch.setenv(library.KERNELS_VARIABLE, "fortran")
     with pytest.raises(EvidenceError, match="native or numpy"):
-        library.kernels()
+        library.get_kernels()
 
 
 def test_without_a_library_numpy_is_used_and_native_cannot_be_forced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(library, "library_path", lambda: None)
-    monkeypatch.delenv(library.CHOICE, raising=False)
-    assert library.kernels() == "numpy"
-    monkeypatch.setenv(library.CHOICE, "native")
+    monkeypatch.delenv(library.KERNELS_VARIABLE, raising=False)
+    assert library.get_kernels() == "numpy"
+    monkeypatch.setenv(library.KERNELS_VARIABLE, "native")
     with pytest.raises(EvidenceError, match="not here"):
-        library.kernels()
+        library.get_kernels()
 
 
 def test_a_library_that_does_not_load_is_reported_once(
@@ -49,11 +49,11 @@ def test_a_library_that_does_not_load_is_reported_once(
     broken = tmp_path / "kernels-0.so"
     broken.write_bytes(b"no library")
     monkeypatch.setattr(library, "library_path", lambda: broken)
-    monkeypatch.delenv(library.CHOICE, raising=False)
+    monkeypatch.delenv(library.KERNELS_VARIABLE, raising=False)
     with pytest.warns(EngineFallback, match="do not load"):
-        assert library.kernels() == "numpy"
+        assert library.get_kernels() == "numpy"
     recwarn.clear()
-    assert library.kernels() == "numpy"
+    assert library.get_kernels() == "numpy"
     assert not recwarn
 
 
@@ -63,14 +63,14 @@ def test_it_is_compiled_once_and_again_when_anything_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("THEODOLITE_CFLAGS", "-O0")
-    path = build.compiled_into(tmp_path)
+    path = build.compile_into(tmp_path)
     assert path is not None
     before = path.stat().st_mtime_ns
-    assert build.compiled_into(tmp_path) == path
+    assert build.compile_into(tmp_path) == path
     assert path.stat().st_mtime_ns == before
     assert [*tmp_path.iterdir()] == [path]
     monkeypatch.setenv("THEODOLITE_CFLAGS", "-O1")
-    assert build.library_name() != path.name
+    assert build.get_library_name() != path.name
 
 
 @is_checkout
@@ -78,13 +78,13 @@ def test_without_a_compiler_or_with_one_that_fails_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "false")
-    assert build.compiled_into(tmp_path) is None
+    assert build.compile_into(tmp_path) is None
     monkeypatch.setenv("CC", str(tmp_path / "no compiler"))
-    assert build.compiled_into(tmp_path) is None
+    assert build.compile_into(tmp_path) is None
     assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.skipif(library.library() is None, reason="no compiled library here")
+@pytest.mark.skipif(library.load_library() is None, reason="no compiled library here")
 def test_arrays_of_another_type_or_layout_never_reach_it() -> None:
     each, groups, sums = np.ones((4, 3)), np.zeros(4, np.int64), np.zeros((1, 3))
     functions.add_to_groups(each, groups, sums)

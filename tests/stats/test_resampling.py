@@ -6,14 +6,14 @@ from numpy.testing import assert_allclose
 
 from theodolite._stats.resampling import (
     boundary_interval,
+    draw_poisson_weights,
     mean_interval,
     percentile_interval,
-    poisson_weights,
 )
 
 
 def test_weights_are_poisson() -> None:
-    drawn = poisson_weights(np.arange(2000), 500, seed=3)
+    drawn = draw_poisson_weights(np.arange(2000), 500, seed=3)
     assert_allclose(drawn.mean(), 1.0, atol=0.005)
     assert_allclose(drawn.var(), 1.0, atol=0.01)
     assert_allclose((drawn == 0).mean(), np.exp(-1), atol=0.003)
@@ -21,7 +21,7 @@ def test_weights_are_poisson() -> None:
 
 
 def test_weights_of_samples_and_of_resamples_are_unrelated() -> None:
-    drawn = poisson_weights(np.arange(400), 400, seed=0) - 1
+    drawn = draw_poisson_weights(np.arange(400), 400, seed=0) - 1
     for other in (drawn.T @ drawn / 400, drawn @ drawn.T / 400):
         off = other[~np.eye(400, dtype=bool)]
         assert_allclose(off.mean(), 0.0, atol=0.005)
@@ -29,15 +29,15 @@ def test_weights_of_samples_and_of_resamples_are_unrelated() -> None:
 
 
 def test_weights_depend_on_the_sample_and_the_seed_alone() -> None:
-    whole = poisson_weights(np.arange(50), 7, seed=1)
+    whole = draw_poisson_weights(np.arange(50), 7, seed=1)
     order = np.random.default_rng(0).permutation(50)
-    assert (poisson_weights(order, 7, seed=1) == whole[:, order]).all()
-    assert (poisson_weights(np.arange(50), 3, seed=1) == whole[:3]).all()
-    assert (poisson_weights(np.arange(50), 7, seed=2) != whole).any()
+    assert (draw_poisson_weights(order, 7, seed=1) == whole[:, order]).all()
+    assert (draw_poisson_weights(np.arange(50), 3, seed=1) == whole[:3]).all()
+    assert (draw_poisson_weights(np.arange(50), 7, seed=2) != whole).any()
 
 
 def test_samples_of_one_cluster_are_drawn_together() -> None:
-    drawn = poisson_weights(np.array([4, 4, 9, 4]), 100, seed=5)
+    drawn = draw_poisson_weights(np.array([4, 4, 9, 4]), 100, seed=5)
     assert (drawn[:, 0] == drawn[:, 1]).all() and (drawn[:, 0] == drawn[:, 3]).all()
     assert (drawn[:, 0] != drawn[:, 2]).any()
 
@@ -48,7 +48,7 @@ def test_intervals_cover_as_often_as_they_say(share: float) -> None:
     hits = 0
     for seed in range(300):
         sample = (np.random.default_rng(seed).random(150) < share).astype(float)
-        weights = poisson_weights(np.arange(150), 400, seed=seed)
+        weights = draw_poisson_weights(np.arange(150), 400, seed=seed)
         found = percentile_interval(
             weights @ sample / weights.sum(axis=1), float(sample.mean()), 0.95, "samples"
         )

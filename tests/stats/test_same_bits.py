@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theodolite._stats import predictive, predictive_pairs
-from theodolite._stats.groups import SampleGroups, group_sums, sum_resampled_groups
+from theodolite._stats.groups import SampleGroups, sum_groups, sum_resampled_groups
 from theodolite._stats.information import (
     Columns,
     ksg_terms,
@@ -25,13 +25,13 @@ from theodolite._stats.native import functions, library
 from theodolite._stats.neighbors import label_vector_terms, stratified_pair_terms
 from theodolite._stats.predictive import predictive_terms
 from theodolite._stats.predictive_pairs import predictive_pair_terms
-from theodolite._stats.resampling import poisson_counts
+from theodolite._stats.resampling import draw_poisson_counts
 from theodolite._stats.shuffles import ClusterRows
 from theodolite._verdicts.conflicts.excess import _joint_counts
 from theodolite.metrics.leak_free._terms import _terms_of_cells
 from theodolite.metrics.shared import places
 
-pytestmark = pytest.mark.skipif(library.library() is None, reason="no compiled library here")
+pytestmark = pytest.mark.skipif(library.load_library() is None, reason="no compiled library here")
 cases = st.tuples(
     st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 3), st.sampled_from([0, 1, 9])
 )
@@ -43,8 +43,8 @@ def both(work: Callable[[], Any]) -> tuple[Any, Any]:
     """What the library gives, and what numpy does."""
     answers = []
     for chosen in ("native", "numpy"):
-        with patch.dict(os.environ, {library.CHOICE: chosen}):
-            assert library.kernels() == chosen
+        with patch.dict(os.environ, {library.KERNELS_VARIABLE: chosen}):
+            assert library.get_kernels() == chosen
             answers.append(work())
     return answers[0], answers[1]
 
@@ -92,11 +92,11 @@ def test_sums_and_draws(case: tuple[int, int, int, int]) -> None:
     seed, n, width, _ = case
     random = np.random.default_rng(seed)
     each, groups = random.normal(size=(n, width)), SampleGroups(random.integers(-1, 5, n), 5)
-    assert_same_bits(lambda: group_sums(each, groups))
+    assert_same_bits(lambda: sum_groups(each, groups))
     times = random.poisson(1, (7, n)).astype(float)
     assert_same_bits(lambda: sum_resampled_groups(times, each))
     keys = random.integers(-(2**62), 2**62, n)
-    assert_same_bits(lambda: poisson_counts(keys, 20, seed=seed % 1000))
+    assert_same_bits(lambda: draw_poisson_counts(keys, 20, seed=seed % 1000))
 
 
 @given(cases)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from theodolite._stats.resampling import poisson_weights
-from theodolite._stats.weighted_sums import MOST_WEIGHT, sum_weighted
+from theodolite._stats.resampling import draw_poisson_weights
+from theodolite._stats.weighted_sums import MAX_WEIGHT, sum_weighted
 
 N = 2_048
-WEIGHTS = poisson_weights(np.arange(N), 40, seed=2)
+WEIGHTS = draw_poisson_weights(np.arange(N), 40, seed=2)
 
 
 def each(kind: str) -> np.ndarray:
@@ -49,7 +49,7 @@ def test_sums_are_rounded_once() -> None:
 
 
 def test_no_weight_is_larger_than_there_is_room_for() -> None:
-    assert poisson_weights(np.arange(2_000), 500, seed=0).max() < MOST_WEIGHT
+    assert draw_poisson_weights(np.arange(2_000), 500, seed=0).max() < MAX_WEIGHT
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")

@@ -130,7 +130,7 @@ def test_a_run_without_studies_answers_nothing(tmp_path: Path) -> None:
 
 
 def test_clustered_means_draw_whole_clusters() -> None:
-    resamples = UnitResamples.of(3, "classes", resamples=500)
+    resamples = UnitResamples.draw(3, "classes", resamples=500)
     values, unit = np.array([1.0, 1.0, 2.0, np.nan, 6.0]), np.array([0, 0, 1, 1, 2])
     draws = resamples.clustered_mean(values, unit)
     assert draws[0] == pytest.approx(2.5)

@@ -87,7 +87,7 @@ def test_correlations_and_means_are_numpys() -> None:
     x, y, z = random.normal(size=(3, 60))
     y = y + x
     x[4], y[9] = np.nan, np.nan
-    resamples = UnitResamples.of(60, "units", resamples=20, seed=1)
+    resamples = UnitResamples.draw(60, "units", resamples=20, seed=1)
     r = resamples.correlation(x, y)
     known = ~(np.isnan(x) | np.isnan(y))
     assert r[0] == pytest.approx(np.corrcoef(x[known], y[known])[0, 1], abs=1e-12)
@@ -104,7 +104,7 @@ def test_a_planted_effect_of_frequency_vanishes_given_frequency() -> None:
     random = np.random.default_rng(0)
     images = random.normal(size=2000)
     detected, right = (sign * images + 1.5 * random.normal(size=2000) for sign in (-1, 1))
-    resamples = UnitResamples.of(2000, "units", resamples=200)
+    resamples = UnitResamples.draw(2000, "units", resamples=200)
     raw = resamples.correlation(detected, right)
     partial = resamples.correlation(detected, right, images)
     assert raw[0] == pytest.approx(-0.3, abs=0.05)
@@ -115,10 +115,10 @@ def test_a_planted_effect_of_frequency_vanishes_given_frequency() -> None:
 
 
 def test_resampling_is_repeatable_and_needs_units() -> None:
-    first, again = (UnitResamples.of(10, "units", 5, 2).times for _ in range(2))
+    first, again = (UnitResamples.draw(10, "units", 5, 2).times for _ in range(2))
     assert np.array_equal(first, again) and (first.sum(axis=1) == 10).all()
     with pytest.raises(EvidenceError, match="two or more"):
-        UnitResamples.of(1, "units")
+        UnitResamples.draw(1, "units")
 
 
 def test_a_slope_is_polyfits() -> None:

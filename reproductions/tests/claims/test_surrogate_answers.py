@@ -152,7 +152,7 @@ def test_a_decoder_learned_anew_is_a_move(tmp_path: Path) -> None:
 def test_balanced_agreement_by_hand() -> None:
     network = np.array([[True, False], [False, False], [False, False], [False, False]])
     always_absent = np.zeros((4, 2), bool)
-    resamples = UnitResamples.of(4, "images")
+    resamples = UnitResamples.draw(4, "images")
     # right for no present and for all absent; the second output is never there
     assert balanced_agreement(resamples, network, always_absent)[0] == 0.5
     assert balanced_agreement(resamples, network, network)[0] == 1.0

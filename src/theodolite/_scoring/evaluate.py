@@ -22,7 +22,7 @@ from theodolite._scoring.intervals import (
     DrawCounts,
     Resampled,
     compute_item_intervals,
-    score_intervals,
+    compute_score_intervals,
 )
 from theodolite._scoring.moments import over_seeds_of_moments, with_moments
 from theodolite._scoring.passes import PassItem, run_passes
@@ -276,7 +276,7 @@ def _with_inference(
     """Intervals, and how far the score is from its nulls."""
     metric, plan = estimates.metric, estimates.plan
     counts = DrawCounts.from_plan(plan, score.n if score.n_unit == "samples" else plan.n)
-    intervals = score_intervals(score, metric, plan, rows, counts)
+    intervals = compute_score_intervals(score, metric, plan, rows, counts)
     nulls = _nulls(estimates, cell, rows, counts)
     score = replace(score, intervals=tuple(intervals), nulls=nulls, n_samples=counts.rows)
     if score.detail is not None and rows.items is not None:

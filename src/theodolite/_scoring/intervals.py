@@ -79,7 +79,7 @@ class DrawCounts:
         return cls("samples", n, n, n >= FEWEST_CLUSTERS, plan.groups)
 
 
-def score_intervals(
+def compute_score_intervals(
     score: Score, metric: Metric, plan: Plan, rows: Resampled, counts: DrawCounts
 ) -> Iterator[Interval]:
     """Yield the interval for new samples, then those for populations of items and of seeds."""

@@ -12,8 +12,8 @@ from jaxtyping import Float
 
 from theodolite._scoring.request import Resampling
 from theodolite._stats.grouped_weights import GroupedWeights, RowWeights
-from theodolite._stats.groups import GROUPS, SampleGroups, group_of, group_weights
-from theodolite._stats.resampling import poisson_counts, poisson_weights
+from theodolite._stats.groups import GROUPS, SampleGroups, assign_groups, draw_group_weights
+from theodolite._stats.resampling import draw_poisson_counts, draw_poisson_weights
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.shards import Clusters
 from theodolite.metrics.base import Metric, NullModel, Pooled
@@ -67,7 +67,7 @@ class Plan:
         samples = evidence.samples
         keys = np.asarray(samples.index if self.sources[0] == "samples" else samples.clusters)
         if self.groups:
-            groups = group_of(keys, self.resampling.seed)
+            groups = assign_groups(keys, self.resampling.seed)
             return SampleGroups.from_block(groups, slice(rows.start - 1, rows.stop - 1))
         key_bytes = np.ascontiguousarray(keys, np.int64).tobytes()
         weights = _shard_weights(key_bytes, self.resamples, self.resampling.seed)
@@ -76,7 +76,7 @@ class Plan:
 
     def group_weights(self) -> Float[np.ndarray, "rows groups"]:
         """Return how often each random group counts in each row of values."""
-        return group_weights(self.resamples, self.resampling.seed)
+        return draw_group_weights(self.resamples, self.resampling.seed)
 
     def grouped_weights(self, evidence: Evidence, rows: slice) -> RowWeights:
         """Return the weights of all samples for some rows; of many samples by random groups."""
@@ -86,9 +86,9 @@ class Plan:
         by_sample = self.sources[0] == "samples"
         keys = np.asarray(samples.index if by_sample else samples.clusters)
         if by_sample or self.n_clusters > GROUPS:
-            return GroupedWeights(group_of(keys, seed), self.group_weights()[rows])
+            return GroupedWeights(assign_groups(keys, seed), self.group_weights()[rows])
         numbers, groups = np.unique(keys, return_inverse=True)
-        draws = poisson_weights(numbers, self.resamples, seed)
+        draws = draw_poisson_weights(numbers, self.resamples, seed)
         return GroupedWeights(groups, np.concatenate([np.ones((1, len(numbers))), draws])[rows])
 
     def __len__(self) -> int:
@@ -141,5 +141,5 @@ def _load_stored_draws(metric: Metric, evidence: Evidence) -> dict[str, int]:
 def _shard_weights(keys: bytes, resamples: int, seed: int) -> np.ndarray:
     """Return the weights of one shard, cached: all metrics, options and nulls share them."""
     numbers, key = np.unique(np.frombuffer(keys, np.int64), return_inverse=True)
-    draws = poisson_counts(numbers, resamples, seed)
+    draws = draw_poisson_counts(numbers, resamples, seed)
     return np.concatenate([np.ones((1, len(key)), np.uint8), draws[:, key]])

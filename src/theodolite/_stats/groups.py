@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 from theodolite._stats.native import functions as native
 from theodolite._stats.native.library import has_native
-from theodolite._stats.resampling import poisson_weights
+from theodolite._stats.resampling import draw_poisson_weights
 from theodolite._stats.sampling import hash_integers
 
 GROUPS = 1_000
@@ -22,10 +22,10 @@ GROUPS = 1_000
 METHOD = f"bootstrap over {GROUPS:,} random groups"
 
 
-def group_of(keys: Int[np.ndarray, " samples"], seed: int) -> Int[np.ndarray, " samples"]:
+def assign_groups(keys: Int[np.ndarray, " samples"], seed: int) -> Int[np.ndarray, " samples"]:
     """Return the group of each key; equal keys share a group.
 
-    >>> group_of(np.arange(6), seed=0).tolist()
+    >>> assign_groups(np.arange(6), seed=0).tolist()
     [158, 606, 227, 915, 435, 575]
     """
     numbers = hash_integers(np.asarray(keys), seed + 1) % np.uint64(GROUPS)
@@ -33,9 +33,9 @@ def group_of(keys: Int[np.ndarray, " samples"], seed: int) -> Int[np.ndarray, " 
 
 
 @lru_cache(maxsize=1)
-def group_weights(resamples: int, seed: int) -> Float[np.ndarray, "rows groups"]:
+def draw_group_weights(resamples: int, seed: int) -> Float[np.ndarray, "rows groups"]:
     """Return how often each group counts in each row: once in row 0. The array is read-only."""
-    draws = poisson_weights(np.arange(GROUPS), resamples, seed)
+    draws = draw_poisson_weights(np.arange(GROUPS), resamples, seed)
     weights = np.concatenate([np.ones((1, GROUPS)), draws])
     weights.flags.writeable = False
     return weights
@@ -68,7 +68,7 @@ class SampleGroups:
         return np.asarray(np.arange(self.n)[:, None] == self.rows, np.float64)
 
 
-def group_sums(
+def sum_groups(
     each: Float[np.ndarray, "samples *n"], groups: SampleGroups
 ) -> Float[np.ndarray, "groups *n"]:
     """Return the sum of each group, added in the order of the samples."""

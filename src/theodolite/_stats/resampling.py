@@ -24,7 +24,7 @@ Draws = Float[np.ndarray, " resamples"]
 """Statistic on all units (row 0) and on each resample."""
 
 
-def poisson_weights(
+def draw_poisson_weights(
     keys: Int[np.ndarray, " samples"], resamples: int, seed: int
 ) -> Float[np.ndarray, "resamples samples"]:
     """Draw how often each sample counts in each resample: independent Poisson(1) numbers.
@@ -33,17 +33,17 @@ def poisson_weights(
     same resamples, and samples with one key (a cluster) are drawn together. For sums and ratios of
     sums this is the bootstrap, and the total number of samples need not be known.
 
-    >>> whole = poisson_weights(np.arange(5), 3, seed=1)
-    >>> bool((poisson_weights(np.array([4, 2]), 3, seed=1) == whole[:, [4, 2]]).all())
+    >>> whole = draw_poisson_weights(np.arange(5), 3, seed=1)
+    >>> bool((draw_poisson_weights(np.array([4, 2]), 3, seed=1) == whole[:, [4, 2]]).all())
     True
     """
-    return poisson_counts(keys, resamples, seed).astype(np.float64)
+    return draw_poisson_counts(keys, resamples, seed).astype(np.float64)
 
 
-def poisson_counts(
+def draw_poisson_counts(
     keys: Int[np.ndarray, " samples"], resamples: int, seed: int
 ) -> UInt8[np.ndarray, "resamples samples"]:
-    """Draw `poisson_weights` as bytes, in an eighth of the memory."""
+    """Draw `draw_poisson_weights` as bytes, in an eighth of the memory."""
     counts = np.empty((resamples, len(keys)), np.uint8)
     if not has_native():
         step = max(DRAWS_AT_ONCE // max(resamples, 1), 1)
@@ -129,7 +129,9 @@ class UnitResamples:
     unit: str
 
     @classmethod
-    def of(cls, n: int, unit: str, resamples: int = RESAMPLES, seed: int = SEED) -> "UnitResamples":
+    def draw(
+        cls, n: int, unit: str, resamples: int = RESAMPLES, seed: int = SEED
+    ) -> "UnitResamples":
         """Draw units with replacement."""
         if n < 2:
             raise EvidenceError(unit, f"{n}", "two or more to resample")
@@ -138,7 +140,7 @@ class UnitResamples:
         return cls(np.vstack([np.ones(n), times]).astype(float), unit)
 
     @classmethod
-    def within(
+    def draw_within_groups(
         cls,
         groups: Int[np.ndarray, " units"],
         unit: str,
@@ -154,7 +156,7 @@ class UnitResamples:
             times[1:, members] = random.multinomial(len(members), odds, size=resamples)
         return cls(times, unit)
 
-    def of_rows(self, units: Int[np.ndarray, " rows"]) -> "UnitResamples":
+    def expand_to_rows(self, units: Int[np.ndarray, " rows"]) -> "UnitResamples":
         """Return the resamples of rows that belong to the units."""
         return UnitResamples(self.times[:, units], self.unit)
 
@@ -202,7 +204,7 @@ class UnitResamples:
         return np.asarray(np.einsum("ru,u->r", self.times, values, optimize=False))
 
 
-def percentile_ends(draws: Draws, level: float = LEVEL) -> tuple[float, float]:
+def compute_percentile_ends(draws: Draws, level: float = LEVEL) -> tuple[float, float]:
     """Return the ends of the percentile interval of a statistic from its resamples."""
     low, high = np.nanquantile(draws[1:], [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

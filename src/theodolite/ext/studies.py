@@ -47,6 +47,7 @@ __all__ = [
     "columns_of",
     "concepts_text",
     "confined",
+    "draw_poisson_weights",
     "existing",
     "explanations_from",
     "fisher_interval",
@@ -65,7 +66,6 @@ __all__ = [
     "material_of_run",
     "plain_text",
     "planned_checks",
-    "poisson_weights",
     "potato_annotations",
     "potato_by_question",
     "potato_files",
@@ -98,7 +98,7 @@ if TYPE_CHECKING:
         sample_variance,
         student_interval,
     )
-    from theodolite._stats.resampling import poisson_weights
+    from theodolite._stats.resampling import draw_poisson_weights
     from theodolite._storage.images import image_size, read_image
     from theodolite._storage.paths import all_or_nothing, confined, existing, sha256_of, size_within
     from theodolite._storage.shown_images import shown_from
@@ -204,7 +204,7 @@ else:
             "_stats.intervals": (
                 "FEWEST_CLUSTERS Estimate fisher_interval sample_variance student_interval"
             ),
-            "_stats.resampling": "poisson_weights",
+            "_stats.resampling": "draw_poisson_weights",
             "datasets.study_material.checks": "PRACTICE frame_of planned_checks",
             "datasets.study_material.explained_images": "Answer Item Looks material_from_arrays",
             "datasets.study_material.material": (

@@ -8,7 +8,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from jaxtyping import Float
 
-from theodolite._stats.resampling import boundary_interval, percentile_interval, poisson_weights
+from theodolite._stats.resampling import (
+    boundary_interval,
+    draw_poisson_weights,
+    percentile_interval,
+)
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.plain_arrays import replace_arrays
@@ -138,7 +142,7 @@ def precision_by_band(
     of: Values = "tokens" if metric == "activation_precision" else "sequences"
     samples: Any = evidence.samples
     keys = np.asarray(samples.index if samples.clusters is None else samples.clusters)
-    weights = poisson_weights(keys, resamples, seed)
+    weights = draw_poisson_weights(keys, resamples, seed)
     values, resampled, trials = [], [], []
     for band in range(bands):
         each = entry.state.each(select_band(evidence, band, bands=bands, of=of), **options)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
-from theodolite._stats.groups import SampleGroups, group_sums
+from theodolite._stats.groups import SampleGroups, sum_groups
 from theodolite._stats.sampling import POOLED, merge_pools
 from theodolite._stats.weighted_sums import sum_weighted
 from theodolite.evidence.base import Evidence
@@ -36,7 +36,7 @@ def total(each: Float[np.ndarray, "samples *n"], weights: Weights = None) -> np.
     if weights is None:
         return np.asarray(each.sum(axis=0))
     if isinstance(weights, SampleGroups):
-        return group_sums(each, weights)
+        return sum_groups(each, weights)
     return sum_weighted(weights, each)
 
 

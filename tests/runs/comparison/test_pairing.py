@@ -19,7 +19,7 @@ from theodolite._runs.comparison.runs import RunRead, read_run, read_runs
 from theodolite._runs.comparison.table import table_difference
 from theodolite._scoring.evaluate import Resampling
 from theodolite._stats.multiple import correct_holm
-from theodolite._stats.resampling import poisson_weights
+from theodolite._stats.resampling import draw_poisson_weights
 from theodolite.errors import EvidenceError, VerificationError
 from theodolite.evidence.axes import Samples
 
@@ -29,7 +29,7 @@ digest_samples = st.lists(st.floats(-1, 1, allow_nan=False), min_size=4, max_siz
 def naive(first: np.ndarray, second: np.ndarray, resamples: int, seed: int) -> list[float]:
     """The paired bootstrap written out: draw, take both means, subtract."""
     found = []
-    for weights in poisson_weights(np.arange(len(first)), resamples, seed):
+    for weights in draw_poisson_weights(np.arange(len(first)), resamples, seed):
         n = sum(weights)
         a = sum(w * x for w, x in zip(weights, first, strict=True)) / n if n else math.nan
         b = sum(w * x for w, x in zip(weights, second, strict=True)) / n if n else math.nan
@@ -145,7 +145,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     for trial in range(200):
         hard = random.normal(size=n)
         moved = (0.3 + hard + random.normal(size=n) * 0.5) - hard * 0.9
-        weights = poisson_weights(np.arange(n), 200, trial)
+        weights = draw_poisson_weights(np.arange(n), 200, trial)
         rows = weights @ moved / weights.sum(axis=1)
         test = paired_interval(rows, float(moved.mean()), ResamplingSource("samples", n, 0.9, 50.0))
         assert test is not None

@@ -19,7 +19,7 @@ from theodolite._runs.comparison.samples import AlignedSamples, NotComparableErr
 from theodolite._scoring.plan import Plan
 from theodolite._scoring.request import Resampling
 from theodolite._stats.intervals import components
-from theodolite._stats.resampling import poisson_weights
+from theodolite._stats.resampling import draw_poisson_weights
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.shards import Clusters
 from theodolite.metrics.catalogue import catalogue
@@ -37,7 +37,7 @@ def side(each: np.ndarray, *, clusters: np.ndarray | None = None) -> Side:
     rows = [np.ones((1, n))]
     for number, source in enumerate(plan.sources):
         keys = np.arange(n) if source == "samples" or clusters is None else clusters
-        rows.append(poisson_weights(keys, 60, number))
+        rows.append(draw_poisson_weights(keys, 60, number))
     weights = np.concatenate(rows)
     with np.errstate(invalid="ignore"):  # nothing was drawn
         values = weights @ each / weights.sum(axis=1, keepdims=True)

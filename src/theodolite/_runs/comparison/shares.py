@@ -10,7 +10,7 @@ from theodolite._runs.comparison.intervals import ResamplingSource, paired_inter
 from theodolite._scoring.request import Resampling
 from theodolite._stats.intervals import FEWEST_CLUSTERS, quantile
 from theodolite._stats.multiple import correct_holm
-from theodolite._stats.resampling import poisson_weights
+from theodolite._stats.resampling import draw_poisson_weights
 from theodolite.evidence.axes import Samples
 from theodolite.results import Interval, Items
 
@@ -182,5 +182,7 @@ def _resampled_sums(
     for start in range(0, n, SAMPLES_AT_ONCE):
         rows = slice(start, start + SAMPLES_AT_ONCE)
         sums[0] += flat[rows].sum(axis=0)
-        sums[1:] += poisson_weights(keys[rows], resampling.resamples, resampling.seed) @ flat[rows]
+        sums[1:] += (
+            draw_poisson_weights(keys[rows], resampling.resamples, resampling.seed) @ flat[rows]
+        )
     return sums.reshape(-1, trainings, versions, features)

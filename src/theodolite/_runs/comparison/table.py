@@ -9,7 +9,7 @@ from theodolite._runs.comparison.pairing import Difference
 from theodolite._runs.comparison.runs import RunRead
 from theodolite._runs.comparison.samples import FEWEST, NotComparableError
 from theodolite._scoring.request import Resampling
-from theodolite._stats.resampling import poisson_weights
+from theodolite._stats.resampling import draw_poisson_weights
 from theodolite._storage.tables import read_parquet
 from theodolite.metrics.base import total
 from theodolite.results import Score
@@ -34,7 +34,7 @@ def table_difference(
     if int(both.sum()) < FEWEST:
         raise NotComparableError("no samples that count in both")
     moved, values = moved[both], values[both]
-    weights = poisson_weights(np.arange(len(moved)), resampling.resamples, resampling.seed)
+    weights = draw_poisson_weights(np.arange(len(moved)), resampling.resamples, resampling.seed)
     whole = weights.sum(axis=1)
     resampled = np.where(whole > 0, total(moved, weights) / np.maximum(whole, 1), np.nan)
     low, high = scores[0].bounds

@@ -1,8 +1,8 @@
-"""The functions of the library, each as its C file describes it.
+"""Call the functions of the native library; their C files describe them.
 
-They take contiguous arrays of the types in ``SIGNATURES`` (anything else is refused before C sees
-it), read lengths from their shapes, and write into the last arrays. Python's lock is released
-meanwhile: callers share work out with ``theodolite._stats.threads``.
+They take contiguous arrays of the types in ``SIGNATURES`` (others raise an error before C is
+called), read lengths from shapes, and write into the last arrays. They release the global
+interpreter lock, so callers can use `theodolite._stats.threads`.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.ctypeslib import ndpointer
 
-from theodolite._stats.native.library import library
+from theodolite._stats.native.library import load_library
 
 Array = np.ndarray
 
@@ -52,7 +52,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
 
 @cache
 def _function(name: str) -> Any:
-    function = getattr(library(), name)
+    function = getattr(load_library(), name)
     function.argtypes, function.restype = SIGNATURES[name], ctypes.c_int
     return function
 
@@ -63,26 +63,26 @@ def _call(name: str, *arguments: Any) -> None:
 
 
 def bucket_tables(ordered: Array, tables: Array, lowest: Array, scale: Array) -> None:
-    """Of each ordered column a table of where equal steps begin, its lowest value, the scale."""
+    """Fill in the bucket starts, lowest value and scale of each sorted column."""
     _call("bucket_tables", *ordered.shape, ordered, tables, lowest, scale)
 
 
 def ksg_pair_terms(
     values: Array, order: tuple[Array, ...], pairs: Array, k: int, psi: Array, out: Array
 ) -> None:
-    """``order``: ordered, order, rank, and what ``bucket_tables`` wrote."""
+    """Fill in KSG terms of pairs; ``order`` is ordered, order, rank and ``bucket_tables``."""
     _call("ksg_pair_terms", len(pairs), values.shape[1], values, *order, pairs, k, psi, out)
 
 
 def cell_terms(truth: Array, pairs: Array, cells: Array, out: Array) -> None:
-    """For each pair and sample the number that belongs to its combination of two truths."""
+    """Fill in, for each pair and sample, the number of its combination of two truths."""
     _call("cell_terms", len(pairs), truth.shape[1], truth, pairs, cells, out)
 
 
 def ross_column_terms(
     order: tuple[Array, ...], labels: Array, counts: Array, k: int, psi: Array, out: Array
 ) -> None:
-    """``order``: ordered, order, and what ``bucket_tables`` wrote; no label is alone."""
+    """Fill in Ross terms of columns; ``order`` is ordered, order and ``bucket_tables``."""
     sizes = (*order[0].shape, len(counts))
     _call("ross_column_terms", *sizes, *order, labels, counts, k, psi, out)
 
@@ -91,7 +91,7 @@ def stratified_pair_terms(
     columns: tuple[Array, Array], strata: tuple[Array, int, Array], pairs: Array, k: int,
     psi: Array, out: Array,
 ) -> None:  # fmt: skip
-    """``columns``: values and order; ``strata``: their numbers, how many, which columns tie."""
+    """Fill in terms of pairs within strata, given as numbers, their count and tied columns."""
     (values, order), (numbers, n_strata, ties) = columns, strata
     sizes = (len(pairs), values.shape[1], n_strata)
     _call("stratified_pair_terms", *sizes, values, order, numbers, ties, pairs, k, psi, out)
@@ -100,13 +100,13 @@ def stratified_pair_terms(
 def ross_vector_terms(
     rows: slice, points: Array, labels: tuple[Array, Array], k: int, psi: Array, out: Array
 ) -> None:
-    """``labels``: each sample's, and how many have each; no label is alone."""
+    """Fill in Ross terms of vectors; ``labels`` are the labels and their counts, all shared."""
     sizes = (*points.shape, rows.start, rows.stop)
     _call("ross_vector_terms", *sizes, points, *labels, k, psi, out)
 
 
 def ksg_vector_terms(rows: slice, x: Array, y: Array, k: int, psi: Array, out: Array) -> None:
-    """psi(n_x) + psi(n_y) of some rows."""
+    """Fill in psi(n_x) + psi(n_y) of some rows."""
     sizes = (*x.shape, y.shape[1], rows.start, rows.stop)
     _call("ksg_vector_terms", *sizes, x, y, k, psi, out)
 
@@ -114,7 +114,7 @@ def ksg_vector_terms(rows: slice, x: Array, y: Array, k: int, psi: Array, out: A
 def ross_vector_many_terms(
     rows: slice, points: Array, labels: tuple[Array, Array], k: int, psi: Array, out: Array
 ) -> None:
-    """As ``ross_vector_terms`` for many labels of two values: a row of numbers and counts each."""
+    """Fill in Ross terms of vectors for many yes/no labels, one row of labels each."""
     sizes = (*points.shape, len(labels[0]), rows.start, rows.stop)
     _call("ross_vector_many_terms", *sizes, points, *labels, k, psi, out)
 
@@ -122,23 +122,23 @@ def ross_vector_many_terms(
 def label_vector_terms(
     rows: slice, points: Array, labels: tuple[Array, Array], k: int, psi: Array, out: Array
 ) -> None:
-    """The estimate that counts ties."""
+    """Fill in the terms of `neighbors.label_vector_terms` for some rows."""
     sizes = (*points.shape, rows.start, rows.stop)
     _call("label_vector_terms", *sizes, points, *labels, k, psi, out)
 
 
 def count_draws(start: Array, step: int, limits: Array, counts: Array) -> None:
-    """How many limits the number reaches that is drawn for each resample and sample."""
+    """Fill in how many limits the number drawn for each resample and sample reaches."""
     _call("count_draws", *counts.shape, start, step, limits, counts)
 
 
 def add_to_groups(each: Array, groups: Array, sums: Array) -> None:
-    """Add each row to that of its group."""
+    """Add each row to the sum of its group."""
     _call("add_to_groups", *each.shape, each, groups, sums)
 
 
 def add_products(weights: Array, rows: Array, sums: Array) -> None:
-    """Add ``weights @ rows``, row after row."""
+    """Add ``weights @ rows`` to the sums, row after row."""
     _call("add_products", *weights.shape, rows.shape[1], weights, rows, sums)
 
 
@@ -146,12 +146,12 @@ def joint_counts(
     flags: tuple[Array, Array], clusters: tuple[Array, Array], deals: tuple[Array, Array],
     counts: Array,
 ) -> None:  # fmt: skip
-    """``flags``: first and second; ``clusters``: starts and sizes; ``deals``: orders and turns."""
+    """Count samples with both flags for each permutation (orders and turns) of clusters."""
     _call("joint_counts", *deals[0].shape, *flags, *clusters, *deals, counts)
 
 
 def pixel_ranks(maps: Array, sizes: Array, pixels: Array, counts: Array) -> None:
-    """Of each upsampled map: pixels above one pixel, equal to it, and equal before it."""
+    """Count, in each upsampled map, pixels above one pixel, equal to it, and equal before it."""
     _call("pixel_ranks", *maps.shape, maps, sizes, pixels, counts)
 
 
@@ -159,7 +159,7 @@ def predictive_label_terms(
     columns: tuple[Array, Array], strata: tuple[Array, int], labels: tuple[Array, int],
     clusters: tuple[Array, bool], terms: Array,
 ) -> None:  # fmt: skip
-    """``columns``: values and order; the others: numbers, and how many, or whether single."""
+    """Fill in the predictive terms of columns, given as values and sort order."""
     (numbers, n_strata), (own, n_labels) = strata, labels
     sizes = (*columns[0].shape, n_strata, n_labels)
     _call("predictive_label_terms", *sizes, *columns, numbers, own, *clusters, terms)
@@ -169,7 +169,7 @@ def predictive_pair_terms(
     columns: tuple[Array, Array], strata: tuple[Array, int], pairs: Array,
     clusters: tuple[Array, bool], terms: tuple[Array, Array],
 ) -> None:  # fmt: skip
-    """The same for pairs of columns."""
+    """Fill in the predictive terms of pairs of columns."""
     numbers, n_strata = strata
     sizes = (len(pairs), columns[0].shape[1], n_strata)
     _call("predictive_pair_terms", *sizes, *columns, numbers, pairs, *clusters, *terms)

@@ -1,4 +1,7 @@
-"""The compiled library: found, loaded once, or done without."""
+"""Find and load the native library, or choose numpy without it.
+
+Used by `_stats`, metrics and the records of runs.
+"""
 
 import ctypes
 import os
@@ -10,45 +13,45 @@ from typing import Literal
 from theodolite._stats.native import build
 from theodolite.errors import EngineFallback, EvidenceError
 
-CHOICE = "THEODOLITE_KERNELS"
+KERNELS_VARIABLE = "THEODOLITE_KERNELS"
 Kind = Literal["native", "numpy"]
 
 
-def kernels() -> Kind:
-    """What computes: `native`, the compiled library, or `numpy`, which gives the same more slowly.
+def get_kernels() -> Kind:
+    """Return `native` or `numpy`, which gives the same bits more slowly.
 
-    `THEODOLITE_KERNELS` chooses; else the library is taken wherever it can be loaded.
+    `THEODOLITE_KERNELS` chooses; by default the library is used wherever it can be loaded.
     """
-    chosen = os.environ.get(CHOICE) or None
+    chosen = os.environ.get(KERNELS_VARIABLE) or None
     if chosen not in (None, "native", "numpy"):
-        raise EvidenceError(CHOICE, chosen, "native or numpy")
+        raise EvidenceError(KERNELS_VARIABLE, chosen, "native or numpy")
     if chosen == "numpy":
         return "numpy"
-    if library() is not None:
+    if load_library() is not None:
         return "native"
     if chosen == "native":
         raise EvidenceError(
-            CHOICE, "native", "the compiled library, which is not here",
+            KERNELS_VARIABLE, "native", "the compiled library, which is not here",
             "Install a wheel for this platform, or a C compiler before `pip install theodolite`.",
         )  # fmt: skip
     return "numpy"
 
 
 def has_native() -> bool:
-    """Whether the compiled library computes."""
-    return kernels() == "native"
+    """Return True if the native library is used."""
+    return get_kernels() == "native"
 
 
 def kernels_version() -> str:
-    """What computes, as runs record it: of the library, also which."""
-    path = library_path()
+    """Return the kernels in use and the digest of the library, as runs record them."""
+    path = find_library()
     return f"native {path.stem[8:]}" if has_native() and path is not None else "numpy"
 
 
 @cache
-def library() -> ctypes.CDLL | None:
-    """The library, loaded; None where there is none. One that does not load is reported once."""
-    path = library_path()
+def load_library() -> ctypes.CDLL | None:
+    """Load the library once; None, with one warning if it does not load, without it."""
+    path = find_library()
     if path is None:
         return None
     try:
@@ -62,8 +65,8 @@ def library() -> ctypes.CDLL | None:
         return None
 
 
-def library_path() -> Path | None:
-    """Beside this file, as the wheel brings it; in a checkout compiled there if it is not."""
+def find_library() -> Path | None:
+    """Return the library next to this file; in a checkout it is compiled if missing."""
     if build.is_checkout():
-        return build.compiled_into(build.FOLDER)
+        return build.compile_into(build.FOLDER)
     return next(iter(sorted(build.FOLDER.glob(f"kernels-*{build.SUFFIX}"))), None)

@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, Int
 from theodolite._scoring.request import Resampling
 from theodolite._stats.resampling import (
     boundary_interval,
+    draw_poisson_weights,
     percentile_interval,
-    poisson_weights,
 )
 from theodolite._verdicts.conflicts.excess import excess_interval
 from theodolite.metrics.base import ratio
@@ -118,7 +118,9 @@ def _resampled(
     tables = np.zeros((resampling.resamples, 4))
     for start in range(0, len(keys), DRAWN_AT_ONCE):
         some = slice(start, start + DRAWN_AT_ONCE)
-        tables += poisson_weights(keys[some], resampling.resamples, resampling.seed) @ sums[some]
+        tables += (
+            draw_poisson_weights(keys[some], resampling.resamples, resampling.seed) @ sums[some]
+        )
     return tables
 
 

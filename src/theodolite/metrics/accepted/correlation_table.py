@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtr, ndtri, stdtr
 
-from theodolite._stats.resampling import poisson_weights
+from theodolite._stats.resampling import draw_poisson_weights
 from theodolite.errors import EvidenceError
 from theodolite.metrics.accepted._ratings import pearson, spearman
 
@@ -106,7 +106,7 @@ def _row(
     elif abs(r) >= FULL:
         error, p = _independent(r, len(np.unique(clusters[known])), names[2])
     else:
-        weights = poisson_weights(clusters[known], RESAMPLES, seed)
+        weights = draw_poisson_weights(clusters[known], RESAMPLES, seed)
         replicates = _correlated(x, y, weights, names[2])
         replicates = np.arctanh(np.clip(replicates[~np.isnan(replicates)], -FULL, FULL))
         error = float(replicates.std(ddof=1)) if len(replicates) > 1 else 0.0

@@ -23,9 +23,9 @@ from theodolite.ext.studies import (
     RatingEvidence,
     Vote,
     by_group,
+    draw_poisson_weights,
     explanations_from,
     fisher_interval,
-    poisson_weights,
     sample_variance,
     student_interval,
 )
@@ -158,7 +158,9 @@ def side_by_side(evidence: RatingEvidence) -> RatedVotes:
     """Return votes as a table of explanations by raters."""
     keys = evidence.samples.clusters
     keys = np.asarray(evidence.samples.index if keys is None else keys)
-    weights = np.concatenate([np.ones((1, len(evidence))), poisson_weights(keys, RESAMPLES, SEED)])
+    weights = np.concatenate(
+        [np.ones((1, len(evidence))), draw_poisson_weights(keys, RESAMPLES, SEED)]
+    )
     sizes = np.unique(keys, return_counts=True)[1]
     dealt_out = CATALOGUE["rater_agreement"].nulls[0]
     return RatedVotes(
@@ -194,7 +196,9 @@ def _patterns(counts: np.ndarray, keys: np.ndarray) -> tuple[RatingEvidence, np.
             keys[order], first + CLUSTERS_AT_ONCE)]  # fmt: skip
         members = np.zeros((CLUSTERS_AT_ONCE, len(patterns)))
         np.add.at(members, (keys[own] - first, which[own]), 1.0)
-        resampled = poisson_weights(np.arange(first, first + CLUSTERS_AT_ONCE), RESAMPLES, SEED)
+        resampled = draw_poisson_weights(
+            np.arange(first, first + CLUSTERS_AT_ONCE), RESAMPLES, SEED
+        )
         weights[1:] += resampled @ members
     scale = np.arange(1.0, counts.shape[1] + 1)
     return RatingEvidence(ratings=ratings, scale=scale), weights

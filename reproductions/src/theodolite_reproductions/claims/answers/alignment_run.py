@@ -16,7 +16,7 @@ from theodolite_reproductions.claims.answers.resampled import (
     Draws,
     UnitResamples,
     answer_from,
-    percentile_ends,
+    compute_percentile_ends,
 )
 from theodolite_reproductions.claims.ledger import ledger
 from theodolite_reproductions.claims.power import detectable_effect
@@ -61,7 +61,7 @@ class AlignmentTables:
     @cached_property
     def resamples(self) -> UnitResamples:
         """Classes, since images of a class are not independent."""
-        return UnitResamples.of(1 + max(self.named["class"]), "classes")
+        return UnitResamples.draw(1 + max(self.named["class"]), "classes")
 
     def mean(self, table: Columns, values: Float[np.ndarray, " rows"]) -> Draws:
         """Mean over images and seeds, of what is defined, with whole classes drawn."""
@@ -127,7 +127,7 @@ def _printed_lists(tables: AlignmentTables) -> Iterator[EntryAnswer]:
         for form in (1, 2, 3):
             entry = ledger().entry(f"{group}-{form:02d}")
             printed = np.array((entry.printed or {})["values"], float)
-            resamples = UnitResamples.of(len(printed), over)
+            resamples = UnitResamples.draw(len(printed), over)
             for projection in PROJECTIONS:
                 if projection != "dot" and (over, form) == ("concepts", 1):
                     continue  # a concept's length does not turn its weights
@@ -151,7 +151,7 @@ def _ranks(tables: AlignmentTables) -> Iterator[EntryAnswer]:
         for reference in REFERENCES:
             items = tables.cosines(over, 1, "dot", reference)
             own = items.mean
-            resamples = UnitResamples.of(len(own), over)
+            resamples = UnitResamples.draw(len(own), over)
             met = np.ones(len(resamples.times), bool)
             ours: dict[str, float] = {}
             for name in names:
@@ -273,13 +273,13 @@ def _reference_moves(tables: AlignmentTables) -> Iterator[OptionMove]:
             seeds = tables.cosines("concepts", form, "dot", reference).seeds
             each = np.where(np.isnan(seeds), np.nan, seeds < 0) if below else seeds
             sides.append(each.mean(axis=0))
-        resamples = UnitResamples.of(len(sides[0]), "concepts")
+        resamples = UnitResamples.draw(len(sides[0]), "concepts")
         change = sign * (resamples.mean(sides[1]) - resamples.mean(sides[0]))
         yield _move("P000-O-07", entry, REFERENCES, change)
 
 
 def _move(option: str, entry: str, choices: tuple[str, ...], change: Draws) -> OptionMove:
-    low, high = percentile_ends(change)
+    low, high = compute_percentile_ends(change)
     return OptionMove(
         option=option, entry=entry, before=choices[0], after=choices[1],
         value=float(change[0]), low=low, high=high,

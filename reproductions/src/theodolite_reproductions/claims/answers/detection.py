@@ -14,7 +14,7 @@ from theodolite_reproductions.claims.answers.resampled import (
     Draws,
     UnitResamples,
     answer_from,
-    percentile_ends,
+    compute_percentile_ends,
     slope_over_range,
 )
 from theodolite_reproductions.claims.results import EntryAnswer, OptionMove
@@ -51,7 +51,7 @@ class UnitScores:
     @cached_property
     def resamples(self) -> UnitResamples:
         """Units, the same in each resample for all statistics."""
-        return UnitResamples.of(len(self.units["unit"]), "units")
+        return UnitResamples.draw(len(self.units["unit"]), "units")
 
     def column(self, formulas: str, name: str) -> Float[np.ndarray, " units"]:
         """A column of one way to choose formulas; NaN where undefined."""
@@ -243,13 +243,13 @@ def _moves(scores: UnitScores) -> Iterator[OptionMove]:
     for entry, accuracy in (("P003-F0-05", SETS["union"]), ("P003-F0-06", SETS["intersection"])):
         raw = scores.r(THREE, name, accuracy)
         change = scores.r(THREE, name, accuracy, given_images=True) - raw
-        low, high = percentile_ends(change)
+        low, high = compute_percentile_ends(change)
         yield OptionMove(
             option="P003-O-06", entry=entry, before="none", after="log images",
             value=float(change[0]), low=low, high=high,
         )  # fmt: skip
     change = scores.r(THREE, name, OVERLAP) - scores.r(THREE, name, SETS["intersection"])
-    low, high = percentile_ends(change)
+    low, high = compute_percentile_ends(change)
     yield OptionMove(
         option="P003-O-03", entry="P003-F0-06", before="present", after="overlap",
         value=float(change[0]), low=low, high=high,

@@ -16,7 +16,7 @@ from theodolite_reproductions.claims.answers.detection import (
     UnitScores,
     detection_answers,
 )
-from theodolite_reproductions.claims.answers.resampled import Draws, percentile_ends
+from theodolite_reproductions.claims.answers.resampled import Draws, compute_percentile_ends
 from theodolite_reproductions.claims.results import EntryAnswer, OptionMove
 
 BEFORE = "as scored"
@@ -55,7 +55,7 @@ def option_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
             if name not in ACCURACY or entry in CORRELATIONS
             for change in [draws - before[entry]]
             if not np.isnan(change[0])
-            for ends in [percentile_ends(change)]
+            for ends in [compute_percentile_ends(change)]
         ]  # fmt: skip
     figures = [*_tolerances(tables), _specialized(tables["specialized"])]
     return [*figures, *pets_answers(folder, "EfficientNet-lite0")], moves

@@ -297,7 +297,7 @@ def _vector_correlations(run: BottleneckRun) -> Iterator[EntryAnswer]:
         return np.concatenate([fold_values(model, metric) for model in chosen])
 
     accuracy, information = each("task_accuracy"), each("embedding_task_information")
-    resamples = UnitResamples.of(len(accuracy), "trainings")
+    resamples = UnitResamples.draw(len(accuracy), "trainings")
     for entry, metric, other, cell, nearest in (
         ("P001-F0-23", "embedding_task_information", accuracy, {}, True),
         ("P001-F0-24", "concept_prediction", accuracy, {"with": "task accuracy"}, True),

@@ -24,7 +24,7 @@ from theodolite_reproductions.claims.answers.resampled import (
     Draws,
     UnitResamples,
     answer_from,
-    percentile_ends,
+    compute_percentile_ends,
 )
 from theodolite_reproductions.claims.power import detectable_correlation
 from theodolite_reproductions.claims.results import EntryAnswer, OptionMove
@@ -103,7 +103,7 @@ def correlation_answers(
 ) -> Iterator[EntryAnswer]:
     """Whether CTL and ICL follow, and whether CTL does so more closely than the others."""
     n = len(table.against)
-    resamples = UnitResamples.of(n, "model classes")
+    resamples = UnitResamples.draw(n, "model classes")
     r = table.correlations(resamples)
     for entry, label in (("P001-F0-08", "CTL"), ("P001-F0-09", "ICL")):
         if table.trainings:
@@ -174,7 +174,7 @@ def option_tables(
 
 def option_moves(published: ScoreTable, other: OptionTable) -> Iterator[OptionMove]:
     """By how much a choice moves correlations, on the same resampled classes."""
-    resamples = UnitResamples.of(len(published.against), "model classes")
+    resamples = UnitResamples.draw(len(published.against), "model classes")
     sides = [table.correlations(resamples) for table in (published, other.table)]
     effects = [
         {"P001-F0-08": r["CTL"], "P001-F0-09": r["ICL"], "P001-F0-10": r["CTL"] - r["OIS"],
@@ -186,7 +186,7 @@ def option_moves(published: ScoreTable, other: OptionTable) -> Iterator[OptionMo
         moved[np.abs(moved) < ROUNDING] = 0.0
         if np.isnan(moved[0]):
             continue
-        low, high = percentile_ends(moved)
+        low, high = compute_percentile_ends(moved)
         yield OptionMove(option=other.option, entry=entry, before=other.before,
                          after=other.after, value=float(moved[0]), low=low, high=high)  # fmt: skip
 

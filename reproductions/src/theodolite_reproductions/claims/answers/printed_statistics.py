@@ -149,14 +149,14 @@ def within_groups(
     more: Float[np.ndarray, " first"], less: Float[np.ndarray, " second"], unit: str
 ) -> tuple[Draws, UnitResamples]:
     """Difference of two means, each group resampled on its own."""
-    first = UnitResamples.of(len(more), unit, seed=0)
-    second = UnitResamples.of(len(less), unit, seed=1)
+    first = UnitResamples.draw(len(more), unit, seed=0)
+    second = UnitResamples.draw(len(less), unit, seed=1)
     return np.asarray(first.mean(more) - second.mean(less)), first
 
 
 def variance_within_minus_between(groups: Sequence[Float[np.ndarray, " own"]]) -> Draws:
     """Variance inside groups minus that of groups, by analysis of variance; groups resampled."""
-    resamples = UnitResamples.of(len(groups), "methods").times
+    resamples = UnitResamples.draw(len(groups), "methods").times
     n = np.array([len(group) for group in groups], float)
     mean = np.array([group.mean() for group in groups])
     inside = np.array([((group - group.mean()) ** 2).sum() for group in groups])

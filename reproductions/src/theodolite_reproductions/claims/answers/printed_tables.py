@@ -100,7 +100,7 @@ def _networks() -> Iterator[EntryAnswer]:
                 if (same := [(method, n) for n in networks if (method, n) in maps])
             ]
             n = len(differences)
-            resamples = UnitResamples.of(n, "methods")
+            resamples = UnitResamples.draw(n, "methods")
             yield answer_from(
                 "P004-F0-02", resamples.mean(np.array(differences)), resamples, n,
                 {"from": "Table 12", "quality": quality, "minus": label}, {},
@@ -132,7 +132,7 @@ def _variance() -> Iterator[EntryAnswer]:
     methods = dict.fromkeys(method for method, _ in maps)
     groups = [np.stack([row for (name, _), row in maps.items() if name == m]) for m in methods]
     groups = [group for group in groups if len(group) > 1]
-    resamples = UnitResamples.of(len(groups), "methods")
+    resamples = UnitResamples.draw(len(groups), "methods")
     for column, quality in enumerate(QUALITIES):
         draws = statistics.variance_within_minus_between([group[:, column] for group in groups])
         yield answer_from(
@@ -155,7 +155,7 @@ def _favorites() -> Iterator[EntryAnswer]:
 def _questions() -> Iterator[EntryAnswer]:
     """Whether the first three qualities go together more than with the fourth."""
     table = np.stack(list(votes().values())).T
-    resamples = UnitResamples.of(table.shape[1], "techniques")
+    resamples = UnitResamples.draw(table.shape[1], "techniques")
     pairs = [(a, b) for a in range(4) for b in range(a)]
     r = {pair: resamples.correlation(table[pair[0]], table[pair[1]]) for pair in pairs}
     within = np.mean([draws for pair, draws in r.items() if 3 not in pair], axis=0)
@@ -259,7 +259,7 @@ def _between(entry: str, column: int, sign: int) -> Iterator[EntryAnswer]:
         method, _, network = name.partition(" / ")
         rows[method, NETWORKS[network]] = float(row[column])
     both = [key for key in maps if key in rows]
-    resamples = UnitResamples.of(len(both), "techniques")
+    resamples = UnitResamples.draw(len(both), "techniques")
     score = np.array([rows[key] for key in both])
     for at, quality in enumerate(LIKED):
         r = sign * resamples.correlation(score, np.array([maps[key][at] for key in both]))

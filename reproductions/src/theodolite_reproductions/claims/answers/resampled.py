@@ -13,14 +13,14 @@ from theodolite._stats.resampling import (
     Draws,
     UnitResamples,
     Values,
-    percentile_ends,
+    compute_percentile_ends,
 )
 from theodolite_reproductions.claims.power import detectable_effect
 from theodolite_reproductions.claims.results import EntryAnswer, Figure
 
 __all__ = [
     "LEVEL", "RESAMPLES", "SEED", "Draws", "UnitResamples", "Values", "answer_from",
-    "percentile_ends", "slope_over_range",
+    "compute_percentile_ends", "slope_over_range",
 ]  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def answer_from(  # noqa: PLR0913  an answer has these parts
             entry=entry, settings=dict(settings), unit=resamples.unit, n=n, ours=dict(ours)
         )
     value, error = float(draws[0]), float(known.std(ddof=1))
-    low, high = percentile_ends(draws)
+    low, high = compute_percentile_ends(draws)
     p = float(2 * ndtr(-abs(value) / error)) if error > 0 else float(abs(value) <= 1e-12)
     return EntryAnswer(
         entry=entry, settings=dict(settings), nearest=nearest, effect=value, low=low, high=high,

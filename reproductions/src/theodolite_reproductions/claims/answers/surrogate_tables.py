@@ -45,12 +45,12 @@ class CrossedResamples:
     ) -> "CrossedResamples":
         """Draw; with ``clusters``, images of a cluster are drawn together."""
         if clusters is None:
-            rows = UnitResamples.of(images, "images and seeds" if seeds > 1 else "images")
+            rows = UnitResamples.draw(images, "images and seeds" if seeds > 1 else "images")
         else:
             of, n = np.unique(clusters, return_inverse=True)[1], len(np.unique(clusters))
-            by_class = UnitResamples.of(n, "classes and seeds")
+            by_class = UnitResamples.draw(n, "classes and seeds")
             rows = UnitResamples(by_class.times[:, of], by_class.unit)
-        return cls(rows, UnitResamples.of(max(seeds, 2), "seeds", seed=1))
+        return cls(rows, UnitResamples.draw(max(seeds, 2), "seeds", seed=1))
 
     def mean(self, values: Table) -> Draws:
         """Mean over images and seeds; what is undefined is left out."""

@@ -16,7 +16,7 @@ from theodolite_reproductions.claims.answers.resampled import (
     LEVEL,
     Draws,
     answer_from,
-    percentile_ends,
+    compute_percentile_ends,
 )
 from theodolite_reproductions.claims.answers.surrogate_tables import StoredExplanations
 from theodolite_reproductions.claims.power import detectable_effect
@@ -350,7 +350,7 @@ def _moved_findings(run: ClassifierRun, option: str, label: str, form: str) -> I
 def _move(option: str, entry: str, ends: Mapping[str, Draws]) -> OptionMove:
     (before, first), (after, last) = ends.items()
     change = last - first
-    low, high = percentile_ends(change)
+    low, high = compute_percentile_ends(change)
     return OptionMove(
         option=option, entry=entry, before=before, after=after, value=float(change[0]), low=low,
         high=high,

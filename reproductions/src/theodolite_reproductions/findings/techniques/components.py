@@ -60,7 +60,7 @@ def component_rows(table: VotedTable, resamples: int, seed: int) -> Iterator[Tec
         factors = [*codes, people] if named else codes
         names = [*(FACTORS if named else FACTORS[:-1]), REST]
         methods = len(np.unique(codes[0]))
-        redraws = UnitResamples.within(
+        redraws = UnitResamples.draw_within_groups(
             np.zeros(methods, int), "methods", min(resamples, MOST_RESAMPLES), seed
         )
         draws = np.stack([_redrawn(votes, factors, times) for times in redraws.times])

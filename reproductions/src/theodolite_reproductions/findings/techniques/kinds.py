@@ -55,7 +55,7 @@ def _on_own_images(
         own = np.flatnonzero(codes == at)
         _, units = np.unique(images[own], return_inverse=True)
         n = int(units.max()) + 1
-        redraws = _redraws(n, "images", resamples, seed).of_rows(units)
+        redraws = _redraws(n, "images", resamples, seed).expand_to_rows(units)
         for column, numbers in values.items():
             mean = redraws.mean(numbers[own])
             row = {kind: name or "not said", "of": column}
@@ -68,7 +68,7 @@ def by_kind(table: VotedTable, kind: str, resamples: int, seed: int) -> Iterator
     for quality in table.asked:
         means = technique_ratings(table, quality)
         n = (~np.isnan(table.rating(quality))).astype(int)
-        redraws = UnitResamples.within(groups, "techniques", resamples, seed)
+        redraws = UnitResamples.draw_within_groups(groups, "techniques", resamples, seed)
         for at, name in enumerate(names):
             row = {kind: name or "not said", "of": quality}
             of_kind = n[np.isin(table.codes("technique")[1], np.flatnonzero(groups == at))].sum()
@@ -90,7 +90,7 @@ def modality_contrast(
     maps, concepts = (groups == names.index(name) for name in ("saliency", "concept"))
     for quality in table.asked:
         if unit == "techniques":
-            redraws = UnitResamples.within(groups, unit, resamples, seed)
+            redraws = UnitResamples.draw_within_groups(groups, unit, resamples, seed)
             means = technique_ratings(table, quality)
             draws = kind_mean(redraws, means, maps) - kind_mean(redraws, means, concepts)
             units = len(groups)
@@ -138,7 +138,7 @@ def method_contrasts(table: VotedTable, resamples: int, seed: int) -> Iterator[T
     both: whether one method is liked, not whether a kind of them is."""
     maps = table.of["modality"] == "saliency"
     images, codes = table.codes("image")
-    redraws = _redraws(len(images), "images", resamples, seed).of_rows(codes)
+    redraws = _redraws(len(images), "images", resamples, seed).expand_to_rows(codes)
     networks = [n for n in table.codes("network")[0] if (maps & (table.of["network"] == n)).any()]
     methods = [m for m in table.codes("method")[0] if (maps & (table.of["method"] == m)).any()]
     for quality in table.asked:
@@ -198,7 +198,7 @@ def _over_images(
     table: VotedTable, quality: str, resamples: int, seed: int
 ) -> tuple[Draws, UnitResamples, int]:
     images, codes = table.codes("image")
-    redraws = _redraws(len(images), "images", resamples, seed).of_rows(codes)
+    redraws = _redraws(len(images), "images", resamples, seed).expand_to_rows(codes)
     techniques, own = table.codes("technique")
     names, groups = technique_kinds(table, "modality")
     values = table.rating(quality)
@@ -212,4 +212,4 @@ def _over_images(
 
 def _redraws(n: int, unit: str, resamples: int, seed: int) -> UnitResamples:
     """Resamples of n units; of a single one it is always itself."""
-    return UnitResamples.within(np.zeros(n, int), unit, resamples, seed)
+    return UnitResamples.draw_within_groups(np.zeros(n, int), unit, resamples, seed)

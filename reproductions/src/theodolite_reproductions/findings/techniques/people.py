@@ -50,7 +50,9 @@ def favorite_rows(
     having = np.flatnonzero(lists.any(axis=1))
     if not len(having):
         return
-    redraws = UnitResamples.within(np.zeros(len(having), int), "people", resamples, seed)
+    redraws = UnitResamples.draw_within_groups(
+        np.zeros(len(having), int), "people", resamples, seed
+    )
     for at, name in enumerate(table.codes("technique")[0]):
         draws = redraws.mean(lists[having, at].astype(float)) * len(having)
         yield row_from({"technique": name}, draws, redraws, len(having), int(draws[0].round()))
@@ -67,7 +69,9 @@ def liked_rank(table: VotedTable, first: int, resamples: int, seed: int) -> Iter
         return
     _, technique = table.codes("technique")
     of = codes[np.unique(technique, return_index=True)[1]]
-    redraws = UnitResamples.within(np.zeros(len(having), int), "people", resamples, seed)
+    redraws = UnitResamples.draw_within_groups(
+        np.zeros(len(having), int), "people", resamples, seed
+    )
     # means over a method's techniques, lest methods on many networks be ahead by number
     on_lists = np.stack([lists[having][:, of == at].mean(axis=1) for at in range(len(methods))])
     counts = np.einsum("rp,mp->rm", redraws.times, on_lists)
@@ -91,7 +95,9 @@ def ranking_rows(
         places.setdefault(str(question), {}).setdefault(str(item), {})[str(person)] = float(place)
     for question, by_item in places.items():
         people = sorted({person for own in by_item.values() for person in own})
-        redraws = UnitResamples.within(np.zeros(len(people), int), "people", resamples, seed)
+        redraws = UnitResamples.draw_within_groups(
+            np.zeros(len(people), int), "people", resamples, seed
+        )
         for item, own in by_item.items():
             values = np.array([own.get(person, np.nan) for person in people])
             names = {"question": question, "item": item}
@@ -115,7 +121,9 @@ def agreement_rows(
             draws: dict[str, tuple[Draws, UnitResamples]] = {}
             for name in names:
                 own = np.flatnonzero(voted & (groups == name))
-                redraws = UnitResamples.within(np.zeros(len(own), int), "people", resamples, seed)
+                redraws = UnitResamples.draw_within_groups(
+                    np.zeros(len(own), int), "people", resamples, seed
+                )
                 kappas = kappa_of(np.einsum("rp,ps->rs", redraws.times, sums[own]))
                 draws[name] = (kappas, redraws)
                 row = {"band": band, "group": name, "question": question}

@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite._stats.resampling import Draws, UnitResamples, percentile_ends
+from theodolite._stats.resampling import Draws, UnitResamples, compute_percentile_ends
 from theodolite._storage.records import Record
 from theodolite._verdicts.scores_file import written
 
@@ -69,7 +69,7 @@ def row_from(
     defined = draws[1:][~np.isnan(draws[1:])]
     if value is None or units < 2 or len(defined) < 2:
         return TechniqueRow(names=dict(names), value=value, unit=resamples.unit, units=units, n=n)
-    low, high = percentile_ends(draws)
+    low, high = compute_percentile_ends(draws)
     return TechniqueRow(
         names=dict(names), value=value, low=low, high=high, error=float(defined.std(ddof=1)),
         unit=resamples.unit, units=units, n=n,

@@ -32,10 +32,12 @@ class Correlations:
     def __init__(self, table: VotedTable, resamples: int, seed: int) -> None:
         self.techniques, self.codes = table.codes("technique")
         self.images, self.of_image = table.codes("image")
-        images = UnitResamples.within(np.zeros(len(self.images), int), "images", resamples, seed)
-        self.rows = images.of_rows(self.of_image)
+        images = UnitResamples.draw_within_groups(
+            np.zeros(len(self.images), int), "images", resamples, seed
+        )
+        self.rows = images.expand_to_rows(self.of_image)
         zero = np.zeros(len(self.techniques), int)
-        self.means = UnitResamples.within(zero, "techniques", resamples, seed)
+        self.means = UnitResamples.draw_within_groups(zero, "techniques", resamples, seed)
 
     def draws(self, x: Numbers, y: Numbers, over: Over, method: str) -> tuple[Draws, int, int]:
         """The correlation in each resample, with how many units and rows it is from.

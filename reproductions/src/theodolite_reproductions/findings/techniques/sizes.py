@@ -32,7 +32,9 @@ def accuracy_rows(tables: Tables, resamples: int, seed: int) -> Iterator[Techniq
                 right.setdefault((network, name), {})[image] = same
     for (network, data_set), images in sorted(right.items()):
         values = np.array(list(images.values()), float)
-        redraws = UnitResamples.within(np.zeros(len(values), int), "images", resamples, seed)
+        redraws = UnitResamples.draw_within_groups(
+            np.zeros(len(values), int), "images", resamples, seed
+        )
         names = {"network": network, "data_set": data_set}
         yield row_from(names, redraws.mean(values), redraws, len(values), len(values))
 

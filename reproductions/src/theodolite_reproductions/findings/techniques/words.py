@@ -45,7 +45,9 @@ def overlap_against_votes(
     rows, people = (np.array([pair[i] for pair in pairs]) for i in (0, 1))
     _, units = np.unique(table.of["image"][rows], return_inverse=True)
     n = int(units.max()) + 1
-    redraws = UnitResamples.within(np.zeros(n, int), "images", resamples, seed).of_rows(units)
+    redraws = UnitResamples.draw_within_groups(
+        np.zeros(n, int), "images", resamples, seed
+    ).expand_to_rows(units)
     for at, measure in enumerate(MEASURES, start=2):
         values = np.array([pair[at] for pair in pairs])
         for question, votes in table.votes.items():
