@@ -35,7 +35,7 @@ def test_another_choice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_library_numpy_is_used_and_native_cannot_be_forced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(library, "library_path", lambda: None)
+    monkeypatch.setattr(library, "find_library", lambda: None)
     monkeypatch.delenv(library.KERNELS_VARIABLE, raising=False)
     assert library.get_kernels() == "numpy"
     monkeypatch.setenv(library.KERNELS_VARIABLE, "native")
@@ -48,7 +48,7 @@ def test_a_library_that_does_not_load_is_reported_once(
 ) -> None:
     broken = tmp_path / "kernels-0.so"
     broken.write_bytes(b"no library")
-    monkeypatch.setattr(library, "library_path", lambda: broken)
+    monkeypatch.setattr(library, "find_library", lambda: broken)
     monkeypatch.delenv(library.KERNELS_VARIABLE, raising=False)
     with pytest.warns(EngineFallback, match="do not load"):
         assert library.get_kernels() == "numpy"

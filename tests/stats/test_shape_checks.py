@@ -4,13 +4,13 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from theodolite._stats.groups import SampleGroups, group_of
+from theodolite._stats.groups import SampleGroups, assign_groups
 from theodolite.errors import printable
 
 
 def test_shape_checks_wrong_axes_of_function_raise() -> None:
     with pytest.raises(jaxtyping.TypeCheckError):
-        group_of(np.zeros((2, 2), np.int64), seed=0)
+        assign_groups(np.zeros((2, 2), np.int64), seed=0)
 
 
 def test_shape_checks_wrong_axes_of_record_raise() -> None:

@@ -89,8 +89,8 @@ class SubsampleDrawer:
             about={"drawing": max_samples, "of": len(shards), "seed": seed},
         )
         entries = [entry for entry in self._workers.entries(work) if entry is not None]
-        drawn = tuple(DrawnShard(first, entry) for entry in entries)
-        return Subsample(first, drawn, f"{max_samples} by {seed}: {digest}")
+        shards_drawn = tuple(DrawnShard(first, entry) for entry in entries)
+        return Subsample(first, shards_drawn, f"{max_samples} by {seed}: {digest}")
 
 
 def find_hash_threshold(shards: Shards, max_samples: int, seed: int) -> int:

@@ -25,7 +25,7 @@ NEIGHBORS = 3
 MAX_NEIGHBORS = 3  # the compiled search keeps this many in registers
 NOISE = 1e-10
 BLOCK_BYTES = 1 << 25
-SMALL = 200_000  # pairs times samples below which a second thread is not worth starting
+SMALL = 200_000  # pairs times samples up to which one thread is faster
 Terms = Float[np.ndarray, " samples"]
 
 
@@ -35,7 +35,7 @@ def plug_in(a: np.ndarray, b: np.ndarray) -> float:
     >>> round(plug_in(np.array([0, 0, 1, 1]), np.array([5, 5, 7, 7])), 6)  # one shared bit
     0.693147
     """
-    return _mean(plug_in_terms(a, b))
+    return _average_defined(plug_in_terms(a, b))
 
 
 def plug_in_terms(
@@ -47,13 +47,13 @@ def plug_in_terms(
         return np.zeros(0)
     _, of_a, n_a = np.unique(a, return_inverse=True, return_counts=True)
     _, of_b, n_b = np.unique(b, return_inverse=True, return_counts=True)
-    together = of_a * len(n_b) + of_b
+    cell = of_a * len(n_b) + of_b
     if len(n_a) * len(n_b) > 4 * len(
         a
     ):  # more combinations than samples: count the observed ones only
-        _, together = np.unique(together, return_inverse=True)
-    both = np.bincount(together)
-    return np.asarray(np.log(both[together] * (len(a) / (n_a[of_a] * n_b[of_b]))))
+        _, cell = np.unique(cell, return_inverse=True)
+    counts = np.bincount(cell)
+    return np.asarray(np.log(counts[cell] * (len(a) / (n_a[of_a] * n_b[of_b]))))
 
 
 def plug_in_entropy(a: np.ndarray) -> float:
@@ -71,7 +71,7 @@ def ross(values: np.ndarray, labels: Int[np.ndarray, " samples"], *, k: int = NE
     >>> round(ross(c, d, k=1), 6)
     0.783333
     """
-    return _mean(ross_terms(values, labels, k=k))
+    return _average_defined(ross_terms(values, labels, k=k))
 
 
 def ross_terms(
@@ -84,16 +84,16 @@ def ross_terms(
     values = np.asarray(values, np.float64)
     if values.ndim == 1:
         return np.asarray(ross_columns(values[:, None], labels, k=k)[0])
-    out, rows, counts, numbered = _shared_labels(labels, k)
+    out, rows, counts, numbered = _find_shared_labels(labels, k)
     if len(rows):
         points, psi = np.ascontiguousarray(values[rows]), tabulate_digamma(len(rows))
         terms = np.empty(len(rows))
         kernels = native if has_native() else information_numpy
 
-        def of(some: slice) -> None:
-            kernels.ross_vector_terms(some, points, (numbered, counts), k, psi, terms)
+        def fill(block: slice) -> None:
+            kernels.ross_vector_terms(block, points, (numbered, counts), k, psi, terms)
 
-        run_in_slices(len(rows), of, small=len(rows) ** 2 < SMALL)
+        run_in_slices(len(rows), fill, small=len(rows) ** 2 < SMALL)
         out[rows] = terms + digamma(len(rows))
     return out
 
@@ -105,7 +105,7 @@ def ross_columns(
     k: int = NEIGHBORS,
 ) -> Float[np.ndarray, "columns samples"]:
     """Return the Ross terms of each column with one label for all columns."""
-    alone, rows, counts, numbered = _shared_labels(labels, k)
+    alone, rows, counts, numbered = _find_shared_labels(labels, k)
     out = np.tile(alone, (values.shape[1], 1))
     if len(rows):
         columns = Columns(np.asarray(values, np.float64)[rows])
@@ -125,11 +125,11 @@ def _ross_columns(
     terms, psi = np.empty((n_columns, n)), tabulate_digamma(n)
     each = (columns.ordered, columns.order, *columns.index())
 
-    def of(some: slice) -> None:
-        own = tuple(part[some] for part in each)
-        native.ross_column_terms(own, labels, counts, k, psi, terms[some])
+    def fill(block: slice) -> None:
+        slices = tuple(part[block] for part in each)
+        native.ross_column_terms(slices, labels, counts, k, psi, terms[block])
 
-    run_in_slices(n_columns, of, small=terms.size < SMALL)
+    run_in_slices(n_columns, fill, small=terms.size < SMALL)
     return terms
 
 
@@ -154,15 +154,15 @@ def ross_many(
         points, psi = np.ascontiguousarray(vectors, np.float64), tabulate_digamma(len(flags))
         kernels = native if has_native() else information_numpy
 
-        def of(some: slice) -> None:
-            kernels.ross_vector_many_terms(some, points, (labels, counts), k, psi, terms)
+        def fill(block: slice) -> None:
+            kernels.ross_vector_many_terms(block, points, (labels, counts), k, psi, terms)
 
-        run_in_slices(len(flags), of, small=len(flags) ** 2 < SMALL)
+        run_in_slices(len(flags), fill, small=len(flags) ** 2 < SMALL)
         out[shared] = terms + digamma(len(flags))
     return out
 
 
-def _shared_labels(
+def _find_shared_labels(
     labels: Int[np.ndarray, " samples"], k: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return NaN for every sample; the samples with a shared label, label counts and numbers."""
@@ -181,7 +181,7 @@ def ksg(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBORS) -> float:
     >>> round(ksg(np.array([0.0, 1, 3, 7]), np.array([0.0, 2, 3, 9]), k=1), 6)  # 7/12
     0.583333
     """
-    return _mean(ksg_terms(x, y, k=k))
+    return _average_defined(ksg_terms(x, y, k=k))
 
 
 def ksg_terms(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBORS) -> Terms:
@@ -198,7 +198,9 @@ def ksg_terms(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBORS) -> Terms:
     out, psi = np.empty(n), tabulate_digamma(n)
     kernels = native if has_native() else information_numpy
     run_in_slices(
-        n, lambda some: kernels.ksg_vector_terms(some, x, y, k, psi, out), small=n**2 < SMALL
+        n,
+        lambda some: kernels.ksg_vector_terms(some, x, y, k, psi, out),
+        small=n**2 < SMALL,
     )
     return np.asarray(digamma(n) + digamma(k) - out)
 
@@ -233,11 +235,11 @@ class Columns:
             np.empty(n_columns),
         )
 
-        def of(some: slice) -> None:
-            native.bucket_tables(self.ordered[some], *(part[some] for part in index))
+        def fill(block: slice) -> None:
+            native.bucket_tables(self.ordered[block], *(part[block] for part in index))
 
         if n:
-            run_in_slices(n_columns, of, small=self.values.size < SMALL)
+            run_in_slices(n_columns, fill, small=self.values.size < SMALL)
         return index
 
 
@@ -258,13 +260,13 @@ def pair_terms(
         out = np.full((block.stop - at, n), np.nan)
         chosen = np.ascontiguousarray(pairs[block], np.int64)
 
-        def of(some: slice, chosen: np.ndarray = chosen, out: np.ndarray = out) -> None:
-            native.ksg_pair_terms(columns.values, prepared, chosen[some], k, psi, out[some])
+        def fill(part: slice, chosen: np.ndarray = chosen, out: np.ndarray = out) -> None:
+            native.ksg_pair_terms(columns.values, prepared, chosen[part], k, psi, out[part])
 
         if n > k and not compiled:
             out[:] = information_numpy.ksg_pair_terms(columns.values, chosen, k, psi)
         elif n > k:
-            run_in_slices(len(chosen), of, small=out.size < SMALL)
+            run_in_slices(len(chosen), fill, small=out.size < SMALL)
         yield block, out
 
 
@@ -355,7 +357,7 @@ def tabulate_digamma(n: int) -> Float[np.ndarray, " m"]:
     return table
 
 
-def _mean(terms: Terms) -> float:
+def _average_defined(terms: Terms) -> float:
     defined = terms[~np.isnan(terms)]
     return float(defined.mean()) if len(defined) else float("nan")
 

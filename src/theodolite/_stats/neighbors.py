@@ -55,14 +55,16 @@ def label_terms(
     if not len(values):
         return np.zeros(0)
     label = _encode_labels(labels)
-    reach, near = _reach(values, label, k)
-    same = _within(values, label, reach) - 1
-    others = _within(values, np.zeros(len(values), np.int64), reach) - 1
+    reach, near = _find_reach(values, label, k)
+    same = _count_within(values, label, reach) - 1
+    others = _count_within(values, np.zeros(len(values), np.int64), reach) - 1
     n_same = np.bincount(label)[label] - 1
-    return _terms(reach, near, (np.full(len(values), len(values) - 1), n_same), (same, others))
+    return _compute_terms(
+        reach, near, (np.full(len(values), len(values) - 1), n_same), (same, others)
+    )
 
 
-def _terms(
+def _compute_terms(
     reach: np.ndarray,
     near: np.ndarray,
     n: tuple[np.ndarray, np.ndarray],
@@ -78,7 +80,7 @@ def _terms(
     return np.asarray(np.where(near > 0, terms, np.nan))
 
 
-def _reach(values: np.ndarray, label: Rows, k: int) -> tuple[np.ndarray, Rows]:
+def _find_reach(values: np.ndarray, label: Rows, k: int) -> tuple[np.ndarray, Rows]:
     """Return the distance to the k-th sample of the same label, and their number up to k."""
     order = np.lexsort((values, label))
     v, of, n = values[order], label[order], len(values)
@@ -98,7 +100,7 @@ def _reach(values: np.ndarray, label: Rows, k: int) -> tuple[np.ndarray, Rows]:
     return reach[back], near[back]
 
 
-def _within(values: np.ndarray, group: Rows, reach: np.ndarray) -> Rows:
+def _count_within(values: np.ndarray, group: Rows, reach: np.ndarray) -> Rows:
     """Count the values of the same group within reach of each value, itself included.
 
     Differences are compared with the reach; ``value ± reach``, which rounds differently, only
@@ -137,17 +139,17 @@ def label_vector_terms(
     n = len(vectors)
     terms, psi, label = np.empty(n), tabulate_digamma(n), _encode_labels(labels)
     points, counts = np.ascontiguousarray(vectors, np.float64), np.bincount(label)
-    kernel = native.label_vector_terms if has_native() else _plain_vector_terms
+    kernel = native.label_vector_terms if has_native() else _fill_vector_terms
 
-    def of(some: slice) -> None:
-        kernel(some, points, (label, counts), k, psi, terms)
+    def fill(block: slice) -> None:
+        kernel(block, points, (label, counts), k, psi, terms)
 
     if n:
-        run_in_slices(n, of, small=n**2 < SMALL)
+        run_in_slices(n, fill, small=n**2 < SMALL)
     return terms
 
 
-def _plain_vector_terms(
+def _fill_vector_terms(
     rows: slice,
     points: Float[np.ndarray, "samples dimensions"],
     labels: tuple[Rows, Int[np.ndarray, " labels"]],
@@ -187,19 +189,19 @@ def stratified_pair_terms(
     check_k(k)
     n = len(values)
     step = max(BLOCK_BYTES // (8 * max(n, 1)), 1)
-    plain = not has_native()
+    use_numpy = not has_native()
     columns = Columns(values)
     ties = has_ties(values)
     for at in range(0, len(pairs), step):
         block = slice(at, min(at + step, len(pairs)))
         chosen = np.ascontiguousarray(pairs[block], np.int64)
-        if plain:
-            yield block, _plain_pair_terms(columns.values, chosen, strata, k)
+        if use_numpy:
+            yield block, _compute_pair_terms_numpy(columns.values, chosen, strata, k)
         else:
-            yield block, _compiled_pair_terms(columns, chosen, strata, ties, k)
+            yield block, _compute_pair_terms_native(columns, chosen, strata, ties, k)
 
 
-def _compiled_pair_terms(
+def _compute_pair_terms_native(
     columns: Columns,
     pairs: Int[np.ndarray, "pairs 2"],
     strata: Int[np.ndarray, "columns samples"],
@@ -210,17 +212,17 @@ def _compiled_pair_terms(
     n = columns.values.shape[1]
     out, psi = np.full((len(pairs), n), np.nan), tabulate_digamma(n)
 
-    def of(some: slice) -> None:
+    def fill(block: slice) -> None:
         native.stratified_pair_terms(
-            (columns.values, columns.order), (strata, n_strata, ties), pairs[some], k, psi,
-            out[some],
+            (columns.values, columns.order), (strata, n_strata, ties), pairs[block], k, psi,
+            out[block],
         )  # fmt: skip
 
-    run_in_slices(len(pairs), of, small=out.size < SMALL)
+    run_in_slices(len(pairs), fill, small=out.size < SMALL)
     return out
 
 
-def _plain_pair_terms(
+def _compute_pair_terms_numpy(
     values: Float[np.ndarray, "columns samples"],
     pairs: Int[np.ndarray, "pairs 2"],
     strata: Int[np.ndarray, "columns samples"],
@@ -233,11 +235,11 @@ def _plain_pair_terms(
         for code in np.unique(group):
             rows = np.flatnonzero(group == code)
             if len(rows) > k:
-                terms[rows] = _pair_terms(values[a, rows], values[b, rows], k)
+                terms[rows] = _compute_group_terms(values[a, rows], values[b, rows], k)
     return out
 
 
-def _pair_terms(x: np.ndarray, y: np.ndarray, k: int) -> Terms:
+def _compute_group_terms(x: np.ndarray, y: np.ndarray, k: int) -> Terms:
     terms, psi = np.empty(len(x)), tabulate_digamma(len(x))
     for some in split_rows(slice(0, len(x)), len(x)):
         dx, dy = (np.abs(side[some, None] - side[None, :]) for side in (x, y))

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from theodolite._stats.native import functions as native
 from theodolite._stats.native.library import has_native
 from theodolite._stats.predictive import FEWEST_CLUSTERS, SMALL, midranks
-from theodolite._stats.predictive_pairs_small import pair_stratum_terms
+from theodolite._stats.predictive_pairs_numpy import pair_stratum_terms
 from theodolite._stats.predictive_small import EDGE
 from theodolite._stats.threads import run_in_slices
 
@@ -52,7 +52,7 @@ def predictive_pair_terms(
     pairs = np.ascontiguousarray(pairs, np.int64)
     step = max(BLOCK_BYTES // (16 * max(columns.shape[1], 1)), 1)
     small = len(pairs) * columns.shape[1] <= SMALL_TERMS
-    fill = _compiled if has_native() and not small else _small
+    fill = _fill_native if has_native() and not small else _fill_numpy
     for at in range(0, len(pairs), step):
         block = slice(at, min(at + step, len(pairs)))
         terms = np.full((2, block.stop - at, columns.shape[1]), np.nan)
@@ -60,7 +60,7 @@ def predictive_pair_terms(
         yield block, terms
 
 
-def _small(
+def _fill_numpy(
     columns: Float[np.ndarray, "columns samples"],
     pairs: Pairs,
     clusters: Int[np.ndarray, " samples"] | None,
@@ -78,10 +78,10 @@ def _small(
                 rows = rows[np.argsort(clusters[rows], kind="stable")]
                 starts = np.flatnonzero(np.diff(clusters[rows], prepend=-1, append=-1))
             if len(starts) > FEWEST_CLUSTERS:
-                terms[:, number, rows] = _stratum(columns[[i, j]][:, rows], starts)
+                terms[:, number, rows] = _compute_stratum_terms(columns[[i, j]][:, rows], starts)
 
 
-def _stratum(
+def _compute_stratum_terms(
     both: Float[np.ndarray, "2 rows"], starts: Int[np.ndarray, " clusters_and_one"]
 ) -> Float[np.ndarray, "2 rows"]:
     n, sizes = len(starts) - 1, np.diff(starts)
@@ -94,7 +94,7 @@ def _stratum(
     return pair_stratum_terms(ranks, normal, starts, smooth=bool(most <= n / 2 + EDGE))
 
 
-def _compiled(
+def _fill_native(
     columns: Float[np.ndarray, "columns samples"],
     pairs: Pairs,
     clusters: Int[np.ndarray, " samples"] | None,
@@ -110,11 +110,11 @@ def _compiled(
     out, inside = (np.full(terms.shape[1:], np.nan) for _ in range(2))
     clusters_of_rows = np.ascontiguousarray(own[rows])
 
-    def of(some: slice) -> None:
+    def fill(block: slice) -> None:
         native.predictive_pair_terms(
-            (columns, order), (strata, n_strata), pairs[some], (clusters_of_rows, single),
-            (out[some], inside[some]),
+            (columns, order), (strata, n_strata), pairs[block], (clusters_of_rows, single),
+            (out[block], inside[block]),
         )  # fmt: skip
 
-    run_in_slices(len(pairs), of, small=out.size <= SMALL)
+    run_in_slices(len(pairs), fill, small=out.size <= SMALL)
     terms[0][:, rows], terms[1][:, rows] = out, inside

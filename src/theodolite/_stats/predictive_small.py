@@ -1,14 +1,19 @@
-"""Predictive information of one stratum in numpy: for few rows, and to hold the kernels against."""
+"""Compute the predictive information of one column in one stratum in numpy.
+
+Used by `predictive` for few rows, by the other predictive modules, and by tests of the kernels.
+"""
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
 LEVELS = (2, 4, 8, 16, 32, 64, 128)
+"""Numbers of equal bins of the tables."""
 PRIORS = (2.0, 8.0, 32.0)
+"""Strengths of smoothing, in clusters."""
 EDGE = 1e-9
-"""Sums of weights such as 1/3 must not move a row over an edge when rows change places."""
-LEAST_VARIANCE = 0.05
+"""Slack of bin edges, so that rounding of weights such as 1/3 never moves a row to another bin."""
+MIN_VARIANCE = 0.05
 
 Row = Float[np.ndarray, " rows"]
 Numbers = Int[np.ndarray, " rows"]
@@ -22,9 +27,9 @@ def stratum_terms(
     n_labels: int,
     terms: Float[np.ndarray, "3 rows"],
 ) -> None:
-    """Gains with each row's cluster left out, with it counted, and the surprise; into ``terms``.
+    """Write gains without and with each row's cluster, and the cross-entropy, to ``terms``.
 
-    Rows lie cluster by cluster, each cluster from one of ``starts`` to the next.
+    Rows are sorted by cluster; ``starts`` are the first rows of clusters and the end.
     """
     sizes = np.diff(starts)
     clusters = np.repeat(np.arange(len(sizes)), sizes)
@@ -33,19 +38,21 @@ def stratum_terms(
     own = get_own_weight(labels, clusters, weights)
     base_out = (by_label[labels] - own + 0.5) / (len(sizes) - 1 + n_labels / 2)
     base_in = (by_label[labels] + 0.5) / (len(sizes) + n_labels / 2)
-    out, inside = _tables(ranks, labels, clusters, weights, (base_out, base_in), n_labels)
+    out, inside = _compute_table_gains(
+        ranks, labels, clusters, weights, (base_out, base_in), n_labels
+    )
     if len(out) > 1:
-        probabilities = _normal(normal, labels, clusters, weights, n_labels)
+        probabilities = _compute_normal_probabilities(normal, labels, clusters, weights, n_labels)
         out.append(np.log(probabilities[0] / base_out))
         inside.append(np.log(probabilities[1] / base_in))
-    terms[:2] = mixture(out, inside, clusters, weights)
+    terms[:2] = mix_models(out, inside, clusters, weights)
     terms[2] = -np.log(base_out)
 
 
-def mixture(
+def mix_models(
     out: list[Row], inside: list[Row], clusters: Numbers, weights: Row
 ) -> Float[np.ndarray, "2 rows"]:
-    """Both gains of all models together, each weighted by what it gained on the other clusters."""
+    """Return both gains of the mixture of models, weighted by gains on the other clusters."""
     gains = np.array([np.bincount(clusters, weights * gain) for gain in out])
     shares = gains.sum(axis=1, keepdims=True) - gains
     shares -= logsumexp(shares, axis=0)
@@ -54,13 +61,13 @@ def mixture(
 
 
 def get_own_weight(cells: Numbers, clusters: Numbers, weights: Row) -> Row:
-    """The weight of each row's own cluster in the row's own cell."""
+    """Return the weight of each row's own cluster in the row's own cell."""
     keys = cells * (int(clusters[-1]) + 1) + clusters
     at = np.unique(keys, return_inverse=True)[1]
     return np.asarray(np.bincount(at, weights)[at])
 
 
-def _tables(
+def _compute_table_gains(
     ranks: Row,
     labels: Numbers,
     clusters: Numbers,
@@ -68,7 +75,7 @@ def _tables(
     bases: tuple[Row, Row],
     n_labels: int,
 ) -> tuple[list[Row], list[Row]]:
-    """Gains of no model, then of each table that groups the rows anew."""
+    """Return the gains of no model (zeros), then of each table with a new binning."""
     out, inside = [np.zeros(len(ranks))], [np.zeros(len(ranks))]
     groups = 1
     for level in LEVELS:
@@ -76,7 +83,7 @@ def _tables(
             break
         bins = np.minimum((level * ranks + EDGE).astype(int), level - 1)
         in_bin = np.bincount(bins, weights, level)
-        if np.count_nonzero(in_bin) == groups:  # a finer table with no more groups is the same
+        if np.count_nonzero(in_bin) == groups:  # a finer table without new groups is identical
             continue
         groups = int(np.count_nonzero(in_bin))
         cells = bins * n_labels + labels
@@ -95,11 +102,13 @@ def _tables(
     return out, inside
 
 
-def _normal(
+def _compute_normal_probabilities(
     normal: Row, labels: Numbers, clusters: Numbers, weights: Row, n_labels: int
 ) -> tuple[Row, Row]:
-    """Probability of each row's label, values of a label being normal around its mean: with the
-    row's cluster left out, and with it."""
+    """Return the probability of each row's label under normal values by label.
+
+    The first array leaves the row's cluster out, the second includes it.
+    """
     n_clusters = int(clusters[-1]) + 1
     cells = clusters * n_labels + labels
     shape = (n_clusters, n_labels)
@@ -109,18 +118,20 @@ def _normal(
     all_sums, all_counts = sums.sum(axis=0), counts.sum(axis=0)
     every = np.arange(len(normal))
 
-    def probability(own: np.ndarray, n: np.ndarray, total: np.ndarray, weight: float) -> Row:
+    def compute_probability(
+        own: np.ndarray, n: np.ndarray, total: np.ndarray, weight: float
+    ) -> Row:
         means = own / (n + 1)
         spread = (total - (own * means).sum(axis=-1)) / max(weight - 1, 1)
-        variance = np.maximum(spread, LEAST_VARIANCE)
+        variance = np.maximum(spread, MIN_VARIANCE)
         logs = np.log(n + 0.5) - (normal[:, None] - means) ** 2 / (2 * variance[:, None])
         return np.asarray(np.exp(logs[every, labels] - logsumexp(logs, axis=1)))
 
-    out = probability(
+    out = compute_probability(
         (all_sums - sums)[clusters],
         (all_counts - counts)[clusters],
         (squares.sum() - squares)[clusters],
         n_clusters - 1,
     )
     whole = (all_sums[None], all_counts[None], np.full(1, squares.sum()), n_clusters)
-    return out, probability(*whole)
+    return out, compute_probability(*whole)

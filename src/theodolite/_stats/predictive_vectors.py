@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
 from theodolite._stats.predictive import PredictiveTerms, rows_that_recur
-from theodolite._stats.predictive_small import Numbers, Row, get_own_weight, mixture
+from theodolite._stats.predictive_small import Numbers, Row, get_own_weight, mix_models
 from theodolite._stats.sampling import mix_bits
 
 FOLDS = 10
@@ -49,7 +49,7 @@ def predictive_vector_terms(
             if chosen is not None:
                 rows, starts, numbers, n_labels = chosen
                 sizes = np.diff(starts)
-                terms[:, column, rows] = _stratum(
+                terms[:, column, rows] = _compute_stratum_terms(
                     vectors[rows, column], numbers, sizes, folds[rows], n_labels
                 )
                 parameters[column] += vectors.shape[2] * (n_labels - 1)
@@ -57,7 +57,7 @@ def predictive_vector_terms(
     return PredictiveTerms(out, inside, surprise, learned, parameters)
 
 
-def _stratum(
+def _compute_stratum_terms(
     points: Points, labels: Numbers, sizes: Int[np.ndarray, " clusters"], folds: Numbers, n: int
 ) -> Float[np.ndarray, "4 rows"]:
     """Return gains without and with each row's cluster, the cross-entropy, and learned gains."""
@@ -77,14 +77,14 @@ def _stratum(
             own_fold, others = folds == fold, folds != fold
             fit = points[others], labels[others], weights[others]
             if fit[2].sum() > 1:  # else nothing can be learned
-                learned[:, own_fold] = _discriminants(
+                learned[:, own_fold] = _fit_discriminants(
                     *fit, points[own_fold], labels[own_fold], before_out[own_fold]
                 ) - np.log(base_out[own_fold])
         out += list(learned)
-        whole = _discriminants(points, labels, weights, points, labels, before_in)
+        whole = _fit_discriminants(points, labels, weights, points, labels, before_in)
         inside += list(whole - np.log(base_in))
-    both = mixture(out, inside, clusters, weights)
-    learned_only = mixture(out[1:], inside[1:], clusters, weights) if len(out) > 1 else both
+    both = mix_models(out, inside, clusters, weights)
+    learned_only = mix_models(out[1:], inside[1:], clusters, weights) if len(out) > 1 else both
     return np.array([*both, -np.log(base_out), learned_only.mean(axis=0)])
 
 
@@ -97,7 +97,7 @@ def _scale(points: Points, weights: Row) -> Points:
     return points / spread if spread > 1e-12 else np.zeros(points.shape)
 
 
-def _discriminants(
+def _fit_discriminants(
     points: Points,
     labels: Numbers,
     weights: Row,

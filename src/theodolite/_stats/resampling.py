@@ -17,7 +17,8 @@ from theodolite.errors import EvidenceError
 from theodolite.results import Interval, Source
 
 _POISSON = pdtr(np.arange(24), 1.0)  # cumulative distribution of Poisson(1)
-DRAWS_AT_ONCE = 1 << 21
+MAX_DRAWS = 1 << 21
+"""Maximum number of draws in memory."""
 RESAMPLES, SEED, LEVEL = 2000, 0, 0.95
 Values = Float[np.ndarray, " units"]
 Draws = Float[np.ndarray, " resamples"]
@@ -46,10 +47,10 @@ def draw_poisson_counts(
     """Draw `draw_poisson_weights` as bytes, in an eighth of the memory."""
     counts = np.empty((resamples, len(keys)), np.uint8)
     if not has_native():
-        step = max(DRAWS_AT_ONCE // max(resamples, 1), 1)
-        for some in (slice(at, at + step) for at in range(0, len(keys), step)):
-            draws = hash_to_uniforms(keys[some], (resamples,), seed).T
-            counts[:, some] = np.searchsorted(_POISSON, draws, side="right")
+        step = max(MAX_DRAWS // max(resamples, 1), 1)
+        for batch in (slice(at, at + step) for at in range(0, len(keys), step)):
+            draws = hash_to_uniforms(keys[batch], (resamples,), seed).T
+            counts[:, batch] = np.searchsorted(_POISSON, draws, side="right")
         return counts
     limits = np.append(np.ceil(_POISSON * 2.0**53), 2.0**53).astype(np.uint64)
     native.count_draws(hash_integers(np.asarray(keys), seed), int(GOLDEN), limits, counts)

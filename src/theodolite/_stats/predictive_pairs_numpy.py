@@ -6,7 +6,14 @@ Used by `predictive_pairs` for few rows, and by tests of the native kernels.
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite._stats.predictive_small import EDGE, PRIORS, Numbers, Row, get_own_weight, mixture
+from theodolite._stats.predictive_small import (
+    EDGE,
+    PRIORS,
+    Numbers,
+    Row,
+    get_own_weight,
+    mix_models,
+)
 
 LEVELS = (2, 4, 8)
 SHRINKAGE = (1.0, 9.0)
@@ -36,18 +43,18 @@ def pair_stratum_terms(
         used = len(np.unique(bins[0])), len(np.unique(bins[1]))
         if min(used) > 1 and used != groups:
             groups = used
-            _table(bins, level, clusters, weights, (out, inside))
+            _append_table_gains(bins, level, clusters, weights, (out, inside))
     if smooth:
         products = weights * normal[0] * normal[1]
         own = np.bincount(clusters, products)[clusters]
         for added in SHRINKAGE:
             n = len(sizes) + added
-            out.append(_normal((products.sum() - own) / (n - 1), normal))
-            inside.append(_normal(np.full(len(own), products.sum() / n), normal))
-    return mixture(out, inside, clusters, weights)
+            out.append(_compute_normal_gain((products.sum() - own) / (n - 1), normal))
+            inside.append(_compute_normal_gain(np.full(len(own), products.sum() / n), normal))
+    return mix_models(out, inside, clusters, weights)
 
 
-def _table(
+def _append_table_gains(
     bins: Int[np.ndarray, "2 rows"],
     level: int,
     clusters: Numbers,
@@ -66,7 +73,7 @@ def _table(
             side.append(np.log((both / base + prior) / (total + prior)))
 
 
-def _normal(correlation: Row, normal: Both) -> Row:
+def _compute_normal_gain(correlation: Row, normal: Both) -> Row:
     """Return the log density of jointly normal scores relative to independent ones."""
     r, (x, y) = np.clip(correlation, -MAX_CORRELATION, MAX_CORRELATION), normal
     rest = 1 - r**2
