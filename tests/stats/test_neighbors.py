@@ -9,7 +9,7 @@ from scipy.special import digamma as psi
 
 from theodolite._stats.information import Columns, has_ties, ksg_terms, ross_terms
 from theodolite._stats.neighbors import (
-    _compiled_pair_terms,
+    _compute_pair_terms_native,
     _compute_pair_terms_numpy,
     average_over_cluster_rows,
     label_terms,
@@ -87,7 +87,7 @@ def test_pairs_equal_the_definition(case: Case) -> None:
     strata = np.random.default_rng(case[0]).integers(0, 2, (3, n))
     pairs = np.array([(0, 1), (2, 1)])
     plain = _compute_pair_terms_numpy(values.T, pairs, strata, k)
-    compiled = _compiled_pair_terms(Columns(values), pairs, strata, has_ties(values), k)
+    compiled = _compute_pair_terms_native(Columns(values), pairs, strata, has_ties(values), k)
     expected = np.full((2, n), np.nan)
     for p, (a, b) in enumerate(pairs):
         for code in range(4):
