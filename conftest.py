@@ -25,8 +25,8 @@ SHAPES_CHECKED = {
     "bridges", "datasets", "dissection", "evidence", "explainers", "language/models", "language/sae", "language/texts", "metrics", "models", "stats", "storage",
     "reproductions/acceptance", "reproductions/datasets", "reproductions/techniques",
 }  # fmt: skip
-"""Rooms whose tests check shapes and types at every call. The others go through everything: checking
-the same calls there again takes a quarter of their time."""
+"""Rooms whose tests check shapes at every call. The others go through everything: checking the same
+calls there again takes a quarter of their time."""
 UNCHECKED = {"cli", "ext", "testing"}
 """They have no arrays, or only hand on those of others, and mypy checks their types."""
 EXAMPLES = "_hypothesis_internal_use_settings"

@@ -27,9 +27,9 @@ PACKAGES = ("study", "reproductions")
 LONG = 20.0
 """Seconds of CPU from which on a test is named at the end."""
 GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "study": (400, ("study",)),
+    "study": (330, ("study",)),
     "runs": (430, ("runs",)),
-    "reproductions": (400, ("reproductions",)),
+    "reproductions": (230, ("reproductions",)),
     "pages": (330, ("report", "public", "ext", "testing")),
     "data": (300, ("datasets", "dissection", "evidence", "stats", "storage")),
     "networks": (330, ("bridges", "explainers", "language", "models", "pipelines")),
@@ -38,11 +38,7 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
 """Rooms whose tests share a process, and the seconds of CPU that they take together."""
 BY_CONTRIBUTORS = ("laws", "metrics")
 """Rooms that CONTRIBUTING.md has everybody test: so they are tested, in what it sets up."""
-FULL = {
-    "THEODOLITE_FULL": "1",
-    "THEODOLITE_KILLS": "8",
-    "THEODOLITE_STUDY_CHAOS": "8",
-}
+FULL = {"THEODOLITE_FULL": "1", "THEODOLITE_KILLS": "8"}
 """What the full form asks of tests and of the release."""
 UNUSED = ("anyio", "jaxtyping", "platformdirs", "pytest_cov", "schemathesis", "typeguard", "zarr")
 """Plugins of pytest that come with other packages: a second each to load."""
