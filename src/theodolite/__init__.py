@@ -64,9 +64,9 @@ if TYPE_CHECKING:
     from theodolite._runs.auditing.result import AuditResult
     from theodolite._runs.auditing.saved import compare, gate, load
     from theodolite._runs.auditing.single import score
-    from theodolite._runs.auditing.versions import attribution_drift
     from theodolite._runs.comparison.compare_runs import Comparison
     from theodolite._runs.comparison.drift import AttributionDrift
+    from theodolite._runs.comparison.versions import attribution_drift
     from theodolite._runs.finished import Run
     from theodolite._runs.folder.protocols import protocols
     from theodolite._scoring.request import Resampling
@@ -105,7 +105,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "_runs.auditing.result": "AuditResult",
             "_runs.auditing.saved": "compare gate load",
             "_runs.auditing.single": "score",
-            "_runs.auditing.versions": "attribution_drift",
+            "_runs.comparison.versions": "attribution_drift",
             "_runs.comparison.compare_runs": "Comparison",
             "_runs.comparison.drift": "AttributionDrift",
             "language.sae.dissect": "dissect_sae",

@@ -40,7 +40,7 @@ def theodolite_gate(request: pytest.FixtureRequest) -> Any:
         floor: Any = (),
         **arguments: Any,
     ) -> Any:
-        from theodolite._runs.auditing.versions import gate_drift  # noqa: PLC0415
+        from theodolite._runs.comparison.versions import gate_drift  # noqa: PLC0415
         from theodolite.errors import EvidenceError  # noqa: PLC0415
 
         try:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from theodolite._runs.auditing.reading import read_sources
 from theodolite._runs.auditing.result import AuditResult, answer_source
 from theodolite._runs.auditing.sources import EvidenceSource, together, with_claim
-from theodolite._runs.auditing.table_columns import is_table
 from theodolite._scoring.evaluate import Resampling
 from theodolite._verdicts.answers import OnError
 from theodolite._verdicts.selection import MetricChoice, select_metrics
@@ -19,6 +18,7 @@ from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import from_arrays
 from theodolite.evidence.pipeline_output import Progress, silent
+from theodolite.evidence.sources.table_columns import is_table
 from theodolite.evidence.subject import Subject
 from theodolite.questions import Question
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite._runs.addresses import BUCKETS, missing_shards_error
 from theodolite._runs.auditing.sources import EvidenceSource
-from theodolite._runs.auditing.table_columns import is_table, table_arrays
 from theodolite._runs.folder.format import is_run
 from theodolite._storage.paths import sha256_of
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import from_arrays, load, load_all, load_arrays
 from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.sources.table_columns import is_table, table_arrays
 from theodolite.evidence.subject import Claim
 
 if TYPE_CHECKING:

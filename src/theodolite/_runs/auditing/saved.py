@@ -5,10 +5,10 @@ from pathlib import Path
 
 from theodolite._runs.auditing.reading import read_source
 from theodolite._runs.auditing.result import AuditResult
-from theodolite._runs.auditing.versions import Version, gate_drift
 from theodolite._runs.comparison.compare_runs import Comparison
 from theodolite._runs.comparison.compare_runs import compare as compare_all
 from theodolite._runs.comparison.runs import read_runs
+from theodolite._runs.comparison.versions import Version, gate_drift
 from theodolite._runs.finished import Run, read_finished
 from theodolite._runs.folder.format import is_run
 from theodolite._verdicts.gates.file import Thresholds, read_thresholds, thresholds_from

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import typer
 
-from theodolite._runs.auditing.versions import gate_drift
+from theodolite._runs.comparison.versions import gate_drift
 from theodolite._runs.finished import read_finished
 from theodolite._storage.paths import all_or_nothing
 from theodolite._storage.untrusted_text import check_ours
