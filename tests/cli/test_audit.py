@@ -85,19 +85,6 @@ def test_evidence_in_the_run_folder_is_not_destroyed(data: Path, tmp_path: Path)
     assert theodolite("verify", run).returncode == 0
 
 
-def test_a_spec_that_cannot_be_leaves_the_old_run(data: Path, tmp_path: Path) -> None:
-    def ran(text: str) -> Result:
-        (tmp_path / "spec.yaml").write_text(f"name: x\n{text}\nresampling: {{resamples: 20}}\n")
-        out = ("--data", data, "--out", tmp_path / "run", "--overwrite", "--workers", 1)
-        return theodolite("run", tmp_path / "spec.yaml", *out, "--quiet")
-
-    assert ran("evidence: [stored]").returncode == 0
-    for text in ("evidence: [none]", "evidence: [stored]\nmetrics: [{name: concept_exist}]", "color: red",
-                 f"evidence: ['file://{data}/stored']"):  # fmt: skip
-        refused(ran(text), 3 if "none" in text or "file" in text else 2)
-        assert theodolite("verify", tmp_path / "run").returncode == 0
-
-
 Begin = Callable[..., "subprocess.Popen[str]"]
 
 

@@ -90,7 +90,9 @@ def audit(  # noqa: PLR0913  each is a way in
     selection = select_metrics(metrics, questions)
     parts = evidence_parts(evidence, arrays, "audit")
     if model is not None or data is not None:
-        parts.append(_network(model, layer, data, dataset, progress, preprocessing))
+        from theodolite._runs.auditing.network import network_evidence  # noqa: PLC0415
+
+        parts.append(network_evidence(model, layer, data, dataset, progress, preprocessing))
     elif layer is not None or preprocessing is not None:
         name, value = ("layer", layer) if layer is not None else ("preprocessing", preprocessing)
         raise EvidenceError(name, repr(value), "`model` and `data` beside it")
@@ -172,20 +174,3 @@ def _parts(sources: Sequence[object], columns: Mapping[str, object]) -> list[Evi
         else next(read)
         for source in sources
     ]
-
-
-def _network(
-    model: object,
-    layer: str | None,
-    data: object,
-    dataset: str,
-    progress: Progress,
-    preprocessing: "Preprocessing | Mapping[str, object] | None",
-) -> EvidenceSource:
-    from theodolite._runs.auditing.network import network_evidence  # noqa: PLC0415
-
-    for name, value in (("model", model), ("data", data)):
-        if value is None:
-            raise EvidenceError(name, "none", "a network and images with concepts",
-                                "Give both `model` and `data`.")  # fmt: skip
-    return network_evidence(model, layer, data, dataset, progress, preprocessing)

@@ -38,8 +38,12 @@ def network_evidence(
     """
     from theodolite.models.backbones import live_backbone, load_backbone, timm_knows  # noqa: PLC0415
 
+    for name, value in (("model", model), ("data", data)):
+        if value is None:
+            raise EvidenceError(name, "none", "a network and images with concepts",
+                                "Give both `model` and `data`.")  # fmt: skip
     images = concept_data(data, dataset)
-    _check_torch()
+    require("torch", "model", "torch")
     custom_preprocessing = _preprocessing(preprocessing)
     if isinstance(model, str):
         backbone = load_backbone(model)
@@ -135,7 +139,3 @@ def concept_data(data: Any, dataset: str) -> "ConceptData":
             "docs/data-format.md says how to lay out your own.",
         )  # fmt: skip
     return data
-
-
-def _check_torch() -> None:
-    require("torch", "model", "torch")

@@ -5,6 +5,7 @@ studies that a spec lists, and renders sections of the report from them.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -13,7 +14,7 @@ from theodolite._runs.folder.spec import RunSpec
 from theodolite._verdicts.scores_file import ComparedRecord
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.plugins import leave_out, list_entry_points
+from theodolite.evidence.plugins import load_plugins
 
 GROUP = "chapters"
 Tables = Mapping[str, Mapping[str, Sequence[Any]]]
@@ -46,13 +47,7 @@ class Chapters(Protocol):
 @cache
 def installed_chapters() -> tuple[Chapters, ...]:
     """Return the studies of all installed packages."""
-    chapters: list[Chapters] = []
-    for package, point in list_entry_points(GROUP):
-        try:
-            chapters.append(point.load())
-        except Exception as error:  # noqa: BLE001  runs without studies still work
-            leave_out(package, GROUP, point.name, error)
-    return tuple(chapters)
+    return tuple(chapters for _, _, chapters in load_plugins(GROUP, nullcontext))
 
 
 def check_studies(spec: RunSpec) -> None:

@@ -4,6 +4,7 @@ A package adds a folder of YAML files through the entry point group ``theodolite
 name of a package that has them.
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from theodolite._runs.folder.spec import RunSpec
 from theodolite._storage.text import read_yaml
 from theodolite.errors import UnsafeInputError
-from theodolite.evidence.plugins import leave_out, list_entry_points
+from theodolite.evidence.plugins import load_plugins
 
 GROUP = "protocols"
 READS = ("root", "weights", "pooled", "archive", "class_names")
@@ -46,15 +47,9 @@ def protocols() -> tuple[Protocol, ...]:
 @cache
 def protocol_files() -> dict[str, Path]:
     """Return the files of protocols by name."""
-    files: dict[str, Path] = {}
-    for package, point in list_entry_points(GROUP):
-        try:
-            folder = Path(str(point.load().__file__)).parent
-        except Exception as error:  # noqa: BLE001  other packages still work
-            leave_out(package, GROUP, point.name, error)
-            continue
-        files |= {path.name.removesuffix(".yaml"): path for path in folder.glob("*.yaml")}
-    return files
+    folders = (Path(module.__file__).parent for _, _, module in load_plugins(GROUP, nullcontext))
+    paths = (path for folder in folders for path in folder.glob("*.yaml"))
+    return {path.name.removesuffix(".yaml"): path for path in paths}
 
 
 def protocol_file(name: Path | str) -> Path:
