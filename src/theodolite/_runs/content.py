@@ -40,7 +40,7 @@ from theodolite.evidence.pipeline_output import Produced, Progress, silent
 from theodolite.evidence.workers import SerialWorkers, Workers
 
 if TYPE_CHECKING:
-    from theodolite._runs.stored import StoredEvidence
+    from theodolite._runs.stored import StoredBundles
 
 MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 MAX_SAMPLES = 200_000
@@ -103,7 +103,7 @@ def score_run(
     produced: Produced,
     progress: Progress = silent,
     *,
-    stored: "StoredEvidence | None" = None,
+    stored: "StoredBundles | None" = None,
     workers: Workers | None = None,
     scored: AuditAnswers | None = None,
 ) -> RunContent:
@@ -127,20 +127,15 @@ def score_run(
         answers = replace(answers, notes=(*produced.notes, *answers.notes))
     answers = replace(answers, subject=produced.subject or spec.stated_subject)
     models, failures = _compared(spec, produced, answers, progress)
-    columns: dict[str, list[Any]] | None = {}
-    clusters: dict[str, int] = {}
-    if stored is None:
-        columns = per_sample(answers.requests, evidence[0])
-        clusters = clusters_of_samples(evidence[0])
-    elif scored is None and stored.count_samples() > MAX_SAMPLES:
-        columns = None
+    columns: Columns | None = {}
+    clusters: Mapping[str, int] = {}
+    if stored is None or scored is None:  # a report alone does not read all shards again
+        columns, clusters = _tabulate_samples(answers, evidence, stored, workers)
+    if columns is None:
+        conflicts = ConflictsFile(verdicts=[], judged=[], conflicts=[])
         note = f"No table per sample and no conflicts: there are more than {MAX_SAMPLES:,} samples."
         answers = replace(answers, notes=(*answers.notes, note))
-    elif scored is None:
-        columns = stored.per_sample(answers.requests, workers or SerialWorkers())
-        clusters = stored.clusters()
-    conflicts = ConflictsFile(verdicts=[], judged=[], conflicts=[])
-    if columns is not None:
+    else:
         conflicts = find_conflicts(spec, (answers.scores, answers.subject), columns, clusters)
     examples = example_images(produced, spec)
     conflict_examples = conflict_images(produced, conflicts)
@@ -164,12 +159,26 @@ def score_run(
     return RunContent(spec, answers, record, conflicts, columns, evidence, produced, models, images)
 
 
+def _tabulate_samples(
+    answers: AuditAnswers,
+    evidence: Sequence[Sequence[Evidence]],
+    stored: "StoredBundles | None",
+    workers: Workers | None,
+) -> tuple[Columns | None, Mapping[str, int]]:
+    """Return what each sample contributes, and its cluster; None if there are too many samples."""
+    if stored is None:
+        return per_sample(answers.requests, evidence[0]), clusters_of_samples(evidence[0])
+    if stored.count_samples() > MAX_SAMPLES:
+        return None, {}
+    return stored.per_sample(answers.requests, workers or SerialWorkers()), stored.clusters()
+
+
 def score_evidence(
     spec: RunSpec,
     evidence: Sequence[Sequence[Evidence]],
     progress: Progress = silent,
     *,
-    stored: "StoredEvidence | None" = None,
+    stored: "StoredBundles | None" = None,
     workers: Workers | None = None,
 ) -> AuditAnswers:
     """Compute the scores of a spec from the bundles of each seed, or from stored evidence."""

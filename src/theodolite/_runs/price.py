@@ -15,7 +15,7 @@ from theodolite._runs.engine.pool import WorkerPool
 from theodolite._runs.engine.rehearsal import Rehearsal
 from theodolite._runs.folder.headlines import build_requests
 from theodolite._runs.folder.spec import RunSpec
-from theodolite._runs.stored import StoredEvidence, bytes_of
+from theodolite._runs.stored import StoredBundles, bytes_of
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite._storage.traffic import traffic_so_far
 from theodolite._verdicts.answers import requests_for
@@ -35,7 +35,7 @@ LONG = 10.0
 """Seconds after which it is not tried whether a second time is quicker."""
 
 
-def is_long(spec: RunSpec, stored: StoredEvidence) -> bool:
+def is_long(spec: RunSpec, stored: StoredBundles) -> bool:
     """Return whether a run may take a minute: seen from sizes alone."""
     runs, resampling = _list_runs(spec, stored), spec.resampling.draws()
     if any(len(shards.shards()) >= MANY_PIECES for shards in stored.kinds.values()):
@@ -47,7 +47,7 @@ def is_long(spec: RunSpec, stored: StoredEvidence) -> bool:
     )
 
 
-def price(spec: RunSpec, stored: StoredEvidence, pool: WorkerPool) -> RunPrice:
+def price(spec: RunSpec, stored: StoredBundles, pool: WorkerPool) -> RunPrice:
     """Rehearse a run of stored evidence."""
     runs, resampling = _list_runs(spec, stored), spec.resampling.draws()
     rehearsal = Rehearsal(pool)
@@ -70,7 +70,7 @@ def price_pipeline(make: Callable[[Workers], Any], pool: WorkerPool) -> RunPrice
     return rehearsal.price(["Scores of the evidence that is made are not counted."])
 
 
-def _list_runs(spec: RunSpec, stored: StoredEvidence) -> list[MetricRun]:
+def _list_runs(spec: RunSpec, stored: StoredBundles) -> list[MetricRun]:
     requests: Sequence[MetricRequest] = build_requests(spec.metrics)
     if not requests:
         some = {kind: shards.shards()[0].evidence() for kind, shards in stored.kinds.items()}

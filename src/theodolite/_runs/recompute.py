@@ -126,8 +126,8 @@ def _stored_again(run: RunFolder, progress: Progress, share: float) -> bool:
 def _all_again(run: RunFolder, progress: Progress) -> bool:
     spec, models = run.record.spec, run.compared()
     others = [ComparedModel(m.name, m.about, run.load_bundles(m.name)) for m in models[1:]]
-    about = models[0].about if models else {}
-    produced = Produced(run.load_bundles(), compared=others, about=about, subject=run.subject)
+    description = models[0].about if models else {}
+    produced = Produced(run.load_bundles(), compared=others, about=description, subject=run.subject)
     content = score_run(spec, produced, progress)
     again: dict[str, Record] = {SCORES: build_scores_file(spec, content.answers)}
     if models:

@@ -24,7 +24,7 @@ from theodolite._runs.inputs import (
     maker,
 )
 from theodolite._runs.price import is_long, price, price_pipeline
-from theodolite._runs.stored import StoredEvidence, open_stored
+from theodolite._runs.stored import StoredBundles, open_stored
 from theodolite._scoring.passes import NOTHING_COUNTED
 from theodolite._storage.records import read_record, write_record
 from theodolite._storage.tables import write_parquet
@@ -110,7 +110,7 @@ class _Begun:
     engine: Engine
     make: Callable[[Workers], Produced]
     """Makes evidence, or what comes with stored evidence."""
-    stored: StoredEvidence | None
+    stored: StoredBundles | None
 
     @property
     def largest_shard(self) -> int:
@@ -199,7 +199,7 @@ def _write_failed(out: Path, workers: WorkerPool) -> None:
 
 def _announce_price(
     spec: RunSpec,
-    stored: StoredEvidence,
+    stored: StoredBundles,
     workers: WorkerPool,
     announce: Callable[[RunPrice], None],
 ) -> None:

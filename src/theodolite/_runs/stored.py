@@ -21,7 +21,7 @@ from theodolite.evidence.workers import Arrays, Work, Workers
 Kinds = Mapping[type[Evidence], Shards]
 
 
-class StoredEvidence:
+class StoredBundles:
     """Stored bundles, each opened once. They stay where they are."""
 
     def __init__(self, addresses: Sequence[str], *, by_class: bool = False) -> None:
@@ -110,7 +110,7 @@ class StoredEvidence:
         return columns
 
 
-def open_stored(spec: RunSpec, data: Path) -> StoredEvidence | None:
+def open_stored(spec: RunSpec, data: Path) -> StoredBundles | None:
     """Open the evidence of a spec; None if it is not stored in shards."""
     addresses = [
         name if name.startswith(BUCKETS) else str(confined(data, name)) for name in spec.evidence
@@ -124,9 +124,9 @@ def open_stored(spec: RunSpec, data: Path) -> StoredEvidence | None:
     return open_addresses(spec, addresses) if any(in_shards) else None
 
 
-def open_addresses(spec: RunSpec, addresses: Sequence[str]) -> StoredEvidence:
+def open_addresses(spec: RunSpec, addresses: Sequence[str]) -> StoredBundles:
     """Open stored evidence, with samples grouped as the spec says."""
-    return StoredEvidence(addresses, by_class=spec.resampling.clusters == "classes")
+    return StoredBundles(addresses, by_class=spec.resampling.clusters == "classes")
 
 
 def bytes_of(evidence: Evidence) -> int:

@@ -92,5 +92,5 @@ def test_saved_twice_and_shown(tmp_path: Path) -> None:
     found = audit(**BOTH, resamples=20)
     assert str(found).startswith("exists: ") and repr(found).startswith("AuditResult: ")
     found.save(tmp_path / "run")
-    with pytest.raises(EvidenceError, match="Pass overwrite=True"):
+    with pytest.raises(EvidenceError, match="overwrite=True"):
         found.save(tmp_path / "run")

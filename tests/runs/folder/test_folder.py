@@ -273,7 +273,7 @@ def test_if_all_pieces_fail_it_says_why(tmp_path: Path, monkeypatch: pytest.Monk
     def faulty(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("really informative")
 
-    monkeypatch.setattr(passes, "counted", faulty)  # not a metric's fault, which stays with it
+    monkeypatch.setattr(passes, "count_states", faulty)  # not a metric's fault, which stays with it
     out = tmp_path / "out"
     with pytest.raises(EvidenceError, match="ZeroDivisionError: really informative") as caught:
         run(spec(), Places(tmp_path, out, out), overwrite=False)

@@ -76,8 +76,8 @@ def _build_content(result: AuditResult, spec: RunSpec) -> RunContent:
     content = score_run(spec, produced, stored=stored, scored=result)
     if source.run is None:
         return content
-    shown = ("examples", "conflict_examples", "cards", "concept_cards")
-    cards = {name: getattr(source.run.made_record, name) for name in shown}
+    names = ("examples", "conflict_examples", "cards", "concept_cards")
+    cards = {name: getattr(source.run.made_record, name) for name in names}
     return replace(content, record=content.record.model_copy(update=cards))
 
 

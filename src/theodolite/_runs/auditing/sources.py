@@ -18,7 +18,7 @@ from theodolite.metrics.catalogue import catalogue
 
 if TYPE_CHECKING:
     from theodolite._runs.run_folder import RunFolder
-    from theodolite._runs.stored import StoredEvidence
+    from theodolite._runs.stored import StoredBundles
 
 Fact = tuple[str, float | int | str]
 
@@ -55,11 +55,11 @@ class EvidenceSource:
         """The subject; of arrays without one, that their outputs were given."""
         return self.subject or make_unstated_subject(self.name)
 
-    def open_stored(self) -> "StoredEvidence":
+    def open_stored(self) -> "StoredBundles":
         """Open the evidence in shards."""
-        from theodolite._runs.stored import StoredEvidence  # noqa: PLC0415  reads Zarr
+        from theodolite._runs.stored import StoredBundles  # noqa: PLC0415  reads Zarr
 
-        return StoredEvidence(self.stored)
+        return StoredBundles(self.stored)
 
     def kinds(self) -> dict[type[Evidence], Evidence]:
         """Return the evidence of the first seed by kind; of evidence in shards the first sample."""
