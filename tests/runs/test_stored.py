@@ -83,7 +83,7 @@ def test_pieces_give_the_scores_of_the_whole(
     tmp_path: Path, evidence: Any, metrics: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In memory, here, and (for concepts, which suffices) in two processes: equal bytes."""
-    monkeypatch.setattr(shards, "SHARD", 512)
+    monkeypatch.setattr(shards, "SHARD_SAMPLES", 512)
     store(evidence, tmp_path / "evidence", 512)
     given = spec(metrics=[{"name": name} for name in metrics])
     out = done(given, tmp_path, tmp_path / "one", Engine("local", 1))

@@ -122,7 +122,7 @@ def test_registered_plug_ins_count(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             plugins._package.cache_clear()
             identity_module._base.cache_clear()
             codes.append(identity().parts)
-    plugins.registered.cache_clear()
+    plugins.get_plugin_packages.cache_clear()
     plugins._package.cache_clear()
     identity_module._base.cache_clear()
     assert [len(code) for code in codes] == [len(OWN.parts) + 1] * 2 and codes[0] != codes[1]

@@ -19,7 +19,7 @@ from support.runs.work_pieces import (
 )
 from theodolite._runs.engine.base import Engine, fitting_workers, worker_pool
 from theodolite._runs.engine.estimate import PassPrice, RunPrice
-from theodolite._runs.engine.identity import MismatchedNode
+from theodolite._runs.engine.identity import Identity, MismatchedNode
 from theodolite._runs.engine.ledger import Ledger
 from theodolite._runs.engine.metrics_port import metrics_served
 from theodolite._runs.engine.pieces import Done, Task
@@ -122,14 +122,15 @@ class TwoNodes(Here):
     def submit(self, task: Task) -> int:
         ours = task.identity
         if not self.avoided and self._number % 2 == 0 and ours is not None:
-            task = replace(task, identity=replace(ours, packages=(("numpy", "9.9.9"),)))
+            theirs = Identity({**ours.parts, "packages: numpy": "9.9.9"})
+            task = replace(task, identity=theirs)
         return super().submit(task)
 
-    def avoid(self, stranger: MismatchedNode) -> None:
-        self.avoided.append(stranger)
+    def avoid(self, mismatch: MismatchedNode) -> None:
+        self.avoided.append(mismatch)
 
 
-def test_strangers_are_counted_once_and_are_no_failed_tries(tmp_path: Path) -> None:
+def test_worker_pool_mismatched_nodes_counted_once_not_as_failures(tmp_path: Path) -> None:
     nodes = TwoNodes()
     nodes.size = 2  # so that it is given two tasks before the first comes back
     crew = WorkerPool(nodes, Ledger(Store.at(tmp_path / "pieces")))
