@@ -10,7 +10,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from theodolite.ext import Answer, Item, material_from_arrays
-from theodolite_study.new_study import Beginning, begin_study
+from theodolite_study.new_study import NewStudy, write_new_study
 
 STUDY = Path("digits-study")
 images, labels = load_digits(return_X_y=True)
@@ -32,6 +32,6 @@ for row in range(12):
         items.append(Item(image_key=f"digit {row}", technique=technique, shown=shown))
 
 material = material_from_arrays(items, STUDY)
-begin_study(STUDY, material, Beginning(title="What makes the digit?", contact="you@example.org"))
+write_new_study(STUDY, material, NewStudy(title="What makes the digit?", contact="you@example.org"))
 print(f"{len(material.instances)} explanations. Now:  theodolite study serve {STUDY}")
 print(f"Then:  theodolite study export {STUDY} --out votes; theodolite audit votes")

@@ -19,8 +19,8 @@ from theodolite.ext.studies import IMAGES, Explained, Instance, Material
 from theodolite_study.database import migrate
 from theodolite_study.folder_import import import_folder
 from theodolite_study.keys import Keys
-from theodolite_study.local_postgres import LocalPostgres, create
-from theodolite_study.new_study import Beginning, begin_study
+from theodolite_study.local_postgres import LocalPostgres, create_cluster
+from theodolite_study.new_study import NewStudy, write_new_study
 from theodolite_study.store.opening import open_version
 
 SLUG = "measured"
@@ -95,9 +95,9 @@ def opened_study(
 ) -> Iterator[BenchmarkStudy]:
     """Create an open study on a durable PostgreSQL that counts statements."""
     folder = place / "study"
-    _write_folder(folder, instances, Beginning(
+    _write_folder(folder, instances, NewStudy(
         title="Measured", contact="x", slug=SLUG, votes=votes, quota=quota))  # fmt: skip
-    cluster = create(place / "cluster")
+    cluster = create_cluster(place / "cluster")
     with (cluster.folder / "data" / "postgresql.conf").open("a") as settings:
         settings.write("shared_preload_libraries = 'pg_stat_statements'\n")
     cluster.start()
@@ -114,7 +114,7 @@ def opened_study(
         cluster.stop()
 
 
-def _write_folder(folder: Path, instances: int, beginning: Beginning) -> None:
+def _write_folder(folder: Path, instances: int, beginning: NewStudy) -> None:
     names = drawn_images(folder / IMAGES, 6 * instances)
 
     def explained(first: int, label: str) -> Explained:
@@ -129,4 +129,4 @@ def _write_folder(folder: Path, instances: int, beginning: Beginning) -> None:
         for n in range(instances)
     ])  # fmt: skip
     write_material(folder, material)
-    begin_study(folder, material, beginning)
+    write_new_study(folder, material, beginning)

@@ -17,13 +17,13 @@ JOB = """
 import sys, threading
 from pathlib import Path
 from theodolite_study.keys import Keys
-from theodolite_study.money.job import Job, JobTimes, run_again
-from theodolite_study.money.pay import PayTimes
+from theodolite_study.money.background_job import Job, JobTimes, run_with_restarts
+from theodolite_study.money.payer import PayTimes
 from theodolite_study.money.prolific import Prolific
 url, folder, host = sys.argv[1:]
 times = JobTimes(round=0.1, reconcile=2.0, pay=PayTimes(look=0.3, grace=10.0))
 keys = Keys.read(Path(folder))
-run_again(url, threading.Event(), lambda connection: Job(
+run_with_restarts(url, threading.Event(), lambda connection: Job(
     connection, keys, times, client_of=lambda link: Prolific(link.token, host)), pause=0.3)
 """
 FUNCTIONS = r"""

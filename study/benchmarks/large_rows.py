@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import psycopg
 from psycopg.types.json import Jsonb
 
-from theodolite_study.model.pasta import NEEDS, RANKED, pasta
+from theodolite_study.model.pasta import NEEDS, RANKED, build_pasta
 
 EACH, QUOTA = 5, 20
 """Votes for each explanation, and of each person."""
@@ -138,7 +138,7 @@ def _version(connection: psycopg.Connection[Any], study: UUID) -> int:
         "insert into version (study_id, no, state, instrument, settings, n_votes, quota, lease_seconds,"
         " languages, default_language, digest, opened_at) values"
         " (%s, 1, 'open', %s, %s, %s, %s, 600, '{en}', 'en', sha256('x'), clock_timestamp()) returning id",
-        [study, Jsonb(pasta().stored()), Jsonb({"needs": NEEDS, "pay": {"reward": 400}}), EACH, QUOTA],
+        [study, Jsonb(build_pasta().stored()), Jsonb({"needs": NEEDS, "pay": {"reward": 400}}), EACH, QUOTA],
     ).fetchone()  # fmt: skip
     version = int(row[0]) if row else 0
     run("insert into consent_text values (%s, 'en', %s, %s)",

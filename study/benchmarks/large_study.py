@@ -29,12 +29,12 @@ import psycopg
 from large_rows import CONSENT, LargeStudy, make_rows
 
 from theodolite_study.database import migrate
-from theodolite_study.export.folder_check import verify_export
+from theodolite_study.export.data_rules import find_violations
+from theodolite_study.export.export_check import verify_export
 from theodolite_study.export.study_export import export_study
-from theodolite_study.export.violations import violations
-from theodolite_study.local_postgres import cluster_has_database, create
-from theodolite_study.watch.people import people, timeline
-from theodolite_study.watch.progress import progress
+from theodolite_study.local_postgres import create_cluster, create_database
+from theodolite_study.watch.participants import list_people, load_timeline
+from theodolite_study.watch.progress import load_progress
 
 Figures = dict[str, Any]
 LINES = {
@@ -64,9 +64,9 @@ def pages(connection: psycopg.Connection[Any], made: LargeStudy) -> Figures:
         return f"p{random.randrange(made.people):07}"
 
     work: dict[str, Callable[[], Any]] = {
-        "progress": lambda: progress(connection, made.study),
-        "people": lambda: people(connection, made.study, after=somebody()),
-        "timeline": lambda: timeline(connection, made.study, somebody()),
+        "progress": lambda: load_progress(connection, made.study),
+        "people": lambda: list_people(connection, made.study, after=somebody()),
+        "timeline": lambda: load_timeline(connection, made.study, somebody()),
     }
     figures: Figures = {}
     for name, query in work.items():
@@ -152,10 +152,10 @@ def export_here(folder: Path) -> Figures:
 @contextmanager
 def large_database() -> Iterator[str]:
     """A cluster of its own with empty tables."""
-    cluster = create(Path(tempfile.mkdtemp(prefix="large-pg-")), durable=False)
+    cluster = create_cluster(Path(tempfile.mkdtemp(prefix="large-pg-")), durable=False)
     cluster.start()
     try:
-        cluster_has_database(cluster, "large")
+        create_database(cluster, "large")
         migrate(cluster.database("large"))
         yield cluster.database("large")
     finally:
@@ -173,7 +173,7 @@ def measured(url: str, folder: Path, votes: int, left: int, many: int) -> Figure
         figures |= pages(connection, made)
         print(json.dumps(figures), file=sys.stderr, flush=True)
         start = time.perf_counter()
-        figures["violations"] = [str(one) for one in violations(connection, made.study)]
+        figures["violations"] = [str(one) for one in find_violations(connection, made.study)]
         figures["verify_minutes"] = round((time.perf_counter() - start) / 60, 2)
         print(json.dumps(figures), file=sys.stderr, flush=True)
         first, second = (exported(url, folder / name) for name in ("first", "second"))

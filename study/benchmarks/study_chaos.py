@@ -39,10 +39,10 @@ from support.study.prolific_double import doubled
 from support.study.stepped_study import INSTRUMENT
 from theodolite_study.database import migrate
 from theodolite_study.keys import Keys
-from theodolite_study.local_postgres import LocalPostgres, create
-from theodolite_study.money.rehearsal import balance
-from theodolite_study.money.submission import submission_digest
-from theodolite_study.sessions import digest_of
+from theodolite_study.local_postgres import LocalPostgres, create_cluster
+from theodolite_study.money.platform_link import digest_submission
+from theodolite_study.money.rehearsal import compute_balance
+from theodolite_study.session_tokens import digest_session_token
 
 GROUPS = 100
 """Explanations whose six images are their own; further ones have the same again."""
@@ -113,10 +113,11 @@ class PaidAnnotator(Annotator):
         while not came["word"]:
             token = secrets.token_urlsafe(32)
             values = (
-                slug, "prolific", keys.person(slug, "prolific", self.name),
-                keys.sealed(self.name, slug), keys.bar(slug, "prolific", self.name),
-                f"p-{self.name}", keys.sealed(self.name, slug), submission_digest(keys, self.name),
-                "en", digest_of(token), ends, False, None,
+                slug, "prolific", keys.digest_person(slug, "prolific", self.name),
+                keys.encrypt(self.name, slug),
+                keys.digest_barred_person(slug, "prolific", self.name),
+                f"p-{self.name}", keys.encrypt(self.name, slug), digest_submission(keys, self.name),
+                "en", digest_session_token(token), ends, False, None,
             )  # fmt: skip
             came = await asked(self.url, query, *values, again=False) or came
         if came["word"] != "ok":
@@ -184,7 +185,7 @@ class Fire:
             outcome = person.left
             if outcome != "withdrawn":
                 outcome = await asked(self.cluster.url, OUTCOME,
-                                      submission_digest(self.study.keys, name))  # fmt: skip
+                                      digest_submission(self.study.keys, name))  # fmt: skip
             self.left[str(outcome)] += 1
             kind = "other" if outcome in ("withdrawn", None) else "stopped"
             if outcome in ("finished", "ran_out"):
@@ -226,7 +227,7 @@ def run(chaos: Chaos) -> dict[str, Any]:
     """One study under fire; what is wrong afterwards."""
     place = Path(tempfile.mkdtemp(prefix="study-chaos-"))
     place.chmod(0o755)
-    cluster = create(place / "cluster")
+    cluster = create_cluster(place / "cluster")
     cluster.start()
     try:
         migrate(cluster.url)
@@ -289,7 +290,7 @@ def _judged(fire: Fire, wall: float) -> dict[str, Any]:
     counted = [n for (n,) in run_("select count(*) from vote where counted group by instance_id")]
     stored = dict(run_("select assignment_id, answers from vote").fetchall())
     kept = {n: given for n, given in witness.acknowledged.items() if n not in witness.taken_back}
-    books = balance(study.connection, study.keys, study.study, study.double.paid())
+    books = compute_balance(study.connection, study.keys, study.study, study.double.paid())
     log = (fire.cluster.folder / "log").read_text(errors="replace")
     return {
         "people": dict(fire.left), "seconds": round(wall, 1), "load average": os.getloadavg()[0],

@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 from support.study.stepped_study import template_database  # noqa: E402
 from support.study.study_browser import chromium  # noqa: E402
 from support.study.whole_study import WholeStudy, play  # noqa: E402
-from theodolite_study.local_postgres import cluster_has_database, create  # noqa: E402
+from theodolite_study.local_postgres import create_cluster, create_database  # noqa: E402
 
 
 def main(each: int, pilot: int) -> int:
@@ -28,10 +28,10 @@ def main(each: int, pilot: int) -> int:
     begun = time.monotonic()
     place = Path(tempfile.mkdtemp(prefix="whole-study-"))
     (place / "store").mkdir()
-    cluster = create(Path(tempfile.mkdtemp(prefix="whole-study-pg-")), durable=False)
+    cluster = create_cluster(Path(tempfile.mkdtemp(prefix="whole-study-pg-")), durable=False)
     cluster.start()
     try:
-        cluster_has_database(cluster, "whole", template_database(cluster))
+        create_database(cluster, "whole", template_database(cluster))
         study = WholeStudy(cluster.database("whole"), place / "store", real=48, votes=5, quota=4)
         with chromium() as browser:
             wrong = play(study, browser, each=each, pilot=pilot)

@@ -11,7 +11,12 @@ import pytest
 
 from support.study.stepped_study import template_database
 from theodolite.errors import EvidenceError
-from theodolite_study.local_postgres import LocalPostgres, binaries, cluster_has_database, create
+from theodolite_study.local_postgres import (
+    LocalPostgres,
+    create_cluster,
+    create_database,
+    find_binaries,
+)
 
 _numbers = count()
 Made = TypeVar("Made")
@@ -21,7 +26,7 @@ Made = TypeVar("Made")
 def cluster() -> Iterator[LocalPostgres]:
     """A running server that has a database with empty tables, to be copied."""
     try:
-        binaries()
+        find_binaries()
     except EvidenceError:
         pytest.skip("no PostgreSQL here: apt-get install postgresql")
     made = _tried_again(_new_cluster)
@@ -31,7 +36,7 @@ def cluster() -> Iterator[LocalPostgres]:
 
 
 def _new_cluster() -> LocalPostgres:
-    made = create(Path(mkdtemp(prefix="study-pg-")), durable=False)
+    made = create_cluster(Path(mkdtemp(prefix="study-pg-")), durable=False)
     made.start()
     return made
 
@@ -47,7 +52,7 @@ def _tried_again(make: Callable[[], Made], mend: Callable[[], None] = lambda: No
 
 def _new_database(cluster: LocalPostgres) -> str:
     name = f"study{next(_numbers)}"
-    cluster_has_database(cluster, name, template_database(cluster))
+    create_database(cluster, name, template_database(cluster))
     return cluster.database(name)
 
 

@@ -15,12 +15,12 @@ from theodolite_study.export import agreement as module
 from theodolite_study.export.agreement import (
     HEADLINE,
     SCORES,
-    agreement,
-    by_pattern,
-    rated_votes,
-    scored,
+    compute_agreement,
+    compute_score,
+    select_votes,
+    tabulate_by_pattern,
 )
-from theodolite_study.export.counts import VoteCounts, summaries
+from theodolite_study.export.vote_counts import VoteCounts, iterate_summaries
 
 SCALE = [1, 2, 3, 4, 5]
 EXACT = 1e-9
@@ -83,25 +83,25 @@ def by_hand(ratings: np.ndarray) -> dict[str, float]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RESAMPLES", 60)
-    monkeypatch.setattr(module, "MOST_DRAWS", 2)
+    monkeypatch.setattr(module, "MAX_DRAWS", 2)
 
 
 def test_scores_are_those_of_an_independent_script() -> None:
     ratings = some(40, 9, 5)
-    rated = rated_votes(counted(ratings), "q1", np.arange(40) // 2, None)
+    rated = select_votes(counted(ratings), "q1", np.arange(40) // 2, None)
     for name, value in by_hand(ratings).items():
-        assert scored(rated, name, null=False)["value"] == pytest.approx(value, abs=EXACT)
+        assert compute_score(rated, name, null=False)["value"] == pytest.approx(value, abs=EXACT)
 
 
 def test_counts_alone_give_the_same_numbers() -> None:
     ratings, images = some(60, 12, 5), np.arange(60) // 3
     counts = counted(ratings)
-    people = rated_votes(counts, "q1", images, None)
-    alone = by_pattern(counts.histogram("q1"), images)
+    people = select_votes(counts, "q1", images, None)
+    alone = tabulate_by_pattern(counts.histogram("q1"), images)
     assert len(alone.evidence) < len(people.evidence)
     for name in SCORES:
-        one, other = (scored(rated, name, null=False) for rated in (people, alone))
-        if name in module.SIDE_BY_SIDE:
+        one, other = (compute_score(rated, name, null=False) for rated in (people, alone))
+        if name in module.TABLE_SCORES:
             assert other["value"] is None
             assert "one by one" in other["reason"]
             continue
@@ -109,13 +109,13 @@ def test_counts_alone_give_the_same_numbers() -> None:
         assert (one["n"], one["n_undefined"]) == (other["n"], other["n_undefined"])
         for end in ("low", "high"):
             assert one["interval"][end] == pytest.approx(other["interval"][end], abs=EXACT)
-    chance = scored(alone, HEADLINE)["null"]["value"]
-    assert abs(chance) < 0.2 < scored(alone, HEADLINE)["value"]
+    chance = compute_score(alone, HEADLINE)["null"]["value"]
+    assert abs(chance) < 0.2 < compute_score(alone, HEADLINE)["value"]
 
 
 def test_many_people_are_not_put_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_RATERS", 8)
-    told = agreement(counted(some(20, 9, 4)), np.arange(20), {})["questions"]["q1"]
+    monkeypatch.setattr(module, "MAX_TABLE_RATERS", 8)
+    told = compute_agreement(counted(some(20, 9, 4)), np.arange(20), {})["questions"]["q1"]
     assert told["scores"]["qwk_pairwise"]["value"] is None
     assert told["raters"] == 9 and told["votes"] == 80
 
@@ -123,7 +123,7 @@ def test_many_people_are_not_put_side_by_side(monkeypatch: pytest.MonkeyPatch) -
 def test_groups_of_enough_people_are_told_apart() -> None:
     ratings = some(30, 9, 6)
     bands: list[Any] = ["a"] * 4 + ["b"] * 3 + ["c"] * 2
-    told = agreement(counted(ratings), np.arange(30), {"age_band": bands})
+    told = compute_agreement(counted(ratings), np.arange(30), {"age_band": bands})
     groups = told["questions"]["q1"]["by_group"]["age_band"]
     assert list(groups) == ["a", "b"] and groups["a"]["raters"] == 4
     own = by_hand(ratings[:, :4])["qwk_vs_mode_loo"]
@@ -135,19 +135,19 @@ def test_nothing_to_agree_on_is_said() -> None:
     assert "nothing to agree on" in _headline(same)["reason"]
     single = np.where(np.eye(4, 3) > 0, 3.0, np.nan)
     assert _headline(single)["reason"] == "No explanation has two votes."
-    empty = agreement(VoteCounts({"q1": 5}, 3, 2), np.arange(3), {})
+    empty = compute_agreement(VoteCounts({"q1": 5}, 3, 2), np.arange(3), {})
     assert empty["questions"]["q1"]["reason"] == "Nobody voted."
 
 
 def _headline(ratings: np.ndarray) -> dict[str, Any]:
     images = np.arange(len(ratings))
-    return scored(rated_votes(counted(ratings), "q1", images, None), HEADLINE)
+    return compute_score(select_votes(counted(ratings), "q1", images, None), HEADLINE)
 
 
 def test_summaries_are_those_of_the_votes() -> None:
     ratings = some(50, 8, 5)
     ratings[0] = np.nan
-    found = list(summaries(counted(ratings).histogram("q1")))
+    found = list(iterate_summaries(counted(ratings).histogram("q1")))
     assert found[0] == (0, None, None, None, None)
     for row, (n, most, tie, median, mean) in zip(ratings[1:], found[1:], strict=True):
         votes = row[~np.isnan(row)]
@@ -157,6 +157,6 @@ def test_summaries_are_those_of_the_votes() -> None:
 
 
 def test_a_pattern_is_no_rating_evidence_of_people() -> None:
-    alone = by_pattern(counted(some(20, 6, 3)).histogram("q1"), np.arange(20))
+    alone = tabulate_by_pattern(counted(some(20, 6, 3)).histogram("q1"), np.arange(20))
     assert isinstance(alone.evidence, RatingEvidence)
     assert alone.weights[0].sum() == 20

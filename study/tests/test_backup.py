@@ -13,11 +13,11 @@ import pytest
 from support.study.stepped_study import SteppedStudy, template_database
 from theodolite.errors import EvidenceError
 from theodolite_study.database import MIGRATIONS
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
-from theodolite_study.operate.backup import CONTENT, DUMP, backup
-from theodolite_study.operate.programs import postgres_program
+from theodolite_study.local_postgres import LocalPostgres, create_database
+from theodolite_study.operate.backup import CONTENT_FILE, DUMP_FILE, write_backup
+from theodolite_study.operate.postgres_programs import run_postgres_program
 from theodolite_study.operate.restore import rehearse_restore
-from theodolite_study.operate.revision import database_revision, newest_revision
+from theodolite_study.operate.revision import get_newest_revision, load_database_revision
 from theodolite_study.operate.upgrade import check_upgrade, upgrade, verify_all
 
 AddMigration = Callable[[str], None]
@@ -35,7 +35,7 @@ def upgrade() -> None:
 
 @pytest.fixture(scope="module")
 def url(cluster: LocalPostgres) -> str:
-    cluster_has_database(cluster, "backed_up", template_database(cluster))
+    create_database(cluster, "backed_up", template_database(cluster))
     return cluster.database("backed_up")
 
 
@@ -59,7 +59,7 @@ def databases(study: SteppedStudy) -> int:
 
 def test_a_backup_comes_back_whole(study: SteppedStudy, url: str, tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
-    made = backup(url, tmp_path, tmp_path / "b")
+    made = write_backup(url, tmp_path, tmp_path / "b")
     assert made.rows > 20 and "keys.json is not in it" in str(made)
     for file in (tmp_path / "b").iterdir():
         assert file.stat().st_mode & 0o077 == 0, "answers are in it"
@@ -70,22 +70,22 @@ def test_a_backup_comes_back_whole(study: SteppedStudy, url: str, tmp_path: Path
     ages = study.one("select op_figures() -> 'ages'")
     assert {"backup", "restore"} <= set(ages)
     with pytest.raises(EvidenceError, match="which is there"):
-        backup(url, tmp_path, tmp_path / "b")
+        write_backup(url, tmp_path, tmp_path / "b")
 
 
 def test_what_is_missing_or_changed_is_told(study: SteppedStudy, url: str, tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     out = tmp_path / "b"
-    backup(url, tmp_path, out)
-    content = json.loads((out / CONTENT).read_text())
+    write_backup(url, tmp_path, out)
+    content = json.loads((out / CONTENT_FILE).read_text())
     content["tables"]["vote"][0] += 1
     content["tables"]["consent"][1] = "7"
-    (out / CONTENT).write_text(json.dumps(content))
+    (out / CONTENT_FILE).write_text(json.dumps(content))
     (out / "images.json").write_text('[{"file": "gone.png", "bytes": 1}]')
     report = rehearse_restore(out, url, tmp_path)
     assert [problem.split(":")[0] for problem in report.problems[:2]] == ["consent", "vote"]
     assert report.problems[2:] == ("1 images are missing, gone.png among them",)
-    (out / DUMP).write_bytes(b"another")
+    (out / DUMP_FILE).write_bytes(b"another")
     with pytest.raises(EvidenceError, match="another database"):
         rehearse_restore(out, url)
     assert databases(study) == 0
@@ -96,7 +96,7 @@ def test_a_restore_that_lost_its_guards_is_told(
 ) -> None:
     assert verify_all(url) == []
     assert study.one("select op_figures() -> 'verified'") == 0
-    cluster_has_database(cluster, "no_guards", template_database(cluster))
+    create_database(cluster, "no_guards", template_database(cluster))
     with psycopg.connect(cluster.database("no_guards"), autocommit=True) as connection:
         connection.execute("alter table assignment drop constraint assignment_own_answer_first")
         connection.execute("grant update on vote to theodolite_serve")
@@ -111,42 +111,42 @@ def test_a_image_with_other_bytes_is_no_backup(
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / f"{'a' * 64}.png").write_bytes(b"x")
     with pytest.raises(EvidenceError, match="other bytes"):
-        backup(url, tmp_path, tmp_path / "b")
+        write_backup(url, tmp_path, tmp_path / "b")
 
 
 @pytest.fixture
 def add_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AddMigration]:
     """Add a migration after the newest one, as the next release would."""
-    folder, newest = tmp_path / "migrations", newest_revision()
+    folder, newest = tmp_path / "migrations", get_newest_revision()
     shutil.copytree(MIGRATIONS, folder)
 
     def add(statement: str) -> None:
         migration = NEXT_MIGRATION.format(newest=newest, statement=statement)
         (folder / "versions" / "next.py").write_text(migration)
-        newest_revision.cache_clear()
+        get_newest_revision.cache_clear()
 
     monkeypatch.setattr("theodolite_study.database.MIGRATIONS", folder)
     yield add
-    newest_revision.cache_clear()
+    get_newest_revision.cache_clear()
 
 
 def test_upgrade_check_migrates_only_a_copy(
     study: SteppedStudy, url: str, tmp_path: Path, add_migration: AddMigration
 ) -> None:
     (tmp_path / "images").mkdir()
-    backup(url, tmp_path, tmp_path / "b")
-    revision = database_revision(url)
+    write_backup(url, tmp_path, tmp_path / "b")
+    revision = load_database_revision(url)
     add_migration("alter table study add note text")
     report = check_upgrade(tmp_path / "b", url)
     assert report.problems == () and report.rows > 20, report
     assert databases(study) == 0
-    assert database_revision(url) == revision != newest_revision()
+    assert load_database_revision(url) == revision != get_newest_revision()
 
 
 def test_upgrade_check_reports_rows_that_a_migration_deletes(
     study: SteppedStudy, url: str, tmp_path: Path, add_migration: AddMigration
 ) -> None:
-    postgres_program("pg_dump", url, "--format=custom", f"--file={tmp_path / 'dump'}")
+    run_postgres_program("pg_dump", url, "--format=custom", f"--file={tmp_path / 'dump'}")
     add_migration("delete from vote")
     votes = study.one("select count(*) from vote")
     report = check_upgrade(tmp_path / "dump", url)
@@ -157,15 +157,15 @@ def test_upgrade_check_reports_rows_that_a_migration_deletes(
 def test_upgrade_creates_and_migrates_tables(
     cluster: LocalPostgres, add_migration: AddMigration
 ) -> None:
-    cluster_has_database(cluster, "upgraded")
+    create_database(cluster, "upgraded")
     url = cluster.database("upgraded")
-    assert database_revision(url) == "none"
+    assert load_database_revision(url) == "none"
     for _ in range(2):  # the second time nothing is left to do
         upgrade(url)
-        assert database_revision(url) == newest_revision() and verify_all(url) == []
+        assert load_database_revision(url) == get_newest_revision() and verify_all(url) == []
     add_migration("alter table study add note text")
     upgrade(url)
-    assert database_revision(url) == newest_revision() == "next"
+    assert load_database_revision(url) == get_newest_revision() == "next"
 
 
 def test_no_password_is_on_a_command_line(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,15 +178,15 @@ def test_no_password_is_on_a_command_line(url: str, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(subprocess, "run", note)
     with pytest.raises(EvidenceError, match="refused"):
-        postgres_program("pg_dump", url, "--format=custom")
+        run_postgres_program("pg_dump", url, "--format=custom")
     password = psycopg.conninfo.conninfo_to_dict(url)["password"]
     assert password and all(str(password) not in part for part in calls[-1])
 
 
 def test_scratch_is_dropped_when_the_work_in_it_fails(url: str, study: SteppedStudy) -> None:
-    from theodolite_study.operate.programs import scratch_database  # noqa: PLC0415
+    from theodolite_study.operate.postgres_programs import create_scratch_database  # noqa: PLC0415
 
-    with pytest.raises(RuntimeError), scratch_database(url):  # noqa: PT012
+    with pytest.raises(RuntimeError), create_scratch_database(url):  # noqa: PT012
         assert databases(study) == 1
         raise RuntimeError
     assert databases(study) == 0

@@ -21,7 +21,7 @@ from support.study.local_client import local_client
 from theodolite.datasets.study_material.material import read_material
 from theodolite.errors import EvidenceError, UnsafeInputError, VerificationError
 from theodolite_study.cli.app import app as study_app
-from theodolite_study.designer.archive import unpack_material
+from theodolite_study.designer.material_archive import unpack_material
 from theodolite_study.keys import Keys
 from theodolite_study.local_postgres import LocalPostgres
 from theodolite_study.protocol import read_protocol
@@ -95,10 +95,10 @@ def test_status_state_invitations(served: Path, database_url: str, tmp_path: Pat
 def test_somebody_withdraws_by_letter(served: Path, database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         ((person,),) = connection.execute("select id from participant").fetchall()
-    code = Keys.read(served).withdrawal_code(person)
+    code = Keys.read(served).make_withdrawal_code(person)
     where = ("--database", database_url)
     with pytest.raises(EvidenceError, match="no such code"):
-        told("withdraw", served, "--code", Keys.read(served).withdrawal_code(), *where)
+        told("withdraw", served, "--code", Keys.read(served).make_withdrawal_code(), *where)
     assert "withdrawn" in told("withdraw", served, "--code", code, *where)
     assert "0 of 6 votes" in told("status", served, *where)
 

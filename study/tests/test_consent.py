@@ -8,8 +8,8 @@ import pytest
 
 from support.study.served_studies import PersonBrowser, ServedStudies, served_studies
 from support.study.stepped_study import SteppedStudy, template_database
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
-from theodolite_study.model.markdown import consent_in
+from theodolite_study.local_postgres import LocalPostgres, create_database
+from theodolite_study.model.markdown import extract_consent
 from theodolite_study.serve import consent_routes
 from theodolite_study.store.drafts import copy_version, put_consent
 from theodolite_study.store.opening import open_version
@@ -27,7 +27,7 @@ UNDER = (
 def place(
     cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServedStudies]:
-    cluster_has_database(cluster, "consent", template_database(cluster))
+    create_database(cluster, "consent", template_database(cluster))
     with served_studies(cluster.database("consent"), tmp_path_factory.mktemp("s")) as made:
         yield made
 
@@ -44,7 +44,7 @@ def next_version(study: SteppedStudy, text: str, **more: Any) -> int:
 
 
 def shown_on(page: Any) -> str:
-    return hashlib.sha256(consent_in(page.content)).hexdigest()
+    return hashlib.sha256(extract_consent(page.content)).hexdigest()
 
 
 def recorded(study: SteppedStudy) -> str:
@@ -88,11 +88,11 @@ def test_what_is_recorded_is_the_slice_of_the_page(place: ServedStudies) -> None
 
 def test_one_byte_is_noticed(place: ServedStudies, monkeypatch: pytest.MonkeyPatch) -> None:
     study = place.study("byte", codes=False)
-    part = consent_routes.consent_part
+    part = consent_routes.render_consent_part
 
     def agreed(shown: Any, surroundings: str = "") -> tuple[str, str]:
         monkeypatch.setattr(
-            consent_routes, "consent_part", lambda text: surroundings + part(shown(text))
+            consent_routes, "render_consent_part", lambda text: surroundings + part(shown(text))
         )
         ann = place.browser()
         ann.begins("byte")
@@ -154,7 +154,7 @@ def test_a_new_round_takes_promises_along(place: ServedStudies) -> None:
     ann.rates()
     assert ann.page.url.path == "/done"
     person = study.one("select id from participant where study_id = %s", study.study)
-    code = place.keys.code_digest(place.keys.withdrawal_code(person))
+    code = place.keys.digest_code(place.keys.make_withdrawal_code(person))
     study.connection.execute("select st_withdraw(%s, false)", (code,))
     assert study.broken() == []
 

@@ -24,11 +24,11 @@ from theodolite.datasets.votes.potato import potato_votes
 from theodolite.datasets.votes.rows import plain_text
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.evidence.study_tables import list_columns
-from theodolite_study.convert.answered import Answered, converted, frame_of
+from theodolite_study.convert.foreign_answers import ForeignAnswer, convert_answers, scale_frame
 from theodolite_study.convert.label_studio import read_label_studio, write_label_studio
-from theodolite_study.convert.potato import BOXES, TEXT, identifier, read_potato, write_potato
+from theodolite_study.convert.potato import BOXES, TEXT, make_identifier, read_potato, write_potato
 from theodolite_study.protocol import Protocol, Question
-from theodolite_study.vote_tables import rating_evidence
+from theodolite_study.vote_tables import build_rating_evidence
 
 HOSTILE = [
     "<script>alert(1)</script>", "]]></View><Image name='x'/>", '" onload="x', "a & b", "$image",
@@ -123,7 +123,7 @@ def potato_output(folder: Path, answers: list[dict[str, Any]]) -> Path:
     for rater in sorted({answer["rater"] for answer in answers}):
         of = [a for a in answers if a["rater"] == rater]
         labels = {
-            identifier(a["instance"]): [
+            make_identifier(a["instance"]): [
                 *([{"schema": q, "name": f"{v}"}, f"{v}"] for q, v in a["ratings"].items()),
                 [{"schema": TEXT, "name": "text_box"}, a["text"]],
                 [{"schema": BOXES, "name": "_data"}, json.dumps([
@@ -136,7 +136,7 @@ def potato_output(folder: Path, answers: list[dict[str, Any]]) -> Path:
         }  # fmt: skip
         state = {
             "user_id": rater,
-            "instance_id_ordering": [identifier(a["instance"]) for a in of],
+            "instance_id_ordering": [make_identifier(a["instance"]) for a in of],
             "instance_id_to_label_to_value": labels,
             "instance_id_to_span_to_value": {},
         }
@@ -194,7 +194,7 @@ def test_label_studio_and_back(tmp_path: Path) -> None:
     assert votes["at_order"] == list(range(1, 3 * len(tasks) + 1))
     assert set(votes["image_exposure_index"]) == {1, 2}
     assert f"{len(tasks):,} votes are more than 2 and are not counted." in back.notes
-    assert rating_evidence(votes, "q5").ratings.shape == (len(tasks), 2)
+    assert build_rating_evidence(votes, "q5").ratings.shape == (len(tasks), 2)
     # and the reader of votes reads it too
     read = label_studio_votes(export, scale=[1, 2, 3, 4, 5])
     assert set(read.questions) == set(QUESTIONS)
@@ -331,7 +331,7 @@ def test_the_potato_project(tmp_path: Path) -> None:
 
 def test_what_potato_may_store(tmp_path: Path) -> None:
     material, protocol = study(tmp_path / "study")
-    key = identifier(HOSTILE[0])
+    key = make_identifier(HOSTILE[0])
     lines = [
         {"user_id": "ann", "instance_id": key, "label_annotations": {
             "q1": {"scale_4": True}, "q2": {"1": True, "5": True}, TEXT: {"text_box": "a dog"},
@@ -352,24 +352,26 @@ def test_what_potato_may_store(tmp_path: Path) -> None:
 
 
 def test_names_for_potato() -> None:
-    assert identifier("e_1-a") == "e_1-a"
-    assert len({identifier(name) for name in HOSTILE}) == len(HOSTILE)
-    assert all(identifier(name).isascii() and " " not in identifier(name) for name in HOSTILE)
+    assert make_identifier("e_1-a") == "e_1-a"
+    assert len({make_identifier(name) for name in HOSTILE}) == len(HOSTILE)
+    assert all(
+        make_identifier(name).isascii() and " " not in make_identifier(name) for name in HOSTILE
+    )
 
 
 def test_ratings_are_whole(tmp_path: Path) -> None:
     material, protocol = study(tmp_path / "study")
-    half = Answered(HOSTILE[0], "ann", (1,), {"q1": 2.5})
+    half = ForeignAnswer(HOSTILE[0], "ann", (1,), {"q1": 2.5})
     with pytest.raises(UnsafeInputError, match="1 to 5"):
-        converted([half], material, protocol)
-    more = Answered(f"{HOSTILE[0]} 2", "ann", (1,), {"q1": 2.0, "q3": 2.0, "q5": 2.0})
-    votes = converted([more], material, protocol).tables["votes"]
+        convert_answers([half], material, protocol)
+    more = ForeignAnswer(f"{HOSTILE[0]} 2", "ann", (1,), {"q1": 2.0, "q3": 2.0, "q5": 2.0})
+    votes = convert_answers([more], material, protocol).tables["votes"]
     assert [votes[q] for q in ("q1", "q3", "q5")] == [[2], [None], [None]], "only what is asked"
-    silent = Answered(HOSTILE[0], "ann", (1,), {})
-    found = converted([silent], material, protocol)
+    silent = ForeignAnswer(HOSTILE[0], "ann", (1,), {})
+    found = convert_answers([silent], material, protocol)
     assert not found.tables["votes"]["instance"] and not found.tables["baselines"]["instance"]
     assert [*found.tables["votes"]] == [*list_columns("votes")]
-    assert frame_of((0.0, 0.0, float("nan"), 1.0), 5, 5) is None
+    assert scale_frame((0.0, 0.0, float("nan"), 1.0), 5, 5) is None
 
 
 def test_yaml_gives_back_every_text(tmp_path: Path) -> None:

@@ -15,14 +15,14 @@ from theodolite.datasets.study_material.explained_images import Looks, material_
 from theodolite.datasets.study_material.material import Material, image_path, read_material
 from theodolite.errors import UnsafeInputError
 from theodolite_study.demo import scenes as demo_scenes
-from theodolite_study.demo.material import MAPS, TECHNIQUES, _items, demo_material
-from theodolite_study.demo.scenes import FOLDER, Scene, scenes
+from theodolite_study.demo.material import MAPS, TECHNIQUES, _items, write_demo_material
+from theodolite_study.demo.scenes import FOLDER, Scene, load_scenes
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Material]:
     folder = tmp_path_factory.mktemp("demo")
-    return folder, demo_material(folder, seed=0)
+    return folder, write_demo_material(folder, seed=0)
 
 
 def pixels(folder: Path, name: str) -> np.ndarray:
@@ -63,7 +63,7 @@ def test_checks_have_images_of_their_own_and_facts(made: tuple[Path, Material]) 
 def test_the_frame_holds_the_object(made: tuple[Path, Material]) -> None:
     one = next(i for i in made[1].instances if i.check and i.check.box)
     label = one.image_key.removesuffix(" 2")
-    down, across = np.nonzero(scenes(seed=1)[label].object_pixels)
+    down, across = np.nonzero(load_scenes(seed=1)[label].object_pixels)
     box = one.check.box
     assert (box.x, box.y) == (across.min(), down.min())
     assert (box.x + box.width, box.y + box.height) == (across.max() + 1, down.max() + 1)
@@ -72,7 +72,7 @@ def test_the_frame_holds_the_object(made: tuple[Path, Material]) -> None:
 def test_maps_are_as_planted(made: tuple[Path, Material]) -> None:
     """How much of what is red lies on the object: much, little, as much as anywhere."""
     folder, material = made
-    for label, scene in scenes(seed=0).items():
+    for label, scene in load_scenes(seed=0).items():
         inside = scene.object_pixels
         share = {}
         for one in material.of("real"):
@@ -86,7 +86,7 @@ def test_maps_are_as_planted(made: tuple[Path, Material]) -> None:
 
 
 def test_scenes_are_unlike_and_move_with_the_seed() -> None:
-    first = scenes(seed=0)
+    first = load_scenes(seed=0)
     assert len(first) == 12
     for label, scene in first.items():
         assert 0.03 < scene.object_pixels.mean() < 0.4, label
@@ -96,8 +96,10 @@ def test_scenes_are_unlike_and_move_with_the_seed() -> None:
         # a pixel belongs to one part
         assert (covered + sum(scene.beside.values())).max() <= 1 + 1e-9, label
     contents = [scene.image.tobytes() for scene in first.values()]
-    assert [scene.image.tobytes() for scene in scenes(seed=0).values()] == contents
-    assert len({*contents, *(scene.image.tobytes() for scene in scenes(seed=2).values())}) == 24
+    assert [scene.image.tobytes() for scene in load_scenes(seed=0).values()] == contents
+    assert (
+        len({*contents, *(scene.image.tobytes() for scene in load_scenes(seed=2).values())}) == 24
+    )
 
 
 def framed(scene: Scene) -> np.ndarray:
@@ -108,8 +110,8 @@ def framed(scene: Scene) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_no_window_cuts_an_object_and_odd_seeds_mirror(seed: int) -> None:
-    first = scenes(seed=0)
-    for label, scene in scenes(seed=seed).items():
+    first = load_scenes(seed=0)
+    for label, scene in load_scenes(seed=seed).items():
         if label != "lighthouse":  # its beam leaves the image
             turned = framed(scene)[:, :: -1 if seed % 2 else 1]
             np.testing.assert_array_equal(turned, framed(first[label]), label)
@@ -141,7 +143,7 @@ def test_a_broken_scene_is_named(
     monkeypatch.setattr(demo_scenes, "FOLDER", folder)
     spoil(folder)
     with pytest.raises(UnsafeInputError, match=words):
-        demo_material(tmp_path / "study", seed=0)
+        write_demo_material(tmp_path / "study", seed=0)
 
 
 def test_the_files_are_few_and_small() -> None:

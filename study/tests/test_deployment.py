@@ -20,7 +20,7 @@ import yaml
 
 from theodolite_study.keys import Keys
 from theodolite_study.local_postgres import LocalPostgres
-from theodolite_study.operate.programs import postgres_program
+from theodolite_study.operate.postgres_programs import run_postgres_program
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "study" / "deploy"
@@ -33,7 +33,7 @@ def with_logins(cluster: LocalPostgres, name: str, passwords: dict[str, str]) ->
     for role, password in passwords.items():
         os.environ[f"{role.upper()}_PASSWORD"] = password
     try:
-        postgres_program("psql", cluster.database("postgres"), "--quiet", "--no-psqlrc",
+        run_postgres_program("psql", cluster.database("postgres"), "--quiet", "--no-psqlrc",
                          "-v", f"database={name}", f"--file={DEPLOY / 'roles.sql'}")  # fmt: skip
     finally:
         for role in passwords:

@@ -11,8 +11,8 @@ import pytest
 from support.study.desk_browser import DeskWorld, hidden
 from support.study.stepped_study import template_database
 from test_designer_archive import small_material
-from theodolite_study.designer.archive import write_archive
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.designer.material_archive import write_archive
+from theodolite_study.local_postgres import LocalPostgres, create_database
 
 CONSENT = """
 Taking part is voluntary. You can withdraw by your code. You are paid 4 pounds.
@@ -47,7 +47,7 @@ class Researcher:
 
 @pytest.fixture(scope="module")
 def world(cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskWorld]:
-    cluster_has_database(cluster, "designer", template_database(cluster))
+    create_database(cluster, "designer", template_database(cluster))
     made = DeskWorld(cluster.database("designer"), tmp_path_factory.mktemp("designer"))
     with made.visitor:
         yield made

@@ -17,7 +17,7 @@ from PIL import Image
 
 from support.study.folder_study import image
 from theodolite.ext.studies import INSTANCES
-from theodolite_study.designer.archive import (
+from theodolite_study.designer.material_archive import (
     LIMITS,
     ArchiveLimits,
     CheckedArchive,

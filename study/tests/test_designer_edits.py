@@ -4,13 +4,18 @@ from typing import Any
 
 import pytest
 
-from theodolite_study.designer import edits, text_files
-from theodolite_study.designer.block_form import block_from, form_fields, rule_from, rule_rows
-from theodolite_study.designer.changes import VersionContent, changes
-from theodolite_study.locale.default_texts import default_texts
+from theodolite_study.designer import instrument_edits, text_files
+from theodolite_study.designer.block_form import (
+    get_form_fields,
+    parse_block,
+    parse_rule,
+    to_rule_rows,
+)
+from theodolite_study.designer.version_changes import VersionContent, describe_changes
+from theodolite_study.locale.default_texts import load_default_texts
 from theodolite_study.model.instrument import STAGES, Instrument
-from theodolite_study.model.pasta import pasta
-from theodolite_study.model.texts import text_keys
+from theodolite_study.model.pasta import build_pasta
+from theodolite_study.model.required_texts import iterate_text_keys
 from theodolite_study.refusals import Invalid, NotHere
 
 
@@ -21,14 +26,14 @@ def names(instrument: Instrument, stage: Any) -> list[str]:
 def sent(block: Any) -> dict[str, list[str]]:
     """What a browser sends for the form of a block that nobody changed."""
     fields: dict[str, list[str]] = {}
-    for field in form_fields(block):
+    for field in get_form_fields(block):
         if field.kind == "checkbox":
             fields |= {field.name: ["yes"]} if field.value else {}
         elif field.kind == "several":
             fields[field.name] = list(field.value)
         else:
             fields[field.name] = ["" if field.value is None else str(field.value)]
-    rows = rule_rows(block.show_if)
+    rows = to_rule_rows(block.show_if)
     if rows is not None:
         fields["rule_how"] = [rows.how]
         for number, row in enumerate(rows.rows):
@@ -38,53 +43,53 @@ def sent(block: Any) -> dict[str, list[str]]:
 
 
 def test_every_kind_of_block_goes_through_its_form_unchanged() -> None:
-    instrument = pasta()
-    for kind in edits.block_kinds():
-        instrument, _ = edits.add_block(instrument, "end", kind)
+    instrument = build_pasta()
+    for kind in instrument_edits.get_block_kinds():
+        instrument, _ = instrument_edits.add_block(instrument, "end", kind)
     for stage in STAGES:
         for block in instrument.blocks(stage):
-            assert block_from(block.kind, sent(block), instrument) == block
+            assert parse_block(block.kind, sent(block), instrument) == block
     least = {field.name: (field.least, field.most) for field in
-             form_fields(edits.block_of(instrument, "q1"))}  # fmt: skip
+             get_form_fields(instrument_edits.get_block(instrument, "q1"))}  # fmt: skip
     assert least["points"] == (2, 11)
 
 
 def test_blocks_are_added_copied_moved_and_taken_out() -> None:
-    one, name = edits.add_block(pasta(), "after", "text")
+    one, name = instrument_edits.add_block(build_pasta(), "after", "text")
     assert name == "text" and names(one, "after")[-1] == "text"
-    two, copy = edits.copy_block(one, "q1")
+    two, copy = instrument_edits.copy_block(one, "q1")
     assert copy == "q1_2" and names(two, "after")[:3] == ["q1", "q1_2", "q2"]
-    assert edits.copy_block(two, "q1")[1] == "q1_3"
-    up = edits.move_block(two, "q1_2", -1)
+    assert instrument_edits.copy_block(two, "q1")[1] == "q1_3"
+    up = instrument_edits.move_block(two, "q1_2", -1)
     assert names(up, "after")[:2] == ["q1_2", "q1"]
     with pytest.raises(Invalid, match="end of its stage"):
-        edits.move_block(up, "q1_2", -1)
-    gone = edits.delete_block(up, "q1_2")
-    assert names(gone, "after") == [*names(pasta(), "after"), "text"]
+        instrument_edits.move_block(up, "q1_2", -1)
+    gone = instrument_edits.delete_block(up, "q1_2")
+    assert names(gone, "after") == [*names(build_pasta(), "after"), "text"]
     with pytest.raises(NotHere):
-        edits.delete_block(gone, "q1_2")
-    only = edits.delete_block(pasta(), "words")
+        instrument_edits.delete_block(gone, "q1_2")
+    only = instrument_edits.delete_block(build_pasta(), "words")
     with pytest.raises(Invalid, match="at least one"):
-        edits.delete_block(only, "regions")
-    first, _ = edits.add_block(pasta(), "door", "number")
+        instrument_edits.delete_block(only, "regions")
+    first, _ = instrument_edits.add_block(build_pasta(), "door", "number")
     assert names(first, "door") == ["number"]
-    assert edits.delete_block(first, "number").door == []
+    assert instrument_edits.delete_block(first, "number").door == []
     with pytest.raises(Invalid, match="kind"):
-        edits.add_block(first, "door", "video")
+        instrument_edits.add_block(first, "door", "video")
 
 
 def test_pages_begin_and_join_and_are_shuffled() -> None:
-    two = edits.begin_page(pasta(), "gender")
+    two = instrument_edits.begin_page(build_pasta(), "gender")
     assert [len(page.blocks) for page in two.about] == [1, 2]
-    across = edits.move_block(two, "gender", -1)
+    across = instrument_edits.move_block(two, "gender", -1)
     assert names(across, "about") == ["age_band", "gender", "country"]
     assert [len(page.blocks) for page in across.about] == [2, 1]
-    assert edits.begin_page(two, "gender") == pasta()
-    assert edits.shuffle_page(two, "about", 1, shuffle=True).about[1].shuffle
+    assert instrument_edits.begin_page(two, "gender") == build_pasta()
+    assert instrument_edits.shuffle_page(two, "about", 1, shuffle=True).about[1].shuffle
     with pytest.raises(NotHere):
-        edits.shuffle_page(two, "about", 7, shuffle=True)
+        instrument_edits.shuffle_page(two, "about", 7, shuffle=True)
     with pytest.raises(Invalid, match="one page"):
-        edits.begin_page(pasta(), "q2")
+        instrument_edits.begin_page(build_pasta(), "q2")
 
 
 RULES: list[dict[str, Any]] = [
@@ -99,15 +104,15 @@ RULES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("rule", RULES)
 def test_rules_go_through_their_rows(rule: dict[str, Any]) -> None:
-    base = pasta()
-    block = edits.block_of(base, "q2").model_copy(update={"show_if": None})
+    base = build_pasta()
+    block = instrument_edits.get_block(base, "q2").model_copy(update={"show_if": None})
     fields = sent(block)
-    changed = block_from("likert", fields | {"rule_json": [str(rule).replace("'", '"')]}, base)
-    assert block_from("likert", sent(changed), base) == changed
-    again = edits.replace_block(base, "q2", changed)
-    assert edits.block_of(again, "q2") == changed
+    changed = parse_block("likert", fields | {"rule_json": [str(rule).replace("'", '"')]}, base)
+    assert parse_block("likert", sent(changed), base) == changed
+    again = instrument_edits.replace_block(base, "q2", changed)
+    assert instrument_edits.get_block(again, "q2") == changed
     with pytest.raises(Invalid, match="not asked before it"):
-        edits.delete_block(again, next(iter(compared(rule))))
+        instrument_edits.delete_block(again, next(iter(compared(rule))))
 
 
 def compared(rule: Any) -> list[str]:
@@ -119,17 +124,17 @@ def compared(rule: Any) -> list[str]:
 
 
 def test_a_new_name_is_followed_by_rules_and_texts() -> None:
-    base = pasta()
-    rule = rule_from({"rule_block_0": ["q1"], "rule_op_0": ["ge"], "rule_value_0": ["4"]}, base)
-    base = edits.replace_block(base, "q2", edits.block_of(base, "q2").model_validate(
+    base = build_pasta()
+    rule = parse_rule({"rule_block_0": ["q1"], "rule_op_0": ["ge"], "rule_value_0": ["4"]}, base)
+    base = instrument_edits.replace_block(base, "q2", instrument_edits.get_block(base, "q2").model_validate(
         {"name": "q2", "show_if": {"not": rule}}))  # fmt: skip
-    named = edits.replace_block(
-        base, "q1", edits.block_of(base, "q1").model_copy(update={"name": "own"})
+    named = instrument_edits.replace_block(
+        base, "q1", instrument_edits.get_block(base, "q1").model_copy(update={"name": "own"})
     )
-    assert edits.block_of(named, "q2").model_dump(by_alias=True)["show_if"] == {
+    assert instrument_edits.get_block(named, "q2").model_dump(by_alias=True)["show_if"] == {
         "not": {"block": "own", "op": "ge", "value": 4}}  # fmt: skip
     texts = {("q1.text", "en"): "a", ("q10.text", "en"): "b"}
-    assert edits.renamed_texts(texts, "q1", "own") == {
+    assert instrument_edits.rename_texts(texts, "q1", "own") == {
         ("own.text", "en"): "a",
         ("q10.text", "en"): "b",
     }
@@ -142,18 +147,22 @@ def test_a_new_name_is_followed_by_rules_and_texts() -> None:
 ])  # fmt: skip
 def test_forms_that_do_not_fit_are_refused(fields: dict[str, list[str]], words: str) -> None:
     with pytest.raises(Invalid, match=words):
-        block_from("likert", {"name": ["q1"], **fields}, pasta())
+        parse_block("likert", {"name": ["q1"], **fields}, build_pasta())
 
 
 def test_changes_are_said_in_sentences() -> None:
-    old = VersionContent(pasta(), {"quota": 20, "checks": {"every": 7}}, {("q1.text", "en"): "How?"},
+    old = VersionContent(build_pasta(), {"quota": 20, "checks": {"every": 7}}, {("q1.text", "en"): "How?"},
                          {"finished": {"code": "A"}}, {})  # fmt: skip
-    assert changes(old, old) == []
-    new = edits.delete_block(edits.add_block(pasta(), "after", "comment")[0], "q6")
-    new = edits.move_block(new, "q2", -1)
-    q1 = edits.block_of(new, "q1").model_copy(update={"points": 7})
-    new = edits.shuffle_page(edits.replace_block(new, "q1", q1), "end", 0, shuffle=True)
-    said = changes(old, VersionContent(
+    assert describe_changes(old, old) == []
+    new = instrument_edits.delete_block(
+        instrument_edits.add_block(build_pasta(), "after", "comment")[0], "q6"
+    )
+    new = instrument_edits.move_block(new, "q2", -1)
+    q1 = instrument_edits.get_block(new, "q1").model_copy(update={"points": 7})
+    new = instrument_edits.shuffle_page(
+        instrument_edits.replace_block(new, "q1", q1), "end", 0, shuffle=True
+    )
+    said = describe_changes(old, VersionContent(
         new, {"quota": 10, "checks": {"every": 7}}, {("q1.text", "de"): "Wie?"},
         {"finished": {"code": "B"}}, {"short": {"weight": 2}},
     ))  # fmt: skip
@@ -168,31 +177,33 @@ def test_changes_are_said_in_sentences() -> None:
     assert len(said) == 10
 
 
-KEYS = list(text_keys(pasta()))
+KEYS = list(iterate_text_keys(build_pasta()))
 TEXTS = {(key, language): body for language in ("en", "de")
-         for key, body in default_texts(language).items()}  # fmt: skip
+         for key, body in load_default_texts(language).items()}  # fmt: skip
 
 
 def test_missing_texts_come_first_and_are_copied_only_on_demand() -> None:
     texts = {pair: body for pair, body in TEXTS.items() if pair != ("q3.low", "de")}
-    rows = text_files.text_rows(KEYS, ["en", "de"], texts)
+    rows = text_files.get_text_rows(KEYS, ["en", "de"], texts)
     assert [(row.key, row.missing) for row in rows[:3]] == [
         ("contact", ("en", "de")), ("q3.low", ("de",)), ("title", ())]  # fmt: skip
-    assert text_files.copied(texts, KEYS, "en", "de") == {("q3.low", "de"): TEXTS["q3.low", "en"]}
+    assert text_files.copy_missing_texts(texts, KEYS, "en", "de") == {
+        ("q3.low", "de"): TEXTS["q3.low", "en"]
+    }
 
 
 def test_texts_go_through_files_unchanged() -> None:
     keys = [key for key in KEYS if key != "contact"]
     german = {pair: body for pair, body in TEXTS.items() if pair[1] == "de" and pair[0] in keys}
-    po = text_files.po_of(keys, "en", "de", TEXTS)
-    assert text_files.texts_from_po(po, "de", keys) == german
+    po = text_files.format_po(keys, "en", "de", TEXTS)
+    assert text_files.parse_po(po, "de", keys) == german
     both = {pair: body for pair, body in TEXTS.items() if pair[0] in keys}
-    table = text_files.csv_of(keys, ["en", "de"], TEXTS)
-    assert text_files.texts_from_csv(table, ["en", "de"], keys) == both
+    table = text_files.format_csv(keys, ["en", "de"], TEXTS)
+    assert text_files.parse_csv(table, ["en", "de"], keys) == both
     with pytest.raises(Invalid, match="does not have: title"):
-        text_files.texts_from_csv(table, ["en", "de"], [key for key in keys if key != "title"])
+        text_files.parse_csv(table, ["en", "de"], [key for key in keys if key != "title"])
     with pytest.raises(Invalid, match="does not have: title"):
-        text_files.texts_from_po(po, "de", [key for key in keys if key != "title"])
+        text_files.parse_po(po, "de", [key for key in keys if key != "title"])
 
 
 @pytest.mark.parametrize(("content", "words"), [
@@ -204,10 +215,10 @@ def test_texts_go_through_files_unchanged() -> None:
 ])  # fmt: skip
 def test_csv_files_that_do_not_fit_are_refused(content: bytes, words: str) -> None:
     with pytest.raises(Invalid, match=words):
-        text_files.texts_from_csv(content, ["en"], ["title"])
+        text_files.parse_csv(content, ["en"], ["title"])
 
 
 @pytest.mark.parametrize("content", [b"msgid oops", b'msgctxt "title"\nmsgid "a"\nmsgstr "\xff"\n'])
 def test_po_files_that_do_not_fit_are_refused(content: bytes) -> None:
     with pytest.raises(Invalid):
-        text_files.texts_from_po(content, "en", ["title"])
+        text_files.parse_po(content, "en", ["title"])

@@ -22,7 +22,7 @@ from support.study.desk_browser import (
 from support.study.stepped_study import SteppedStudy, template_database
 from theodolite_study.desk.rights import OPERATOR, RIGHTS
 from theodolite_study.desk.sessions import SESSION
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.local_postgres import LocalPostgres, create_database
 
 _numbers = count()
 PUBLIC = {"/sign-in", "/enroll/{token}", "/enroll", "/static/{name}", "/healthz"}
@@ -32,7 +32,7 @@ ROLES = ("owner", "researcher", "viewer", "operator", "stranger", "nobody")
 @pytest.fixture(scope="module")
 def world(cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskWorld]:
     name = f"desk{next(_numbers)}"
-    cluster_has_database(cluster, name, template_database(cluster))
+    create_database(cluster, name, template_database(cluster))
     made = DeskWorld(cluster.database(name), tmp_path_factory.mktemp("desk"))
     with made.visitor:
         yield made

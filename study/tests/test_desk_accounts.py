@@ -12,10 +12,15 @@ from starlette.testclient import TestClient
 from support.study.desk_browser import HEADERS, ORIGIN, DeskWorld, hidden, send
 from support.study.stepped_study import template_database
 from theodolite_study import passwords
-from theodolite_study.desk.accounts import LEAST_GUESSES, check_strength, enroll_link, turn
+from theodolite_study.desk.accounts import (
+    MIN_GUESSES,
+    check_strength,
+    make_enroll_link,
+    wait_for_check,
+)
 from theodolite_study.desk.sessions import DEVICE, SESSION
 from theodolite_study.desk.sign_in import FREE_FAILURES
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.local_postgres import LocalPostgres, create_database
 from theodolite_study.refusals import Invalid, NothingNow
 
 GOOD = "violet kettle onward maple"
@@ -24,7 +29,7 @@ HOME, ELSEWHERE = "198.51.100.7", "203.0.113.9"
 
 @pytest.fixture(scope="module")
 def world(cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskWorld]:
-    cluster_has_database(cluster, "desk_accounts", template_database(cluster))
+    create_database(cluster, "desk_accounts", template_database(cluster))
     url = cluster.database("desk_accounts")
     made = DeskWorld(url, tmp_path_factory.mktemp("desk"))
     with made.visitor:
@@ -43,7 +48,7 @@ class Somebody:
 
     def __init__(self, world: DeskWorld, name: str) -> None:
         self.world, self.name = world, name
-        self.link = enroll_link(world.connection, world.keys, ORIGIN, name)
+        self.link = make_enroll_link(world.connection, world.keys, ORIGIN, name)
         self.first = browser(world)
         page = self.first.get(self.link)
         self.secret = re.sub(r"\s", "", re.findall(r'class="code">([^<]+)<', page.text)[0])
@@ -131,7 +136,7 @@ def test_passphrases(passphrase: str, fits: bool) -> None:
 def test_neither_rules_nor_guesses_are_enough() -> None:
     with pytest.raises(Invalid, match="guessed too soon"):
         check_strength("dragon monkey shadow", ["ann"])
-    assert LEAST_GUESSES == 10**13
+    assert MIN_GUESSES == 10**13
     with pytest.raises(Invalid, match="common word"):
         check_strength("summer2026 summer2026", ["ann"])
 
@@ -229,12 +234,12 @@ def test_delays_grow_and_end(world: DeskWorld) -> None:
 
 def test_passphrases_wait_in_a_queue_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("theodolite_study.desk.accounts.QUEUE_SECONDS", 0.01)
-    with turn(), turn():
-        with pytest.raises(NothingNow), turn():
+    with wait_for_check(), wait_for_check():
+        with pytest.raises(NothingNow), wait_for_check():
             pass
-        with turn(known=True):
+        with wait_for_check(known=True):
             pass
-    with turn():
+    with wait_for_check():
         pass
 
 

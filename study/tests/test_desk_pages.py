@@ -10,10 +10,10 @@ import pytest
 from support.study.desk_browser import DeskWorld, served_desk
 from support.study.stepped_study import template_database
 from support.study.study_browser import chromium
-from theodolite_study.desk.accounts import enroll_link
+from theodolite_study.desk.accounts import make_enroll_link
 from theodolite_study.desk.sessions import SESSION
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
-from theodolite_study.money.submission import PlatformLink, link_study
+from theodolite_study.local_postgres import LocalPostgres, create_database
+from theodolite_study.money.platform_link import PlatformLink, link_study
 
 FULL = bool(os.environ.get("THEODOLITE_FULL"))
 """All rules in all looks."""
@@ -25,7 +25,7 @@ CHANGING = ["color-contrast", "target-size"]
 def place(
     cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[DeskWorld, str]]:
-    cluster_has_database(cluster, "desk_pages", template_database(cluster))
+    create_database(cluster, "desk_pages", template_database(cluster))
     with served_desk(cluster.database("desk_pages"), tmp_path_factory.mktemp("desk")) as made:
         filled(made[0])
         yield made
@@ -42,7 +42,7 @@ def filled(world: DeskWorld) -> None:
             person.votes(person.next()["item"])
         if name != "cat":
             person.leaves()
-    sealed = world.keys.sealed("5f1a", "birds")
+    sealed = world.keys.encrypt("5f1a", "birds")
     world.connection.execute("update payout set sealed_submission = %s", (sealed,))
     world.connection.execute(
         "update payout set state = 'sending', tries = 2 where participant_id ="
@@ -76,7 +76,7 @@ def test_pages_break_no_rule(place: tuple[DeskWorld, str]) -> None:
     pytest.importorskip("axe_playwright_python")
     rules = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     world, origin = place
-    link = enroll_link(world.connection, world.keys, origin, "new").removeprefix(origin)
+    link = make_enroll_link(world.connection, world.keys, origin, "new").removeprefix(origin)
     broken: list[str] = []
     with chromium() as browser:
         visitor, owner = browser.new_context(), browser.new_context()

@@ -20,10 +20,10 @@ from support.study.desk_browser import (
     send,
 )
 from support.study.stepped_study import SteppedStudy, template_database
-from theodolite_study.desk.export_routes import archive
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
-from theodolite_study.money.submission import PlatformLink, linked_studies
-from theodolite_study.watch.people import people
+from theodolite_study.desk.export_routes import stream_archive
+from theodolite_study.local_postgres import LocalPostgres, create_database
+from theodolite_study.money.platform_link import PlatformLink, load_linked_studies
+from theodolite_study.watch.participants import list_people
 
 _numbers = count()
 
@@ -31,7 +31,7 @@ _numbers = count()
 @pytest.fixture(scope="module")
 def world(cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeskWorld]:
     name = f"desk_work{next(_numbers)}"
-    cluster_has_database(cluster, name, template_database(cluster))
+    create_database(cluster, name, template_database(cluster))
     made = DeskWorld(cluster.database(name), tmp_path_factory.mktemp("desk"))
     with made.visitor:
         yield made
@@ -69,8 +69,10 @@ def test_pages_of_people_and_log(
     world: DeskWorld, study: SteppedStudy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     browser = world.browser("ada", slug=study.slug, role="owner")
-    monkeypatch.setattr("theodolite_study.desk.log_routes.PAGE", 5)
-    monkeypatch.setattr("theodolite_study.desk.people_routes.people", partial(people, limit=1))
+    monkeypatch.setattr("theodolite_study.desk.log_routes.PAGE_SIZE", 5)
+    monkeypatch.setattr(
+        "theodolite_study.desk.people_routes.list_people", partial(list_people, limit=1)
+    )
     ann, ben = f"p-ann {study.slug}", f"p-ben {study.slug}"
     first = browser.get(f"{home(study)}/people")
     assert ann in first.text and f">{ben}<" not in first.text
@@ -152,7 +154,7 @@ def test_prolific_is_joined_and_its_token_never_shown(
     fields = {"external_id": external, "token": "token-of-mine", "secret": "secret-of-mine"}
     after = send(browser, page, f"{page}/platform", **fields)
     assert external in after.text and "of-mine" not in after.text
-    links = {link.slug: link for link in linked_studies(world.connection, world.keys)}
+    links = {link.slug: link for link in load_linked_studies(world.connection, world.keys)}
     expected = PlatformLink(study.study, study.slug, external, "token-of-mine", "secret-of-mine")
     assert links[study.slug] == expected
     assert "of-mine" not in browser.get(f"{home(study)}/log").text
@@ -248,7 +250,7 @@ def test_exports_are_listed_and_viewers_see_aggregates(
         assert owner.get(f"{page}/{number}/{name}").status_code == 404, name
     packed = owner.get(f"{page}/{number}/all.zip")
     assert packed.headers["content-type"] == "application/zip" and packed.content[:2] == b"PK"
-    assert b"".join(archive(folder, ["votes.csv"], "x"))[:2] == b"PK"
+    assert b"".join(stream_archive(folder, ["votes.csv"], "x"))[:2] == b"PK"
     assert "votes.csv" not in viewer.get(page).text
     assert viewer.get(f"{page}/{number}/aggregates.csv").text == "aggregates.csv"
     assert viewer.get(f"{page}/{number}/votes.csv").status_code == 404

@@ -19,11 +19,11 @@ from support.study.served_studies import (
     served_studies,
 )
 from support.study.stepped_study import INSTRUMENT, template_database
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
-from theodolite_study.money.submission import submission_digest
-from theodolite_study.platforms.invites import new_invitations
-from theodolite_study.serve.cookies import ARRIVAL, BEFORE, SESSION
-from theodolite_study.serve.previews import preview_link
+from theodolite_study.local_postgres import LocalPostgres, create_database
+from theodolite_study.money.platform_link import digest_submission
+from theodolite_study.platforms.invitations import make_invitations
+from theodolite_study.serve.cookies import ARRIVAL, FORM_COOKIE, SESSION
+from theodolite_study.serve.previews import make_preview_link
 
 SIGNED = {"access": {"kind": "prolific", "signed": True, "audience": PLATFORM_STUDY}}
 CLAIMED = {"access": {"kind": "prolific", "signed": False}}
@@ -36,7 +36,7 @@ ADULTS = {"screening": [{"when": {"block": "age", "op": "lt", "value": 18}}], "s
 def place(
     cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServedStudies]:
-    cluster_has_database(cluster, "door", template_database(cluster))
+    create_database(cluster, "door", template_database(cluster))
     with served_studies(cluster.database("door"), tmp_path_factory.mktemp("door")) as made:
         yield made
 
@@ -76,9 +76,9 @@ def test_a_signed_link_lets_its_person_in_once(place: ServedStudies) -> None:
         "select submission, submission_digest, sealed_id from participant where study_id = %s",
         study.study,
     ).fetchone()
-    assert place.keys.opened(stored[0], "signed") == "sub5f00aa11"
-    assert stored[1] == submission_digest(place.keys, "sub5f00aa11")
-    assert place.keys.opened(stored[2], "signed") == "5f00aa11"
+    assert place.keys.decrypt(stored[0], "signed") == "sub5f00aa11"
+    assert stored[1] == digest_submission(place.keys, "sub5f00aa11")
+    assert place.keys.decrypt(stored[2], "signed") == "5f00aa11"
 
 
 def test_a_claimed_id_that_is_known_needs_the_code(place: ServedStudies) -> None:
@@ -96,7 +96,7 @@ def test_a_claimed_id_that_is_known_needs_the_code(place: ServedStudies) -> None
     eve.post("/s/claimed/begin", again="0000-0000")
     assert eve.page.status_code == 422 and f"{SESSION}=" not in str(eve.page.headers)
     person = place.one("select id from participant where study_id = %s", study.study)
-    eve.post("/s/claimed/begin", again=place.keys.withdrawal_code(person).lower())
+    eve.post("/s/claimed/begin", again=place.keys.make_withdrawal_code(person).lower())
     assert eve.page.url.path.startswith("/a/") and place.people(study) == 1
     other = query.replace("5f00", "6a00")
     ann.begins("claimed", other)
@@ -139,7 +139,7 @@ def test_mechanical_turk(place: ServedStudies) -> None:
     assert 'name="assignmentId" value="A1"' in ann.page.text and "evil" not in ann.page.text
     assert "https://workersandbox.mturk.com" in ann.page.headers["content-security-policy"]
     person = place.one("select id from participant where study_id = %s", study.study)
-    assert place.keys.completion_code("turk", person) in ann.page.text, "one's own code"
+    assert place.keys.make_completion_code("turk", person) in ann.page.text, "one's own code"
     bob.get(f"/s/turk{looks}")
     assert "All places of this study are taken" in bob.page.text, "full before anybody accepts"
 
@@ -147,7 +147,7 @@ def test_mechanical_turk(place: ServedStudies) -> None:
 def test_invitations_are_for_one_person_each(place: ServedStudies) -> None:
     study = place.study("invited", settings={"access": {"kind": "invite"}})
     other = place.study("uninvited", settings={"access": {"kind": "invite"}})
-    made = new_invitations(2)
+    made = make_invitations(2)
     for digest in made.digests:
         place.run("insert into invite values (%s, %s)", digest, study.study)
     ann, bob = place.browser(), place.browser()
@@ -176,7 +176,7 @@ def test_the_open_link_makes_one_person_a_browser(place: ServedStudies) -> None:
     assert ann.page.url.path == "/consent" and place.people(study) == 1
     assert place.one("select submission from participant where study_id = %s", study.study) is None
     landing = place.browser().get("/s/open", follow_redirects=False)
-    for name, answer in ((BEFORE, landing),):
+    for name, answer in ((FORM_COOKIE, landing),):
         (given,) = answer.headers.get_list("set-cookie")
         parts = {part.strip().lower() for part in given.split(";")[1:]}
         assert given.startswith(f"{name}=")
@@ -326,7 +326,7 @@ def test_previews_take_no_seat(place: ServedStudies) -> None:
     place.run("alter table version disable trigger version_frozen")
     place.run("update version set state = 'draft' where id = %s", study.version)
     ends = time.time() + 600
-    link = preview_link(place.keys, "looked", study.version, "", "de", ends)
+    link = make_preview_link(place.keys, "looked", study.version, "", "de", ends)
     ann = place.browser()
     ann.get(link)
     assert place.people(study) == 0, "looking begins nothing"
@@ -351,8 +351,8 @@ def test_previews_take_no_seat(place: ServedStudies) -> None:
                      " where study_id = %s", study.study) == 0  # fmt: skip
     bad = [
         link.replace("language=de", "language=en"), link[:-1], link.replace("looked", "full"),
-        preview_link(place.keys, "looked", study.version, "", "de", time.time() - 1),
-        preview_link(place.keys, "looked", study.version, "", "de", time.time() + 2 * 86400),
+        make_preview_link(place.keys, "looked", study.version, "", "de", time.time() - 1),
+        make_preview_link(place.keys, "looked", study.version, "", "de", time.time() + 2 * 86400),
     ]  # fmt: skip
     for other in bad:
         assert place.browser().get(other).status_code == 404

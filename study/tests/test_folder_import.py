@@ -10,10 +10,10 @@ import pytest
 from support.study.folder_study import FolderStudy, study_folder
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.ext.studies import read_yaml, write_json
-from theodolite_study.export.violations import violations
+from theodolite_study.export.data_rules import find_violations
 from theodolite_study.folder_import import import_folder
 from theodolite_study.keys import Keys
-from theodolite_study.protocol import STUDY
+from theodolite_study.protocol import STUDY_FILE
 
 QUESTIONS = {"q1": {"text": "It is good.", "low": "no", "high": "yes"}}
 INSTRUMENT = {
@@ -29,14 +29,14 @@ def connection(database_url: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 def rewritten(folder: Path, **changes: Any) -> None:
-    write_json(folder / STUDY, read_yaml(folder / STUDY, "study") | changes)
+    write_json(folder / STUDY_FILE, read_yaml(folder / STUDY_FILE, "study") | changes)
 
 
 def written(folder: Path, **settings: Any) -> Path:
     """A folder whose study.yaml has these settings and no others."""
     made = study_folder(folder)
     given = {"slug": "small", "title": "A small study", "contact": "ann@example.org", "votes": 2}
-    write_json(made / STUDY, given | settings)
+    write_json(made / STUDY_FILE, given | settings)
     return made
 
 
@@ -65,7 +65,7 @@ def test_a_folder_is_played_to_the_end(connection: Any, tmp_path: Path) -> None:
                 {"q7": 5, "q8": 6, "q9": 6}.items()}  # fmt: skip
     people[0].step("st_answer", people[0].token, "end", rankings, {}, b"d" * 32, None)
     assert people[0].leaves()["amount"] == 200
-    assert violations(connection) == []
+    assert find_violations(connection) == []
 
 
 def test_it_is_put_there_once(connection: Any, tmp_path: Path) -> None:
@@ -108,4 +108,4 @@ def test_a_planned_study_of_a_panel(connection: Any, tmp_path: Path) -> None:
     assert study.one("select count(*) from slot where reserved_for is not null") == 6
     study.taken_part("ann", "bob")
     assert study.one("select count(*) from slot where state = 'filled'") == 6
-    assert violations(connection) == []
+    assert find_violations(connection) == []

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import theodolite_study.store
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.local_postgres import LocalPostgres, create_database
 from theodolite_study.model.blocks import BaseBlock, ChoiceBlock, InvalidAnswerError
-from theodolite_study.model.instrument import Instrument, fitted, shown_blocks
-from theodolite_study.model.rules import Comparison, NotRule, holds, same
-from theodolite_study.serve.block_forms import UnfitForm, answers_from
+from theodolite_study.model.instrument import Instrument, check_answers, iterate_shown_blocks
+from theodolite_study.model.rules import Comparison, NotRule, equals_as_json, holds
+from theodolite_study.serve.block_forms import UnfitForm, parse_answers
 
 FIT = Path(theodolite_study.store.__file__).with_name("fit.sql")
 ASK = "select answers_fit(i -> 'after', e, a) from unnest(%s::jsonb[], %s::jsonb[], %s::jsonb[]) as t(i, e, a)"
@@ -33,7 +33,7 @@ BEFORE = [{"blocks": [{"name": "words", "kind": "text"}]}]
 
 @pytest.fixture(scope="module")
 def connection(cluster: LocalPostgres) -> Iterator[psycopg.Connection]:
-    cluster_has_database(cluster, "fit")
+    create_database(cluster, "fit")
     with psycopg.connect(cluster.database("fit"), autocommit=True) as opened:
         opened.execute(FIT.read_text())
         yield opened
@@ -123,7 +123,7 @@ def accepted(
     whole: Instrument, earlier: dict[str, Any], answers: dict[str, Any]
 ) -> dict[str, Any] | None:
     try:
-        return fitted(whole.blocks("after"), answers, earlier)
+        return check_answers(whole.blocks("after"), answers, earlier)
     except InvalidAnswerError:
         return None
 
@@ -143,7 +143,10 @@ def test_the_database_takes_what_the_server_stores(
         is_normal = (
             mine is not None
             and mine.keys() == answers.keys()
-            and all(same(mine[name], answers[name]) or mine[name] == answers[name] for name in mine)
+            and all(
+                equals_as_json(mine[name], answers[name]) or mine[name] == answers[name]
+                for name in mine
+            )
         )
         assert (theirs is None) == is_normal, (answers, mine, theirs)
     assert said[len(batch) :] == [None] * (len(said) - len(batch))
@@ -180,7 +183,7 @@ def from_form(
     if not scripts:
         fields = {name: given for name, given in fields.items() if name not in regions}
     try:
-        return answers_from(blocks, fields, earlier)
+        return parse_answers(blocks, fields, earlier)
     except UnfitForm:
         return None
 
@@ -202,7 +205,7 @@ def test_forms_of_pages_bring_what_fits_and_nothing_else(
             if value == [] and isinstance(alone, ChoiceBlock):
                 continue  # a page cannot tell nothing chosen from nothing answered
             with suppress(InvalidAnswerError):
-                normal = fitted([alone], {alone.name: value}, {})
+                normal = check_answers([alone], {alone.name: value}, {})
                 assert from_form([alone], {}, normal, scripts=scripts) == normal
     assert reasons(connection, stored) == [None] * len(stored)
 
@@ -232,7 +235,9 @@ def test_a_rule_by_hand() -> None:
         "why": "so",
     }
     blocks = whole.blocks("after")
-    assert [block.name for block in shown_blocks(blocks, {"better": "tie"}, {})] == ["better"]
+    assert [block.name for block in iterate_shown_blocks(blocks, {"better": "tie"}, {})] == [
+        "better"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -7,27 +7,27 @@ import pytest
 from babel.messages.catalog import Catalog, Message
 from babel.messages.pofile import read_po
 
-from theodolite_study.locale.catalogue import (
-    HERE,
-    PSEUDO,
-    SOURCE,
-    catalogue,
-    direction,
-    languages,
-    pseudo,
-    script_words,
-    translated,
-)
-from theodolite_study.locale.extraction import as_po, extracted
-from theodolite_study.locale.messages import worded
+from theodolite_study.locale.extraction import extract_texts, format_po
+from theodolite_study.locale.messages import translate_message
 from theodolite_study.locale.page_messages import PAGES
 from theodolite_study.locale.refusal_messages import REFUSALS
 from theodolite_study.locale.script_messages import SCRIPTS
-from theodolite_study.locale.unfit_messages import needed
+from theodolite_study.locale.translations import (
+    LOCALE_FOLDER,
+    PSEUDO_LANGUAGES,
+    SOURCE_LANGUAGE,
+    get_direction,
+    get_script_texts,
+    list_languages,
+    load_catalog,
+    load_translations,
+    pseudo_translate,
+)
+from theodolite_study.locale.unfit_messages import describe_requirement
 from theodolite_study.model.blocks import ChoiceBlock, LikertBlock, NumberBlock, RegionsBlock
-from theodolite_study.serve.pages import words_in
+from theodolite_study.serve.pages import get_translator
 
-OTHERS = [language for language in languages() if language != SOURCE]
+OTHERS = [language for language in list_languages() if language != SOURCE_LANGUAGE]
 GAP = re.compile(r"\{[^{}]*\}|%\([^()]*\)s")
 SAME_WORD = {"de": set(), "fr": {"Concept", "Image"}}
 """Words that are the same in English."""
@@ -35,7 +35,7 @@ SAME_WORD = {"de": set(), "fr": {"Concept", "Image"}}
 
 @pytest.fixture(scope="module")
 def template() -> Catalog:
-    with (HERE / "messages.pot").open("rb") as file:
+    with (LOCALE_FOLDER / "messages.pot").open("rb") as file:
         return read_po(file)
 
 
@@ -48,19 +48,19 @@ def _all(text: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
 
 
 def test_three_languages() -> None:
-    assert languages() == ("en", "de", "fr")
+    assert list_languages() == ("en", "de", "fr")
 
 
 def test_the_template_is_what_code_and_pages_say(template: Catalog) -> None:
-    assert told(template).keys() == told(extracted()).keys(), (
+    assert told(template).keys() == told(extract_texts()).keys(), (
         "run theodolite_study.locale.extraction"
     )
-    assert (HERE / "messages.pot").read_bytes() == as_po(extracted())
+    assert (LOCALE_FOLDER / "messages.pot").read_bytes() == format_po(extract_texts())
 
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_nothing_is_missing_fuzzy_or_left_over(language: str, template: Catalog) -> None:
-    catalog = translated(language)
+    catalog = load_catalog(language)
     there = told(catalog)
     assert there.keys() == told(template).keys() and not catalog.obsolete
     for key, message in there.items():
@@ -74,7 +74,7 @@ def test_nothing_is_missing_fuzzy_or_left_over(language: str, template: Catalog)
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_gaps_are_the_same(language: str) -> None:
-    for key, message in told(translated(language)).items():
+    for key, message in told(load_catalog(language)).items():
         for words in _all(message.string):
             assert sorted(GAP.findall(words)) == sorted(GAP.findall(key[-1])), key
 
@@ -83,7 +83,7 @@ def test_gaps_are_the_same(language: str) -> None:
 def test_a_message_in_words(language: str) -> None:
     minutes = PAGES["landing"][4]
     said = {
-        n: worded(catalogue(language), minutes, {"minutes": n}, n) for n in (0, 1, 2, 40)
+        n: translate_message(load_translations(language), minutes, {"minutes": n}, n) for n in (0, 1, 2, 40)
     }  # fmt: skip
     assert said == {
         "de": {0: "Es dauert etwa 0 Minuten.", 1: "Es dauert etwa 1 Minute.",
@@ -91,15 +91,18 @@ def test_a_message_in_words(language: str) -> None:
         "fr": {0: "Cela prend environ 0 minute.", 1: "Cela prend environ 1 minute.",
                2: "Cela prend environ 2 minutes.", 40: "Cela prend environ 40 minutes."},
     }[language]  # fmt: skip
-    assert worded(catalogue("en"), minutes, {"minutes": 1}, 1) == "It takes about 1 minute."
+    assert (
+        translate_message(load_translations("en"), minutes, {"minutes": 1}, 1)
+        == "It takes about 1 minute."
+    )
 
 
 def test_regions_of_a_language_and_unknown_ones() -> None:
-    assert catalogue("de-AT").gettext("I agree") == "Ich stimme zu"
+    assert load_translations("de-AT").gettext("I agree") == "Ich stimme zu"
     with pytest.raises(LookupError, match="nl"):
-        catalogue("nl")
-    assert words_in("nl")("I agree") == "I agree"
-    assert words_in("fr")("I agree") == "J’accepte"
+        load_translations("nl")
+    assert get_translator("nl")("I agree") == "I agree"
+    assert get_translator("fr")("I agree") == "J’accepte"
 
 
 @pytest.mark.parametrize(
@@ -108,12 +111,12 @@ def test_regions_of_a_language_and_unknown_ones() -> None:
      ("fr-CA", "ltr"), ("ja", "ltr"), ("en-XA", "ltr"), ("ar-XB", "rtl")],
 )  # fmt: skip
 def test_where_lines_begin(language: str, way: str) -> None:
-    assert direction(language) == way
+    assert get_direction(language) == way
 
 
 def test_words_of_the_test_language_are_longer(template: Catalog) -> None:
-    for language in PSEUDO:
-        words = catalogue(language)
+    for language in PSEUDO_LANGUAGES:
+        words = load_translations(language)
         for key in told(template):
             said = words.gettext(key[0]) if len(key) == 1 else words.ngettext(key[0], key[1], 2)
             assert GAP.findall(said) == GAP.findall(key[-1]), key
@@ -122,12 +125,12 @@ def test_words_of_the_test_language_are_longer(template: Catalog) -> None:
             ):
                 letters = sum(letter.isalnum() or letter == "_" for letter in short)
                 assert len(long) - len(short) >= 0.4 * letters, key
-    assert pseudo("Frame {number}: %(of)s") == "Frámééé {number}: %(of)s"
+    assert pseudo_translate("Frame {number}: %(of)s") == "Frámééé {number}: %(of)s"
 
 
-@pytest.mark.parametrize("language", [*languages(), *PSEUDO])
+@pytest.mark.parametrize("language", [*list_languages(), *PSEUDO_LANGUAGES])
 def test_scripts_get_their_words(language: str) -> None:
-    words = script_words(language)
+    words = get_script_texts(language)
     assert words.keys() == SCRIPTS.keys() and json.loads(json.dumps(words)) == words
     kept = words["kept_for"]
     assert (
@@ -137,21 +140,25 @@ def test_scripts_get_their_words(language: str) -> None:
 
 
 def test_every_word_of_a_step_has_a_sentence() -> None:
-    from theodolite_study.store import STEPS, statements  # noqa: PLC0415
+    from theodolite_study.store import STEPS, read_sql  # noqa: PLC0415
 
-    said = set(re.findall(r"'(?:word|go)', '([a-z ]+)'", "".join(map(statements, STEPS))))
+    said = set(re.findall(r"'(?:word|go)', '([a-z ]+)'", "".join(map(read_sql, STEPS))))
     ways = {"ok", "item", "done", "end", "consent"}
     assert said - ways <= REFUSALS.keys() and {"nobody", "full", "barred"} <= said
 
 
 def test_what_a_block_needs() -> None:
-    german, english = catalogue("de"), catalogue("en")
+    german, english = load_translations("de"), load_translations("en")
     assert (
-        needed(german, LikertBlock(name="q", points=7)) == "Bitte wählen Sie eine Zahl von 1 bis 7."
+        describe_requirement(german, LikertBlock(name="q", points=7))
+        == "Bitte wählen Sie eine Zahl von 1 bis 7."
     )
     number = NumberBlock(name="n", least=0.5, most=2, step=0.25)
-    assert needed(english, number) == "Please give a number from 0.5 to 2, in steps of 0.25."
+    assert (
+        describe_requirement(english, number)
+        == "Please give a number from 0.5 to 2, in steps of 0.25."
+    )
     several = ChoiceBlock(name="c", options=["a", "b"], several=True, other=True)
-    assert needed(english, several) == "Please choose 1 to 3 options."
-    marked = needed(english, RegionsBlock(name="r", least=0, most=5))
+    assert describe_requirement(english, several) == "Please choose 1 to 3 options."
+    marked = describe_requirement(english, RegionsBlock(name="r", least=0, most=5))
     assert marked.startswith("Please mark 1 to 5 places") and "nothing to mark" in marked

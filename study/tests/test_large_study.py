@@ -13,7 +13,7 @@ def test_a_study_that_is_made_of_rows(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agreement, "RESAMPLES", 20)
-    monkeypatch.setattr(agreement, "MOST_SIDE_BY_SIDE", 100)
+    monkeypatch.setattr(agreement, "MAX_TABLE_VOTES", 100)
     monkeypatch.setattr(
         large_study, "exported", lambda url, folder: _here(url, folder, monkeypatch)
     )

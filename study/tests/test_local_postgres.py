@@ -12,7 +12,7 @@ import pytest
 
 from theodolite.errors import EvidenceError
 from theodolite_study import local_postgres
-from theodolite_study.local_postgres import LocalPostgres, at_hand, binaries
+from theodolite_study.local_postgres import LocalPostgres, find_binaries, provide_database
 
 
 @pytest.fixture
@@ -29,18 +29,18 @@ def test_made_kept_and_mended(place: Path, monkeypatch: pytest.MonkeyPatch) -> N
     relative = Path("my-study")
     half = place / "my-study" / "postgres" / "data"
     half.mkdir(parents=True)
-    with at_hand(relative, None) as url:
+    with provide_database(relative, None) as url:
         with psycopg.connect(url) as connection:
             connection.execute("create table kept (n int)")
-        with at_hand(relative, None) as same:  # it runs: nobody starts a second one
+        with provide_database(relative, None) as same:  # it runs: nobody starts a second one
             assert same == url
-    with at_hand(relative, None) as url, psycopg.connect(url) as connection:
+    with provide_database(relative, None) as url, psycopg.connect(url) as connection:
         assert connection.execute("select count(*) from kept").fetchone() == (0,)
     assert not (half / "postmaster.pid").exists()
 
 
 def test_an_address_that_is_given_is_taken(tmp_path: Path) -> None:
-    with at_hand(tmp_path, "postgresql://somewhere") as url:
+    with provide_database(tmp_path, "postgresql://somewhere") as url:
         assert url == "postgresql://somewhere"
     assert list(tmp_path.iterdir()) == []
 
@@ -61,24 +61,24 @@ def wheel_alone(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for folder in (package, package.with_name(f"{package.name}.libs")):
         shutil.copytree(folder, place / folder.name, symlinks=True)
     monkeypatch.setattr(sys, "path", [str(place), *sys.path])
-    monkeypatch.setattr(local_postgres, "_of_the_machine", list)
+    monkeypatch.setattr(local_postgres, "_list_machine_installations", list)
     return place
 
 
 def test_the_wheel_has_one(wheel_alone: Path) -> None:
     study = wheel_alone / "study"
-    with at_hand(study, None) as url, psycopg.connect(url) as connection:
+    with provide_database(study, None) as url, psycopg.connect(url) as connection:
         (version,) = connection.execute("show server_version_num").fetchone()
         assert int(version) >= 150000
         connection.execute("create table kept (n int)")
-    programs = binaries(study / "postgres" / "data")
+    programs = find_binaries(study / "postgres" / "data")
     assert programs.is_relative_to(wheel_alone)
-    assert binaries() == programs
-    with at_hand(study, None) as url, psycopg.connect(url) as connection:
+    assert find_binaries() == programs
+    with provide_database(study, None) as url, psycopg.connect(url) as connection:
         assert connection.execute("select count(*) from kept").fetchone() == (0,)
 
 
 def test_no_other_version_opens_a_cluster(tmp_path: Path) -> None:
     (tmp_path / "PG_VERSION").write_text("7\n")
     with pytest.raises(EvidenceError, match="version 7"):
-        binaries(tmp_path)
+        find_binaries(tmp_path)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from theodolite_study.model.markdown import (
     CONSENT_BEGINS,
     CONSENT_ENDS,
-    as_html,
-    consent_bytes,
-    consent_in,
+    extract_consent,
+    render_consent,
+    render_html,
 )
 
 
@@ -66,7 +66,7 @@ class Seen(HTMLParser):
 
 
 def harmless(markdown: str) -> None:
-    html = as_html(markdown)
+    html = render_html(markdown)
     seen = Seen(html)
     assert seen.strange == [] and seen.open == [], html
     for tag, attributes in seen.tags:
@@ -78,7 +78,7 @@ def harmless(markdown: str) -> None:
 
 
 def test_the_subset() -> None:
-    html = as_html(
+    html = render_html(
         "# One\n\n## Two\n\n#### Four\n\nA *b* **c** [d](https://a.org/x) <mailto:x@a.org>\n\n- e\n- f\n\n3. g"
     )
     assert html == (
@@ -93,7 +93,7 @@ def test_the_subset() -> None:
 def test_hostile_texts_stay_texts(markdown: str) -> None:
     harmless(markdown)
     harmless(f"- a {markdown} *b*")
-    html = as_html(markdown)
+    html = render_html(markdown)
     assert "evil" not in "".join(str(a.get("href")) for _, a in Seen(html).tags)
     assert "<img" not in html and "<script" not in html and "<!--" not in html
 
@@ -115,7 +115,7 @@ def test_no_text_makes_anything_else(markdown: str) -> None:
 )
 def test_the_longest_text_takes_no_long_time(piece: str) -> None:
     begun = time.process_time()
-    as_html((piece * 20_000)[:20_000])
+    render_html((piece * 20_000)[:20_000])
     assert time.process_time() - begun < 3
 
 
@@ -125,14 +125,16 @@ def test_the_consent_of_a_page_is_what_was_agreed_to() -> None:
         "Sie können – jederzeit – aufhören. <!-- end of consent -->",
         "أوافق",
     ):
-        shown = consent_bytes(markdown)
+        shown = render_consent(markdown)
         page = b"<main>" + consent_part(shown) + b"</main><form>"
-        assert hashlib.sha256(consent_in(page)).digest() == hashlib.sha256(shown).digest()
-        assert consent_in(page.replace(b"<form>", b"<FORM>")) == shown, "surroundings may change"
+        assert hashlib.sha256(extract_consent(page)).digest() == hashlib.sha256(shown).digest()
+        assert extract_consent(page.replace(b"<form>", b"<FORM>")) == shown, (
+            "surroundings may change"
+        )
         at = page.index(CONSENT_BEGINS) + len(CONSENT_BEGINS) + 4
         other = page[:at] + bytes([page[at] ^ 1]) + page[at + 1 :]
-        assert consent_in(other) != shown, "not one byte of it"
-    assert consent_bytes("a\r\nb") == consent_bytes("a\nb")
+        assert extract_consent(other) != shown, "not one byte of it"
+    assert render_consent("a\r\nb") == render_consent("a\nb")
 
 
 @pytest.mark.parametrize(
@@ -141,10 +143,10 @@ def test_the_consent_of_a_page_is_what_was_agreed_to() -> None:
 )
 def test_a_page_without_one_consent_is_refused(page: bytes) -> None:
     with pytest.raises(ValueError, match="consent"):
-        consent_in(page)
+        extract_consent(page)
 
 
 @pytest.mark.parametrize("markdown", ["Write to {contact}.", " \n"])
 def test_a_consent_with_gaps_is_none(markdown: str) -> None:
     with pytest.raises(ValueError, match="consent"):
-        consent_bytes(markdown)
+        render_consent(markdown)

@@ -16,10 +16,10 @@ from support.study.prolific_double import SECRET, TOKEN, doubled
 from theodolite.errors import UnsafeInputError
 from theodolite_study.keys import Keys
 from theodolite_study.money import ledger
-from theodolite_study.money.events import apply_events, signed_event, store_event
-from theodolite_study.money.job import Job, only_job, run_again
-from theodolite_study.money.mturk import mturk_commands, mturk_table, owed_at_mturk
-from theodolite_study.money.submission import linked_studies, submission_digest
+from theodolite_study.money.background_job import Job, hold_job_lock, run_with_restarts
+from theodolite_study.money.mturk import format_payouts_csv, list_aws_commands, list_owed_payouts
+from theodolite_study.money.platform_link import digest_submission, load_linked_studies
+from theodolite_study.money.webhook_events import apply_events, store_event, verify_event
 from theodolite_study.serve.app import create_app
 from theodolite_study.serve.settings import Settings
 
@@ -53,12 +53,12 @@ def _rounds(job: Job, times: int = 4) -> None:
 
 
 def test_token_and_secret_are_sealed(study: MoneyStudy, keys: Keys) -> None:
-    (link,) = linked_studies(study.connection, keys)
+    (link,) = load_linked_studies(study.connection, keys)
     assert (link.token, link.secret) == (TOKEN, SECRET) and TOKEN not in repr(link)
     stored = study.one("select sealed_token || sealed_secret from platform_link")
     assert TOKEN.encode() not in stored and SECRET.encode() not in stored
     with pytest.raises(UnsafeInputError):
-        keys.opened(study.one("select sealed_token from platform_link"), study.slug)
+        keys.decrypt(study.one("select sealed_token from platform_link"), study.slug)
 
 
 def test_every_kind_is_paid_in_its_way(study: MoneyStudy, host: str) -> None:
@@ -149,11 +149,11 @@ def test_two_take_different_payouts(study: MoneyStudy, database_url: str) -> Non
     with psycopg.connect(database_url) as other:
         study.connection.execute("set lock_timeout = '2s'")
         other.execute("select from payout order by at limit 1 for update")
-        mine = ledger.take(study.connection, study.study)
+        mine = ledger.take_due_payouts(study.connection, study.study)
         other.rollback()
     assert len(mine) == 3 and {payout.state for payout in mine} == {"sending"}
-    assert len(ledger.take(study.connection, study.study)) == 1
-    assert ledger.take(study.connection, study.study) == []
+    assert len(ledger.take_due_payouts(study.connection, study.study)) == 1
+    assert ledger.take_due_payouts(study.connection, study.study) == []
 
 
 def test_ledger_moves_only_forward(study: MoneyStudy) -> None:
@@ -162,9 +162,9 @@ def test_ledger_moves_only_forward(study: MoneyStudy) -> None:
     for wrong in ("state = 'confirmed'", "state = 'sent'", "amount_minor = 1", "kind = 'bonus'"):
         with pytest.raises(psycopg.errors.IntegrityConstraintViolation):
             change(f"update payout set {wrong}")
-    (payout,) = ledger.take(study.connection, study.study)
-    assert ledger.mark(study.connection, payout, "confirmed")
-    assert not ledger.mark(study.connection, payout, "owed"), "read before it was changed"
+    (payout,) = ledger.take_due_payouts(study.connection, study.study)
+    assert ledger.set_state(study.connection, payout, "confirmed")
+    assert not ledger.set_state(study.connection, payout, "owed"), "read before it was changed"
     with pytest.raises(psycopg.errors.IntegrityConstraintViolation):
         change("update payout set state = 'owed'")
 
@@ -228,14 +228,14 @@ def test_a_copy_under_another_id_and_strangers(study: MoneyStudy, keys: Keys) ->
     ann = study.comes().begins()
     (headers, body) = study.double.webhooks[0]
     now = float(headers["X-Prolific-Request-Timestamp"])
-    verified = signed_event(headers, body, SECRET, now)
+    verified = verify_event(headers, body, SECRET, now)
     assert store_event(study.connection, keys, *verified) == "stored"
-    copy = signed_event(headers | {"X-Event-ID": "another"}, body, SECRET, now)
+    copy = verify_event(headers | {"X-Event-ID": "another"}, body, SECRET, now)
     assert store_event(study.connection, keys, *copy) == "known"
     stranger = study.double.reserve()
     assert stranger is not None and ann.name != stranger
     headers, body = study.double.webhooks[-1]
-    verified = signed_event(headers, body, SECRET, now)
+    verified = verify_event(headers, body, SECRET, now)
     assert store_event(study.connection, keys, *verified) == "not ours"
 
 
@@ -243,16 +243,16 @@ def test_events_of_25_hours(study: MoneyStudy) -> None:
     study.comes()
     headers, body = study.double.webhooks[0]
     signed = float(headers["X-Prolific-Request-Timestamp"])
-    assert signed_event(headers, body, SECRET, signed + 24.9 * 3600)[0].id
+    assert verify_event(headers, body, SECRET, signed + 24.9 * 3600)[0].id
     for now in (signed + 25.1 * 3600, signed - 400):
         with pytest.raises(UnsafeInputError):
-            signed_event(headers, body, SECRET, now)
+            verify_event(headers, body, SECRET, now)
     with pytest.raises(UnsafeInputError):
-        signed_event(headers, body + b" ", SECRET, signed)
+        verify_event(headers, body + b" ", SECRET, signed)
     early = {**headers, "X-Timestamp": f"{signed - 500:.3f}"}
-    assert signed_event(early, body, SECRET, signed)[1].timestamp() == pytest.approx(signed - 500)
+    assert verify_event(early, body, SECRET, signed)[1].timestamp() == pytest.approx(signed - 500)
     later = {**headers, "X-Timestamp": f"{signed + 5000:.3f}"}
-    assert signed_event(later, body, SECRET, signed)[1].timestamp() == pytest.approx(signed)
+    assert verify_event(later, body, SECRET, signed)[1].timestamp() == pytest.approx(signed)
 
 
 def test_a_lost_webhook_is_made_good(study: MoneyStudy, host: str) -> None:
@@ -390,10 +390,10 @@ def test_a_second_job_waits(database_url: str, study: MoneyStudy) -> None:
     entered = threading.Event()
 
     def second() -> None:
-        with only_job(database_url):
+        with hold_job_lock(database_url):
             entered.set()
 
-    with only_job(database_url):
+    with hold_job_lock(database_url):
         waiting = threading.Thread(target=second)
         waiting.start()
         assert not entered.wait(0.3)
@@ -423,7 +423,7 @@ def test_platform_takes_people_out_while_they_work(study: MoneyStudy, database_u
     for thread in threads:
         thread.start()
     for number, person in enumerate(people):
-        digest = submission_digest(study.keys, person.name)
+        digest = digest_submission(study.keys, person.name)
         way = ("returned", "timed_out")[number % 2]
         assert study.one("select job_out(%s, %s)", digest, way) == "ok"
         study.one("select job_expire()")
@@ -450,7 +450,7 @@ def test_job_goes_on_after_the_database_was_away(
         job.connection = connection
         return job
 
-    thread = threading.Thread(target=run_again, args=(database_url, ended, job_of, 0.01))
+    thread = threading.Thread(target=run_with_restarts, args=(database_url, ended, job_of, 0.01))
     thread.start()
     try:
         ann = study.comes().begins()
@@ -494,7 +494,7 @@ def test_login_of_the_job_writes_money_and_nothing_else(
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(wrong)
         connection.execute("set role theodolite_serve")
-        digest = submission_digest(keys, ann.name)
+        digest = digest_submission(keys, ann.name)
         event = connection.execute(
             "select hook_event('x', '\\x01', %s, 'APPROVED', now())", (digest,)
         ).fetchone()
@@ -548,12 +548,12 @@ def test_mturk_is_a_table_and_commands(study: MoneyStudy, keys: Keys) -> None:
     ann, bob = study.comes().begins(), study.comes().begins()
     ann.finishes()
     bob.works(2).leaves("stopped")
-    rows = owed_at_mturk(study.connection, keys, study.study)
-    assert mturk_table(rows).splitlines() == [
+    rows = list_owed_payouts(study.connection, keys, study.study)
+    assert format_payouts_csv(rows).splitlines() == [
         "assignment,kind,outcome,amount,currency,state",
         f"{ann.name},reward,finished,4.00,GBP,owed", f"{bob.name},partial,stopped,2.00,GBP,owed",
     ]  # fmt: skip
-    assert mturk_commands(rows, {bob.name: "A1'; rm"}) == [
+    assert list_aws_commands(rows, {bob.name: "A1'; rm"}) == [
         f"aws mturk approve-assignment --assignment-id {ann.name}",
         f"aws mturk send-bonus --assignment-id {bob.name} --worker-id 'A1'\"'\"'; rm'"
         f" --bonus-amount 2.00 --unique-request-token {bob.name}-partial"

@@ -13,8 +13,8 @@ import pytest
 from support.study.stepped_study import INSTRUMENT, OUTCOMES, PAY, SteppedStudy, Walker
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.ext.studies import Material
-from theodolite_study.demo.material import demo_material
-from theodolite_study.model.markdown import consent_bytes
+from theodolite_study.demo.material import write_demo_material
+from theodolite_study.model.markdown import render_consent
 from theodolite_study.refusals import Invalid, WrongStage
 from theodolite_study.store.drafts import (
     StudyCondition,
@@ -29,11 +29,11 @@ from theodolite_study.store.drafts import (
 )
 from theodolite_study.store.material import add_material
 from theodolite_study.store.opening import (
-    condition_order,
-    last_call,
+    digest_version,
+    iterate_condition_order,
     open_version,
     set_study_state,
-    version_digest,
+    start_last_call,
 )
 
 CONSENT = "You can *stop* at any time."
@@ -42,7 +42,7 @@ CONSENT = "You can *stop* at any time."
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Material]:
     folder = tmp_path_factory.mktemp("drawn")
-    return folder, demo_material(folder, seed=0)
+    return folder, write_demo_material(folder, seed=0)
 
 
 @pytest.fixture
@@ -116,16 +116,16 @@ def somebody(study: DraftedStudy, name: str, votes: int = 0) -> VersionWalker:
 
 def test_a_version_opens_with_exact_seats_and_is_frozen(connection: Any) -> None:
     study = DraftedStudy(connection)
-    before = version_digest(connection, study.version)
+    before = digest_version(connection, study.version)
     put_texts(connection, study.version, "en", {"title": "Another title"})
-    assert version_digest(connection, study.version) != before
+    assert digest_version(connection, study.version) != before
     open_version(connection, study.version, places=7)
     assert set(study.seats().values()) == {2} and len(study.seats()) == 3
     assert study.one("select count(*) from place where version_id = %s", study.version) == 7
     assert study.one("select available from door where version_id = %s", study.version) == 6
     assert study.one("select state from study where id = %s", study.study) == "open"
     assert study.one("select digest from version where id = %s", study.version) == (
-        version_digest(connection, study.version)
+        digest_version(connection, study.version)
     )
     for change in (
         lambda: put_texts(connection, study.version, "en", {"title": "Late"}),
@@ -168,7 +168,7 @@ def test_a_round_goes_on_in_the_next_version(connection: Any) -> None:
     early.votes(early.next()["item"])  # those inside go on
     assert early.leaves("stopped")["word"] == late.leaves()["word"] == "ok"
     assert study.broken() == []
-    last_call(connection, second, 1)  # the door is that of the version which takes people
+    start_last_call(connection, second, 1)  # the door is that of the version which takes people
     somebody(study, "last", votes=1).leaves("stopped")
     assert study.one("select count(*) from vote where counted") == 6
     assert study.one("select count(distinct version_id) from vote") == 2
@@ -239,8 +239,8 @@ def test_conditions_have_seats_of_their_own(connection: Any) -> None:
 def test_conditions_are_balanced_among_those_who_gave_votes() -> None:
     """500 arrivals, a fifth of whom leave before a vote, three conditions 2:1:1."""
     weights = {1: 2, 2: 1, 3: 1}
-    places = list(condition_order(list(weights.items()), b"seed", 500))
-    assert places != list(condition_order(list(weights.items()), b"other", 500))
+    places = list(iterate_condition_order(list(weights.items()), b"seed", 500))
+    assert places != list(iterate_condition_order(list(weights.items()), b"other", 500))
     chance = Random(0)  # noqa: S311
     open_places, used = list(range(500)), []
     for _ in range(500):
@@ -278,8 +278,8 @@ def test_a_last_call_fills_the_last_seats(connection: Any) -> None:
     somebody(study, "b", votes=2).leaves("stopped")
     assert study.person("c").arrives()["word"] == "full"
     with pytest.raises(Invalid):
-        last_call(connection, study.version, 2)
-    last_call(connection, study.version, 1)
+        start_last_call(connection, study.version, 2)
+    start_last_call(connection, study.version, 1)
     assert study.person("c").arrives()["word"] == "ok"
 
 
@@ -343,5 +343,5 @@ def test_material_becomes_rows_and_files(
 
 def test_the_consent_has_the_bytes_that_pages_show(connection: Any) -> None:
     study = DraftedStudy(connection)
-    assert study.one("select shown from consent_text") == consent_bytes(CONSENT)
+    assert study.one("select shown from consent_text") == render_consent(CONSENT)
     assert study.one("select body from wording where key = 'consent'") == CONSENT

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from support.study.stepped_study import SteppedStudy
-from theodolite_study.export.folder_check import verify_export
-from theodolite_study.operate.jobs import ExportTask, export_folder
+from theodolite_study.export.export_check import verify_export
+from theodolite_study.operate.background_tasks import ExportTask, get_export_folder
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_exports_that_were_cut_off_are_written_again(
             task(job)
             time.sleep(0.05)
     for one in (first, second):
-        folder = export_folder(tmp_path, "s", one)
+        folder = get_export_folder(tmp_path, "s", one)
         assert verify_export(folder) == []
         digest = hashlib.sha256((folder / "manifest.json").read_bytes()).digest()
         assert study.one("select manifest_sha256 from export_request where id = %s", one) == digest

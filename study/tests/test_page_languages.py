@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from test_serve import Served
-from theodolite_study.locale.catalogue import money, own_name, translated
-from theodolite_study.locale.default_texts import default_texts
-from theodolite_study.model.pasta import NEEDS, OUTCOMES, pasta
-from theodolite_study.model.texts import text_keys
+from theodolite_study.locale.default_texts import load_default_texts
+from theodolite_study.locale.translations import format_money, get_own_name, load_catalog
+from theodolite_study.model.pasta import NEEDS, OUTCOMES, build_pasta
+from theodolite_study.model.required_texts import iterate_text_keys
 from theodolite_study.serve.pages import StudyPages
 from theodolite_study.serve.pages import __file__ as pages_file
 
@@ -52,11 +52,11 @@ def test_every_word_of_a_template_is_marked(template: Path) -> None:
 def served(database_url: str, tmp_path: Path) -> Iterator[Served]:
     place = Served(
         database_url, tmp_path, instances=1, votes=1, quota=1,
-        instrument=pasta().stored(), settings={"needs": NEEDS, "minutes": 20},
+        instrument=build_pasta().stored(), settings={"needs": NEEDS, "minutes": 20},
     )  # fmt: skip
     run = place.connection.execute
     run("alter table wording disable trigger wording_frozen")
-    for key, body in (default_texts("de") | {"contact": "x@example.org"}).items():
+    for key, body in (load_default_texts("de") | {"contact": "x@example.org"}).items():
         run(
             "insert into wording values (%s, %s, 'de', %s)"
             " on conflict (version_id, key, language) do update set body = excluded.body",
@@ -71,7 +71,7 @@ def in_german(page: Any) -> None:
     """No text of ours in English, and the page says which language it is in."""
     assert page.status_code == 200 and '<html lang="de" dir="ltr">' in page.text
     texts = Visible(re.sub("<!-- consent -->.*?<!-- end", "<!--", page.text, flags=re.DOTALL)).texts
-    for message in translated("de"):
+    for message in load_catalog("de"):
         for words in [message.id] if isinstance(message.id, str) else message.id:
             if len(words) > 3 and words != message.string:
                 assert words not in texts, words
@@ -107,9 +107,9 @@ def test_a_whole_walk_in_german(served: Served) -> None:
     }
     page = served.post(page, "/stage/end", **places)
     in_german(page)
-    assert page.url.path == "/done" and money("de", 400, "GBP") in page.text
-    assert default_texts("de")["outcome.finished"] in page.text
-    assert default_texts("de")["thanks"] in page.text
+    assert page.url.path == "/done" and format_money("de", 400, "GBP") in page.text
+    assert load_default_texts("de")["outcome.finished"] in page.text
+    assert load_default_texts("de")["thanks"] in page.text
 
 
 def test_declining_in_german_says_what_is_kept(served: Served) -> None:
@@ -131,17 +131,19 @@ def test_lines_from_the_right_and_longer_words() -> None:
 
 
 def test_names_of_languages_and_amounts() -> None:
-    assert [own_name(language) for language in ("en", "de", "fr")] == [
+    assert [get_own_name(language) for language in ("en", "de", "fr")] == [
         "English",
         "Deutsch",
         "français",
     ]
-    assert money("en", 400, "GBP") == "£4.00" and money("en", 400, "JPY") == "¥400"
-    assert money("de", 123456, "EUR").replace("\xa0", " ") == "1.234,56 €"
+    assert format_money("en", 400, "GBP") == "£4.00" and format_money("en", 400, "JPY") == "¥400"
+    assert format_money("de", 123456, "EUR").replace("\xa0", " ") == "1.234,56 €"
 
 
 def test_every_outcome_has_words() -> None:
-    assert {f"outcome.{name}" for name in OUTCOMES} <= set(text_keys(pasta(), OUTCOMES))
+    assert {f"outcome.{name}" for name in OUTCOMES} <= set(
+        iterate_text_keys(build_pasta(), OUTCOMES)
+    )
 
 
 def test_refusals_are_in_the_language_of_the_session(served: Served) -> None:
@@ -160,7 +162,7 @@ def test_refusals_are_in_the_language_of_the_session(served: Served) -> None:
 
 def test_every_refusal_of_the_server_is_translated() -> None:
     """Sentences that are raised with a refusal, wherever they stand."""
-    known = {message.id for message in translated("de")}
+    known = {message.id for message in load_catalog("de")}
     said = set()
     for path in Path(pages_file).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

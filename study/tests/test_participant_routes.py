@@ -7,7 +7,7 @@ import pytest
 
 from support.study.served_studies import PersonBrowser, ServedStudies, served_studies
 from support.study.stepped_study import INSTRUMENT, template_database
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.local_postgres import LocalPostgres, create_database
 
 DOOR = [{"blocks": [{"name": "age", "kind": "number", "least": 0, "most": 120, "step": 1}]}]
 PLACES = {
@@ -44,7 +44,7 @@ TABLE = """
 def place(
     cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServedStudies]:
-    cluster_has_database(cluster, "routes", template_database(cluster))
+    create_database(cluster, "routes", template_database(cluster))
     with served_studies(cluster.database("routes"), tmp_path_factory.mktemp("s")) as made:
         yield made
 

@@ -11,12 +11,12 @@ from theodolite_study import passwords
 from theodolite_study.passwords import (
     check_code,
     check_passphrase,
-    hashed,
-    new_enrollment,
-    new_phone_secret,
-    phone_address,
-    token_digest,
-    verified,
+    digest_token,
+    format_phone_address,
+    hash_passphrase,
+    make_enrollment,
+    make_phone_secret,
+    verify_passphrase,
 )
 
 NOW = datetime(2026, 11, 15, tzinfo=timezone.utc)
@@ -74,26 +74,28 @@ def test_the_ends_of_what_is_allowed(length: int, fits: bool) -> None:
 
 
 def test_a_passphrase_is_kept_as_argon2id() -> None:
-    kept = hashed("ladder violet 7 marsh")
+    kept = hash_passphrase("ladder violet 7 marsh")
     assert kept.startswith("$argon2id$v=19$m=65536,t=3,p=1$") and "violet" not in kept
-    assert hashed("ladder violet 7 marsh") != kept
-    assert verified(kept, "ladder violet 7 marsh") == passwords.Verdict(right=True)
-    assert not verified(kept, "Ladder violet 7 marsh").right
-    assert not verified(kept, "ladder violet 7 marsh ").right
+    assert hash_passphrase("ladder violet 7 marsh") != kept
+    assert verify_passphrase(kept, "ladder violet 7 marsh") == passwords.PassphraseCheck(right=True)
+    assert not verify_passphrase(kept, "Ladder violet 7 marsh").right
+    assert not verify_passphrase(kept, "ladder violet 7 marsh ").right
 
 
 def test_an_old_hash_is_made_anew() -> None:
     old = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash("ladder violet 7 marsh")
-    verdict = verified(old, "ladder violet 7 marsh")
+    verdict = verify_passphrase(old, "ladder violet 7 marsh")
     assert verdict.right and verdict.rehashed is not None and verdict.rehashed != old
-    assert verified(verdict.rehashed, "ladder violet 7 marsh") == passwords.Verdict(right=True)
-    assert verified(old, "wrong") == passwords.Verdict(right=False)
+    assert verify_passphrase(
+        verdict.rehashed, "ladder violet 7 marsh"
+    ) == passwords.PassphraseCheck(right=True)
+    assert verify_passphrase(old, "wrong") == passwords.PassphraseCheck(right=False)
     assert verdict.rehashed not in repr(verdict)
 
 
 @pytest.mark.parametrize("stored", ["", "plain text", "$argon2id$v=19$m=8,t=1,p=1$broken"])
 def test_a_broken_hash_lets_nobody_in(stored: str) -> None:
-    assert verified(stored, stored) == passwords.Verdict(right=False)
+    assert verify_passphrase(stored, stored) == passwords.PassphraseCheck(right=False)
 
 
 def test_no_account_is_the_same_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,18 +111,18 @@ def test_no_account_is_the_same_work(monkeypatch: pytest.MonkeyPatch) -> None:
         check_needs_rehash = staticmethod(cheap.check_needs_rehash)
 
     monkeypatch.setattr(passwords, "HASHER", Counted())
-    passwords._decoy.cache_clear()
-    assert not verified(None, "ladder violet 7 marsh").right
-    assert not verified(cheap.hash("another"), "ladder violet 7 marsh").right
+    passwords._make_decoy_hash.cache_clear()
+    assert not verify_passphrase(None, "ladder violet 7 marsh").right
+    assert not verify_passphrase(cheap.hash("another"), "ladder violet 7 marsh").right
     assert len(seen) == 2 and all(kept.startswith("$argon2id$") for kept in seen)
-    assert not verified(cheap.hash("a" * 200), "a" * 200).right and len(seen) == 2
-    passwords._decoy.cache_clear()
+    assert not verify_passphrase(cheap.hash("a" * 200), "a" * 200).right and len(seen) == 2
+    passwords._make_decoy_hash.cache_clear()
 
 
 def test_even_the_decoy_itself_lets_nobody_in(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash("known")
-    monkeypatch.setattr(passwords, "_decoy", lambda: kept)
-    assert not verified(None, "known").right
+    monkeypatch.setattr(passwords, "_make_decoy_hash", lambda: kept)
+    assert not verify_passphrase(None, "known").right
 
 
 def test_the_code_of_the_standard() -> None:
@@ -162,21 +164,21 @@ def test_blanks_in_a_code_do_not_matter() -> None:
 
 
 def test_secrets_for_phones() -> None:
-    secrets = {new_phone_secret() for _ in range(50)}
+    secrets = {make_phone_secret() for _ in range(50)}
     assert len(secrets) == 50 and all(len(secret) == 32 for secret in secrets)
-    address = phone_address(SECRET, "ada@example.org")
+    address = format_phone_address(SECRET, "ada@example.org")
     assert address.startswith("otpauth://totp/theodolite:ada%40example.org?secret=" + SECRET)
 
 
 def test_an_enrollment_is_good_once_made_until_it_ends() -> None:
-    made = new_enrollment(NOW)
+    made = make_enrollment(NOW)
     assert len(made.token) == 43 and made.token not in repr(made)
-    assert made.digest == token_digest(made.token) and made.token.encode() not in made.digest
+    assert made.digest == digest_token(made.token) and made.token.encode() not in made.digest
     assert made.expires == NOW + timedelta(days=1)
-    assert token_digest(made.token) == made.digest
+    assert digest_token(made.token) == made.digest
     assert made.expires > NOW
 
 
 def test_a_time_without_a_zone_is_refused() -> None:
     with pytest.raises(EvidenceError, match="zone"):
-        new_enrollment(NOW.replace(tzinfo=None))
+        make_enrollment(NOW.replace(tzinfo=None))

@@ -6,23 +6,23 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from theodolite_study.folder_import import instrument_of, settings_of
-from theodolite_study.locale.catalogue import languages
+from theodolite_study.folder_import import get_settings, load_instrument
 from theodolite_study.locale.default_texts import (
     CONSENT_GAPS,
     LABEL,
-    default_languages,
-    default_texts,
-    filled,
+    fill_gaps,
+    list_default_languages,
+    load_default_texts,
 )
+from theodolite_study.locale.translations import list_languages
 from theodolite_study.model.instrument import STAGES, Instrument
-from theodolite_study.model.markdown import GAP, as_html, consent_bytes
-from theodolite_study.model.pasta import NEEDS, OUTCOMES, pasta
-from theodolite_study.model.schema import SCHEMA, instrument_schema
-from theodolite_study.model.texts import missing_texts, text_keys
+from theodolite_study.model.markdown import GAP, render_consent, render_html
+from theodolite_study.model.pasta import NEEDS, OUTCOMES, build_pasta
+from theodolite_study.model.required_texts import find_missing_texts, iterate_text_keys
+from theodolite_study.model.schema import SCHEMA, format_schema
 from theodolite_study.protocol import Protocol
 
-TEXTS = {language: default_texts(language) for language in default_languages()}
+TEXTS = {language: load_default_texts(language) for language in list_default_languages()}
 VALUES = {"contact": "study_team@example.org", "pay": "£4.00", "until": "2027-03-31"}
 SAYS = {
     "en": ("deleted", "withdraw", "paid", "fingerprint", "secret key", "not offered to you twice"),
@@ -32,11 +32,11 @@ SAYS = {
 
 
 def test_texts_are_complete_and_nothing_more() -> None:
-    assert sorted(TEXTS) == sorted(languages())
-    missing = missing_texts(pasta(), sorted(TEXTS), TEXTS, OUTCOMES)
+    assert sorted(TEXTS) == sorted(list_languages())
+    missing = find_missing_texts(build_pasta(), sorted(TEXTS), TEXTS, OUTCOMES)
     assert missing == [(language, "contact") for language in sorted(TEXTS)]
     for texts in TEXTS.values():
-        assert texts.keys() == set(text_keys(pasta(), OUTCOMES)) - {"contact"}
+        assert texts.keys() == set(iterate_text_keys(build_pasta(), OUTCOMES)) - {"contact"}
 
 
 def test_gaps_are_the_same_in_every_language() -> None:
@@ -59,12 +59,12 @@ def test_every_text_is_translated() -> None:
 @pytest.mark.parametrize("language", sorted(TEXTS))
 def test_the_consent_says_what_is_kept(language: str) -> None:
     with pytest.raises(ValueError, match="gap"):
-        consent_bytes(TEXTS[language]["consent"])
-    shown = consent_bytes(filled(TEXTS[language]["consent"], VALUES)).decode()
+        render_consent(TEXTS[language]["consent"])
+    shown = render_consent(fill_gaps(TEXTS[language]["consent"], VALUES)).decode()
     assert shown.count("<h2>") == 6 and shown.count("<li>") == 3
     for words in (*SAYS[language], *VALUES.values(), "30"):
         assert words in shown, words
-    declined = as_html(TEXTS[language]["outcome.declined"])
+    declined = render_html(TEXTS[language]["outcome.declined"])
     assert all(words in declined for words in SAYS[language][3:]), "as the page says afterwards"
 
 
@@ -72,33 +72,33 @@ def test_what_fills_a_gap_stays_plain() -> None:
     hostile = VALUES | {
         "contact": "*us* [x](https://evil.org)\n\n# <b>a_b_c</b> &amp; <https://evil.org>"
     }
-    shown = as_html(filled("Write to {contact}, {pay}, {until}.", hostile))
+    shown = render_html(fill_gaps("Write to {contact}, {pay}, {until}.", hostile))
     assert shown == (
         "<p>Write to *us* [x](https://evil.org) # &lt;b&gt;a_b_c&lt;/b&gt; &amp;amp; "
         "&lt;https://evil.org&gt;, £4.00, 2027-03-31.</p>\n"
     )
     for values in ({}, VALUES | {"more": "x"}):
         with pytest.raises(ValueError, match="gaps"):
-            filled(TEXTS["en"]["consent"], values)
+            fill_gaps(TEXTS["en"]["consent"], values)
     with pytest.raises(LookupError):
-        default_texts("../en")
+        load_default_texts("../en")
 
 
 def test_instrument_of_a_default_protocol_is_pasta(tmp_path: Path) -> None:
     protocol = Protocol(slug="new", title="New", contact="x")
-    assert instrument_of(tmp_path, protocol) == pasta()
-    assert settings_of(protocol)["needs"] == NEEDS
-    assert [len(pasta().blocks(stage)) for stage in STAGES] == [0, 3, 2, 6, 3]
+    assert load_instrument(tmp_path, protocol) == build_pasta()
+    assert get_settings(protocol)["needs"] == NEEDS
+    assert [len(build_pasta().blocks(stage)) for stage in STAGES] == [0, 3, 2, 6, 3]
 
 
 def test_the_schema_is_that_of_the_model() -> None:
-    assert SCHEMA.read_text() == instrument_schema(), "run theodolite_study.model.schema"
+    assert SCHEMA.read_text() == format_schema(), "run theodolite_study.model.schema"
     schema = json.loads(SCHEMA.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
-    stored = pasta().stored()
+    stored = build_pasta().stored()
     assert validator.is_valid(stored)
-    assert Instrument.model_validate(stored) == pasta()
+    assert Instrument.model_validate(stored) == build_pasta()
     for part, value in (
         ("after", []),
         ("extra", []),

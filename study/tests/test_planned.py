@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theodolite.errors import EvidenceError
-from theodolite_study.planning.plan_order import fits, largest_gap, ordered
-from theodolite_study.planning.plan_search import PlanLimits, found_shares
-from theodolite_study.planning.planned import Plan, Seat, planned
+from theodolite_study.planning.assignment_search import PlanLimits, search_assignment
+from theodolite_study.planning.item_order import can_keep_gap, compute_largest_gap, order_with_gap
+from theodolite_study.planning.rating_plan import PlannedExplanation, RatingPlan, plan_ratings
 
 LIMITS = ("votes", "panel", "quota", "gap", "most")
 
 
-def seats(images: Sequence[int], techniques: Sequence[int]) -> list[Seat]:
+def seats(images: Sequence[int], techniques: Sequence[int]) -> list[PlannedExplanation]:
     return [
-        Seat(f"e{i}", f"image {p}", f"technique {t}")
+        PlannedExplanation(f"e{i}", f"image {p}", f"technique {t}")
         for i, (p, t) in enumerate(zip(images, techniques, strict=True))
     ]
 
@@ -36,8 +36,8 @@ def spread(numbers: Sequence[int]) -> int:
 
 
 def check(
-    plan: Plan,
-    given: Sequence[Seat],
+    plan: RatingPlan,
+    given: Sequence[PlannedExplanation],
     votes: int,
     panel: int,
     quota: int,
@@ -59,7 +59,12 @@ def check(
 
 
 def exists(
-    given: Sequence[Seat], votes: int, panel: int, quota: int, gap: int, most: int | None
+    given: Sequence[PlannedExplanation],
+    votes: int,
+    panel: int,
+    quota: int,
+    gap: int,
+    most: int | None,
 ) -> bool:
     """All ways to give each explanation to so many people, and all orders of each row."""
     ways = list(combinations(range(panel), votes))
@@ -81,7 +86,9 @@ def exists(
 
 
 @st.composite
-def studies(draw: st.DrawFn, largest: int, people: int) -> tuple[list[Seat], dict[str, int | None]]:
+def studies(
+    draw: st.DrawFn, largest: int, people: int
+) -> tuple[list[PlannedExplanation], dict[str, int | None]]:
     n = draw(st.integers(1, largest))
     numbers = st.lists(st.integers(0, 2), min_size=n, max_size=n)
     panel = draw(st.integers(1, people))
@@ -98,11 +105,11 @@ def studies(draw: st.DrawFn, largest: int, people: int) -> tuple[list[Seat], dic
 @settings(max_examples=250)
 @given(studies(5, 3), st.integers(0, 5))
 def test_a_plan_is_found_exactly_where_one_exists(
-    study: tuple[list[Seat], dict[str, int | None]], seed: int
+    study: tuple[list[PlannedExplanation], dict[str, int | None]], seed: int
 ) -> None:
     given, limits = study
     try:
-        plan = planned(given, seed=seed, **limits)  # type: ignore[arg-type]
+        plan = plan_ratings(given, seed=seed, **limits)  # type: ignore[arg-type]
     except EvidenceError as refusal:
         assert not exists(given, **limits), refusal  # type: ignore[arg-type]
         assert "was found" not in str(refusal)
@@ -113,35 +120,35 @@ def test_a_plan_is_found_exactly_where_one_exists(
 @settings(max_examples=60)
 @given(studies(40, 9), st.integers(0, 5))
 def test_larger_plans_keep_all_limits(
-    study: tuple[list[Seat], dict[str, int | None]], seed: int
+    study: tuple[list[PlannedExplanation], dict[str, int | None]], seed: int
 ) -> None:
     given, limits = study
     limits |= {"quota": len(given), "gap": limits["gap"] and 1}
     try:
-        plan = planned(given, seed=seed, **limits)  # type: ignore[arg-type]
+        plan = plan_ratings(given, seed=seed, **limits)  # type: ignore[arg-type]
     except EvidenceError as refusal:
         assert refusal.what in {"same_image_most", "same_image_gap"}
         return
     check(plan, given, **limits)  # type: ignore[arg-type]
-    assert plan.rows == planned(given, seed=seed, **limits).rows  # type: ignore[arg-type]
+    assert plan.rows == plan_ratings(given, seed=seed, **limits).rows  # type: ignore[arg-type]
 
 
 @settings(max_examples=120)
 @given(studies(4, 3))
 def test_the_search_finds_shares_exactly_where_they_exist(
-    study: tuple[list[Seat], dict[str, int | None]],
+    study: tuple[list[PlannedExplanation], dict[str, int | None]],
 ) -> None:
     """Asked for everything, also what even shares would do."""
     given, limits = study
     images, techniques = ([getattr(s, n) for s in given] for n in ("image_key", "technique"))
     random = np.random.default_rng(0)
-    shares, proven = found_shares(images, techniques, PlanLimits(**limits), random)  # type: ignore[arg-type]
+    shares, proven = search_assignment(images, techniques, PlanLimits(**limits), random)  # type: ignore[arg-type]
     assert (shares is not None) == exists(given, **limits)  # type: ignore[arg-type]
     assert proven
     if shares is not None:
         gap, most = limits["gap"], limits["most"]
         assert isinstance(gap, int)
-        rows = [ordered([images[i] for i in row], gap, random) for row in shares]
+        rows = [order_with_gap([images[i] for i in row], gap, random) for row in shares]
         assert all(
             keeps([images[row[i]] for i in order], gap, most)
             for row, order in zip(shares, rows, strict=True)
@@ -155,7 +162,7 @@ def test_the_search_gives_nobody_the_same_explanation_twice() -> None:
     """Two votes of two people: both get all, though two of one image would be as even."""
     images = ["a", "b", "c", "c", "c"]
     limits = PlanLimits(votes=2, panel=2, quota=5, gap=0, most=None)
-    shares, _ = found_shares(images, ["t"] * 5, limits, np.random.default_rng(0))
+    shares, _ = search_assignment(images, ["t"] * 5, limits, np.random.default_rng(0))
     assert shares is not None and [sorted(row) for row in shares] == [[0, 1, 2, 3, 4]] * 2
 
 
@@ -163,14 +170,14 @@ def test_the_search_gives_nobody_the_same_explanation_twice() -> None:
 def test_nobody_gets_all_the_images_that_come_once_more(seed: int) -> None:
     """Ten images that come one and a half times, ten that come half a time."""
     given = seats([*np.repeat(np.arange(10), 3), *range(10, 20)], [0] * 40)
-    plan = planned(given, votes=1, panel=2, quota=20, gap=14, seed=seed)
+    plan = plan_ratings(given, votes=1, panel=2, quota=20, gap=14, seed=seed)
     assert plan.even
     check(plan, given, 1, 2, 20, 14, None)
 
 
 def test_uneven_shares_where_only_they_keep_the_gap() -> None:
     given = seats([0, 0, 0, 1], [0, 1, 2, 0])
-    plan = planned(given, votes=1, panel=2, quota=3, gap=1, seed=0)
+    plan = plan_ratings(given, votes=1, panel=2, quota=3, gap=1, seed=0)
     assert not plan.even and sorted(map(len, plan.rows)) == [1, 3]
     check(plan, given, 1, 2, 3, 1, None)
 
@@ -178,7 +185,7 @@ def test_uneven_shares_where_only_they_keep_the_gap() -> None:
 def test_techniques_are_exchanged_where_shares_are_uneven() -> None:
     images, techniques = [0] * 6 + [1, 2], [0, 1, 2, 0, 1, 2, 0, 1]
     given = seats(images, techniques)
-    plan = planned(given, votes=1, panel=4, quota=5, gap=1, seed=3)
+    plan = plan_ratings(given, votes=1, panel=4, quota=5, gap=1, seed=3)
     assert not plan.even
     check(plan, given, 1, 4, 5, 1, None)
     of = {seat.key: seat.technique for seat in given}
@@ -189,7 +196,7 @@ def test_techniques_are_exchanged_where_shares_are_uneven() -> None:
 def test_the_published_study_in_seconds() -> None:
     given = seats([i // 22 for i in range(2200)], [i % 22 for i in range(2200)])
     before = perf_counter()
-    plan = planned(given, votes=5, panel=15, quota=734, gap=90, most=8, seed=4)
+    plan = plan_ratings(given, votes=5, panel=15, quota=734, gap=90, most=8, seed=4)
     assert perf_counter() - before < 10
     check(plan, given, 5, 15, 734, 90, 8)
     assert plan.even and plan.needed.surplus == 10
@@ -198,7 +205,7 @@ def test_the_published_study_in_seconds() -> None:
     assert list(table) == ["row", "position", "instance"] and len(table["row"]) == 11_000
     assert table["row"][:2] == [1, 1] and table["position"][732:735] in ([733, 1, 2], [733, 734, 1])
     assert table["instance"][0] == plan.rows[0][0]
-    other = planned(given, votes=5, panel=15, quota=734, gap=90, most=8, seed=5)
+    other = plan_ratings(given, votes=5, panel=15, quota=734, gap=90, most=8, seed=5)
     assert other.rows != plan.rows
 
 
@@ -219,21 +226,21 @@ def test_what_is_impossible_is_refused_by_name(
     given = seats([i // 22 for i in range(2200)], [i % 22 for i in range(2200)])
     limits = {"votes": 5, "panel": 15, "quota": 734, "gap": 0, "most": 8, "seed": 0} | changes
     with pytest.raises(EvidenceError) as refusal:
-        planned(given, **limits)
+        plan_ratings(given, **limits)
     assert refusal.value.what == what and said in str(refusal.value)
 
 
 def test_the_gap_that_is_offered_can_be_kept() -> None:
     given = seats([i // 22 for i in range(2200)], [i % 22 for i in range(2200)])
-    plan = planned(given, votes=5, panel=15, quota=734, gap=99, seed=0)
+    plan = plan_ratings(given, votes=5, panel=15, quota=734, gap=99, seed=0)
     check(plan, given, 5, 15, 734, 99, None)
     with pytest.raises(EvidenceError, match="no plan that keeps it was found"):
-        planned(given, votes=5, panel=15, quota=734, gap=102, seed=0)
+        plan_ratings(given, votes=5, panel=15, quota=734, gap=102, seed=0)
 
 
 def test_keys_are_distinct() -> None:
     with pytest.raises(EvidenceError, match="a key twice"):
-        planned([Seat("a", "p", "t")] * 2, votes=1, panel=1, quota=9, seed=0)
+        plan_ratings([PlannedExplanation("a", "p", "t")] * 2, votes=1, panel=1, quota=9, seed=0)
 
 
 @settings(max_examples=200)
@@ -242,23 +249,23 @@ def test_orders_against_all_orders(counts: list[int], gap: int, seed: int) -> No
     row = [name for name, count in zip("abcd", counts, strict=False) for _ in range(count)][:7]
     found = Counter(row)
     possible = any(keeps(order, gap, None) for order in set(permutations(row)))
-    assert fits(found, gap) == possible
-    assert fits(found, largest_gap(found)) and (
-        max(found.values()) == 1 or not fits(found, largest_gap(found) + 1)
+    assert can_keep_gap(found, gap) == possible
+    assert can_keep_gap(found, compute_largest_gap(found)) and (
+        max(found.values()) == 1 or not can_keep_gap(found, compute_largest_gap(found) + 1)
     )
     if possible:
-        order = ordered(row, gap, np.random.default_rng(seed))
+        order = order_with_gap(row, gap, np.random.default_rng(seed))
         assert sorted(order) == list(range(len(row)))
         assert keeps([row[i] for i in order], gap, None)
 
 
 def test_most_first_finds_every_order_that_exists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("theodolite_study.planning.plan_order.ATTEMPTS", 0)
+    monkeypatch.setattr("theodolite_study.planning.item_order.MAX_ATTEMPTS", 0)
     for counts in product(range(1, 4), repeat=3):
         row = [name for name, count in zip("abc", counts, strict=True) for _ in range(count)]
         for gap in range(3):
-            if fits(Counter(row), gap):
-                order = ordered(row, gap, np.random.default_rng(0))
+            if can_keep_gap(Counter(row), gap):
+                order = order_with_gap(row, gap, np.random.default_rng(0))
                 assert keeps([row[i] for i in order], gap, None)
 
 
@@ -266,5 +273,5 @@ def test_a_person_is_no_more_likely_to_begin_with_any_image() -> None:
     """Orders are random: each image comes first in about its share of plans."""
     row = ["a"] * 2 + ["b"] * 2 + ["c"] * 2 + ["d"] * 2
     random = np.random.default_rng(0)
-    first = Counter(row[ordered(row, 1, random)[0]] for _ in range(800))
+    first = Counter(row[order_with_gap(row, 1, random)[0]] for _ in range(800))
     assert all(140 < first[name] < 260 for name in "abcd")

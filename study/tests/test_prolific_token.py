@@ -23,15 +23,15 @@ from hypothesis import strategies as st
 
 from theodolite.errors import UnsafeInputError
 from theodolite_study.platforms import prolific_keys
-from theodolite_study.platforms.identity import Identity
-from theodolite_study.platforms.prolific import Expected, signed_arrival
+from theodolite_study.platforms.participant_identity import ParticipantIdentity
+from theodolite_study.platforms.prolific import ExpectedAudience, verify_arrival
 from theodolite_study.platforms.prolific_keys import (
     FetchedKeys,
     KeysUnavailableError,
-    answer,
     fetch_keys,
-    keys_in,
-    stored_keys,
+    parse_keys,
+    read_response,
+    read_stored_keys,
 )
 
 NOW = 1_800_000_000.0
@@ -46,7 +46,7 @@ CLAIMS = {
     "exp": NOW + 300,
     "prolific": IDS,
 }
-EXPECTED = Expected("https://study.example.org/s/horns", "6a12")
+EXPECTED = ExpectedAudience("https://study.example.org/s/horns", "6a12")
 
 
 def _jwk(key: Any, name: str = "k1", **more: object) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _set(*entries: object) -> bytes:
     return json.dumps({"keys": list(entries)}).encode()
 
 
-KEYS = keys_in(_set(_jwk(PRIVATE)), "jwks.json")
+KEYS = parse_keys(_set(_jwk(PRIVATE)), "jwks.json")
 
 
 def _token(key: Any = PRIVATE, header: dict[str, Any] | None = None, **changed: object) -> str:
@@ -72,24 +72,24 @@ def _parts(header: object, claims: object = CLAIMS) -> str:
     return ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in coded)
 
 
-def _refused(token: str, why: str, expected: Expected = EXPECTED, now: float = NOW) -> None:
+def _refused(token: str, why: str, expected: ExpectedAudience = EXPECTED, now: float = NOW) -> None:
     with pytest.raises(UnsafeInputError, match=why) as caught:
-        signed_arrival(token, expected, KEYS, now)
+        verify_arrival(token, expected, KEYS, now)
     assert "5f12" not in str(caught.value) and token not in str(caught.value)
 
 
 def test_whom_prolific_sends_is_let_in() -> None:
     token = _token()
-    found = signed_arrival(token, EXPECTED, KEYS, NOW)
-    assert found.identity == Identity("prolific", "5f12", "6a12", "7b12", signed=True)
+    found = verify_arrival(token, EXPECTED, KEYS, NOW)
+    assert found.identity == ParticipantIdentity("prolific", "5f12", "6a12", "7b12", signed=True)
     assert found.token_digest == hashlib.sha256(token.encode()).digest()
     assert found.expires == datetime.fromtimestamp(NOW + 300, timezone.utc)
 
 
 def test_a_copy_has_the_same_digest_and_a_new_token_another() -> None:
     token = _token()
-    first, copy = (signed_arrival(token, EXPECTED, KEYS, NOW + s) for s in (0, 10))
-    other = signed_arrival(_token(iat=NOW - 4), EXPECTED, KEYS, NOW)
+    first, copy = (verify_arrival(token, EXPECTED, KEYS, NOW + s) for s in (0, 10))
+    other = verify_arrival(_token(iat=NOW - 4), EXPECTED, KEYS, NOW)
     assert first.token_digest == copy.token_digest != other.token_digest
 
 
@@ -110,12 +110,12 @@ def test_any_changed_letter_is_noticed(data: st.DataObject) -> None:
     letter = data.draw(st.sampled_from("ABCZabcz019-_."))
     changed = token[:place] + letter + token[place + 1 :]
     try:
-        found = signed_arrival(changed, EXPECTED, KEYS, NOW)
+        found = verify_arrival(changed, EXPECTED, KEYS, NOW)
     except UnsafeInputError:
         return
     # the last letter of base64 may have bits that mean nothing
     assert changed == token or place == len(token) - 1
-    assert found.identity == signed_arrival(token, EXPECTED, KEYS, NOW).identity
+    assert found.identity == verify_arrival(token, EXPECTED, KEYS, NOW).identity
 
 
 @pytest.mark.parametrize("name", ["none", "None", "NONE", "nOnE"])
@@ -164,7 +164,7 @@ def test_a_key_has_a_name(name: object) -> None:
     header, _, signature = _token().split(".")
     message = _parts({"alg": "RS256", "typ": "JWT", "kid": name})
     with pytest.raises(UnsafeInputError, match=r"name its key|no token"):
-        signed_arrival(f"{message}.{signature}", EXPECTED, KEYS, NOW)
+        verify_arrival(f"{message}.{signature}", EXPECTED, KEYS, NOW)
     assert header
 
 
@@ -181,7 +181,7 @@ def test_an_old_token_is_refused(seconds: int) -> None:
 @pytest.mark.parametrize("claim", ["nbf", "iat"])
 def test_a_token_from_the_future_is_refused(claim: str) -> None:
     _refused(_token(**{claim: NOW + 61}), "not valid yet")
-    assert signed_arrival(_token(**{claim: NOW + 59}), EXPECTED, KEYS, NOW)
+    assert verify_arrival(_token(**{claim: NOW + 59}), EXPECTED, KEYS, NOW)
 
 
 @pytest.mark.parametrize("claim", ["exp", "nbf", "iat"])
@@ -197,7 +197,7 @@ def test_claims_that_have_to_be_there(claim: str) -> None:
 
 @pytest.mark.parametrize("claim", ["iss", "sub", "iat"])
 def test_claims_that_may_be_absent(claim: str) -> None:
-    assert signed_arrival(_token(**{claim: None}), EXPECTED, KEYS, NOW).identity.signed
+    assert verify_arrival(_token(**{claim: None}), EXPECTED, KEYS, NOW).identity.signed
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_claims_that_may_be_absent(claim: str) -> None:
     ],
 )  # fmt: skip
 def test_our_address(audience: object) -> None:
-    assert signed_arrival(_token(aud=audience), EXPECTED, KEYS, NOW).identity.signed
+    assert verify_arrival(_token(aud=audience), EXPECTED, KEYS, NOW).identity.signed
 
 
 @pytest.mark.parametrize(
@@ -242,8 +242,8 @@ def test_another_study_visit_or_issuer_is_refused() -> None:
     _refused(_token(prolific=IDS | {"STUDY_ID": "ffff"}), "another study")
     _refused(_token(sub="other"), "another visit")
     _refused(_token(iss="https://evil.example"), "somebody else")
-    anyone = Expected(EXPECTED.address)
-    found = signed_arrival(_token(prolific=IDS | {"STUDY_ID": "ffff"}), anyone, KEYS, NOW)
+    anyone = ExpectedAudience(EXPECTED.address)
+    found = verify_arrival(_token(prolific=IDS | {"STUDY_ID": "ffff"}), anyone, KEYS, NOW)
     assert found.identity.study_id == "ffff"
 
 
@@ -256,14 +256,14 @@ def test_a_long_token_is_not_even_looked_at() -> None:
 @given(st.text(max_size=200) | st.from_regex(r"[A-Za-z0-9_-]{0,60}(\.[A-Za-z0-9_-]{0,60}){1,4}"))
 def test_anything_else_is_no_token(text: str) -> None:
     with pytest.raises(UnsafeInputError):
-        signed_arrival(text, EXPECTED, KEYS, NOW)
+        verify_arrival(text, EXPECTED, KEYS, NOW)
 
 
 def test_keys_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "jwks.json").write_bytes(_set(_jwk(STRANGER, "old"), _jwk(PRIVATE)))
-    assert signed_arrival(_token(), EXPECTED, stored_keys(tmp_path), NOW).identity.signed
+    assert verify_arrival(_token(), EXPECTED, read_stored_keys(tmp_path), NOW).identity.signed
     with pytest.raises(UnsafeInputError, match="nothing there"):
-        stored_keys(tmp_path / "nowhere")
+        read_stored_keys(tmp_path / "nowhere")
 
 
 SMALL = rsa.generate_private_key(public_exponent=65537, key_size=1024)  # noqa: S505
@@ -283,20 +283,20 @@ UNFIT = {
 @pytest.mark.parametrize("name", UNFIT)
 def test_unfit_keys_are_left_out(name: str) -> None:
     with pytest.raises(UnsafeInputError, match="no key for RS256"):
-        keys_in(_set(UNFIT[name]), "jwks.json")
-    both = keys_in(_set(UNFIT[name], _jwk(STRANGER, "k2")), "jwks.json")
+        parse_keys(_set(UNFIT[name]), "jwks.json")
+    both = parse_keys(_set(UNFIT[name], _jwk(STRANGER, "k2")), "jwks.json")
     assert list(both.keys) == ["k2"]
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"keys": {}}', b'{"keys": []}', b"\xff"])
 def test_what_is_no_key_set(content: bytes) -> None:
     with pytest.raises(UnsafeInputError):
-        keys_in(content, "jwks.json")
+        parse_keys(content, "jwks.json")
 
 
 def test_a_key_set_has_few_keys() -> None:
     with pytest.raises(UnsafeInputError, match="at most 50"):
-        keys_in(_set(*[_jwk(PRIVATE)] * 51), "jwks.json")
+        parse_keys(_set(*[_jwk(PRIVATE)] * 51), "jwks.json")
 
 
 class _Prolific:
@@ -353,7 +353,7 @@ def test_no_answer_at_all_lets_nobody_in_and_does_not_insist() -> None:
     keys = FetchedKeys(there)
     for second in (0, 1, 30, 59):
         with pytest.raises(KeysUnavailableError):
-            signed_arrival(_token(), EXPECTED, keys, NOW + second)
+            verify_arrival(_token(), EXPECTED, keys, NOW + second)
     assert there.asked == 1
 
 
@@ -372,7 +372,7 @@ def test_the_address_is_fixed_and_encrypted(monkeypatch: pytest.MonkeyPatch) -> 
             made.append((host, timeout, context))
 
     monkeypatch.setattr(http.client, "HTTPSConnection", Connection)
-    monkeypatch.setattr(prolific_keys, "answer", lambda connection: ONE)
+    monkeypatch.setattr(prolific_keys, "read_response", lambda connection: ONE)
     assert fetch_keys() == ONE
     ((host, timeout, context),) = made
     assert host == "api.prolific.com" and timeout == 5
@@ -421,12 +421,12 @@ def test_answers(
     kind: str, server: http.server.HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_Handler, "kind", kind)
-    monkeypatch.setattr(prolific_keys, "SECONDS", 0.3 if kind == "slow" else 5.0)
+    monkeypatch.setattr(prolific_keys, "TIMEOUT_SECONDS", 0.3 if kind == "slow" else 5.0)
     connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=5)
     if kind == "good":
-        assert keys_in(answer(connection), "jwks.json").find("k1", NOW) is not None
+        assert parse_keys(read_response(connection), "jwks.json").find("k1", NOW) is not None
     else:
         with pytest.raises(UnsafeInputError, match=r"the answer|too much or too slow"):
-            answer(connection)
+            read_response(connection)
     assert _Handler.paths == ["/.well-known/study/jwks.json"]
     assert connection.sock is None

@@ -17,7 +17,7 @@ from support.study.real_server import free_port, real_server, walk
 from support.study.stepped_study import SteppedStudy, template_database
 from test_real_server import SHOWN, closed_after
 from theodolite_study.keys import Keys
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.local_postgres import LocalPostgres, create_database
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 NGINX, POOLER = shutil.which("nginx"), shutil.which("pgbouncer")
@@ -59,7 +59,7 @@ def nginx_settings(place: Path, port: int, server: int) -> Path:
 
 @pytest.fixture(scope="module")
 def study(cluster: LocalPostgres) -> Iterator[SteppedStudy]:
-    cluster_has_database(cluster, "proxied", template_database(cluster))
+    create_database(cluster, "proxied", template_database(cluster))
     with psycopg.connect(cluster.database("proxied"), autocommit=True) as connection:
         made = SteppedStudy(connection, instances=3, votes=9, quota=2)
         sizes = {file: [40, 30] for file in SHOWN["shown"].values()}

@@ -18,14 +18,14 @@ from psycopg.types.json import Jsonb
 from support.study.real_server import ORIGIN, RUN, RealServer, free_port, real_server, walk
 from support.study.stepped_study import SteppedStudy, template_database
 from theodolite_study.keys import Keys
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.local_postgres import LocalPostgres, create_database
 
 SHOWN = {"shown": {"image": "a" * 64 + ".png", "map": "b" * 64 + ".png"}, "same": None}
 
 
 @pytest.fixture(scope="module")
 def study(cluster: LocalPostgres) -> Iterator[SteppedStudy]:
-    cluster_has_database(cluster, "real_server", template_database(cluster))
+    create_database(cluster, "real_server", template_database(cluster))
     with psycopg.connect(cluster.database("real_server"), autocommit=True) as connection:
         made = SteppedStudy(connection, instances=3, votes=9, quota=2)
         sizes = {file: [40, 30] for file in SHOWN["shown"].values()}  # type: ignore[union-attr]
@@ -117,7 +117,7 @@ def test_slow_and_endless_headers_are_cut_off(server: RealServer) -> None:
 
 def test_tables_of_another_release_are_refused(cluster: LocalPostgres, tmp_path: Path) -> None:
     name = "other_release"
-    cluster_has_database(cluster, name, template_database(cluster))
+    create_database(cluster, name, template_database(cluster))
     url = cluster.database(name)
     Keys.create(tmp_path / "keys.json")
 
@@ -133,6 +133,6 @@ def test_tables_of_another_release_are_refused(cluster: LocalPostgres, tmp_path:
         connection.execute("update alembic_version set version_num = '9999'")
         assert "tables of revision 9999; needed revision" in refusal()
         connection.execute("drop function op_revision() cascade")
-    from theodolite_study.operate.revision import database_revision  # noqa: PLC0415
+    from theodolite_study.operate.revision import load_database_revision  # noqa: PLC0415
 
-    assert database_revision(url) == "none"
+    assert load_database_revision(url) == "none"

@@ -15,8 +15,8 @@ from support.study.money_study import SOON, MoneyStudy, new_job
 from support.study.prolific_double import doubled
 from support.study.rehearsed import ENDING, PEOPLE, Player, job_beside, rehearsal_study
 from theodolite_study.keys import Keys
-from theodolite_study.money.job import only_job
-from theodolite_study.money.rehearsal import balance
+from theodolite_study.money.background_job import hold_job_lock
+from theodolite_study.money.rehearsal import compute_balance
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_200_people_and_the_books_agree(database_url: str, keys: Keys) -> None:
                 if submission.return_requested:
                     study.double.returns(submission.id)
             _until(lambda: not any(study.one("select difference from platform_link").values()))
-        books = balance(connection, keys, study.study, study.double.paid())
+        books = compute_balance(connection, keys, study.study, study.double.paid())
         assert player.met == PEOPLE and min(PEOPLE.values()) >= 5 and sum(PEOPLE.values()) == 200
         left = Counter(PEOPLE) - Counter({"declined": 12, "full": 8})
         assert books.outcomes == left, "declined people leave no row"
@@ -87,7 +87,7 @@ def _killed_at(point: str, database_url: str, keys: Keys, host: str) -> int:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         try:
-            with only_job(database_url) as connection:
+            with hold_job_lock(database_url) as connection:
                 for _ in range(4):
                     new_job(connection, keys, host, end, SOON).round()
         finally:
@@ -124,10 +124,10 @@ def test_a_job_that_is_killed_loses_and_doubles_nothing(
                 expected += 400 if way == "finished" else 200
             study.hears(random)
             assert _killed_at(point, database_url, keys, host) == signal.SIGKILL, point
-            with only_job(database_url) as connection:
+            with hold_job_lock(database_url) as connection:
                 job = new_job(connection, keys, host, lambda name: None, SOON)
                 _until(lambda job=job: job.round() == 0 and study.ledger().keys() <= {"confirmed"})  # type: ignore[misc]
-            books = balance(study.connection, keys, study.study, study.double.paid())
+            books = compute_balance(study.connection, keys, study.study, study.double.paid())
             assert books.holds() and books.ledger == expected, (point, books, study.ledger())
             assert study.broken() == []
     assert books.outcomes == dict.fromkeys(("finished", "stopped", "timed_out"), len(POINTS))

@@ -12,10 +12,10 @@ import pytest
 
 from support.study.folder_study import FolderStudy, FolderWalker, study_folder
 from theodolite.ext.studies import read_parquet
-from theodolite_study.export.folder_check import verify_export
+from theodolite_study.export.export_check import verify_export
 from theodolite_study.export.study_export import export_study
 from theodolite_study.keys import Keys
-from theodolite_study.local_postgres import binaries
+from theodolite_study.local_postgres import find_binaries
 from theodolite_study.store.opening import set_study_state
 
 IDS = ["5f0c1d2e3a4b5c6d7e8f9a0b", "60aa1d2e3a4b5c6d7e8f9abc", "WORKER-A1B2C3D4E5F6", "zoe_quick"]
@@ -31,17 +31,17 @@ class PlatformWalker(FolderWalker):
     def arrives(self) -> dict[str, Any]:
         keys, slug = Keys.read(self.study.folder), self.study.slug  # type: ignore[attr-defined]
         self.token = uuid4().bytes + uuid4().bytes
-        submission = keys.sealed(f"session-{self.name}", slug)
+        submission = keys.encrypt(f"session-{self.name}", slug)
         came = self.step(
-            "st_arrive", slug, "prolific", keys.person(slug, "prolific", self.name),
-            keys.sealed(self.name, slug), keys.bar(slug, "prolific", self.name),
+            "st_arrive", slug, "prolific", keys.digest_person(slug, "prolific", self.name),
+            keys.encrypt(self.name, slug), keys.digest_barred_person(slug, "prolific", self.name),
             f"p-{uuid4().hex[:10]}", submission, uuid4().bytes + uuid4().bytes, "en", self.token,
             datetime.now(timezone.utc) + timedelta(hours=1), False, None,
         )  # fmt: skip
         self.person = self.one(
             "select participant_id from session where token_sha256 = %s", self.token
         )
-        self.code = keys.code_digest(keys.withdrawal_code(self.person))
+        self.code = keys.digest_code(keys.make_withdrawal_code(self.person))
         return came
 
     def says(self, item: int, words: str = "") -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_the_export_names_nobody(closed: ClosedStudy, exported: Path) -> None:
     whole, keys = everything(exported), Keys.read(closed.folder)
     assert b"something" in whole, "what was not withdrawn is there, so the scan sees it"
     inner = [str(person.person) for person in closed.people.values()]
-    codes = [keys.withdrawal_code(person) for person in inner]
+    codes = [keys.make_withdrawal_code(person) for person in inner]
     (persons,) = closed.connection.execute(
         "select array_agg(encode(person, 'hex')) || array_agg(encode(p.bar_token, 'hex')) ||"
         " (select array_agg(idem_key::text) from vote) from participant p"
@@ -124,7 +124,7 @@ def test_no_time_of_day_is_in_the_export(exported: Path) -> None:
 
 def test_the_closed_database_knows_no_ids_and_no_withdrawn_words(closed: ClosedStudy) -> None:
     dumped = subprocess.run(
-        [str(binaries() / "pg_dump"), "--inserts", "--dbname", closed.url],
+        [str(find_binaries() / "pg_dump"), "--inserts", "--dbname", closed.url],
         capture_output=True, check=True,
     ).stdout  # fmt: skip
     assert b"something" in dumped
@@ -133,5 +133,5 @@ def test_the_closed_database_knows_no_ids_and_no_withdrawn_words(closed: ClosedS
         assert raw.encode() not in dumped, raw
         assert raw.encode().hex().encode() not in dumped, raw
     assert closed.people[GONE].code.hex().encode() not in dumped
-    person = Keys.read(closed.folder).person(closed.slug, "prolific", GONE)
+    person = Keys.read(closed.folder).digest_person(closed.slug, "prolific", GONE)
     assert person.hex().encode() not in dumped, "even with the keys nobody sees that they were here"

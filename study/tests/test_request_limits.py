@@ -12,8 +12,8 @@ import pytest
 from support.study.served_studies import HEADERS, ORIGIN, ServedStudies, served_studies
 from support.study.stepped_study import template_database
 from theodolite.errors import EvidenceError
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
-from theodolite_study.serve.newcomers import network
+from theodolite_study.local_postgres import LocalPostgres, create_database
+from theodolite_study.serve.arrival_limits import get_network
 from theodolite_study.serve.run import serve
 from theodolite_study.serve.settings import Limits, Settings
 
@@ -43,7 +43,7 @@ ALWAYS = {
 def place(
     cluster: LocalPostgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServedStudies]:
-    cluster_has_database(cluster, "limits", template_database(cluster))
+    create_database(cluster, "limits", template_database(cluster))
     folder = tmp_path_factory.mktemp("limits")
     with served_studies(cluster.database("limits"), folder, limits=LIMITS) as made:
         made.study("small", instances=9, votes=9)
@@ -109,7 +109,7 @@ def test_forms_of_others_are_refused_everywhere(place: ServedStudies) -> None:
         {"origin": ORIGIN, "sec-fetch-site": "cross-site"},
         {"origin": "null"}, {"sec-fetch-site": "same-site"},
     ]  # fmt: skip
-    fields = {"csrf": place.keys.csrf(b"x" * 32), "words": "x", "q1": "3"}
+    fields = {"csrf": place.keys.make_form_token(b"x" * 32), "words": "x", "q1": "3"}
     for number, path in enumerate(posts):
         own = {"cookie": "; ".join(f"{n}={v}" for n, v in ann.cookies.items()) + str(number)}
         bad = {k: v for k, v in HEADERS.items() if k not in ("origin", "sec-fetch-site")}
@@ -238,7 +238,7 @@ def test_only_our_proxy_says_where_somebody_comes_from(
         "client": (seen, 1),
         "headers": [(b"x-forwarded-for", forwarded.encode())],
     }
-    assert network(Request(scope), behind_proxy=proxy) == place_
+    assert get_network(Request(scope), behind_proxy=proxy) == place_
 
 
 def test_nothing_listens_off_this_machine_without_a_proxy(place: ServedStudies) -> None:
@@ -250,6 +250,6 @@ def test_nothing_listens_off_this_machine_without_a_proxy(place: ServedStudies) 
 
 def test_keys_are_for_one_purpose_each(place: ServedStudies) -> None:
     labels = ("csrf", "images", "previews", "networks")
-    made = {place.keys.derived(label) for label in labels}
+    made = {place.keys.derive_key(label) for label in labels}
     assert len(made) == len(labels) and place.keys.forms not in made
     assert all(len(key) == 32 for key in made)

@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 from starlette.routing import Route
 
 from support.study.served_studies import ORIGIN, PersonBrowser, ServedStudies
-from theodolite_study.serve.security import HEADERS, HEALTH, WEBHOOKS
+from theodolite_study.serve.security import HEADERS, HEALTH_ROUTES, WEBHOOK_ROUTES
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}"
 
@@ -64,7 +64,7 @@ def test_forms_of_others_are_refused_everywhere(place: ServedStudies) -> None:
     somebody.agrees("forms")
     before = place.one("select count(*) from log where study_id = %s", study.study)
     for method, address in routes(place):
-        if method != "POST" or address in (*HEALTH, *WEBHOOKS):
+        if method != "POST" or address in (*HEALTH_ROUTES, *WEBHOOK_ROUTES):
             continue
         for headers in ({"origin": "https://evil.example", "sec-fetch-site": "cross-site"}, {}):
             data = {"csrf": "made up", "words": "x", "q1": "3"}

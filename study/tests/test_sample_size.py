@@ -11,23 +11,23 @@ from scipy.stats import multivariate_normal, norm, ttest_1samp
 
 from theodolite.errors import EvidenceError
 from theodolite_study.planning.agreement_size import (
-    Simulated,
-    Size,
-    agreement_grid,
-    agreement_of,
-    expected_agreement,
-    simulated_ratings,
+    SimulatedRaters,
+    StudySize,
+    compute_agreement,
+    simulate_agreement,
+    simulate_agreement_grid,
+    simulate_ratings,
 )
+from theodolite_study.planning.plan_description import ExpectedRatings, describe_plan
 from theodolite_study.planning.sample_size import (
     PeopleNeeded,
     Raters,
-    half_width,
-    instances_for,
-    people_for,
-    power,
-    votes_for,
+    compute_half_width,
+    compute_instances,
+    compute_people,
+    compute_power,
+    compute_votes,
 )
-from theodolite_study.planning.sample_text import ExpectedRatings, plan_text
 
 SPREAD = {"spread_between": 0.6, "spread_within": 0.9}
 
@@ -47,7 +47,7 @@ def studies(n: int, instances: int, votes: int, raters: Raters | None = None) ->
 @pytest.mark.parametrize(("instances", "votes"), [(6, 3), (24, 5), (100, 1)])
 def test_the_promised_interval_covers_as_often_as_it_says(instances: int, votes: int) -> None:
     found = studies(4000, instances, votes)
-    promised = half_width(votes, instances, **SPREAD)
+    promised = compute_half_width(votes, instances, **SPREAD)
     # what an analysis reports: Student's interval of the study's own means
     reported = promised / math.sqrt(0.36 + 0.81 / votes) * found.std(axis=1, ddof=1)
     mean = found.mean(axis=1)
@@ -60,27 +60,29 @@ def test_the_promised_interval_covers_as_often_as_it_says(instances: int, votes:
 def test_people_with_habits_need_more_room() -> None:
     raters = Raters(6, 0.4)
     mean = studies(4000, 24, 5, raters).mean(axis=1)
-    without = half_width(5, 24, **SPREAD)
-    promised = half_width(5, 24, raters=raters, **SPREAD)
+    without = compute_half_width(5, 24, **SPREAD)
+    promised = compute_half_width(5, 24, raters=raters, **SPREAD)
     spread = math.sqrt((0.36 + 0.81 / 5) / 24 + 0.16 / 6)
     assert mean.std() == pytest.approx(spread, rel=0.04)
     assert (np.abs(mean) <= without).mean() < 0.9, "not told, it would be promised too much"
     assert 0.94 < (np.abs(mean) <= promised).mean() < 0.99
-    assert half_width(5, 24, raters=Raters(10**9, 0.4), **SPREAD) == pytest.approx(
+    assert compute_half_width(5, 24, raters=Raters(10**9, 0.4), **SPREAD) == pytest.approx(
         without, rel=1e-3
     )
-    assert math.isnan(half_width(5, 24, raters=Raters(1, 0.4), **SPREAD))
+    assert math.isnan(compute_half_width(5, 24, raters=Raters(1, 0.4), **SPREAD))
 
 
 def test_worked_numbers() -> None:
-    assert half_width(5, 24, **SPREAD) == pytest.approx(2.068658 * math.sqrt(0.522 / 24), abs=1e-6)
-    alone = half_width(5, 1, quantity="one explanation", **SPREAD)
+    assert compute_half_width(5, 24, **SPREAD) == pytest.approx(
+        2.068658 * math.sqrt(0.522 / 24), abs=1e-6
+    )
+    alone = compute_half_width(5, 1, quantity="one explanation", **SPREAD)
     assert alone == pytest.approx(2.776445 * 0.9 / math.sqrt(5), abs=1e-6)
-    paired = half_width(5, 24, quantity="difference", **SPREAD)
+    paired = compute_half_width(5, 24, quantity="difference", **SPREAD)
     assert paired == pytest.approx(2.068658 * math.sqrt((0.36 + 0.324) / 24), abs=1e-6)
-    assert half_width(3, 9, spread_between=0, spread_within=0) == 0
-    assert math.isnan(half_width(5, 1, **SPREAD))
-    assert math.isnan(half_width(1, 1, quantity="one explanation", **SPREAD))
+    assert compute_half_width(3, 9, spread_between=0, spread_within=0) == 0
+    assert math.isnan(compute_half_width(5, 1, **SPREAD))
+    assert math.isnan(compute_half_width(1, 1, quantity="one explanation", **SPREAD))
 
 
 @given(
@@ -89,37 +91,39 @@ def test_worked_numbers() -> None:
 )  # fmt: skip
 def test_more_is_never_worse(n: int, many: int, between: float, within: float, what: str) -> None:
     spread = {"spread_between": between, "spread_within": within, "quantity": what}
-    here = half_width(n, many, **spread)  # type: ignore[arg-type]
-    assert half_width(n + 1, many, **spread) <= here  # type: ignore[arg-type]
-    assert half_width(n, many + 1, **spread) < here  # type: ignore[arg-type]
+    here = compute_half_width(n, many, **spread)  # type: ignore[arg-type]
+    assert compute_half_width(n + 1, many, **spread) <= here  # type: ignore[arg-type]
+    assert compute_half_width(n, many + 1, **spread) < here  # type: ignore[arg-type]
 
 
 @given(st.floats(0.1, 1), st.integers(2, 200))
 @settings(max_examples=40)
 def test_the_fewest_are_the_fewest(wanted: float, number: int) -> None:
     try:
-        votes = votes_for(wanted, number, **SPREAD)
+        votes = compute_votes(wanted, number, **SPREAD)
     except EvidenceError as refusal:
-        assert half_width(1000, number, **SPREAD) > wanted
+        assert compute_half_width(1000, number, **SPREAD) > wanted
         assert "more explanations" in str(refusal)
     else:
-        assert half_width(votes, number, **SPREAD) <= wanted
-        assert votes == 1 or half_width(votes - 1, number, **SPREAD) > wanted
-    many = instances_for(wanted, number, **SPREAD)
+        assert compute_half_width(votes, number, **SPREAD) <= wanted
+        assert votes == 1 or compute_half_width(votes - 1, number, **SPREAD) > wanted
+    many = compute_instances(wanted, number, **SPREAD)
     assert (
-        half_width(number, many, **SPREAD) <= wanted < half_width(number, many - 1, **SPREAD)
+        compute_half_width(number, many, **SPREAD)
+        <= wanted
+        < compute_half_width(number, many - 1, **SPREAD)
         or many == 2
     )
 
 
 def test_people() -> None:
-    assert people_for(24, 5, 20, 0.1) == PeopleNeeded(120, 6, 7)
-    assert people_for(2200, 5, 147) == PeopleNeeded(11_000, 75, 75)
-    assert people_for(3, 5, 100) == PeopleNeeded(15, 5, 5), "five votes are of five people"
-    assert people_for(90, 1, 10, 0.1).invited == 10
+    assert compute_people(24, 5, 20, 0.1) == PeopleNeeded(120, 6, 7)
+    assert compute_people(2200, 5, 147) == PeopleNeeded(11_000, 75, 75)
+    assert compute_people(3, 5, 100) == PeopleNeeded(15, 5, 5), "five votes are of five people"
+    assert compute_people(90, 1, 10, 0.1).invited == 10
     for wrong in ({"dropout": 1.0}, {"dropout": -0.1}, {"quota": 0}):
         with pytest.raises(EvidenceError):
-            people_for(**({"instances": 2, "votes": 2, "quota": 2} | wrong))  # type: ignore[arg-type]
+            compute_people(**({"instances": 2, "votes": 2, "quota": 2} | wrong))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("difference", [0.0, 0.2, 0.5])
@@ -130,35 +134,37 @@ def test_power_against_simulation(difference: float) -> None:
         true + random.normal(0, 0.9, (4000, 20, 5)) - random.normal(0, 0.9, (4000, 20, 5))
     ).mean(2)
     found = (ttest_1samp(seen, 0.0, axis=1).pvalue < 0.05).mean()
-    assert power(difference, 5, 20, **SPREAD) == pytest.approx(found, abs=0.02)
-    assert power(-difference, 5, 20, **SPREAD) == pytest.approx(power(difference, 5, 20, **SPREAD))
+    assert compute_power(difference, 5, 20, **SPREAD) == pytest.approx(found, abs=0.02)
+    assert compute_power(-difference, 5, 20, **SPREAD) == pytest.approx(
+        compute_power(difference, 5, 20, **SPREAD)
+    )
 
 
 def test_power_at_its_ends() -> None:
-    assert power(0.0, 5, 20, **SPREAD) == pytest.approx(0.05)
-    assert power(1e6, 5, 20, **SPREAD) == 1.0
-    assert power(0.1, 5, 20, spread_between=0, spread_within=0) == 1.0
-    assert math.isnan(power(0.5, 5, 1, **SPREAD))
-    grows = [power(0.3, 5, n, **SPREAD) for n in (5, 20, 80, 400, 40_000)]
+    assert compute_power(0.0, 5, 20, **SPREAD) == pytest.approx(0.05)
+    assert compute_power(1e6, 5, 20, **SPREAD) == 1.0
+    assert compute_power(0.1, 5, 20, spread_between=0, spread_within=0) == 1.0
+    assert math.isnan(compute_power(0.5, 5, 1, **SPREAD))
+    grows = [compute_power(0.3, 5, n, **SPREAD) for n in (5, 20, 80, 400, 40_000)]
     assert all(a < b or b == 1 for a, b in pairwise(grows)) and grows[-1] == pytest.approx(1)
 
 
 def test_said_in_plain_words() -> None:
-    told = plan_text(instances=24, votes=5, quota=20, expected=ExpectedRatings(people=0))
+    told = describe_plan(instances=24, votes=5, quota=20, expected=ExpectedRatings(people=0))
     assert told.startswith(
         "24 explanations × 5 votes = 120 votes; with 20 a person that is 6 people, 7 with 10 % who "
         "leave.\nThe mean rating of the technique will be known to ± 0.31, that of a single "
         "explanation to ± 1.12.\n"
     )
-    two = plan_text(instances=48, votes=5, quota=20, techniques=2, dropout=0)
+    two = describe_plan(instances=48, votes=5, quota=20, techniques=2, dropout=0)
     assert "that is 12 people.\n" in two
     assert "on the same 24 images will be known to ± 0.32" in two and "probability of 87 %" in two
-    assert "cannot be compared" in plan_text(instances=2, votes=5, quota=20, techniques=2)
+    assert "cannot be compared" in describe_plan(instances=2, votes=5, quota=20, techniques=2)
     with pytest.raises(EvidenceError, match="techniques"):
-        plan_text(instances=2, votes=5, quota=20, techniques=3)
+        describe_plan(instances=2, votes=5, quota=20, techniques=3)
 
 
-def rounded_correlation(like: Simulated) -> float:
+def rounded_correlation(like: SimulatedRaters) -> float:
     """Of two people's answers, from the bivariate normal distribution of what they feel."""
     cuts = np.array([-9, *like.thresholds(), 9])
     r = like.alike
@@ -172,40 +178,42 @@ def rounded_correlation(like: Simulated) -> float:
 
 
 @pytest.mark.parametrize("like", [
-    Simulated(alike=0.5, habit=0), Simulated(alike=0.2, habit=0, shares=(0.1, 0.2, 0.2, 0.3, 0.2)),
+    SimulatedRaters(alike=0.5, habit=0), SimulatedRaters(alike=0.2, habit=0, shares=(0.1, 0.2, 0.2, 0.3, 0.2)),
 ])  # fmt: skip
-def test_agreement_against_its_closed_form(like: Simulated) -> None:
+def test_agreement_against_its_closed_form(like: SimulatedRaters) -> None:
     """With equal habits the quadratic kappa of two people is the correlation of their answers."""
-    ratings = simulated_ratings(Size(8000, 2, 2), like, np.random.default_rng(3))
-    assert agreement_of(ratings, "kappa") == pytest.approx(rounded_correlation(like), abs=0.03)
+    ratings = simulate_ratings(StudySize(8000, 2, 2), like, np.random.default_rng(3))
+    assert compute_agreement(ratings, "kappa") == pytest.approx(rounded_correlation(like), abs=0.03)
     shares = [(ratings == level).mean() for level in range(1, 6)]
     assert np.allclose(shares, like.shares, atol=0.015)
 
 
 def test_simulated_studies_are_even_and_repeatable() -> None:
-    ratings = simulated_ratings(Size(30, 4, 7), Simulated(), np.random.default_rng(5))
+    ratings = simulate_ratings(StudySize(30, 4, 7), SimulatedRaters(), np.random.default_rng(5))
     asked = ~np.isnan(ratings)
     assert (asked.sum(axis=1) == 4).all() and np.ptp(asked.sum(axis=0)) <= 1
     assert len({tuple(row) for row in asked}) > 15, "not always the same people together"
-    again = simulated_ratings(Size(30, 4, 7), Simulated(), np.random.default_rng(5))
+    again = simulate_ratings(StudySize(30, 4, 7), SimulatedRaters(), np.random.default_rng(5))
     assert np.array_equal(ratings, again, equal_nan=True)
 
 
 @pytest.mark.parametrize("what", ["alpha", "kappa"])
 def test_the_range_of_agreement_covers_other_studies(what: str) -> None:
-    like, size = Simulated(), Size(40, 5, 10)
-    told = expected_agreement(size, like=like, seed=1, what=what, repeats=120)  # type: ignore[arg-type]
+    like, size = SimulatedRaters(), StudySize(40, 5, 10)
+    told = simulate_agreement(size, like=like, seed=1, what=what, repeats=120)  # type: ignore[arg-type]
     random = np.random.default_rng(99)
     others = np.array(
-        [agreement_of(simulated_ratings(size, like, random), what) for _ in range(200)]
+        [compute_agreement(simulate_ratings(size, like, random), what) for _ in range(200)]
     )  # type: ignore[arg-type]
     covered = (np.abs(others - told.value) <= told.half_width).mean()
     assert 0.89 < covered <= 0.99
-    assert told == expected_agreement(size, like=like, seed=1, what=what, repeats=120)  # type: ignore[arg-type]
+    assert told == simulate_agreement(size, like=like, seed=1, what=what, repeats=120)  # type: ignore[arg-type]
 
 
 def test_agreement_is_known_better_in_larger_studies() -> None:
-    grid = agreement_grid([20, 80], [3, 6], quota=20, like=Simulated(habit=0), seed=0)
+    grid = simulate_agreement_grid(
+        [20, 80], [3, 6], quota=20, like=SimulatedRaters(habit=0), seed=0
+    )
     assert [(g.size.instances, g.size.votes, g.size.people) for g in grid] == [
         (20, 3, 3), (20, 6, 6), (80, 3, 12), (80, 6, 24),
     ]  # fmt: skip
@@ -217,26 +225,28 @@ def test_agreement_is_known_better_in_larger_studies() -> None:
 
 
 def test_what_people_agree_on_and_what_not() -> None:
-    size = Size(60, 4, 8)
-    none = expected_agreement(size, like=Simulated(alike=0, habit=0), seed=0, repeats=60)
-    full = expected_agreement(size, like=Simulated(alike=1, habit=0), seed=0, repeats=60)
+    size = StudySize(60, 4, 8)
+    none = simulate_agreement(size, like=SimulatedRaters(alike=0, habit=0), seed=0, repeats=60)
+    full = simulate_agreement(size, like=SimulatedRaters(alike=1, habit=0), seed=0, repeats=60)
     assert abs(none.value) < 0.03 and full.value == 1 and full.half_width == 0
-    habits = expected_agreement(size, like=Simulated(alike=0.4, habit=0.5), seed=0, repeats=60)
-    plain = expected_agreement(size, like=Simulated(alike=0.4, habit=0), seed=0, repeats=60)
+    habits = simulate_agreement(
+        size, like=SimulatedRaters(alike=0.4, habit=0.5), seed=0, repeats=60
+    )
+    plain = simulate_agreement(size, like=SimulatedRaters(alike=0.4, habit=0), seed=0, repeats=60)
     assert habits.value < plain.value + 0.05
-    one = expected_agreement(Size(60, 1, 3), like=Simulated(), seed=0, repeats=40)
+    one = simulate_agreement(StudySize(60, 1, 3), like=SimulatedRaters(), seed=0, repeats=40)
     assert math.isnan(one.value) and math.isnan(one.half_width)
 
 
 def test_refusals() -> None:
     with pytest.raises(EvidenceError, match="40 or more"):
-        expected_agreement(Size(9, 2, 3), like=Simulated(), seed=0, repeats=5)
+        simulate_agreement(StudySize(9, 2, 3), like=SimulatedRaters(), seed=0, repeats=5)
     with pytest.raises(EvidenceError, match="1 at most together"):
-        Simulated(alike=0.7, habit=0.6)
+        SimulatedRaters(alike=0.7, habit=0.6)
     with pytest.raises(EvidenceError, match="5 numbers"):
-        Simulated(shares=(1, 2))
+        SimulatedRaters(shares=(1, 2))
     with pytest.raises(EvidenceError, match="annotators"):
-        Size(9, 4, 3)
+        StudySize(9, 4, 3)
     for wrong in (
         {"votes": 0},
         {"instances": 0},
@@ -244,8 +254,8 @@ def test_refusals() -> None:
         {"spread_between": math.nan},
     ):
         with pytest.raises(EvidenceError):
-            half_width(**({"votes": 1, "instances": 1} | SPREAD | wrong))  # type: ignore[arg-type]
+            compute_half_width(**({"votes": 1, "instances": 1} | SPREAD | wrong))  # type: ignore[arg-type]
     with pytest.raises(EvidenceError, match="above 0"):
-        votes_for(0.0, 5, **SPREAD)
+        compute_votes(0.0, 5, **SPREAD)
     with pytest.raises(EvidenceError):
         Raters(0, 1.0)

@@ -16,9 +16,9 @@ from starlette.testclient import TestClient
 from support.study.folder_study import SIZE, image
 from support.study.stepped_study import CONSENT, INSTRUMENT, SteppedStudy
 from theodolite_study.keys import Keys
-from theodolite_study.model.markdown import consent_in
+from theodolite_study.model.markdown import extract_consent
 from theodolite_study.serve.app import create_app
-from theodolite_study.serve.calls import StepCalls
+from theodolite_study.serve.database_calls import StepCalls
 from theodolite_study.serve.images import ImageAddresses
 from theodolite_study.serve.settings import Settings
 
@@ -105,7 +105,7 @@ def test_a_whole_walk_without_scripts(served: Served, monkeypatch: pytest.Monkey
 
 def test_the_bytes_of_the_consent_are_those_of_the_record(served: Served) -> None:
     page = served.post(served.get("/s/s?lang=de"), "/s/s/begin")
-    shown = consent_in(page.content)
+    shown = extract_consent(page.content)
     assert shown == CONSENT
     served.post(page, "/consent")
     recorded = served.study.one("select form_sha256 from consent")

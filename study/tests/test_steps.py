@@ -11,7 +11,7 @@ import pytest
 
 from support.study.stepped_study import CONSENT, INSTRUMENT, SteppedStudy
 from theodolite_study.local_postgres import LocalPostgres
-from theodolite_study.store import STEPS, statements
+from theodolite_study.store import STEPS, read_sql
 
 _numbers = count()
 DENIED = (
@@ -267,7 +267,7 @@ def test_an_opened_version_stays_as_it_is(connection: psycopg.Connection[Any], c
 
 def test_no_dynamic_statements_and_a_fixed_search_path() -> None:
     for name in ("fit.sql", *STEPS):
-        text = statements(name)
+        text = read_sql(name)
         assert "execute" not in text.lower().replace("execute function", "")
         functions = text.count("create function ")
         assert text.count("set search_path = ") == functions

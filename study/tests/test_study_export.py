@@ -23,7 +23,7 @@ from theodolite.ext.studies import sha256_of
 from theodolite_reproductions.acceptance.models import AcceptanceModel
 from theodolite_reproductions.acceptance.pipeline import AcceptancePipeline
 from theodolite_study.export import agreement
-from theodolite_study.export.folder_check import verify_export
+from theodolite_study.export.export_check import verify_export
 from theodolite_study.export.study_export import export_study
 from theodolite_study.export.verify import verify
 
@@ -36,7 +36,7 @@ def quick() -> Iterator[None]:
     """Without much resampling: what it gives is tested where agreement is."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(agreement, "RESAMPLES", 30)
-        patch.setattr(agreement, "MOST_DRAWS", 1)
+        patch.setattr(agreement, "MAX_DRAWS", 1)
         yield
 
 

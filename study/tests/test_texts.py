@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
 from support.study.stepped_study import template_database
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.local_postgres import LocalPostgres, create_database
 from theodolite_study.model.instrument import Instrument
-from theodolite_study.model.texts import GENERAL, missing_texts, text_keys
+from theodolite_study.model.required_texts import GENERAL, find_missing_texts, iterate_text_keys
 
 KEYS = ["a", "b", "c"]
 BEFORE = [{"blocks": [{"name": "words", "kind": "text"}]}]
@@ -27,7 +27,7 @@ _numbers = count()
 @pytest.fixture(scope="module")
 def connection(cluster: LocalPostgres) -> Iterator[psycopg.Connection[Any]]:
     name = "texts"
-    cluster_has_database(cluster, name, template_database(cluster))
+    create_database(cluster, name, template_database(cluster))
     with psycopg.connect(cluster.database(name), autocommit=True) as opened:
         yield opened
 
@@ -103,7 +103,7 @@ def test_model_and_database_miss_the_same(
     instrument = data.draw(instruments())
     languages = data.draw(st.lists(st.sampled_from(LANGUAGES), min_size=1, unique=True))
     outcomes = data.draw(st.lists(st.sampled_from(OUTCOMES), unique=True))
-    keys = list(text_keys(instrument, outcomes))
+    keys = list(iterate_text_keys(instrument, outcomes))
     assert len(set(keys)) == len(keys)
     wording: dict[str, dict[str, str]] = {}
     for language in LANGUAGES:
@@ -112,7 +112,7 @@ def test_model_and_database_miss_the_same(
         texts = {key: " \n\x0b\t" if key in blank else f"{key} {language}" for key in keys}
         wording[language] = {key: body for key, body in texts.items() if key not in left}
     version = drafted(connection, instrument.stored(), languages, wording, outcomes)
-    here = missing_texts(instrument, languages, wording, outcomes)
+    here = find_missing_texts(instrument, languages, wording, outcomes)
     assert sorted(missing(connection, version)) == sorted(here)
 
 
@@ -128,7 +128,7 @@ def test_settings_left_out_mean_what_the_model_says(connection: psycopg.Connecti
         *GENERAL, "outcome.full", "words.text", "q1.text", "q1.low", "q1.high",
         "c.text", "c.option.f", "c.option.m",
     ]  # fmt: skip
-    assert there == list(text_keys(Instrument.model_validate(bare), ["full"]))
+    assert there == list(iterate_text_keys(Instrument.model_validate(bare), ["full"]))
 
 
 def test_every_kind_has_its_parts() -> None:
@@ -140,7 +140,7 @@ def test_every_kind_has_its_parts() -> None:
         {"name": "better", "kind": "comparison", "of": ["shown", "rival"], "tie": True},
     ]  # fmt: skip
     whole = Instrument.model_validate({"before": BEFORE, "after": [{"blocks": every}]})
-    assert list(text_keys(whole))[len(GENERAL) + 1 :] == [
+    assert list(iterate_text_keys(whole))[len(GENERAL) + 1 :] == [
         "all.text", "all.point.1", "all.point.2", "all.point.3",
         "sex.text", "sex.option.f", "sex.option.m", "sex.option.other",
         "how.text", "how.low", "how.high", "n.text", "q7.text", "q7.item.i0", "q7.item.i1",
@@ -152,7 +152,7 @@ def test_a_version_opens_only_with_all_its_texts(connection: psycopg.Connection[
     instrument = Instrument.model_validate(
         {"before": BEFORE, "after": [{"blocks": [{"name": "q", "kind": "likert"}]}]}
     )
-    texts = dict.fromkeys(text_keys(instrument, ["finished"]), "words")
+    texts = dict.fromkeys(iterate_text_keys(instrument, ["finished"]), "words")
     short = {key: body for key, body in texts.items() if key != "q.high"}
     wording = {"en": texts, "de": short}
     version = drafted(connection, instrument.stored(), ["en", "de"], wording, ["finished"])

@@ -7,8 +7,13 @@ import psycopg
 import pytest
 
 from support.study.stepped_study import SteppedStudy
-from theodolite_study.export.verify import excess_rights, guards, missing_guards, verify
-from theodolite_study.export.violations import RULES, broken_rules, violations
+from theodolite_study.export.data_rules import RULES, find_broken_rules, find_violations
+from theodolite_study.export.verify import (
+    find_excess_rights,
+    find_missing_guards,
+    list_guards,
+    verify,
+)
 
 BROKEN = {
     "no explanation has more votes than seats": "update vote set slot_id = (select min(slot_id) from vote),"
@@ -83,23 +88,23 @@ def test_what_is_broken_is_told(study: SteppedStudy, rule: str) -> None:
         connection.execute(f"drop index {UNIQUE}")
         connection.execute("set local session_replication_role = replica")
         connection.execute(BROKEN[rule])
-        found = [one.rule for one in broken_rules(connection, study.study)]
+        found = [one.rule for one in find_broken_rules(connection, study.study)]
     assert rule in found
-    assert violations(study.connection) == []
+    assert find_violations(study.connection) == []
 
 
 def test_guards_and_rights_that_are_gone_are_told(study: SteppedStudy) -> None:
-    assert {"vote_once", "slot_seat_key", "consent_as_shown", "version_frozen"} <= guards()
+    assert {"vote_once", "slot_seat_key", "consent_as_shown", "version_frozen"} <= list_guards()
     with Undone(study.connection) as connection:
         connection.execute("drop index vote_once; drop trigger consent_as_shown on consent")
         connection.execute("alter table vote disable trigger vote_answers_fit")
         connection.execute("grant update (answers) on vote to theodolite_steps")
         connection.execute("grant select on vote to theodolite_serve")
         connection.execute("grant delete on answer to theodolite_desk")
-        gone = missing_guards(connection)
+        gone = find_missing_guards(connection)
         assert [line.split()[4] for line in gone] == [
             "consent_as_shown", "vote_answers_fit", "vote_once"]  # fmt: skip
-        assert excess_rights(connection) == [
+        assert find_excess_rights(connection) == [
             "Not so: theodolite_serve may not do this, vote: select",
             "Not so: theodolite_steps may not do this, vote: update",
             "Not so: theodolite_desk may not do this, answer: delete",

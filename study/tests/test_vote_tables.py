@@ -36,7 +36,7 @@ from theodolite.evidence.study_tables import (
 from theodolite_reproductions.acceptance import embedding
 from theodolite_reproductions.acceptance.models import AcceptanceModel
 from theodolite_reproductions.acceptance.pipeline import AcceptancePipeline
-from theodolite_study.vote_tables import instance_rows, rating_evidence
+from theodolite_study.vote_tables import build_instances_table, build_rating_evidence
 
 NAN = float("nan")
 Tables = dict[TableName, dict[str, list[Any]]]
@@ -88,7 +88,7 @@ def small() -> Tables:
 
 def test_ratings_of_a_question() -> None:
     votes = small()["votes"]
-    found = rating_evidence(votes, "q1", groups={"ann": "18-24"})
+    found = build_rating_evidence(votes, "q1", groups={"ann": "18-24"})
     assert found.samples.ids is not None and found.samples.ids.tolist() == ["x1", "x2", "y1"]
     assert found.raters.names == ("ann", "bob"), "surplus does not count"
     assert_array_equal(found.ratings, [[5, 4], [NAN, NAN], [NAN, 1]])
@@ -96,11 +96,13 @@ def test_ratings_of_a_question() -> None:
     assert found.techniques.names == ("a", "b")
     assert found.groups.names == ("18-24", "unknown")
     assert found.scale.tolist() == [1, 2, 3, 4, 5]
-    assert_array_equal(rating_evidence(votes, "q5").ratings, [[2, NAN], [NAN, NAN], [NAN, NAN]])
+    assert_array_equal(
+        build_rating_evidence(votes, "q5").ratings, [[2, NAN], [NAN, NAN], [NAN, NAN]]
+    )
     with pytest.raises(EvidenceError, match="no counted vote"):
-        rating_evidence(votes, "q6")
+        build_rating_evidence(votes, "q6")
     with pytest.raises(EvidenceError, match="question"):
-        rating_evidence(votes, "q7")
+        build_rating_evidence(votes, "q7")
 
 
 def test_tables_as_files(tmp_path: Path) -> None:
@@ -206,7 +208,7 @@ def export(folder: Path, images: int = 12, ways: int = 4) -> Path:
         "votes": columns_of("votes", votes),
         "baselines": columns_of("baselines", []),
         "boxes": columns_of("boxes", []),
-        "instances": instance_rows(instances),
+        "instances": build_instances_table(instances),
     }
     write_tables(folder, tables)
     return folder
@@ -221,7 +223,7 @@ def test_an_export_is_read_as_voted_explanations(tmp_path: Path) -> None:
     assert len(np.unique(np.asarray(asked.samples.clusters))) == 12
     tables = read_tables(folder)
     assert_array_equal(
-        np.sort(asked.ratings), np.sort(rating_evidence(tables["votes"], "q1").ratings)
+        np.sort(asked.ratings), np.sort(build_rating_evidence(tables["votes"], "q1").ratings)
     )
     by_map, by_concepts = found.explanations[0], found.explanations[2]
     assert by_map.overlay and by_map.map is not None and by_map.map.parent == folder / "images"

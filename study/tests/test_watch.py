@@ -9,9 +9,9 @@ import pytest
 
 from support.study.stepped_study import SteppedStudy, Walker, digest
 from theodolite_study.refusals import NotHere
-from theodolite_study.watch.people import people, timeline
-from theodolite_study.watch.progress import by_technique, progress
-from theodolite_study.watch.quality import Work
+from theodolite_study.watch.participants import list_people, load_timeline
+from theodolite_study.watch.progress import count_by_technique, load_progress
+from theodolite_study.watch.quality import WorkSummary
 
 SCALES = {
     "door": [], "about": [], "end": [],
@@ -58,25 +58,25 @@ def test_progress_people_and_signs(study: SteppedStudy) -> None:
     no.arrives()
     no.step("st_decline", no.token)
 
-    now = progress(study.connection, study.study)
+    now = load_progress(study.connection, study.study)
     assert (now.seats, now.filled, now.surplus, now.held, now.open) == (24, 10, 0, 2, 12)
     assert (now.arrived, now.declined, now.inside) == (6, 1, 3)
     assert now.outcomes == {"stopped": 1, "withdrawn": 1}
     assert (now.checks, now.checks_failed) == (2, 1), "ann passed, bob did not, eve's is gone"
     assert now.available == study.one("select st_available(%s)", study.version)
     assert now.new_people == 1 and now.seconds_after is not None and not now.alarm
-    assert by_technique(study.connection, study.study, now.version) == [("map", 10, 24)]
+    assert count_by_technique(study.connection, study.study, now.version) == [("map", 10, 24)]
     counters = study.connection.execute(
         "select what, sum(n) from tally group by what having sum(n) <> 0 order by what").fetchall()  # fmt: skip
     counted = study.connection.execute(
         "select what, n from st_recount(%s) where n <> 0 order by what", [study.version]).fetchall()  # fmt: skip
     assert [row for row in counters if row[0] != "declined"] == counted
     with pytest.raises(NotHere):
-        progress(study.connection, uuid4())
+        load_progress(study.connection, uuid4())
 
-    first = people(study.connection, study.study, limit=2)
+    first = list_people(study.connection, study.study, limit=2)
     assert [one.pseudonym for one in first.people] == ["p-ann", "p-bob"] and first.after == "p-bob"
-    rest = people(study.connection, study.study, after="p-bob", limit=2)
+    rest = list_people(study.connection, study.study, after="p-bob", limit=2)
     assert [one.pseudonym for one in rest.people] == ["p-cyd"] and rest.after is None
     ann, bob = (one.work for one in first.people)
     quick = ["writes within seconds", "rates within seconds"]
@@ -85,12 +85,12 @@ def test_progress_people_and_signs(study: SteppedStudy) -> None:
         *quick, "gives the same rating to all questions", "pastes most texts",
         "ranks without moving anything", "failed 1 of 1 checks",
     ]  # fmt: skip
-    out = people(study.connection, study.study, outcome="stopped").people
+    out = list_people(study.connection, study.study, outcome="stopped").people
     assert [one.pseudonym for one in out] == ["p-cyd"] and out[0].work.signs == []
-    inside = people(study.connection, study.study, outcome="inside").people
+    inside = list_people(study.connection, study.study, outcome="inside").people
     assert [one.pseudonym for one in inside] == ["p-ann", "p-bob"]
 
-    lines = timeline(study.connection, study.study, "p-bob")
+    lines = load_timeline(study.connection, study.study, "p-bob")
     assert [line.what for line in lines][:2] == ["arrived", "agreed"]
     assert {line.explanation for line in lines if line.what == "vote"} <= {
         f"i{n}" for n in range(8)
@@ -100,5 +100,5 @@ def test_progress_people_and_signs(study: SteppedStudy) -> None:
 
 
 def test_few_items_are_no_sign() -> None:
-    few = Work(2, 0, 0, 0.1, 0.1, 1.0, 1.0, 1.0, 1, 1)
+    few = WorkSummary(2, 0, 0, 0.1, 0.1, 1.0, 1.0, 1.0, 1, 1)
     assert few.signs == ["failed 1 of 1 checks"]

@@ -1,13 +1,13 @@
 """List common passwords and keyboard walks that `passwords.check_passphrase` refuses."""
 
-ROWS = (
+KEYBOARD_ROWS = (
     "abcdefghijklmnopqrstuvwxyz", "qwertyuiopasdfghjklzxcvbnm", "qwertzuiopasdfghjklyxcvbnm",
     "azertyuiopqsdfghjklmwxcvbn", "1234567890", "0987654321", "1q2w3e4r5t6y7u8i9o0p",
     "qazwsxedcrfvtgbyhnujmikolp", "1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p", "147258369", "789456123",
 )  # fmt: skip
 """Rows of keyboards and the alphabet, whose walks are refused."""
 
-WORDS = frozenset(
+COMMON_WORDS = frozenset(
     """
     access account admin administrator amanda america andrea andrew angel anthony arsenal ashley
     asshole august austin autumn baby babygirl babyboy banana barcelona baseball basketball batman
@@ -33,7 +33,7 @@ WORDS = frozenset(
 )
 """Common words and phrases, which are refused with digits and signs around them too."""
 
-OURS = frozenset(
+PROJECT_WORDS = frozenset(
     """
     theodolite study studies participant participants prolific mechanicalturk explanation
     explanations saliency annotation annotator researcher research university

@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, Programm
 
 from theodolite.errors import EvidenceError
 
-OLDEST = 15
+MIN_POSTGRES_VERSION = 15
 """Oldest supported version of PostgreSQL."""
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -53,7 +53,7 @@ def address(url: str) -> str:
     return parsed.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
 
 
-def alembic_config() -> Config:
+def make_alembic_config() -> Config:
     """Return Alembic's configuration with the folder of our migrations."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
@@ -66,11 +66,13 @@ def migrate(url: str) -> None:
     try:
         with engine.begin() as connection, _in_words():
             version = connection.dialect.server_version_info or (0,)
-            if int(version[0]) < OLDEST:
-                raise EvidenceError("PostgreSQL", f"version {version[0]}", f"{OLDEST} or newer")
+            if int(version[0]) < MIN_POSTGRES_VERSION:
+                raise EvidenceError(
+                    "PostgreSQL", f"version {version[0]}", f"{MIN_POSTGRES_VERSION} or newer"
+                )
             # two servers that start at once would both make the tables
             connection.execute(text("select pg_advisory_xact_lock(7203001)"))
-            config = alembic_config()
+            config = make_alembic_config()
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
     except OperationalError as error:

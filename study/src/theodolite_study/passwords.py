@@ -17,31 +17,31 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from theodolite.errors import EvidenceError
-from theodolite_study.common_passphrases import OURS, ROWS, WORDS
+from theodolite_study.common_passphrases import COMMON_WORDS, KEYBOARD_ROWS, PROJECT_WORDS
 from theodolite_study.refusals import NothingNow
 
-SHORTEST, LONGEST = 12, 128
-LEAST_DIFFERENT = 5
-STEP = 30
+MIN_CHARACTERS, MAX_CHARACTERS = 12, 128
+MIN_DIFFERENT_CHARACTERS = 5
+STEP_SECONDS = 30
 """Seconds for which one phone code is shown."""
-DRIFT = 1
+MAX_DRIFT_STEPS = 1
 """Number of steps by which a phone's clock may differ."""
 ENROLLMENT = timedelta(hours=24)
 HASHER = PasswordHasher(time_cost=3, memory_cost=1 << 16, parallelism=1)
 """Argon2id with 64 MiB, which takes about 0.1 seconds."""
-AT_ONCE = 2
+MAX_CONCURRENT_CHECKS = 2
 """Passphrases that one process checks at once, so that logins leave memory and cores to others."""
-_turns = BoundedSemaphore(AT_ONCE)
+_turns = BoundedSemaphore(MAX_CONCURRENT_CHECKS)
 
 
 def check_passphrase(passphrase: str, account: str) -> None:
     """Refuse a passphrase that is short or easy to guess; its composition does not matter."""
-    if not SHORTEST <= len(passphrase) <= LONGEST:
+    if not MIN_CHARACTERS <= len(passphrase) <= MAX_CHARACTERS:
         raise EvidenceError(
-            "passphrase", f"{len(passphrase)} characters", f"{SHORTEST} to {LONGEST}",
+            "passphrase", f"{len(passphrase)} characters", f"{MIN_CHARACTERS} to {MAX_CHARACTERS}",
             "Some words that do not belong together are easy to keep and hard to guess.",
         )  # fmt: skip
-    reason = _guessable(passphrase.casefold(), account.casefold())
+    reason = _find_weakness(passphrase.casefold(), account.casefold())
     if reason:
         raise EvidenceError(
             "passphrase", reason, "one that nobody tries first",
@@ -49,34 +49,34 @@ def check_passphrase(passphrase: str, account: str) -> None:
         )  # fmt: skip
 
 
-def _guessable(passphrase: str, account: str) -> str:
-    if len(set(passphrase)) < LEAST_DIFFERENT:
+def _find_weakness(passphrase: str, account: str) -> str:
+    if len(set(passphrase)) < MIN_DIFFERENT_CHARACTERS:
         return "few different characters"
     if len(account) > 2 and account in passphrase:
         return "the name of the account"
     plain = re.sub(r"[\W_]", "", passphrase)
-    if plain and any(plain in row + row or plain in (row + row)[::-1] for row in ROWS):
+    if plain and any(plain in row + row or plain in (row + row)[::-1] for row in KEYBOARD_ROWS):
         return "a walk over the keyboard"
     core = re.sub(r"[\W\d_]", "", passphrase)
-    if core in WORDS or core in OURS or _few_words(core):
+    if core in COMMON_WORDS or core in PROJECT_WORDS or _has_few_words(core):
         return "a common word with something around it"
     return ""
 
 
-def _few_words(core: str) -> bool:
+def _has_few_words(core: str) -> bool:
     """Return whether a text is one word repeated, or two common words, such as summerlove."""
-    known = WORDS | OURS
+    known = COMMON_WORDS | PROJECT_WORDS
     starts = [end for end in range(1, len(core)) if core[:end] in known]
     return any(core[end:] in known or core == core[:end] * (len(core) // end) for end in starts)
 
 
-def hashed(passphrase: str) -> str:
+def hash_passphrase(passphrase: str) -> str:
     """Return the hash that is stored of a passphrase."""
     return HASHER.hash(passphrase)
 
 
 @contextmanager
-def turn() -> Iterator[None]:
+def reserve_check() -> Iterator[None]:
     """Reserve a slot for checking a passphrase, or refuse at once if all slots are taken."""
     if not _turns.acquire(blocking=False):
         raise NothingNow("Others log in just now. Please try again in a moment.", 2)
@@ -87,41 +87,42 @@ def turn() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PassphraseCheck:
     """Result of checking a passphrase, with a new hash if the old one is outdated."""
 
     right: bool
     rehashed: str | None = field(default=None, repr=False)
 
 
-def verified(stored: str | None, passphrase: str) -> Verdict:
+def verify_passphrase(stored: str | None, passphrase: str) -> PassphraseCheck:
     """Check a passphrase; without an account, take the same time, so that time reveals nothing."""
-    if len(passphrase) > LONGEST:
-        return Verdict(right=False)
+    if len(passphrase) > MAX_CHARACTERS:
+        return PassphraseCheck(right=False)
     try:
-        HASHER.verify(_decoy() if stored is None else stored, passphrase)
+        HASHER.verify(_make_decoy_hash() if stored is None else stored, passphrase)
     except (VerificationError, InvalidHashError):
-        return Verdict(right=False)
+        return PassphraseCheck(right=False)
     if stored is None:
-        return Verdict(right=False)
-    return Verdict(
-        right=True, rehashed=hashed(passphrase) if HASHER.check_needs_rehash(stored) else None
+        return PassphraseCheck(right=False)
+    return PassphraseCheck(
+        right=True,
+        rehashed=hash_passphrase(passphrase) if HASHER.check_needs_rehash(stored) else None,
     )
 
 
 @lru_cache(maxsize=1)
-def _decoy() -> str:
+def _make_decoy_hash() -> str:
     return HASHER.hash(secrets.token_hex(32))
 
 
-def new_phone_secret() -> str:
+def make_phone_secret() -> str:
     """Return a secret of 160 random bits for an authenticator app."""
     return pyotp.random_base32()
 
 
-def phone_address(secret: str, account: str, issuer: str = "theodolite") -> str:
+def format_phone_address(secret: str, account: str, issuer: str = "theodolite") -> str:
     """Return the secret as an address that authenticator apps read from a QR code."""
-    return pyotp.TOTP(secret, interval=STEP).provisioning_uri(account, issuer_name=issuer)
+    return pyotp.TOTP(secret, interval=STEP_SECONDS).provisioning_uri(account, issuer_name=issuer)
 
 
 def check_code(secret: str, code: str, last_step: int | None, now: float) -> int | None:
@@ -133,9 +134,11 @@ def check_code(secret: str, code: str, last_step: int | None, now: float) -> int
     digits = code.replace(" ", "")
     if not re.fullmatch(r"[0-9]{6}", digits):
         return None
-    expected, current = pyotp.TOTP(secret, interval=STEP), int(now // STEP)
+    expected, current = pyotp.TOTP(secret, interval=STEP_SECONDS), int(now // STEP_SECONDS)
     accepted = None
-    for step in range(current - DRIFT, current + DRIFT + 1):  # all of them: time tells nothing
+    for step in range(
+        current - MAX_DRIFT_STEPS, current + MAX_DRIFT_STEPS + 1
+    ):  # all of them: time tells nothing
         same = hmac.compare_digest(expected.generate_otp(step), digits)
         if same and (last_step is None or step > last_step):
             accepted = step
@@ -151,14 +154,14 @@ class Enrollment:
     expires: datetime
 
 
-def new_enrollment(now: datetime, lifetime: timedelta = ENROLLMENT) -> Enrollment:
+def make_enrollment(now: datetime, lifetime: timedelta = ENROLLMENT) -> Enrollment:
     """Create an enrollment link from 256 random bits."""
     if now.tzinfo is None:
         raise EvidenceError("time", "one without a zone", "one with")
     token = secrets.token_urlsafe(32)
-    return Enrollment(token, token_digest(token), now + lifetime)
+    return Enrollment(token, digest_token(token), now + lifetime)
 
 
-def token_digest(token: str) -> bytes:
+def digest_token(token: str) -> bytes:
     """Return the digest that is stored of a token, which cannot be recovered from it."""
     return hashlib.sha256(token.encode(errors="replace")).digest()

@@ -8,12 +8,12 @@ from pydantic import Field, ValidationError, model_validator
 
 from theodolite.errors import EvidenceError
 from theodolite.ext.studies import StrictRecord, read_yaml
-from theodolite_study.locale.default_texts import default_texts
+from theodolite_study.locale.default_texts import load_default_texts
 from theodolite_study.model.pasta import RANKED
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
 Line: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
-STUDY = "study.yaml"
+STUDY_FILE = "study.yaml"
 QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6")
 
 
@@ -36,7 +36,7 @@ class Ranking(StrictRecord):
 
 def _questions() -> dict[str, Question]:
     """Return the questions of PASTA (Kazmierczak et al., 2024) in our words."""
-    texts = default_texts("en")
+    texts = load_default_texts("en")
     parts = ("text", "low", "high")
     return {
         name: Question.model_validate({part: texts[f"{name}.{part}"] for part in parts})
@@ -45,7 +45,7 @@ def _questions() -> dict[str, Question]:
 
 
 def _rankings() -> dict[str, Ranking]:
-    texts = default_texts("en")
+    texts = load_default_texts("en")
     return {
         name: Ranking(
             text=texts[f"{name}.text"], items=[texts[f"{name}.item.i{at}"] for at in range(many)]
@@ -55,7 +55,7 @@ def _rankings() -> dict[str, Ranking]:
 
 
 def _our_text(key: str) -> Any:
-    return Field(default_factory=lambda: default_texts("en")[key])
+    return Field(default_factory=lambda: load_default_texts("en")[key])
 
 
 class Training(StrictRecord):
@@ -183,23 +183,23 @@ class Protocol(StrictRecord):
         return self
 
 
-def need_unchanged(protocol: Protocol, stored: Mapping[str, Any]) -> None:
+def require_unchanged(protocol: Protocol, stored: Mapping[str, Any]) -> None:
     """Refuse a study.yaml that changed since it was imported into the database."""
-    changed = _changed(protocol.model_dump(mode="json", exclude_unset=True), stored)
+    changed = _find_change(protocol.model_dump(mode="json", exclude_unset=True), stored)
     if changed is not None:
         name, now, before = changed
         raise EvidenceError(
-            f"{STUDY}, {name}", f"{now!r}", f"{before!r}, as when it was first served",
+            f"{STUDY_FILE}, {name}", f"{now!r}", f"{before!r}, as when it was first served",
             "Give the changed study another `slug`, or open a new version of it in the desk.",
         )  # fmt: skip
 
 
-def _changed(part: Any, whole: Any, name: str = "") -> tuple[str, Any, Any] | None:
+def _find_change(part: Any, whole: Any, name: str = "") -> tuple[str, Any, Any] | None:
     """Return the first setting of a part that differs in the whole, with both values."""
     if not (isinstance(part, dict) and isinstance(whole, dict)):
         return None if part == whole else (name or "the whole", part, whole)
     for key, value in part.items():
-        difference = _changed(value, whole.get(key), f"{name}.{key}".strip("."))
+        difference = _find_change(value, whole.get(key), f"{name}.{key}".strip("."))
         if difference is not None:
             return difference
     return None
@@ -207,7 +207,7 @@ def _changed(part: Any, whole: Any, name: str = "") -> tuple[str, Any, Any] | No
 
 def read_protocol(folder: Path) -> Protocol:
     """Read and validate the study.yaml of a folder."""
-    content = read_yaml(folder / STUDY, "study")
+    content = read_yaml(folder / STUDY_FILE, "study")
     try:
         return Protocol.model_validate(content)
     except ValidationError as error:
@@ -215,6 +215,6 @@ def read_protocol(folder: Path) -> Protocol:
         place = ".".join(str(part) for part in first["loc"]) or "the whole"
         problem = "an unknown setting" if first["type"] == "extra_forbidden" else str(first["msg"])
         raise EvidenceError(
-            f"{STUDY}, {place}", problem, "a study that can be held",
+            f"{STUDY_FILE}, {place}", problem, "a study that can be held",
             "docs/study.md lists each setting.",
         ) from error  # fmt: skip

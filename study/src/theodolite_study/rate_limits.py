@@ -7,7 +7,7 @@ from threading import Lock
 
 from theodolite.errors import EvidenceError
 
-MOST_KEYS = 20_000
+MAX_KEYS = 20_000
 
 
 class Limiter:
@@ -17,7 +17,7 @@ class Limiter:
     memory is bounded. Each process has its own.
     """
 
-    def __init__(self, rate: float, burst: int, most_keys: int = MOST_KEYS) -> None:
+    def __init__(self, rate: float, burst: int, most_keys: int = MAX_KEYS) -> None:
         if not (0 < rate < math.inf and burst >= 1 and most_keys >= 1):
             raise EvidenceError(
                 "limit", f"rate {rate}, burst {burst}, {most_keys} keys", "all above 0"

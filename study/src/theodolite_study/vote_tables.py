@@ -16,10 +16,10 @@ from theodolite.ext.studies import (
     concepts_text,
     explanations_from,
 )
-from theodolite_study.store.material import modality_of
+from theodolite_study.store.material import get_modality
 
 
-def rating_evidence(
+def build_rating_evidence(
     votes: Table, question: str, *, groups: Mapping[str, str] | None = None
 ) -> RatingEvidence:
     """Build evidence from the counted votes on one question: explanations by raters.
@@ -51,7 +51,7 @@ def _counted(votes: Table, question: str, groups: Mapping[str, str]) -> Iterator
             yield Vote(item, rater, question, rating, technique, image, groups.get(rater, ""))
 
 
-def instance_rows(instances: Iterable[Instance]) -> dict[str, list[Any]]:
+def build_instances_table(instances: Iterable[Instance]) -> dict[str, list[Any]]:
     """Build the table ``instances`` from the explanations of a study."""
     return columns_of(
         "instances",
@@ -60,7 +60,7 @@ def instance_rows(instances: Iterable[Instance]) -> dict[str, list[Any]]:
                 "instance": instance.key,
                 "image_key": instance.image_key,
                 "technique": instance.technique,
-                "modality": modality_of(instance.shown),
+                "modality": get_modality(instance.shown),
                 "predicted": instance.shown.predicted,
                 "image": instance.shown.image,
                 "map": instance.shown.map,

@@ -3,7 +3,12 @@ plug-in."""
 
 import typer
 
-from theodolite_study.cli.commands import (
+from theodolite_study.cli.desk import study_desk, study_staff
+from theodolite_study.cli.operate import study_backup, study_rehearse_restore, study_upgrade
+from theodolite_study.cli.people import study_invalidate, study_payments, study_withdraw
+from theodolite_study.cli.results import study_convert, study_export, study_plan, study_verify
+from theodolite_study.cli.server import study_jobs, study_material
+from theodolite_study.cli.study_commands import (
     study_demo,
     study_init,
     study_invite,
@@ -11,11 +16,6 @@ from theodolite_study.cli.commands import (
     study_set,
     study_status,
 )
-from theodolite_study.cli.desk import study_desk, study_staff
-from theodolite_study.cli.operate import study_backup, study_rehearse_restore, study_upgrade
-from theodolite_study.cli.people import study_invalidate, study_payments, study_withdraw
-from theodolite_study.cli.results import study_convert, study_export, study_plan, study_verify
-from theodolite_study.cli.server import study_jobs, study_material
 
 __all__ = ["app"]
 

@@ -10,17 +10,17 @@ from typing import Annotated
 import typer
 
 from theodolite.errors import printable
-from theodolite_study.cli.folder import (
+from theodolite_study.cli.study_folder import (
     Folder,
     StudyDatabase,
-    database_of,
-    desk_origin,
-    in_words,
-    need_free,
+    load_desk_origin,
+    open_database,
     remember_desk,
+    report_errors,
+    require_free_port,
 )
 
-COMMAND = "from theodolite.cli import main; main()"
+CLI_COMMAND = "from theodolite.cli import main; main()"
 
 
 def study_desk(
@@ -45,9 +45,9 @@ def study_desk(
     from theodolite_study.desk.run import serve_desk
     from theodolite_study.serve.settings import Settings
 
-    need_free(port)
+    require_free_port(port)
     seen = origin or f"http://127.0.0.1:{port}"
-    with in_words(), database_of(folder, database, load=True) as url:
+    with report_errors(), open_database(folder, database, load=True) as url:
         remember_desk(folder, seen)
         typer.echo(f"desk:   {seen}   (accounts: theodolite study staff {folder} NAME)")
         settings = Settings(database_url=url, folder=folder, public_origin=seen)
@@ -70,24 +70,26 @@ def study_staff(
 
     Accounts own the studies that they make; the owner of the folder's study is whoever comes first.
     """
-    with in_words(), database_of(folder, database, load=True) as url:
+    with report_errors(), open_database(folder, database, load=True) as url:
         if disable:
             _close_account(url, name)
             typer.echo(f"{printable(name)}: closed")
             return
-        link = account_link(folder, url, origin or desk_origin(folder), name, operator=operator)
+        link = make_account_link(
+            folder, url, origin or load_desk_origin(folder), name, operator=operator
+        )
         typer.echo(f"{link}\nFor {printable(name)}, once, within a day.")
 
 
-def account_link(folder: Path, url: str, origin: str, name: str, *, operator: bool) -> str:
+def make_account_link(folder: Path, url: str, origin: str, name: str, *, operator: bool) -> str:
     """Return a setup link for an account, and make it the owner of all studies without one."""
     import psycopg
 
-    from theodolite_study.desk.accounts import enroll_link
+    from theodolite_study.desk.accounts import make_enroll_link
     from theodolite_study.keys import Keys
 
     with psycopg.connect(url) as connection:
-        link = enroll_link(
+        link = make_enroll_link(
             connection, Keys.read(folder), origin, name, operator=True if operator else None
         )
         connection.execute(
@@ -102,7 +104,7 @@ def account_link(folder: Path, url: str, origin: str, name: str, *, operator: bo
 def _close_account(url: str, name: str) -> None:
     import psycopg
 
-    from theodolite_study.desk.accounts import end_all
+    from theodolite_study.desk.accounts import end_all_sessions
     from theodolite_study.refusals import NotHere
 
     with psycopg.connect(url) as connection:
@@ -112,19 +114,19 @@ def _close_account(url: str, name: str) -> None:
         ).fetchone()
         if row is None:
             raise NotHere("There is no account of that name.")
-        end_all(connection, row[0])
+        end_all_sessions(connection, row[0])
 
 
 @contextmanager
-def desk_beside(folder: Path, url: str, port: int) -> Iterator[None]:
+def run_desk(folder: Path, url: str, port: int) -> Iterator[None]:
     """Run the admin console in a second process and print a link for the first account."""
     origin = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-c", COMMAND, "study", "desk", str(folder), "--port", str(port)]
+    command = [sys.executable, "-c", CLI_COMMAND, "study", "desk", str(folder), "--port", str(port)]
     desk = subprocess.Popen(  # noqa: S603
         command, stdout=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        link = account_link(folder, url, origin, "demo", operator=True)
+        link = make_account_link(folder, url, origin, "demo", operator=True)
         typer.echo(f"desk:   {link}")
         yield
     finally:

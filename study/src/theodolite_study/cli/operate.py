@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from theodolite_study.cli.folder import Folder, StudyDatabase, database_of, in_words
+from theodolite_study.cli.study_folder import Folder, StudyDatabase, open_database, report_errors
 
 Backup = Annotated[Path, typer.Argument(help="A folder that study backup wrote.")]
 
@@ -16,10 +16,10 @@ def study_backup(
     database: StudyDatabase = None,
 ) -> None:
     """Dump the database and list the images with digests."""
-    from theodolite_study.operate.backup import backup
+    from theodolite_study.operate.backup import write_backup
 
-    with in_words(), database_of(folder, database) as url:
-        typer.echo(str(backup(url, folder, out)))
+    with report_errors(), open_database(folder, database) as url:
+        typer.echo(str(write_backup(url, folder, out)))
 
 
 def study_rehearse_restore(
@@ -32,7 +32,7 @@ def study_rehearse_restore(
     from theodolite.errors import VerificationError
     from theodolite_study.operate.restore import rehearse_restore
 
-    with in_words(), database_of(folder, database) as url:
+    with report_errors(), open_database(folder, database) as url:
         report = rehearse_restore(backup, url, folder)
     typer.echo(str(report))
     if report.problems:
@@ -52,13 +52,13 @@ def study_upgrade(
     With --check, try it on a copy first.
     """
     from theodolite.errors import VerificationError
-    from theodolite_study.operate.revision import newest_revision
+    from theodolite_study.operate.revision import get_newest_revision
     from theodolite_study.operate.upgrade import check_upgrade, upgrade
 
-    with in_words(), database_of(folder, database) as url:
+    with report_errors(), open_database(folder, database) as url:
         if check is None:
             upgrade(url)
-            typer.echo(f"tables: revision {newest_revision()}")
+            typer.echo(f"tables: revision {get_newest_revision()}")
             return
         report = check_upgrade(check, url)
     typer.echo(str(report))

@@ -6,7 +6,13 @@ from typing import Annotated
 import typer
 
 from theodolite.errors import printable
-from theodolite_study.cli.folder import Folder, StudyDatabase, in_words, new_private_file, studied
+from theodolite_study.cli.study_folder import (
+    Folder,
+    StudyDatabase,
+    create_private_file,
+    open_study,
+    report_errors,
+)
 
 
 def study_payments(
@@ -19,12 +25,12 @@ def study_payments(
     Do this before the study closes: then the ids are deleted.
     """
     from theodolite_study.keys import Keys
-    from theodolite_study.money.csv_file import csv_bytes
-    from theodolite_study.money.payments import payments
+    from theodolite_study.money.csv_file import format_csv
+    from theodolite_study.money.payment_table import list_payments
 
-    with new_private_file(out) as stream, in_words(), studied(folder, database) as study:
-        table = payments(study.connection, study.id, Keys.read(folder))
-        stream.write(csv_bytes(table))
+    with create_private_file(out) as stream, report_errors(), open_study(folder, database) as study:
+        table = list_payments(study.connection, study.id, Keys.read(folder))
+        stream.write(format_csv(table))
     typer.echo(f"{len(table['participant'])} people: {out}\nDelete it when they are paid.")
 
 
@@ -48,8 +54,8 @@ def study_withdraw(
     from theodolite_study.keys import Keys
     from theodolite_study.refusals import NotHere
 
-    with in_words(), studied(folder, database) as study:
-        digest = Keys.read(folder).code_digest(code)
+    with report_errors(), open_study(folder, database) as study:
+        digest = Keys.read(folder).digest_code(code)
         row = study.connection.execute(
             "select from participant where study_id = %s and withdrawal_sha256 = %s",
             (study.id, digest),
@@ -72,7 +78,7 @@ def study_invalidate(
     """
     from theodolite_study.refusals import NotHere
 
-    with in_words(), studied(folder, database) as study:
+    with report_errors(), open_study(folder, database) as study:
         row = study.connection.execute(
             "select desk_take_out(id, null, %s) from participant"
             " where study_id = %s and pseudonym = %s", (reason, study.id, pseudonym),

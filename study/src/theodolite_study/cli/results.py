@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from theodolite.errors import printable
-from theodolite_study.cli.folder import Folder, StudyDatabase, in_words, studied
+from theodolite_study.cli.study_folder import Folder, StudyDatabase, open_study, report_errors
 
 if TYPE_CHECKING:
-    from theodolite_study.convert.answered import Converted
+    from theodolite_study.convert.foreign_answers import ConvertedTables
 
 TOOLS = ("label-studio", "potato")
-LONGEST = 1000
+MAX_LISTED_CHARACTERS = 1000
 
 
 def study_plan(
@@ -35,18 +35,18 @@ def study_plan(
     It also prints how precise the answers will be.
     """
     from theodolite.ext.studies import votes_needed
-    from theodolite_study.planning.sample_text import plan_text, wanted_text
+    from theodolite_study.planning.plan_description import describe_needs, describe_plan
 
     if panel is not None:
         typer.echo(f"{votes_needed(instances, ratings, panel, quota)}.")
     typer.echo(
-        plan_text(
+        describe_plan(
             instances=instances, votes=ratings, quota=quota, techniques=techniques, dropout=leave
         )
     )
     if half_width is not None:
         typer.echo(
-            wanted_text(half_width, instances=instances, votes=ratings, techniques=techniques)
+            describe_needs(half_width, instances=instances, votes=ratings, techniques=techniques)
         )
 
 
@@ -69,13 +69,13 @@ def study_export(
     """
     from theodolite_study.export.study_export import export_study
 
-    with in_words(), studied(folder, database) as study:
+    with report_errors(), open_study(folder, database) as study:
         manifest = export_study(
             study.connection, study.id, out, images=folder, csv=csv, public=public,
             reviewed=reviewed,
         )  # fmt: skip
     for line in manifest.summary().splitlines():
-        typer.echo(printable(line, LONGEST))
+        typer.echo(printable(line, MAX_LISTED_CHARACTERS))
     typer.echo(f"\nexport: {out}\ncheck:  theodolite study verify {out}")
 
 
@@ -87,26 +87,26 @@ def study_verify(
     from theodolite.errors import VerificationError
 
     if (folder / "manifest.json").is_file():
-        from theodolite_study.export.folder_check import verify_export
+        from theodolite_study.export.export_check import verify_export
 
         messages = verify_export(folder)
         # a study that is not over is no fault: everything else about it is proved
         unfinished = [line for line in messages if line.startswith("Fewer than ")]
         faults = [line for line in messages if line not in unfinished]
         for line in unfinished:
-            typer.echo(f"Not complete yet. {printable(line, LONGEST)}")
+            typer.echo(f"Not complete yet. {printable(line, MAX_LISTED_CHARACTERS)}")
     else:
         from theodolite_study.export.verify import verify
-        from theodolite_study.operate.backup import note_operation
+        from theodolite_study.operate.backup import record_operation
 
-        with in_words(), studied(folder, database) as study:
+        with report_errors(), open_study(folder, database) as study:
             verification = verify(study.connection, study.id)
-            note_operation(study.url, "verify", {"problems": len(verification.problems)})
+            record_operation(study.url, "verify", {"problems": len(verification.problems)})
         faults = list(verification.problems)
         for line in (*verification.facts, *verification.warnings):
-            typer.echo(printable(line, LONGEST))
+            typer.echo(printable(line, MAX_LISTED_CHARACTERS))
     for fault in faults:
-        typer.echo(printable(fault, LONGEST), err=True)
+        typer.echo(printable(fault, MAX_LISTED_CHARACTERS), err=True)
     if faults:
         count = "1 thing" if len(faults) == 1 else f"{len(faults)} things"
         raise VerificationError(f"{folder.name}", f"{count} that must not be", "none")
@@ -153,7 +153,7 @@ def study_convert(
     _write(conversion, folder, names, out)
 
 
-def _write(conversion: "Converted", folder: Path, images: Sequence[str], out: Path) -> None:
+def _write(conversion: "ConvertedTables", folder: Path, images: Sequence[str], out: Path) -> None:
     from theodolite.ext.studies import IMAGES, existing, image_path, write_parquet
 
     there = [existing(image_path(folder, name), "image") for name in images]
@@ -163,5 +163,5 @@ def _write(conversion: "Converted", folder: Path, images: Sequence[str], out: Pa
     for name, columns in conversion.tables.items():
         write_parquet(out / f"{name}.parquet", columns)
     for note in conversion.notes:
-        typer.echo(printable(note, LONGEST))
+        typer.echo(printable(note, MAX_LISTED_CHARACTERS))
     typer.echo(f"votes: {out}")

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from theodolite.ext.commands import Quiet, check_there
-from theodolite_study.cli.commands import material_from
-from theodolite_study.cli.folder import Folder, StudyDatabase, database_of, in_words
+from theodolite_study.cli.study_commands import load_material
+from theodolite_study.cli.study_folder import Folder, StudyDatabase, open_database, report_errors
 
 
 def study_jobs(folder: Folder, database: StudyDatabase = None) -> None:
@@ -16,16 +16,16 @@ def study_jobs(folder: Folder, database: StudyDatabase = None) -> None:
     A second process waits.
     """
     from theodolite_study.keys import Keys
-    from theodolite_study.money.job import run_jobs
-    from theodolite_study.operate.jobs import ExportTask, FigureTask
+    from theodolite_study.money.background_job import run_jobs
+    from theodolite_study.operate.background_tasks import ExportTask, MetricsTask
     from theodolite_study.operate.logs import log_as_lines
-    from theodolite_study.operate.revision import need_same_revision
+    from theodolite_study.operate.revision import require_same_revision
 
-    with in_words(), database_of(folder, database) as url:
-        need_same_revision(url)
+    with report_errors(), open_database(folder, database) as url:
+        require_same_revision(url)
         log_as_lines()
         typer.echo("jobs:   at work\nstop:   Ctrl-C; a round is finished")
-        run_jobs(url, Keys.read(folder), [FigureTask(), ExportTask(url, folder)])
+        run_jobs(url, Keys.read(folder), [MetricsTask(), ExportTask(url, folder)])
 
 
 def study_material(
@@ -46,19 +46,19 @@ def study_material(
 
     from theodolite.errors import EvidenceError
     from theodolite.ext.studies import INSTANCES
-    from theodolite_study.designer.archive import write_archive
+    from theodolite_study.designer.material_archive import write_archive
 
     check_there(data)
     if out.exists():
         raise EvidenceError("--out", "a file that is there", "a new one")
     if (source / INSTANCES).is_file():
-        material_from(source, source, data, 0, None, quiet=quiet)
+        load_material(source, source, data, 0, None, quiet=quiet)
         write_archive(source, out)
     else:
         scratch = Path(mkdtemp(prefix="theodolite-material-"))
         try:
             folder = scratch / "material"
-            material_from(source, folder, data, images, techniques, quiet=quiet)
+            load_material(source, folder, data, images, techniques, quiet=quiet)
             write_archive(folder, out)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

@@ -10,10 +10,10 @@ from rich.text import Text
 from theodolite.errors import printable
 
 if TYPE_CHECKING:
-    from theodolite_study.watch.people import PersonRow
+    from theodolite_study.watch.participants import PersonRow
     from theodolite_study.watch.progress import StudyProgress
 
-SHOWN = 8
+MAX_LISTED_PEOPLE = 8
 
 
 def print_progress(
@@ -47,7 +47,7 @@ def print_progress(
         table.add_row(Text(printable(name)), f"{filled:,}", f"{seats:,}")
     out.print(table)
     signs = [person for person in people if person.work.signs]
-    for person in signs[:SHOWN]:
+    for person in signs[:MAX_LISTED_PEOPLE]:
         out.print(Text(printable(f"{person.pseudonym}: {'; '.join(person.work.signs)}")))
-    if len(signs) > SHOWN:
-        out.print(f"… and {len(signs) - SHOWN} more")
+    if len(signs) > MAX_LISTED_PEOPLE:
+        out.print(f"… and {len(signs) - MAX_LISTED_PEOPLE} more")

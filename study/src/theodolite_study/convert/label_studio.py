@@ -23,8 +23,14 @@ from theodolite.ext.studies import (
     plain_text,
     write_json,
 )
-from theodolite_study.convert.answered import Answered, Converted, Frame, converted, frame_of
-from theodolite_study.convert.project_pages import IMAGES, Page, always_asked, pages
+from theodolite_study.convert.foreign_answers import (
+    ConvertedTables,
+    ForeignAnswer,
+    Frame,
+    convert_answers,
+    scale_frame,
+)
+from theodolite_study.convert.project_pages import IMAGES, Page, build_pages, is_always_asked
 from theodolite_study.protocol import QUESTIONS, Protocol
 
 CONFIG, TASKS = "labeling_config.xml", "tasks.json"
@@ -45,7 +51,7 @@ def write_label_studio(
         out: A new folder.
         images: What stands before an image's name in a task.
     """
-    study_pages = pages(folder, material, protocol, out)
+    study_pages = build_pages(folder, material, protocol, out)
     root = _configuration(material, protocol, with_twins=list(study_pages[0].twins))
     ElementTree.indent(root)
     with all_or_nothing(out / CONFIG) as stream:
@@ -98,13 +104,13 @@ def _configuration(
             add("Image", name=f"{name}_image", value=f"${name}_image")
             add("Image", name=f"{name}_explanation", value=f"${name}_explanation")
             add("Text", name=f"{name}_explained", value=f"${name}_explained")
-        elif not always_asked(name, material):
+        elif not is_always_asked(name, material):
             continue  # nobody is asked: there is no changed image
         add("Header", value=_static(question.text))
         add("Header", size="5", value=_static(f"1: {question.low}; 5: {question.high}"))
         add(
             "Rating", name=name, toName="image", maxRating="5",
-            required=str(always_asked(name, material)).lower(),
+            required=str(is_always_asked(name, material)).lower(),
         )  # fmt: skip
     return root
 
@@ -114,17 +120,17 @@ def _static(text: str) -> str:
     return plain_text(text).replace("$", "＄")
 
 
-def read_label_studio(path: Path, material: Material, protocol: Protocol) -> Converted:
+def read_label_studio(path: Path, material: Material, protocol: Protocol) -> ConvertedTables:
     """Read the tables from an export (JSON, not JSON_MIN) of such a project.
 
     The time before and after the explanation was shown is not known: both columns are empty. People
     get pseudonyms in the order of their first answers.
     """
     path = existing(Path(path), "export of Label Studio")
-    return converted(_answers(path), material, protocol)
+    return convert_answers(_answers(path), material, protocol)
 
 
-def _answers(path: Path) -> Iterator[Answered]:
+def _answers(path: Path) -> Iterator[ForeignAnswer]:
     for number, task in enumerate(label_studio_tasks(path)):
         instance = str(label_studio_data(task).get("instance", ""))
         for rater, annotation in label_studio_annotations(task, path):
@@ -143,7 +149,7 @@ def _answers(path: Path) -> Iterator[Answered]:
             ]
             boxes = [frame for frame in frames if frame is not None]
             known = len(ratings) + sum(result.get("from_name") == "text" for result in results)
-            yield Answered(
+            yield ForeignAnswer(
                 instance,
                 rater,
                 (str(annotation.get("created_at", "")), number),
@@ -173,4 +179,4 @@ def _frame(result: Mapping[str, Any]) -> Frame | None:
         across, down = (float(length) for length in size)  # type: ignore[arg-type]
     except (KeyError, TypeError, ValueError):
         return None
-    return frame_of((x / 100, y / 100, width / 100, height / 100), across, down)
+    return scale_frame((x / 100, y / 100, width / 100, height / 100), across, down)

@@ -30,8 +30,14 @@ from theodolite.ext.studies import (
     read_json,
     write_yaml,
 )
-from theodolite_study.convert.answered import Answered, Converted, Frame, converted, frame_of
-from theodolite_study.convert.project_pages import IMAGES, Page, always_asked, pages
+from theodolite_study.convert.foreign_answers import (
+    ConvertedTables,
+    ForeignAnswer,
+    Frame,
+    convert_answers,
+    scale_frame,
+)
+from theodolite_study.convert.project_pages import IMAGES, Page, build_pages, is_always_asked
 from theodolite_study.protocol import QUESTIONS, Protocol
 
 CONFIG, DATA = "config.yaml", "data/instances.json"
@@ -48,14 +54,14 @@ def write_potato(folder: Path, material: Material, protocol: Protocol, out: Path
         protocol: What it asks.
         out: A new folder.
     """
-    study_pages = pages(folder, material, protocol, out)
+    study_pages = build_pages(folder, material, protocol, out)
     lines = [json.dumps(_data(page), ensure_ascii=False) for page in study_pages]
     with all_or_nothing(out / DATA) as stream:
         stream.write("".join(line + "\n" for line in lines).encode())
     write_yaml(out / CONFIG, _configuration(material, protocol, list(study_pages[0].twins)))
 
 
-def identifier(key: str) -> str:
+def make_identifier(key: str) -> str:
     """Return the identifier of an explanation in Potato, valid as an element and file name."""
     if PLAIN.fullmatch(key):
         return key
@@ -67,7 +73,7 @@ def _data(page: Page) -> dict[str, str]:
         return f"/media/{name}"
 
     data = {
-        "id": identifier(page.instance.key),
+        "id": make_identifier(page.instance.key),
         "image": file(page.image),
         "before": page.before,
         "explanation": file(page.explanation),
@@ -138,27 +144,29 @@ def _schemes(material: Material, protocol: Protocol, twins: list[str]) -> list[d
             "min_label": plain_text(question.low),
             "max_label": plain_text(question.high),
             "displaying_score": True,
-            "label_requirement": {"required": always_asked(name, material)},
+            "label_requirement": {"required": is_always_asked(name, material)},
         }
         for name, question in protocol.questions.items()
-        if name in twins or always_asked(name, material)
+        if name in twins or is_always_asked(name, material)
     ]
     return [boxes, text, *likert]
 
 
-def read_potato(path: Path, folder: Path, material: Material, protocol: Protocol) -> Converted:
+def read_potato(
+    path: Path, folder: Path, material: Material, protocol: Protocol
+) -> ConvertedTables:
     """Read the tables from a folder ``annotation_output``, or from one of its files.
 
     Boxes come as shares of the image and are turned into pixels of the study folder's own. Times
     are not known: both columns are empty, and votes are in the order of people's own items.
     """
-    keys = {identifier(instance.key): instance.key for instance in material.of("real")}
+    keys = {make_identifier(instance.key): instance.key for instance in material.of("real")}
     sizes = {instance.key: instance.shown.image or "" for instance in material.of("real")}
 
     def size(key: str) -> tuple[int, int]:
         return image_size(image_path(folder, sizes[key]))
 
-    answers: list[Answered] = []
+    answers: list[ForeignAnswer] = []
     for file in potato_files(Path(path)):
         order = _order(file)
         for place, (rater, item, annotation, _) in enumerate(potato_annotations(file)):
@@ -170,7 +178,7 @@ def read_potato(path: Path, folder: Path, material: Material, protocol: Protocol
             answers.append(
                 _answered(keys[item], rater, at, potato_by_question(annotation), size(keys[item]))
             )
-    return converted(answers, material, protocol)
+    return convert_answers(answers, material, protocol)
 
 
 def _order(file: Path) -> Mapping[str, int]:
@@ -188,7 +196,7 @@ def _answered(
     at: tuple[str | int, ...],
     answers: Mapping[str, Any],
     size: tuple[int, int],
-) -> Answered:
+) -> ForeignAnswer:
     ratings = {
         name: value
         for name in QUESTIONS
@@ -199,7 +207,7 @@ def _answered(
     boxes = [frame for shape in shapes if (frame := _frame(shape, size)) is not None]
     answered = {name for name in answers if name in (*ratings, TEXT, BOXES)}
     left_out = len(answers) - len(answered) + len(shapes) - len(boxes)
-    return Answered(key, rater, at, ratings, text, boxes, left_out)
+    return ForeignAnswer(key, rater, at, ratings, text, boxes, left_out)
 
 
 def _values(answer: Any) -> Sequence[Any]:
@@ -224,4 +232,4 @@ def _frame(shape: Any, size: tuple[int, int]) -> Frame | None:
         x, y, width, height = (float(at[name]) for name in ("x", "y", "width", "height"))
     except (KeyError, TypeError, ValueError):
         return None
-    return frame_of((x, y, width, height), size[1], size[0])
+    return scale_frame((x, y, width, height), size[1], size[0])

@@ -20,7 +20,7 @@ from theodolite.ext.studies import (
 )
 from theodolite_study.protocol import Protocol
 
-OPACITY = 0.5
+MAP_OPACITY = 0.5
 """Opacity of a saliency map over its image, since these tools cannot overlay two images."""
 TWINS = {"q5": "same", "q6": "different"}
 """Questions that compare with a changed image, and the kind of change."""
@@ -42,7 +42,7 @@ class Page:
     """For questions 5 and 6: the changed image, its explanation, and that in words."""
 
 
-def pages(folder: Path, material: Material, protocol: Protocol, out: Path) -> Sequence[Page]:
+def build_pages(folder: Path, material: Material, protocol: Protocol, out: Path) -> Sequence[Page]:
     """Return the pages of all rated explanations, and copy their images into ``out``.
 
     Practice items and hidden checks have no place in these tools and are left out.
@@ -51,7 +51,7 @@ def pages(folder: Path, material: Material, protocol: Protocol, out: Path) -> Se
         raise UnsafeInputError(f"folder {out.name!r}", "files in it", "a new or empty folder")
     all_pages = []
     for instance in material.of("real"):
-        image, explanation, text = _seen(folder, instance.shown, material, out)
+        image, explanation, text = _copy_shown(folder, instance.shown, material, out)
         label = plain_text(instance.shown.predicted)
         twins = {}
         for question, name in TWINS.items():
@@ -62,14 +62,14 @@ def pages(folder: Path, material: Material, protocol: Protocol, out: Path) -> Se
                 twins[question] = (
                     (image, explanation, NOT_ASKED)
                     if changed is None
-                    else _seen(folder, changed, material, out)
+                    else _copy_shown(folder, changed, material, out)
                 )
         before = plain_text(protocol.before_text).replace("{label}", label)
         all_pages.append(Page(instance, image, before, explanation, text, twins))
     return all_pages
 
 
-def _seen(
+def _copy_shown(
     folder: Path, explained: Explained, material: Material, out: Path
 ) -> tuple[str, str, str]:
     """Return the image, the explanation as an image, and the explanation in words."""
@@ -82,8 +82,8 @@ def _seen(
     image = keep_image(out, path.read_bytes(), path.suffix[1:])
     prediction = f"The program's answer: {plain_text(explained.predicted)}."
     if explained.map is None:
-        return image, image, f"{prediction}\n{concept_lines(explained.concepts or {})}"
-    over = laid_over(path, image_path(folder, explained.map))
+        return image, image, f"{prediction}\n{format_concepts(explained.concepts or {})}"
+    over = overlay_map(path, image_path(folder, explained.map))
     overlay = shown_from(over, longest=max(over.size))
     meant = "Red speaks for it, blue against it." if material.legend == "signed" else ""
     return (
@@ -93,16 +93,16 @@ def _seen(
     )
 
 
-def laid_over(image: Path, saliency_map: Path, opacity: float = OPACITY) -> Image.Image:
+def overlay_map(image: Path, saliency_map: Path, opacity: float = MAP_OPACITY) -> Image.Image:
     """Overlay the colors of a saliency map on an image."""
     below = read_image(image)
     return Image.blend(below, read_image(saliency_map).resize(below.size), opacity)
 
 
-def concept_lines(concepts: Mapping[str, float]) -> str:
+def format_concepts(concepts: Mapping[str, float]) -> str:
     """List concepts with their values, the most important first.
 
-    >>> print(concept_lines({"leg": -0.25, "beak": 0.5}))
+    >>> print(format_concepts({"leg": -0.25, "beak": 0.5}))
     beak: +0.50
     leg: -0.25
     """
@@ -110,7 +110,7 @@ def concept_lines(concepts: Mapping[str, float]) -> str:
     return "\n".join(f"{plain_text(name)}: {value:+.2f}" for name, value in order)
 
 
-def asked_of(instance: Instance, protocol: Protocol) -> tuple[str, ...]:
+def get_asked_questions(instance: Instance, protocol: Protocol) -> tuple[str, ...]:
     """Return the questions that apply to an explanation."""
     return tuple(
         name
@@ -119,7 +119,7 @@ def asked_of(instance: Instance, protocol: Protocol) -> tuple[str, ...]:
     )
 
 
-def always_asked(question: str, material: Material) -> bool:
+def is_always_asked(question: str, material: Material) -> bool:
     """Return whether a question is asked about every explanation."""
     return question not in TWINS or all(
         getattr(instance, TWINS[question]) is not None for instance in material.of("real")
@@ -127,5 +127,12 @@ def always_asked(question: str, material: Material) -> bool:
 
 
 __all__ = [
-    "IMAGES", "TWINS", "Page", "always_asked", "asked_of", "concept_lines", "laid_over", "pages",
+    "IMAGES",
+    "TWINS",
+    "Page",
+    "build_pages",
+    "format_concepts",
+    "get_asked_questions",
+    "is_always_asked",
+    "overlay_map",
 ]  # fmt: skip

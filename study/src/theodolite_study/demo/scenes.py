@@ -12,10 +12,10 @@ from theodolite.errors import UnsafeInputError
 from theodolite.ext.studies import read_image, read_json
 
 FOLDER = Path(__file__).parent / "scenes"
-STORED = (520, 390)
+STORED_SIZE = (520, 390)
 WIDTH, HEIGHT = 480, 360
 """Size of the window through which a stored image is seen."""
-CELL = 4
+CELL_PIXELS = 4
 """Pixels along the side of a cell: maps are computed in cells and stretched to the image."""
 
 
@@ -33,25 +33,31 @@ class Scene:
     """For each named thing besides the object, the fraction of each cell that it covers."""
 
 
-def scenes(*, seed: int) -> dict[str, Scene]:
+def load_scenes(*, seed: int) -> dict[str, Scene]:
     """Load all scenes by label; the seed moves the windows, and an odd seed mirrors them."""
     names = read_json(FOLDER / "scenes.json", "scenes of the demonstration")
-    return {label: _scene(label, greys, i, seed) for i, (label, greys) in enumerate(names.items())}
+    return {
+        label: _load_scene(label, greys, i, seed) for i, (label, greys) in enumerate(names.items())
+    }
 
 
-def _scene(label: str, greys: Mapping[str, Mapping[str, int]], number: int, seed: int) -> Scene:
+def _load_scene(
+    label: str, greys: Mapping[str, Mapping[str, int]], number: int, seed: int
+) -> Scene:
     """Load an image and its mask image, in which each part has its own gray level."""
     file = FOLDER / label.replace(" ", "_")
     image = read_image(file.with_suffix(".png"))
     gray = read_image(file.with_name(f"{file.name}_parts.png"), "L")
-    if not image.size == gray.size == STORED:
-        raise UnsafeInputError(f"scene {label!r}", f"{image.size} and {gray.size}", f"{STORED}")
+    if not image.size == gray.size == STORED_SIZE:
+        raise UnsafeInputError(
+            f"scene {label!r}", f"{image.size} and {gray.size}", f"{STORED_SIZE}"
+        )
     named = {0, *greys["object"].values(), *greys["beside"].values()}
     if set(np.unique(np.asarray(gray)).tolist()) != named:
         raise UnsafeInputError(f"parts of the scene {label!r}", "other greys", f"{sorted(named)}")
     random = np.random.default_rng([seed, number])
     left, top = (
-        int(random.integers(s - w + 1)) for s, w in zip(STORED, (WIDTH, HEIGHT), strict=True)
+        int(random.integers(s - w + 1)) for s, w in zip(STORED_SIZE, (WIDTH, HEIGHT), strict=True)
     )
     window = (left, top, left + WIDTH, top + HEIGHT)
     seen, parts = (
@@ -61,7 +67,9 @@ def _scene(label: str, greys: Mapping[str, Mapping[str, int]], number: int, seed
     pixels = np.asarray(parts)
 
     def covered(value: int) -> Float[np.ndarray, "down across"]:
-        cells = (pixels == value).reshape(HEIGHT // CELL, CELL, WIDTH // CELL, CELL)
+        cells = (pixels == value).reshape(
+            HEIGHT // CELL_PIXELS, CELL_PIXELS, WIDTH // CELL_PIXELS, CELL_PIXELS
+        )
         return np.asarray(cells.mean(axis=(1, 3)))
 
     return Scene(

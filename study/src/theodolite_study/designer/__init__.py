@@ -1,1 +1,1 @@
-"""Pages with which a researcher makes a study, as routes of the desk. English only."""
+"""Serve the pages that design a study, as routes of the admin console. English only."""

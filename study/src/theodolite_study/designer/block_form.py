@@ -1,4 +1,4 @@
-"""A block as a form, and a form as a block: fields come from the models of the kinds."""
+"""Convert blocks to forms and back, with fields derived from the block models."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,18 +9,18 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args,
 from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from theodolite_study.designer.edits import block_kinds, first_words
-from theodolite_study.model.blocks import BaseBlock, whole
+from theodolite_study.designer.instrument_edits import describe_first_problem, get_block_kinds
+from theodolite_study.model.blocks import BaseBlock, to_integer
 from theodolite_study.model.instrument import STAGES, Instrument
 from theodolite_study.model.rules import AllOf, AnyOf, Comparison, NotRule, Rule
 from theodolite_study.refusals import Invalid
 
 Fields: TypeAlias = Mapping[str, Sequence[str]]
 Checked = TypeVar("Checked", bound=BaseModel)
-RULE_ROWS = 4
-"""Comparisons that a form has room for; what is nested deeper is written as JSON."""
+MAX_RULE_ROWS = 4
+"""Number of comparisons in a form; deeper rules are written as JSON."""
 NOT_IN_FORM = ("kind", "show_if")
-WORDS = {
+FIELD_LABELS = {
     "name": "Name", "required": "An answer is required", "points": "Points of the scale",
     "labels": "Words at", "options": "Options, one key a line", "several": "Several can be chosen",
     "least": "Least", "most": "Most", "other": "“Something else”, in words of one's own",
@@ -33,7 +33,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class FormField:
-    """One setting of a block, as a field of a form."""
+    """Form field for one setting of a block."""
 
     name: str
     words: str
@@ -44,8 +44,8 @@ class FormField:
     most: float | None = None
 
 
-def form_fields(record: BaseModel, labels: Mapping[str, str] = WORDS) -> list[FormField]:
-    """The settings of a block or of another record, in the order of its model."""
+def get_form_fields(record: BaseModel, labels: Mapping[str, str] = FIELD_LABELS) -> list[FormField]:
+    """Return the form fields of a block or another record, in the order of its model."""
     fields = []
     for name, info in type(record).model_fields.items():
         if name in NOT_IN_FORM or get_args(info.annotation) == (False,):
@@ -64,7 +64,7 @@ def form_fields(record: BaseModel, labels: Mapping[str, str] = WORDS) -> list[Fo
 
 
 def _bare_annotation(annotation: Any) -> Any:
-    """An annotation without None and without what is only said of it."""
+    """Return an annotation without None and without metadata."""
     while True:
         if get_origin(annotation) is Annotated:
             annotation = get_args(annotation)[0]
@@ -75,7 +75,10 @@ def _bare_annotation(annotation: Any) -> Any:
 
 
 def _inner_metadata(annotation: Any) -> list[Any]:
-    """What is said of the number inside of `int | None`."""
+    """Return the metadata of the number inside of `int
+
+    None`.
+    """
     parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ()
     metadata = [m for part in parts if get_origin(part) is Annotated for m in get_args(part)[1:]]
     return [n for m in metadata for n in getattr(m, "metadata", [m])]
@@ -96,20 +99,20 @@ def _field_kind(annotation: Any) -> tuple[str, tuple[str, ...]]:
     return "text", ()
 
 
-def block_from(kind: str, fields: Fields, instrument: Instrument) -> BaseBlock:
-    """The block that a form says; refused in words where it does not fit."""
-    model = block_kinds().get(kind)
+def parse_block(kind: str, fields: Fields, instrument: Instrument) -> BaseBlock:
+    """Build a block from a form, or raise with a message where it does not fit."""
+    model = get_block_kinds().get(kind)
     if model is None:
         raise Invalid(f"There is no block of the kind “{kind}”.")
-    values: dict[str, Any] = {"kind": kind, **values_from(model, fields)}
-    rule = rule_from(fields, instrument)
+    values: dict[str, Any] = {"kind": kind, **parse_values(model, fields)}
+    rule = parse_rule(fields, instrument)
     if rule is not None:
         values["show_if"] = rule
-    return validated(model, values)
+    return validate_record(model, values)
 
 
-def values_from(model: type[BaseModel], fields: Fields) -> dict[str, Any]:
-    """What a form says of the fields of a model; blank ones are left to the model."""
+def parse_values(model: type[BaseModel], fields: Fields) -> dict[str, Any]:
+    """Parse the fields of a model from a form; blank ones keep their defaults."""
     values: dict[str, Any] = {}
     for name, info in model.model_fields.items():
         if name not in NOT_IN_FORM and get_args(info.annotation) != (False,):
@@ -119,12 +122,12 @@ def values_from(model: type[BaseModel], fields: Fields) -> dict[str, Any]:
     return values
 
 
-def validated(model: type[Checked], values: Mapping[str, Any]) -> Checked:
-    """A record with these values, or a refusal."""
+def validate_record(model: type[Checked], values: Mapping[str, Any]) -> Checked:
+    """Build a record from values, or raise with a message."""
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise Invalid(first_words(error)) from error
+        raise Invalid(describe_first_problem(error)) from error
 
 
 def _value(kind: str, sent: Sequence[str]) -> Any:
@@ -137,29 +140,29 @@ def _value(kind: str, sent: Sequence[str]) -> Any:
         return [line.strip() for line in first.splitlines() if line.strip()]
     if not first:
         return None
-    return number_from(first) if kind == "number" else first
+    return parse_number(first) if kind == "number" else first
 
 
-def number_from(text: str) -> int | float | str:
-    """A number, whole where it can be; other text as it is, so that the model refuses it."""
+def parse_number(text: str) -> int | float | str:
+    """Parse a number, as an integer where possible; leave other text to the model."""
     try:
         number = float(text)
     except ValueError:
         return text
-    exact = whole(number)
+    exact = to_integer(number)
     return number if exact is None else exact
 
 
 @dataclass(frozen=True)
 class RuleRows:
-    """A rule as rows of a form: comparisons that all, any or none of hold."""
+    """Rule as rows of a form: comparisons joined by all, any or none."""
 
     how: Literal["all", "any", "none"]
     rows: tuple[tuple[str, str, str], ...]
 
 
-def rule_rows(rule: Rule | None) -> RuleRows | None:
-    """A rule as rows; None where it is nested deeper than rows can say."""
+def to_rule_rows(rule: Rule | None) -> RuleRows | None:
+    """Convert a rule to rows; None if it is nested too deeply for rows."""
     how: Literal["all", "any", "none"] = "all"
     if isinstance(rule, NotRule):
         rule, how = rule.none, "none"
@@ -167,7 +170,7 @@ def rule_rows(rule: Rule | None) -> RuleRows | None:
     if isinstance(rule, AnyOf) or (isinstance(rule, AllOf) and how == "all"):
         parts = rule.any if isinstance(rule, AnyOf) else rule.all
         how = "any" if how == "all" and isinstance(rule, AnyOf) else how
-    if len(parts) > RULE_ROWS or not all(isinstance(part, Comparison) for part in parts):
+    if len(parts) > MAX_RULE_ROWS or not all(isinstance(part, Comparison) for part in parts):
         return None
     return RuleRows(how, tuple((p.block, p.op, _value_text(p.value)) for p in parts
                                if isinstance(p, Comparison)))  # fmt: skip
@@ -179,21 +182,21 @@ def _value_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def rule_from(fields: Fields, instrument: Instrument) -> dict[str, Any] | None:
-    """When a block is shown, as rows of a form say, or as JSON."""
+def parse_rule(fields: Fields, instrument: Instrument) -> dict[str, Any] | None:
+    """Parse the rule of a block from rows of a form, or from JSON."""
     written = "".join(fields.get("rule_json", ())).strip()
     if written:
         try:
             rule = TypeAdapter(Rule).validate_python(json.loads(written))
         except ValidationError as error:
-            raise Invalid(f"The rule: {first_words(error)}") from error
+            raise Invalid(f"The rule: {describe_first_problem(error)}") from error
         except (ValueError, RecursionError) as error:
             raise Invalid("The rule is no JSON.") from error
         assert isinstance(rule, BaseModel)  # noqa: S101
         return rule.model_dump(mode="json", by_alias=True, exclude_none=True)
     numbers = _numeric_blocks(instrument)
     rows = []
-    for row in range(RULE_ROWS):
+    for row in range(MAX_RULE_ROWS):
         block, op, text = (
             (fields.get(f"rule_{part}_{row}") or [""])[0].strip()
             for part in ("block", "op", "value")
@@ -219,7 +222,7 @@ def _numeric_blocks(instrument: Instrument) -> set[str]:
 
 def _comparison(block: str, op: str, text: str, *, numeric: bool) -> dict[str, Any]:
     def operand(part: str) -> int | float | str:
-        return number_from(part.strip()) if numeric else part.strip()
+        return parse_number(part.strip()) if numeric else part.strip()
 
     if op == "answered":
         return {"block": block, "op": op}

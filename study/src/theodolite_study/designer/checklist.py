@@ -1,4 +1,4 @@
-"""What must be right before a version opens; what is not names the page that mends it."""
+"""Check what must be complete before a version opens, with the page that fixes each entry."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,75 +8,77 @@ from typing import Any
 
 from theodolite.errors import EvidenceError
 from theodolite.ext.studies import image_path
-from theodolite_study.designer.changes import VersionContent
-from theodolite_study.designer.consent_check import consent_faults
-from theodolite_study.designer.pilot_report import median_minutes
-from theodolite_study.designer.settings_form import NO_CODE
-from theodolite_study.desk.site import Connection, rows
-from theodolite_study.model.texts import missing_texts
-from theodolite_study.planning.sample_size import half_width, people_for
+from theodolite_study.designer.consent_check import find_consent_problems
+from theodolite_study.designer.pilot_report import load_median_minutes
+from theodolite_study.designer.settings_form import OUTCOMES_WITHOUT_CODE
+from theodolite_study.designer.version_changes import VersionContent
+from theodolite_study.desk.site import Connection, fetch_rows
+from theodolite_study.model.required_texts import find_missing_texts
+from theodolite_study.planning.sample_size import compute_half_width, compute_people
 from theodolite_study.refusals import WrongStage
 
-BACKUP_AGE = timedelta(days=1)
+MAX_BACKUP_AGE = timedelta(days=1)
 SPREAD_BETWEEN, SPREAD_WITHIN = 0.6, 0.9
-"""Of ratings on five points, as in earlier studies; only for the note on the size."""
-FILES_LOOKED_AT = 2000
+"""Standard deviations of ratings on five points in earlier studies, for the note on precision."""
+MAX_CHECKED_FILES = 2000
 
 
 @dataclass(frozen=True)
 class CheckEntry:
-    """One line of the list."""
+    """Entry of the checklist."""
 
     name: str
     good: bool
     words: str
     page: str
-    """The page that mends it, behind the study's address."""
+    """Page that fixes the entry, relative to the study's address."""
 
 
 @dataclass(frozen=True)
 class OpeningFacts:
-    """What the list is made from."""
+    """Facts that the checklist is computed from."""
 
     content: VersionContent
     kinds: Mapping[str, int]
-    """Explanations by kind: real, training, gold."""
+    """Number of explanations by kind: real, training, gold."""
     missing_files: int
     backup_at: datetime | None
     pilot_minutes: float | None
     currency: str
 
 
-def opening_facts(
+def load_opening_facts(
     connection: Connection, version: Mapping[str, Any], content: VersionContent, folder: Path,
     currency: str,
 ) -> OpeningFacts:  # fmt: skip
-    """Read what the list needs."""
+    """Read the facts for the checklist."""
     study = version["study_id"]
-    kinds = rows(
+    kinds = fetch_rows(
         connection, "select kind, count(*) as n from instance where study_id = %s group by 1", study
     )
-    files = rows(
+    files = fetch_rows(
         connection,
         "select distinct f.key as file from instance i, jsonb_each(i.shown -> 'sizes') f"
-        " where i.study_id = %s limit %s", study, FILES_LOOKED_AT,
+        " where i.study_id = %s limit %s", study, MAX_CHECKED_FILES,
     )  # fmt: skip
-    backup = rows(connection, "select at from operation where what = 'backup'")
+    backup = fetch_rows(connection, "select at from operation where what = 'backup'")
     return OpeningFacts(
         content=content,
         kinds={row["kind"]: row["n"] for row in kinds},
         missing_files=sum(not image_path(folder, row["file"]).is_file() for row in files),
         backup_at=backup[0]["at"] if backup else None,
-        pilot_minutes=median_minutes(connection, study),
+        pilot_minutes=load_median_minutes(connection, study),
         currency=currency,
     )
 
 
-def checklist(facts: OpeningFacts, waiver: str = "", *, pilot: bool = False) -> list[CheckEntry]:
-    """All entries.
+def compute_checklist(
+    facts: OpeningFacts, waiver: str = "", *, pilot: bool = False
+) -> list[CheckEntry]:
+    """Return all entries of the checklist.
 
     Args:
-        facts: See `opening_facts`.
+        facts: See `load_opening_facts`.
         waiver: Why a version opens without a fresh backup.
         pilot: Whether it opens as a pilot: then neither backup nor size matter.
     """
@@ -87,8 +89,8 @@ def checklist(facts: OpeningFacts, waiver: str = "", *, pilot: bool = False) -> 
     return entries if pilot else [*entries, _size(facts), _backup(facts, waiver)]
 
 
-def need_green(entries: Sequence[CheckEntry]) -> None:
-    """Refuse to open while anything is red."""
+def require_complete(entries: Sequence[CheckEntry]) -> None:
+    """Refuse to open while an entry fails."""
     red = [entry.name for entry in entries if not entry.good]
     if red:
         raise WrongStage(f"The version cannot open yet: {', '.join(red)}.")
@@ -109,7 +111,7 @@ def _texts(content: VersionContent) -> CheckEntry:
     languages = content.settings["languages"]
     missing = [
         pair
-        for pair in missing_texts(content.instrument, languages, wording, content.outcomes)
+        for pair in find_missing_texts(content.instrument, languages, wording, content.outcomes)
         if pair[1] != "consent"
     ]
     message = (
@@ -121,7 +123,7 @@ def _texts(content: VersionContent) -> CheckEntry:
 
 def _consent(content: VersionContent) -> CheckEntry:
     for language in content.settings["languages"]:
-        faults = consent_faults(content.texts.get(("consent", language), ""), language)
+        faults = find_consent_problems(content.texts.get(("consent", language), ""), language)
         if faults:
             message = f"In {language}, {faults[0]}."
             return _to_do("Consent", message, f"/consent?language={language}")
@@ -133,7 +135,7 @@ def _codes(content: VersionContent) -> CheckEntry:
     lacking = [
         key
         for key, way in content.outcomes.items()
-        if key not in NO_CODE and not way.get("code") and not way.get("redirect")
+        if key not in OUTCOMES_WITHOUT_CODE and not way.get("code") and not way.get("redirect")
     ]
     if access != "prolific":
         return _done("Codes", "No platform needs codes.", "/outcomes")
@@ -175,7 +177,7 @@ def _material(facts: OpeningFacts) -> CheckEntry:
 
 
 def _checks(facts: OpeningFacts) -> Iterator[CheckEntry]:
-    """Whether what is rated fits the settings."""
+    """Check that the material fits the settings."""
     settings, real = facts.content.settings, facts.kinds.get("real", 0)
     if real and settings["quota"] > real:
         message = f"{settings['quota']} explanations for each person, but there are {real}."
@@ -188,21 +190,23 @@ def _checks(facts: OpeningFacts) -> Iterator[CheckEntry]:
 
 def _size(facts: OpeningFacts) -> CheckEntry:
     note = facts.content.settings.get("sample_note", "")
-    message = size_words(facts)
+    message = describe_size(facts)
     if not note:
         message += " Please write down why this is enough."
     return CheckEntry("Sample size", bool(note), message, "/settings#sample_note")
 
 
-def size_words(facts: OpeningFacts) -> str:
-    """How exact the study will be, and how many people it needs."""
+def describe_size(facts: OpeningFacts) -> str:
+    """Describe how precise the study will be, and how many participants it needs."""
     settings, real = facts.content.settings, facts.kinds.get("real", 0)
     votes, quota = settings["n_votes"], settings["quota"]
     if real < 2:
         return "Too few explanations for an interval."
     try:
-        width = half_width(votes, real, spread_between=SPREAD_BETWEEN, spread_within=SPREAD_WITHIN)
-        people = people_for(real, votes, min(quota, real), 0.1)
+        width = compute_half_width(
+            votes, real, spread_between=SPREAD_BETWEEN, spread_within=SPREAD_WITHIN
+        )
+        people = compute_people(real, votes, min(quota, real), 0.1)
     except EvidenceError as error:
         return str(error)
     return (
@@ -215,7 +219,7 @@ def size_words(facts: OpeningFacts) -> str:
 
 def _backup(facts: OpeningFacts, waiver: str) -> CheckEntry:
     age = None if facts.backup_at is None else datetime.now(timezone.utc) - facts.backup_at
-    if age is not None and age < BACKUP_AGE:
+    if age is not None and age < MAX_BACKUP_AGE:
         hours = age.total_seconds() / 3600
         return _done("Backup", f"The last one is {hours:.0f} hours old.", "/open#waiver")
     message = "There is no backup." if age is None else f"The last backup is {age.days} days old."

@@ -1,4 +1,4 @@
-"""Whether a consent speaks of what people need to know: words that must occur, by topic."""
+"""Check that a consent form mentions what participants must know, by keywords per topic."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ TOPICS: dict[str, dict[str, str]] = {
                   "de": r"speicher|aufbewahr|gelösch|behalt", "fr": r"conserv|supprim|effac|gard"},
     "voluntary": {"en": r"voluntar", "de": r"freiwillig", "fr": r"volont"},
 }  # fmt: skip
-"""Words of each topic by language; other languages are left to the researcher's eyes."""
+"""Keywords of each topic by language; other languages are left to the researcher."""
 QUESTIONS = {
     "contact": "whom to ask", "withdrawal": "how to withdraw later", "pay": "what is paid",
     "retention": "what is kept, and for how long", "voluntary": "that it is voluntary",
@@ -25,28 +25,28 @@ QUESTIONS = {
 
 @dataclass(frozen=True)
 class ConsentTopic:
-    """One thing that a consent has to speak of."""
+    """Topic that a consent form has to mention."""
 
     name: str
     words: str
     occurs: bool | None
-    """None where we do not know the words of the language."""
+    """Whether it is mentioned; None if we lack keywords of the language."""
 
 
-def consent_topics(markdown: str, language: str) -> list[ConsentTopic]:
-    """Which topics occur in a consent."""
+def find_consent_topics(markdown: str, language: str) -> list[ConsentTopic]:
+    """Return the topics, and which of them a consent form mentions."""
     short = language.split("-")[0]
     occurs = {name: re.search(words[short], markdown, re.IGNORECASE) is not None
               for name, words in TOPICS.items() if short in words}  # fmt: skip
     return [ConsentTopic(name, QUESTIONS[name], occurs.get(name)) for name in TOPICS]
 
 
-def consent_faults(markdown: str, language: str) -> list[str]:
-    """What keeps a version with this consent from opening."""
+def find_consent_problems(markdown: str, language: str) -> list[str]:
+    """List what prevents a version with this consent form from opening."""
     if not markdown.strip():
         return ["there is no text"]
     gap = GAP.search(markdown)
     if gap is not None:
         return [f"the gap {gap[0]} is not filled in"]
-    return [f"it does not say {topic.words}" for topic in consent_topics(markdown, language)
+    return [f"it does not say {topic.words}" for topic in find_consent_topics(markdown, language)
             if topic.occurs is False]  # fmt: skip

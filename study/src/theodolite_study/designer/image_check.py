@@ -1,7 +1,7 @@
-"""A program of its own that reads images which nobody vouches for, with little memory.
+"""Read uploaded images in a separate process with little memory, and print their sizes.
 
-``python -m theodolite_study.designer.image_check FOLDER`` prints their sizes as JSON, or why one
-is refused. Whatever an image does to the reader ends with this process.
+``python -m theodolite_study.designer.image_check FOLDER`` prints JSON, or why an image is refused.
+A harmful image can only end this process. Used by `designer.archive`.
 """
 
 import json
@@ -9,26 +9,27 @@ import resource
 import sys
 from pathlib import Path
 
-MEMORY = 1 << 30
-CPU_SECONDS = 600
-FILES = 64
-MOST_PIXELS = 16_000_000
+MAX_MEMORY_BYTES = 1 << 30
+MAX_CPU_SECONDS = 600
+MAX_OPEN_FILES = 64
+MAX_PIXELS = 16_000_000
 FORMATS = {"png": "PNG", "jpg": "JPEG", "webp": "WEBP"}
 
 
 def limit_process() -> None:
-    """Bounds that hold for the rest of the process: nothing is written, little is used."""
+    """Limit memory, time and files of this process for the rest of its life."""
     for what, most in (
-        (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU_SECONDS),
-        (resource.RLIMIT_NOFILE, FILES), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, MAX_MEMORY_BYTES), (resource.RLIMIT_CPU, MAX_CPU_SECONDS),
+        (resource.RLIMIT_NOFILE, MAX_OPEN_FILES), (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
     ):  # fmt: skip
         hard = resource.getrlimit(what)[1]
         least = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (least, least))
 
 
-def size_of(path: Path) -> tuple[int, int]:
-    """Width and height of an image that can be shown.
+def read_size(path: Path) -> tuple[int, int]:
+    """Return width and height of an image that can be displayed.
 
     Raises:
         ValueError: In words, where it cannot.
@@ -39,7 +40,7 @@ def size_of(path: Path) -> tuple[int, int]:
     try:
         with Image.open(path, formats=[kind]) as image:  # noqa: TID251  the name's format alone
             width, height = image.size
-            if width * height > MOST_PIXELS or getattr(image, "n_frames", 1) > 1:
+            if width * height > MAX_PIXELS or getattr(image, "n_frames", 1) > 1:
                 raise ValueError("it has too many pixels, or moves")
             image.verify()
         with Image.open(path, formats=[kind]) as image:  # noqa: TID251  the name's format alone
@@ -52,11 +53,11 @@ def size_of(path: Path) -> tuple[int, int]:
 
 
 def main(folder: Path) -> dict[str, object]:
-    """Sizes by name, or what is refused."""
+    """Return the sizes by name, or the first refusal."""
     sizes: dict[str, object] = {}
     for path in sorted(folder.iterdir()):
         try:
-            sizes[path.name] = size_of(path)
+            sizes[path.name] = read_size(path)
         except ValueError as error:
             return {"refused": f"Image {path.name[:12]}…: {error}."}
     return sizes

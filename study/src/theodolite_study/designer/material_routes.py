@@ -1,4 +1,4 @@
-"""Material of a study: an archive comes in, what it has is listed and can be looked at."""
+"""Serve the material of a study: upload an archive, list and inspect explanations."""
 
 import shutil
 from pathlib import Path
@@ -10,21 +10,21 @@ from starlette.routing import Route
 
 from theodolite.errors import EvidenceError
 from theodolite.ext.studies import IMAGES, image_path
-from theodolite_study.designer.archive import LIMITS, unpack_material
-from theodolite_study.designer.links import base, design_page
-from theodolite_study.desk.rights import needs
-from theodolite_study.desk.site import DeskRequest, onward
+from theodolite_study.designer.design_pages import get_design_address, render_design_page
+from theodolite_study.designer.material_archive import LIMITS, unpack_material
+from theodolite_study.desk.rights import require_right
+from theodolite_study.desk.site import DeskRequest, redirect
 from theodolite_study.refusals import Invalid, NotHere
-from theodolite_study.serve.images import kind_of
+from theodolite_study.serve.images import get_media_type
 from theodolite_study.store.material import add_material
 
-A_PAGE = 50
+PAGE_SIZE = 50
 TWINS = ("same", "different")
 
 
-@needs("design")
+@require_right("design")
 def material_page(desk: DeskRequest) -> Response:
-    """What is there, a part at a time."""
+    """List the explanations, a page at a time."""
     return _material_page(desk)
 
 
@@ -34,7 +34,7 @@ def _material_page(desk: DeskRequest, error: str = "") -> Response:
     listed = desk.rows(
         "select id, key, image_key, technique, modality, kind, shown -> 'shown' as part from"
         " instance where study_id = %s and id > %s order by id limit %s",
-        desk.study_id, number, A_PAGE,
+        desk.study_id, number, PAGE_SIZE,
     )  # fmt: skip
     kinds = desk.rows(
         "select kind, technique, count(*) as n, count(distinct image_key) as images"
@@ -42,13 +42,13 @@ def _material_page(desk: DeskRequest, error: str = "") -> Response:
     )  # fmt: skip
     seated = desk.row("select from slot where study_id = %s limit 1", desk.study_id) is not None
     context = {"listed": listed, "kinds": kinds, "seated": seated, "limits": LIMITS,
-               "more": listed[-1]["id"] if len(listed) == A_PAGE else None}  # fmt: skip
-    return design_page(desk, "design_material", context, [error] if error else [])
+               "more": listed[-1]["id"] if len(listed) == PAGE_SIZE else None}  # fmt: skip
+    return render_design_page(desk, "design_material", context, [error] if error else [])
 
 
-@needs("design", upload=LIMITS.upload)
+@require_right("design", upload=LIMITS.upload)
 def take_material(desk: DeskRequest) -> Response:
-    """An archive, checked in full before any of it is believed."""
+    """Store an uploaded archive after all of it was checked."""
     file = desk.form.files.get("file")
     if file is None or not file.filename:
         return _material_page(desk, "No file was chosen.")
@@ -66,12 +66,12 @@ def take_material(desk: DeskRequest) -> Response:
     total = len(checked.material.instances)
     message = f"{new} explanations are new, of {total} with {len(checked.sizes)} images."
     desk.log("draft changed", {"changes": [f"Material: {message}"]})
-    return onward(desk, f"{base(desk)}/material", message)
+    return redirect(desk, f"{get_design_address(desk)}/material", message)
 
 
-@needs("design")
+@require_right("design")
 def instance_page(desk: DeskRequest) -> Response:
-    """One explanation with all its parts, beside each other."""
+    """Show one explanation with all its parts."""
     number = int(desk.request.path_params["number"])
     row = desk.row(
         "select id, key, image_key, technique, kind, shown, record -> 'check' as check"
@@ -82,12 +82,12 @@ def instance_page(desk: DeskRequest) -> Response:
     explanation = row["shown"]
     parts = [(name, explanation[name]) for name in ("shown", *TWINS) if explanation.get(name)]
     context = {"one": row, "parts_": parts, "sizes": explanation.get("sizes", {})}
-    return design_page(desk, "design_instance", context)
+    return render_design_page(desk, "design_instance", context)
 
 
-@needs("design")
+@require_right("design")
 def image(desk: DeskRequest) -> Response:
-    """An image of this study's material; those of other studies are not here."""
+    """Return an image of this study's material, never of another study."""
     file = str(desk.request.path_params["file"])
     row = desk.row(
         "select from instance where study_id = %s and shown -> 'sizes' ? %s limit 1",
@@ -97,7 +97,7 @@ def image(desk: DeskRequest) -> Response:
     if path is None or not path.is_file():
         raise NotHere
     headers = {"cache-control": "private, max-age=3600, immutable"}
-    return FileResponse(path, headers=headers, media_type=kind_of(file))
+    return FileResponse(path, headers=headers, media_type=get_media_type(file))
 
 
 ROUTES = [

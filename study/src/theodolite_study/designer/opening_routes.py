@@ -1,4 +1,4 @@
-"""Try a version, open it as a pilot, and open it: only when nothing on the list is red."""
+"""Serve the pages that preview a version, run a pilot, and open the study."""
 
 import time
 from collections.abc import Mapping
@@ -9,92 +9,94 @@ from starlette.routing import Route
 
 from theodolite_study.designer.checklist import (
     CheckEntry,
-    checklist,
-    need_green,
-    opening_facts,
+    compute_checklist,
+    load_opening_facts,
+    require_complete,
 )
-from theodolite_study.designer.links import base, design_page
-from theodolite_study.designer.pilot_report import pilot_report
-from theodolite_study.designer.saving import version_of
-from theodolite_study.designer.share import participants_origin
-from theodolite_study.designer.version_content import content_of
-from theodolite_study.desk.rights import needs
-from theodolite_study.desk.site import DeskRequest, onward
-from theodolite_study.locale.catalogue import own_name
+from theodolite_study.designer.design_pages import get_design_address, render_design_page
+from theodolite_study.designer.draft_saving import get_version
+from theodolite_study.designer.pilot_report import load_pilot_report
+from theodolite_study.designer.study_links import get_participants_origin
+from theodolite_study.designer.version_content import load_content
+from theodolite_study.desk.rights import require_right
+from theodolite_study.desk.site import DeskRequest, redirect
+from theodolite_study.locale.translations import get_own_name
 from theodolite_study.refusals import Conflict, NotHere, WrongStage
-from theodolite_study.serve.previews import preview_link
+from theodolite_study.serve.previews import make_preview_link
 from theodolite_study.store.drafts import copy_version
 from theodolite_study.store.opening import open_version
 
 PREVIEW_HOURS = 12
-MOST_PILOT = 500
-LONG_STATEMENTS = "set local statement_timeout = '300s'"
-"""Seats of a large study take a while."""
+MAX_PILOT_PLACES = 500
+ALLOW_LONG_STATEMENTS = "set local statement_timeout = '300s'"
+"""Time limit of statements that create the seats of a large study."""
 
 
-@needs("design")
+@require_right("design")
 def preview_page(desk: DeskRequest) -> Response:
-    """Links to walk through the newest version as a participant, in each condition and language."""
-    version = version_of(desk)
+    """Show links that preview the newest version in each condition and language."""
+    version = get_version(desk)
     conditions = desk.rows("select key from condition where version_id = %s order by id",
                            version["id"])  # fmt: skip
     links = [
-        (condition, language, preview_address(desk, condition, language))
+        (condition, language, make_preview_address(desk, condition, language))
         for condition in [row["key"] for row in conditions] or [""]
         for language in version["languages"]
     ]
-    context = {"links": links, "own_name": own_name, "hours": PREVIEW_HOURS}
-    return design_page(desk, "design_preview", context)
+    context = {"links": links, "own_name": get_own_name, "hours": PREVIEW_HOURS}
+    return render_design_page(desk, "design_preview", context)
 
 
-def preview_address(desk: DeskRequest, condition: str, language: str) -> str:
-    """Where one looks at the newest version."""
+def make_preview_address(desk: DeskRequest, condition: str, language: str) -> str:
+    """Return the address of a preview of the newest version."""
     ends = time.time() + PREVIEW_HOURS * 3600
-    number = version_of(desk)["id"]
-    link = preview_link(desk.site.keys, desk.slug, number, condition, language, ends)
-    return participants_origin(desk) + link
+    number = get_version(desk)["id"]
+    link = make_preview_link(desk.site.keys, desk.slug, number, condition, language, ends)
+    return get_participants_origin(desk) + link
 
 
 def _entries(desk: DeskRequest, waiver: str, *, pilot: bool) -> list[CheckEntry]:
-    version = version_of(desk)
-    content = content_of(desk.connection, version)
+    version = get_version(desk)
+    content = load_content(desk.connection, version)
     currency = str((desk.study or {})["currency"])
     folder = desk.site.settings.folder
-    facts = opening_facts(desk.connection, version, content, folder, currency)
-    return checklist(facts, waiver, pilot=pilot)
+    facts = load_opening_facts(desk.connection, version, content, folder, currency)
+    return compute_checklist(facts, waiver, pilot=pilot)
 
 
-@needs("open")
+@require_right("open")
 def pilot_page(desk: DeskRequest) -> Response:
-    """Before a pilot: the list. Then: what it tells."""
-    version = version_of(desk)
+    """Show the checklist before a pilot, and its report afterwards."""
+    version = get_version(desk)
     pilots = desk.rows(
         "select * from version where study_id = %s and pilot order by no desc", desk.study_id
     )
-    reports = [(pilot, pilot_report(desk.connection, pilot)) for pilot in pilots]
+    reports = [(pilot, load_pilot_report(desk.connection, pilot)) for pilot in pilots]
     entries = _entries(desk, "", pilot=True) if version["state"] == "draft" else []
-    return design_page(desk, "design_pilot", {"reports": reports, "entries": entries})
+    return render_design_page(desk, "design_pilot", {"reports": reports, "entries": entries})
 
 
-@needs("open")
+@require_right("open")
 def begin_pilot(desk: DeskRequest) -> Response:
-    """Open the draft for a few people, in a round of its own."""
+    """Open the draft for a few participants, in a round of its own."""
     _need_same(desk)
-    people = desk.form.whole("people", 1, MOST_PILOT)
-    desk.connection.execute(LONG_STATEMENTS)
+    people = desk.form.whole("people", 1, MAX_PILOT_PLACES)
+    desk.connection.execute(ALLOW_LONG_STATEMENTS)
     entries = _entries(desk, "", pilot=True)
-    need_green(entries)
+    require_complete(entries)
     open_version(
-        desk.connection, version_of(desk)["id"], state="pilot", seats="new round", places=people,
+        desk.connection, get_version(desk)["id"], state="pilot", seats="new round", places=people,
         staff=desk.staff.id,
     )  # fmt: skip
-    return onward(desk, f"{base(desk)}/pilot", f"The pilot is open for {people} people.")
+    return redirect(
+        desk, f"{get_design_address(desk)}/pilot", f"The pilot is open for {people} people."
+    )
 
 
-@needs("open")
+@require_right("open")
 def end_pilot(desk: DeskRequest) -> Response:
-    """Keep its votes and open the same version, or leave them out and make another draft."""
-    version = version_of(desk)
+    """Keep the pilot's votes and open its version, or discard them with a new draft."""
+    version = get_version(desk)
     if version["state"] != "pilot":
         raise WrongStage("This version is no pilot.")
     if desk.form.one_of("then", ("keep", "discard")) == "keep":
@@ -104,13 +106,13 @@ def end_pilot(desk: DeskRequest) -> Response:
     message = (
         "The pilot's votes stay out of the tables. This is a new draft, with a round of its own."
     )
-    return onward(desk, base(desk), message)
+    return redirect(desk, get_design_address(desk), message)
 
 
-@needs("open")
+@require_right("open")
 def open_page(desk: DeskRequest) -> Response:
-    """The list that must be green."""
-    version = version_of(desk)
+    """Show the checklist, all of which must pass."""
+    version = get_version(desk)
     waiver = desk.request.query_params.get("waiver", "")[:1000].strip()
     entries = _entries(desk, waiver, pilot=False)
     earlier = desk.rows(
@@ -123,34 +125,34 @@ def open_page(desk: DeskRequest) -> Response:
         "can_open": version["state"] in ("draft", "pilot"),
         "after_pilot": bool(earlier and earlier[0]["pilot"] and version["state"] == "draft"),
     }  # fmt: skip
-    return design_page(desk, "design_open", context)
+    return render_design_page(desk, "design_open", context)
 
 
-@needs("open")
+@require_right("open")
 def open_now(desk: DeskRequest) -> Response:
-    """Open the draft, unless anything is red."""
+    """Open the draft, unless an entry fails."""
     _need_same(desk)
-    version = version_of(desk)
+    version = get_version(desk)
     if version["state"] != "draft":
         raise WrongStage("This version is no draft.")
     return _open(desk, version, desk.form.one_of("seats", ("continue", "new round")))
 
 
 def _open(desk: DeskRequest, version: Mapping[str, Any], seats: Any) -> Response:
-    desk.connection.execute(LONG_STATEMENTS)
+    desk.connection.execute(ALLOW_LONG_STATEMENTS)
     waiver = desk.form.text("waiver", 1000)
     entries = _entries(desk, waiver, pilot=False)
-    need_green(entries)
+    require_complete(entries)
     open_version(desk.connection, version["id"], seats=seats, staff=desk.staff.id)
     if waiver:
         desk.log("draft changed", {"changes": [f"Opened without a fresh backup: {waiver}"]})
     message = f"Version {version['no']} is open: people can take part."
-    return onward(desk, f"{base(desk)}/share", message)
+    return redirect(desk, f"{get_design_address(desk)}/share", message)
 
 
 def _need_same(desk: DeskRequest) -> None:
-    """What opens is what was looked at."""
-    number = version_of(desk)["id"]
+    """Refuse if the draft changed since the checklist was shown."""
+    number = get_version(desk)["id"]
     row = desk.row("select edited_no from version where id = %s for update", number)
     if row is None:
         raise NotHere

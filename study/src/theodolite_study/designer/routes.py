@@ -1,4 +1,4 @@
-"""All routes of the designer, for the desk's application."""
+"""Collect all routes of the designer. Loaded by `desk.app` if it is installed."""
 
 from theodolite_study.designer import (
     design_routes,

@@ -1,4 +1,4 @@
-"""Settings of a version, its ways out and its conditions, as forms."""
+"""Define the forms for settings, outcomes and conditions of a version."""
 
 import json
 from collections.abc import Mapping
@@ -8,17 +8,17 @@ from babel import Locale, UnknownLocaleError
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from theodolite.ext.studies import StrictRecord
-from theodolite_study.designer.changes import VersionContent
-from theodolite_study.model.door import screening_of
+from theodolite_study.designer.version_changes import VersionContent
+from theodolite_study.model.admission import parse_screening
 from theodolite_study.model.instrument import STAGES, Instrument
 from theodolite_study.model.pasta import OUTCOMES
 from theodolite_study.refusals import Invalid
 from theodolite_study.store.drafts import StudyCondition, StudyOutcome
 
-MOST_CONDITIONS = 12
-PAYS = ("none", "reward", "part", "fee")
-NO_CODE = ("timed_out", "returned")
-"""Ways out that a platform tells us of: nobody comes back with a code."""
+MAX_CONDITIONS = 12
+PAY_KINDS = ("none", "reward", "part", "fee")
+OUTCOMES_WITHOUT_CODE = ("timed_out", "returned")
+"""Outcomes that a platform reports itself, so that nobody returns with a code."""
 LABELS = {
     "votes": "Votes for each explanation", "quota": "Explanations for each person",
     "least_items": "Let nobody in for fewer explanations than",
@@ -47,7 +47,7 @@ Money = Annotated[float, Field(ge=0, le=10_000)]
 
 
 class SettingsForm(StrictRecord):
-    """What the page of settings asks for, in the units in which it is said."""
+    """Fields of the settings page, in the units that it displays."""
 
     votes: Annotated[int, Field(ge=1, le=50)] = 5
     quota: Annotated[int, Field(ge=1, le=100_000)] = 20
@@ -95,7 +95,7 @@ class SettingsForm(StrictRecord):
     @classmethod
     def _rules(cls, written: str) -> str:
         try:
-            screening_of({"screening": json.loads(written or "[]")})
+            parse_screening({"screening": json.loads(written or "[]")})
         except (ValidationError, RecursionError, json.JSONDecodeError) as error:
             raise ValueError(
                 'a list such as [{"when": {"block": "age", "op": "lt", "value": 18}}] is needed'
@@ -115,7 +115,7 @@ class SettingsForm(StrictRecord):
         return self
 
     def columns(self) -> dict[str, Any]:
-        """Those that are columns of a version."""
+        """Return the settings that are columns of a version."""
         return {
             "n_votes": self.votes, "quota": self.quota, "least_items": self.least_items,
             "lease_seconds": self.lease_minutes * 60, "languages": self.languages,
@@ -123,7 +123,7 @@ class SettingsForm(StrictRecord):
         }  # fmt: skip
 
     def settings(self, earlier: Mapping[str, Any]) -> dict[str, Any]:
-        """The others, as they are stored; what this form does not ask for stays."""
+        """Return the other settings as they are stored; unlisted ones are kept."""
         access: dict[str, Any] = {"kind": self.access}
         if self.access == "prolific":
             access |= {"signed": self.signed, "audience": self.audience or None}
@@ -138,19 +138,20 @@ class SettingsForm(StrictRecord):
             "training": {"pass_mark": self.practice_pass, "attempts": self.practice_attempts},
             "checks": {"every": self.checks_every, "allowed": self.checks_allowed,
                        "then": self.checks_then},
-            "pay": {name: minor(getattr(self, name)) for name in ("reward", "floor", "screenout")},
-            "hourly": minor(self.hourly), "sample_note": self.sample_note or None,
+            "pay": {"reward": to_minor_units(self.reward), "floor": to_minor_units(self.floor),
+                    "screenout": to_minor_units(self.screenout)},
+            "hourly": to_minor_units(self.hourly), "sample_note": self.sample_note or None,
         }  # fmt: skip
         return {name: value for name, value in {**earlier, **new}.items() if value is not None}
 
 
-def minor(amount: float) -> int:
-    """An amount in pence or cents."""
+def to_minor_units(amount: float) -> int:
+    """Convert an amount to pence or cents."""
     return round(amount * 100)
 
 
-def form_of(content: VersionContent) -> SettingsForm:
-    """The form of a version as it is; what it does not say has the form's default."""
+def to_settings_form(content: VersionContent) -> SettingsForm:
+    """Return the form of an existing version; missing settings have the form's defaults."""
     stored = content.settings
     access, checks = stored.get("access", {}), stored.get("checks", {})
     training, pay = stored.get("training", {}), stored.get("pay", {})
@@ -174,8 +175,8 @@ def form_of(content: VersionContent) -> SettingsForm:
     )
 
 
-def outcomes_from(text: Any) -> list[StudyOutcome]:
-    """Ways out of a form; ``text`` gives the value of a field."""
+def parse_outcomes(text: Any) -> list[StudyOutcome]:
+    """Parse the outcomes of a form; ``text`` returns the value of a field."""
     outcomes = []
     for key in OUTCOMES:
         if not text(f"on_{key}"):
@@ -186,18 +187,18 @@ def outcomes_from(text: Any) -> list[StudyOutcome]:
         ):
             raise Invalid(f"{key}: the address begins with https:// and has no gaps.")
         pay = text(f"pay_{key}") or "none"
-        if pay not in PAYS:
-            raise Invalid(f"{key}: the pay is one of {', '.join(PAYS)}.")
+        if pay not in PAY_KINDS:
+            raise Invalid(f"{key}: the pay is one of {', '.join(PAY_KINDS)}.")
         outcomes.append(StudyOutcome(key, pay, text(f"code_{key}") or None, redirect))
     if "finished" not in {outcome.key for outcome in outcomes}:
         raise Invalid("People can finish: this way out is needed.")
     return outcomes
 
 
-def conditions_from(text: Any, instrument: Instrument) -> list[StudyCondition]:
-    """Conditions of a form; rows without a key are left out."""
+def parse_conditions(text: Any, instrument: Instrument) -> list[StudyCondition]:
+    """Parse the conditions of a form; rows without a key are skipped."""
     conditions: list[StudyCondition] = []
-    for row in range(MOST_CONDITIONS):
+    for row in range(MAX_CONDITIONS):
         key = text(f"condition_{row}")
         if not key:
             continue

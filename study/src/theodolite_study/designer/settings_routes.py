@@ -1,4 +1,4 @@
-"""Settings of a version, its ways out and its conditions."""
+"""Serve the settings, outcomes and conditions of a version."""
 
 import json
 from typing import Any
@@ -7,22 +7,22 @@ from psycopg.types.json import Jsonb
 from starlette.responses import Response
 from starlette.routing import Route
 
-from theodolite_study.designer.block_form import form_fields, validated, values_from
-from theodolite_study.designer.changes import VersionContent
-from theodolite_study.designer.links import base, design_page
-from theodolite_study.designer.saving import save, version_of
+from theodolite_study.designer.block_form import get_form_fields, parse_values, validate_record
+from theodolite_study.designer.design_pages import get_design_address, render_design_page
+from theodolite_study.designer.draft_saving import get_version, save_draft
 from theodolite_study.designer.settings_form import (
     LABELS,
-    MOST_CONDITIONS,
-    NO_CODE,
-    PAYS,
+    MAX_CONDITIONS,
+    OUTCOMES_WITHOUT_CODE,
+    PAY_KINDS,
     SettingsForm,
-    conditions_from,
-    form_of,
-    outcomes_from,
+    parse_conditions,
+    parse_outcomes,
+    to_settings_form,
 )
-from theodolite_study.designer.version_content import content_of
-from theodolite_study.desk.rights import needs
+from theodolite_study.designer.version_changes import VersionContent
+from theodolite_study.designer.version_content import load_content
+from theodolite_study.desk.rights import require_right
 from theodolite_study.desk.site import DeskRequest
 from theodolite_study.model.pasta import OUTCOMES
 from theodolite_study.store.drafts import put_conditions, put_outcomes
@@ -36,7 +36,7 @@ GROUPS = {
     "Practice and checks": ("practice_pass", "practice_attempts", "checks_every", "checks_allowed",
                             "checks_then"),
 }  # fmt: skip
-WAY_WORDS = {
+OUTCOME_LABELS = {
     "finished": "did all that was promised", "ran_out": "was let in, and nothing was left",
     "stopped": "pressed “Stop now”", "declined": "did not agree",
     "screened_out": "was turned away at the door", "failed_practice": "failed the practice",
@@ -46,25 +46,25 @@ WAY_WORDS = {
 }  # fmt: skip
 
 
-@needs("design")
+@require_right("design")
 def settings_page(desk: DeskRequest) -> Response:
-    """How many, how long, in which languages, for what pay."""
+    """Show the settings: numbers, duration, languages and pay."""
     return _settings_page(desk)
 
 
 def _settings_page(desk: DeskRequest, error: str = "") -> Response:
-    form = form_of(content_of(desk.connection, version_of(desk)))
-    fields = {field.name: field for field in form_fields(form, LABELS)}
+    form = to_settings_form(load_content(desk.connection, get_version(desk)))
+    fields = {field.name: field for field in get_form_fields(form, LABELS)}
     groups = [(name, [fields[setting] for setting in names]) for name, names in GROUPS.items()]
-    return design_page(desk, "design_settings", {"groups": groups}, [error] if error else [])
+    return render_design_page(desk, "design_settings", {"groups": groups}, [error] if error else [])
 
 
-@needs("design")
+@require_right("design")
 def save_settings(desk: DeskRequest) -> Response:
-    """All settings at once."""
+    """Save all settings at once."""
 
     def edit(content: VersionContent) -> str:
-        form = validated(SettingsForm, values_from(SettingsForm, desk.form.fields))
+        form = validate_record(SettingsForm, parse_values(SettingsForm, desk.form.fields))
         earlier = {k: v for k, v in content.settings.items() if k not in form.columns()}
         columns: dict[str, Any] = {**form.columns(), "settings": Jsonb(form.settings(earlier))}
         desk.connection.execute(
@@ -72,39 +72,39 @@ def save_settings(desk: DeskRequest) -> Response:
             " least_items = %(least_items)s, lease_seconds = %(lease_seconds)s,"
             " languages = %(languages)s, default_language = %(default_language)s,"
             " settings = %(settings)s where id = %(id)s",
-            columns | {"id": version_of(desk)["id"]},
+            columns | {"id": get_version(desk)["id"]},
         )
         return "The settings were saved."
 
     def theirs(content: VersionContent) -> dict[str, str]:
         return {field.name: "" if field.value in (None, False) else str(field.value)
-                for field in form_fields(form_of(content))}  # fmt: skip
+                for field in get_form_fields(to_settings_form(content))}  # fmt: skip
 
-    back = f"{base(desk)}/settings"
-    return save(desk, back, edit, lambda error: _settings_page(desk, error), theirs)
+    back = f"{get_design_address(desk)}/settings"
+    return save_draft(desk, back, edit, lambda error: _settings_page(desk, error), theirs)
 
 
-@needs("design")
+@require_right("design")
 def outcomes_page(desk: DeskRequest) -> Response:
-    """Every way out, with its code, address and pay."""
+    """Show every outcome with its code, address and pay."""
     return _outcomes_page(desk)
 
 
 def _outcomes_page(desk: DeskRequest, error: str = "") -> Response:
-    content = content_of(desk.connection, version_of(desk))
-    context = {"ways": content.outcomes, "keys": OUTCOMES, "pays": PAYS, "words": WAY_WORDS,
-               "no_code": NO_CODE,
+    content = load_content(desk.connection, get_version(desk))
+    context = {"ways": content.outcomes, "keys": OUTCOMES, "pays": PAY_KINDS,
+               "words": OUTCOME_LABELS, "no_code": OUTCOMES_WITHOUT_CODE,
                "access": content.settings.get("access", {}).get("kind", "link")}  # fmt: skip
-    return design_page(desk, "design_outcomes", context, [error] if error else [])
+    return render_design_page(desk, "design_outcomes", context, [error] if error else [])
 
 
-@needs("design")
+@require_right("design")
 def save_outcomes(desk: DeskRequest) -> Response:
-    """All ways out at once."""
+    """Save all outcomes at once."""
 
     def edit(content: VersionContent) -> str:
-        ways = outcomes_from(lambda name: desk.form.text(name, 500))
-        put_outcomes(desk.connection, version_of(desk)["id"], ways)
+        ways = parse_outcomes(lambda name: desk.form.text(name, 500))
+        put_outcomes(desk.connection, get_version(desk)["id"], ways)
         return "The ways out were saved."
 
     def theirs(content: VersionContent) -> dict[str, str]:
@@ -112,22 +112,22 @@ def save_outcomes(desk: DeskRequest) -> Response:
                   for part in ("code", "redirect", "pay")}  # fmt: skip
         return fields | {f"on_{key}": "yes" for key in content.outcomes}
 
-    back = f"{base(desk)}/outcomes"
-    return save(desk, back, edit, lambda error: _outcomes_page(desk, error), theirs)
+    back = f"{get_design_address(desk)}/outcomes"
+    return save_draft(desk, back, edit, lambda error: _outcomes_page(desk, error), theirs)
 
 
-@needs("design")
+@require_right("design")
 def conditions_page(desk: DeskRequest) -> Response:
-    """Groups of people who are shown or asked something else."""
+    """Show the experimental conditions."""
     return _conditions_page(desk)
 
 
 def _conditions_page(desk: DeskRequest, error: str = "") -> Response:
-    content = content_of(desk.connection, version_of(desk))
+    content = load_content(desk.connection, get_version(desk))
     rows = _condition_rows(content)
-    room = min(len(rows) + 2, MOST_CONDITIONS)
+    room = min(len(rows) + 2, MAX_CONDITIONS)
     rows += [("", "", "")] * (room - len(rows))
-    return design_page(desk, "design_conditions", {"rows": rows}, [error] if error else [])
+    return render_design_page(desk, "design_conditions", {"rows": rows}, [error] if error else [])
 
 
 def _condition_rows(content: VersionContent) -> list[tuple[str, str, str]]:
@@ -139,13 +139,13 @@ def _condition_rows(content: VersionContent) -> list[tuple[str, str, str]]:
     ]  # fmt: skip
 
 
-@needs("design")
+@require_right("design")
 def save_conditions(desk: DeskRequest) -> Response:
-    """All conditions at once."""
+    """Save all conditions at once."""
 
     def edit(content: VersionContent) -> str:
-        conditions = conditions_from(desk.form.text, content.instrument)
-        put_conditions(desk.connection, version_of(desk)["id"], conditions)
+        conditions = parse_conditions(desk.form.text, content.instrument)
+        put_conditions(desk.connection, get_version(desk)["id"], conditions)
         return "The conditions were saved."
 
     def theirs(content: VersionContent) -> dict[str, str]:
@@ -153,8 +153,8 @@ def save_conditions(desk: DeskRequest) -> Response:
         return {f"{name}_{row}": value for row, values in enumerate(_condition_rows(content))
                 for name, value in zip(names, values, strict=True)}  # fmt: skip
 
-    back = f"{base(desk)}/conditions"
-    return save(desk, back, edit, lambda error: _conditions_page(desk, error), theirs)
+    back = f"{get_design_address(desk)}/conditions"
+    return save_draft(desk, back, edit, lambda error: _conditions_page(desk, error), theirs)
 
 
 ROUTES = [

@@ -1,4 +1,4 @@
-"""Texts of a study: a table of key and language, and as PO and CSV files, out and in."""
+"""Read and write the texts of a study as PO and CSV files."""
 
 import csv
 import io
@@ -11,24 +11,24 @@ from babel.messages.pofile import PoFileError, read_po, write_po
 from theodolite_study.model.blocks import BLANKS
 from theodolite_study.refusals import Invalid
 
-MOST_BYTES = 2_000_000
-MOST_ROWS = 20_000
-LONGEST_BODY = 20_000
+MAX_BYTES = 2_000_000
+MAX_ROWS = 20_000
+MAX_TEXT_CHARACTERS = 20_000
 Texts = Mapping[tuple[str, str], str]
-"""Bodies by key and language."""
+"""Texts by key and language."""
 
 
 @dataclass(frozen=True)
 class TextRow:
-    """One text in all languages."""
+    """Text in all languages."""
 
     key: str
     bodies: Mapping[str, str]
     missing: tuple[str, ...]
 
 
-def text_rows(keys: Iterable[str], languages: Sequence[str], texts: Texts) -> list[TextRow]:
-    """All texts that a version needs, those first that lack a language."""
+def get_text_rows(keys: Iterable[str], languages: Sequence[str], texts: Texts) -> list[TextRow]:
+    """Return all texts that a version needs, first those that lack a language."""
     rows = []
     for key in dict.fromkeys(keys):
         bodies = {language: texts.get((key, language), "") for language in languages}
@@ -37,8 +37,10 @@ def text_rows(keys: Iterable[str], languages: Sequence[str], texts: Texts) -> li
     return sorted(rows, key=lambda row: not row.missing)
 
 
-def copied(texts: Texts, keys: Iterable[str], source: str, to: str) -> dict[tuple[str, str], str]:
-    """Texts that one language lacks, with the bodies of another: only when somebody says so."""
+def copy_missing_texts(
+    texts: Texts, keys: Iterable[str], source: str, to: str
+) -> dict[tuple[str, str], str]:
+    """Copy texts that one language lacks from another, on request only."""
     return {
         (key, to): texts[key, source]
         for key in keys
@@ -46,8 +48,8 @@ def copied(texts: Texts, keys: Iterable[str], source: str, to: str) -> dict[tupl
     }
 
 
-def po_of(keys: Iterable[str], source: str, language: str, texts: Texts) -> bytes:
-    """A PO file: the source's words are what translators read, the key is their context."""
+def format_po(keys: Iterable[str], source: str, language: str, texts: Texts) -> bytes:
+    """Write a PO file: the source text for translators, with the key as context."""
     catalogue = Catalog(locale=language.replace("-", "_"), fuzzy=False)
     for key in dict.fromkeys(keys):
         words = texts.get((key, source), "") or key
@@ -57,8 +59,8 @@ def po_of(keys: Iterable[str], source: str, language: str, texts: Texts) -> byte
     return file.getvalue()
 
 
-def texts_from_po(content: bytes, language: str, keys: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Texts of a PO file; those without words are left as they are."""
+def parse_po(content: bytes, language: str, keys: Iterable[str]) -> dict[tuple[str, str], str]:
+    """Read the texts of a PO file; untranslated ones are skipped."""
     _need_small(content)
     try:
         catalogue = read_po(io.BytesIO(content), charset="utf-8", abort_invalid=True)
@@ -71,11 +73,11 @@ def texts_from_po(content: bytes, language: str, keys: Iterable[str]) -> dict[tu
         if isinstance(message.string, tuple | list):
             raise Invalid(f"{message.context}: plural forms are not used here.")
         texts[str(message.context or ""), language] = str(message.string or "")
-    return known_texts(texts, keys, [language])
+    return select_known_texts(texts, keys, [language])
 
 
-def csv_of(keys: Iterable[str], languages: Sequence[str], texts: Texts) -> bytes:
-    """A CSV file: a row a key, a column a language."""
+def format_csv(keys: Iterable[str], languages: Sequence[str], texts: Texts) -> bytes:
+    """Write a CSV file with a row per key and a column per language."""
     file = io.StringIO(newline="")
     writer = csv.writer(file)
     writer.writerow(["key", *languages])
@@ -84,18 +86,18 @@ def csv_of(keys: Iterable[str], languages: Sequence[str], texts: Texts) -> bytes
     return b"\xef\xbb\xbf" + file.getvalue().encode()
 
 
-def texts_from_csv(
+def parse_csv(
     content: bytes, languages: Sequence[str], keys: Iterable[str]
 ) -> dict[tuple[str, str], str]:
-    """Texts of a CSV file with a row a key; cells without words are left as they are."""
+    """Read the texts of such a CSV file; empty cells are skipped."""
     _need_small(content)
     try:
         lines = io.StringIO(content.decode("utf-8-sig"), newline="")
         rows = list(csv.reader(lines, strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise Invalid(f"This is no CSV file in UTF-8: {error}") from error
-    if not rows or rows[0][:1] != ["key"] or len(rows) > MOST_ROWS:
-        raise Invalid(f"The first row says “key” and languages; at most {MOST_ROWS:,} rows.")
+    if not rows or rows[0][:1] != ["key"] or len(rows) > MAX_ROWS:
+        raise Invalid(f"The first row says “key” and languages; at most {MAX_ROWS:,} rows.")
     named = rows[0][1:]
     if len(set(named)) < len(named):
         raise Invalid("A language is there twice.")
@@ -106,13 +108,13 @@ def texts_from_csv(
         if (row[0], *named[:1]) in texts:
             raise Invalid(f"Row {number}: the key “{row[0]}” is there twice.")
         texts |= {(row[0], language): body for language, body in zip(named, row[1:], strict=True)}
-    return known_texts(texts, keys, languages)
+    return select_known_texts(texts, keys, languages)
 
 
-def known_texts(
+def select_known_texts(
     texts: Texts, keys: Iterable[str], languages: Sequence[str]
 ) -> dict[tuple[str, str], str]:
-    """Those with words, if all keys and languages are the version's; else a list of the others."""
+    """Return the non-empty texts, or refuse unknown keys and languages by name."""
     known = set(keys)
     strange = sorted({key for key, _ in texts if key not in known})
     if strange:
@@ -121,9 +123,9 @@ def known_texts(
     others = sorted({language for _, language in texts if language not in languages})
     if others:
         raise Invalid(f"Languages that this version does not have: {', '.join(others)}.")
-    long = [key for (key, _), body in texts.items() if len(body) > LONGEST_BODY]
+    long = [key for (key, _), body in texts.items() if len(body) > MAX_TEXT_CHARACTERS]
     if long:
-        raise Invalid(f"{long[0]}: at most {LONGEST_BODY:,} characters.")
+        raise Invalid(f"{long[0]}: at most {MAX_TEXT_CHARACTERS:,} characters.")
     return {
         pair: body.replace("\r\n", "\n").replace("\x00", "")
         for pair, body in texts.items()
@@ -132,5 +134,5 @@ def known_texts(
 
 
 def _need_small(content: bytes) -> None:
-    if len(content) > MOST_BYTES:
-        raise Invalid(f"The file is larger than {MOST_BYTES:,} bytes.")
+    if len(content) > MAX_BYTES:
+        raise Invalid(f"The file is larger than {MAX_BYTES:,} bytes.")

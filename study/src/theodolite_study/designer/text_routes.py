@@ -1,4 +1,4 @@
-"""Texts in all languages beside each other, as PO and CSV files out and in; the consent."""
+"""Serve the texts of a study in all languages, their PO and CSV files, and the consent."""
 
 from typing import Any
 
@@ -7,41 +7,41 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from theodolite_study.designer import text_files
-from theodolite_study.designer.changes import VersionContent
-from theodolite_study.designer.consent_check import consent_topics
-from theodolite_study.designer.links import base, design_page
-from theodolite_study.designer.saving import save, version_of
-from theodolite_study.designer.version_content import CONSENT, content_of, keys_of
-from theodolite_study.desk.rights import needs
+from theodolite_study.designer.consent_check import find_consent_topics
+from theodolite_study.designer.design_pages import get_design_address, render_design_page
+from theodolite_study.designer.draft_saving import get_version, save_draft
+from theodolite_study.designer.version_changes import VersionContent
+from theodolite_study.designer.version_content import CONSENT, get_text_keys, load_content
+from theodolite_study.desk.rights import require_right
 from theodolite_study.desk.site import DeskRequest
-from theodolite_study.locale.catalogue import own_name
-from theodolite_study.locale.default_texts import default_languages, default_texts
-from theodolite_study.model.markdown import consent_bytes
+from theodolite_study.locale.default_texts import list_default_languages, load_default_texts
+from theodolite_study.locale.translations import get_own_name
+from theodolite_study.model.markdown import render_consent
 from theodolite_study.refusals import Invalid, NotHere
 from theodolite_study.store.drafts import put_consent, put_texts
 
 
-@needs("design")
+@require_right("design")
 def texts_page(desk: DeskRequest) -> Response:
-    """A row a key, a column a language; missing ones first."""
+    """Show a row per key and a column per language, missing ones first."""
     return _texts_page(desk)
 
 
 def _texts_page(desk: DeskRequest, error: str = "") -> Response:
-    version = version_of(desk)
-    content = content_of(desk.connection, version)
-    rows = text_files.text_rows(keys_of(content), version["languages"], content.texts)
+    version = get_version(desk)
+    content = load_content(desk.connection, version)
+    rows = text_files.get_text_rows(get_text_keys(content), version["languages"], content.texts)
     show = desk.request.query_params.get("show", "all")
     missing = sum(len(row.missing) for row in rows)
     visible = [row for row in rows if row.missing] if show == "missing" else rows
     context = {"rows": visible, "missing": missing, "of": len(rows) * len(version["languages"]),
-               "show": show, "own_name": own_name}  # fmt: skip
-    return design_page(desk, "design_texts", context, [error] if error else [])
+               "show": show, "own_name": get_own_name}  # fmt: skip
+    return render_design_page(desk, "design_texts", context, [error] if error else [])
 
 
-@needs("design")
+@require_right("design")
 def save_texts(desk: DeskRequest) -> Response:
-    """All fields of the table that came; their names are language and key."""
+    """Save the fields of the table, which are named by language and key."""
 
     def edit(content: VersionContent) -> str:
         texts = _sent_texts(desk, content)
@@ -51,12 +51,12 @@ def save_texts(desk: DeskRequest) -> Response:
         return {f"{language} {key}": body for (key, language), body in content.texts.items()}
 
     show = desk.form.text("show") or "all"
-    back = f"{base(desk)}/texts?show={'missing' if show == 'missing' else 'all'}"
-    return save(desk, back, edit, lambda error: _texts_page(desk, error), theirs)
+    back = f"{get_design_address(desk)}/texts?show={'missing' if show == 'missing' else 'all'}"
+    return save_draft(desk, back, edit, lambda error: _texts_page(desk, error), theirs)
 
 
 def _sent_texts(desk: DeskRequest, content: VersionContent) -> dict[tuple[str, str], str]:
-    known = set(keys_of(content))
+    known = set(get_text_keys(content))
     texts = {}
     for name in desk.form.fields:
         language, _, key = name.partition(" ")
@@ -70,76 +70,82 @@ def _sent_texts(desk: DeskRequest, content: VersionContent) -> dict[tuple[str, s
 def _put(desk: DeskRequest, content: VersionContent, texts: text_files.Texts) -> str:
     changed = {pair: body for pair, body in texts.items() if content.texts.get(pair, "") != body}
     for (key, language), body in changed.items():
-        put_texts(desk.connection, version_of(desk)["id"], language, {key: body})
+        put_texts(desk.connection, get_version(desk)["id"], language, {key: body})
     return f"{len(changed)} texts were changed."
 
 
-@needs("design", upload=text_files.MOST_BYTES)
+@require_right("design", upload=text_files.MAX_BYTES)
 def take_texts(desk: DeskRequest) -> Response:
-    """A file of texts."""
+    """Import an uploaded file of texts."""
     file = desk.form.files.get("file")
     name = (file.filename or "") if file else ""
-    content_ = file.file.read(text_files.MOST_BYTES + 1) if file else b""
+    content_ = file.file.read(text_files.MAX_BYTES + 1) if file else b""
 
     def edit(content: VersionContent) -> str:
-        keys, spoken = keys_of(content), content.settings["languages"]
+        keys, spoken = get_text_keys(content), content.settings["languages"]
         if name.lower().endswith(".po"):
             language = desk.form.one_of("language", spoken)
-            texts = text_files.texts_from_po(content_, language, keys)
+            texts = text_files.parse_po(content_, language, keys)
         elif name.lower().endswith(".csv"):
-            texts = text_files.texts_from_csv(content_, spoken, keys)
+            texts = text_files.parse_csv(content_, spoken, keys)
         else:
             raise Invalid("A file that ends in .po or .csv is needed.")
         return _put(desk, content, texts)
 
-    return save(desk, f"{base(desk)}/texts", edit, lambda error: _texts_page(desk, error))
+    return save_draft(
+        desk, f"{get_design_address(desk)}/texts", edit, lambda error: _texts_page(desk, error)
+    )
 
 
-@needs("design")
+@require_right("design")
 def copy_texts(desk: DeskRequest) -> Response:
-    """Missing texts of one language get the words of another; somebody pressed the button."""
+    """Copy missing texts of one language from another, when its button was pressed."""
 
     def edit(content: VersionContent) -> str:
         spoken = content.settings["languages"]
         source, to = desk.form.one_of("source", spoken), desk.form.one_of("to", spoken)
-        return _put(desk, content, text_files.copied(content.texts, keys_of(content), source, to))
+        return _put(
+            desk,
+            content,
+            text_files.copy_missing_texts(content.texts, get_text_keys(content), source, to),
+        )
 
-    return save(desk, f"{base(desk)}/texts", edit)
+    return save_draft(desk, f"{get_design_address(desk)}/texts", edit)
 
 
-@needs("design")
+@require_right("design")
 def texts_file(desk: DeskRequest) -> Response:
-    """All texts as CSV, or those of one language as PO."""
-    version = version_of(desk)
-    content = content_of(desk.connection, version)
+    """Return all texts as CSV, or those of one language as PO."""
+    version = get_version(desk)
+    content = load_content(desk.connection, version)
     name = str(desk.request.path_params["file"])
     language, _, kind = name.rpartition(".")
-    keys = keys_of(content)
+    keys = get_text_keys(content)
     if name == "texts.csv":
-        body, media = text_files.csv_of(keys, version["languages"], content.texts), "text/csv"
+        body, media = text_files.format_csv(keys, version["languages"], content.texts), "text/csv"
     elif kind == "po" and language in version["languages"]:
         source = version["default_language"]
-        body, media = text_files.po_of(keys, source, language, content.texts), "text/x-gettext"
+        body, media = text_files.format_po(keys, source, language, content.texts), "text/x-gettext"
     else:
         raise NotHere
     return download(body, f"{desk.slug}-{version['no']}-{name}", media)
 
 
 def download(body: bytes, name: str, media: str) -> Response:
-    """A file that a browser saves."""
+    """Return a file that the browser saves."""
     headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
     return Response(body, headers=headers, media_type=media)
 
 
-@needs("design")
+@require_right("design")
 def consent_page(desk: DeskRequest) -> Response:
-    """The consent in one language, its preview, and the topics that it speaks of."""
+    """Show the consent in one language, its preview, and the topics that it mentions."""
     return _consent_page(desk)
 
 
 def _consent_page(desk: DeskRequest, error: str = "") -> Response:
-    version = version_of(desk)
-    content = content_of(desk.connection, version)
+    version = get_version(desk)
+    content = load_content(desk.connection, version)
     language = desk.request.query_params.get("language", version["default_language"])
     if language not in version["languages"]:
         raise NotHere
@@ -150,26 +156,26 @@ def _consent_page(desk: DeskRequest, error: str = "") -> Response:
                      version["id"])  # fmt: skip
     context: dict[str, Any] = {
         "language": language, "text": text, "suggested": suggested,
-        "shown": Markup(consent_bytes(stored).decode()) if stored else "",  # noqa: S704  as stored
-        "topics": consent_topics(text, language), "again": bool(again and again["again"]),
+        "shown": Markup(render_consent(stored).decode()) if stored else "",  # noqa: S704  as stored
+        "topics": find_consent_topics(text, language), "again": bool(again and again["again"]),
         "there": {spoken for (key, spoken) in content.texts if key == CONSENT},
-        "own_name": own_name,
+        "own_name": get_own_name,
     }  # fmt: skip
-    return design_page(desk, "design_consent", context, [error] if error else [])
+    return render_design_page(desk, "design_consent", context, [error] if error else [])
 
 
 def _suggested(content: VersionContent, language: str) -> str:
-    """The text that comes with the package, with the contact that is known."""
-    if language not in default_languages():
+    """Return the default consent with the known contact."""
+    if language not in list_default_languages():
         return ""
     contact = content.texts.get(("contact", language), "{contact}")
-    return default_texts(language)[CONSENT].replace("{contact}", contact)
+    return load_default_texts(language)[CONSENT].replace("{contact}", contact)
 
 
-@needs("design")
+@require_right("design")
 def save_consent(desk: DeskRequest) -> Response:
-    """The text in one language, and for all of them whether people are asked again."""
-    version = version_of(desk)
+    """Save the consent in one language, and whether people are asked again in all of them."""
+    version = get_version(desk)
     language = desk.form.one_of("language", version["languages"])
     again = desk.form.ticked("again")
 
@@ -184,8 +190,8 @@ def save_consent(desk: DeskRequest) -> Response:
     def theirs(content: VersionContent) -> dict[str, str]:
         return {"consent": content.texts.get((CONSENT, language), ""), "language": language}
 
-    back = f"{base(desk)}/consent?language={language}"
-    return save(desk, back, edit, lambda error: _consent_page(desk, error), theirs)
+    back = f"{get_design_address(desk)}/consent?language={language}"
+    return save_draft(desk, back, edit, lambda error: _consent_page(desk, error), theirs)
 
 
 ROUTES = [

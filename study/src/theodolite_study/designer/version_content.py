@@ -1,13 +1,13 @@
-"""What a version says, read from the database."""
+"""Load the content of a version from the database. Used by the designer's routes."""
 
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from theodolite_study.designer.changes import VersionContent
-from theodolite_study.desk.site import Connection, rows
+from theodolite_study.designer.version_changes import VersionContent
+from theodolite_study.desk.site import Connection, fetch_rows
 from theodolite_study.model.instrument import Instrument
-from theodolite_study.model.texts import text_keys
+from theodolite_study.model.required_texts import iterate_text_keys
 
 COLUMNS = (
     "n_votes", "quota", "least_items", "lease_seconds", "languages", "default_language",
@@ -16,14 +16,18 @@ COLUMNS = (
 CONSENT = "consent"
 
 
-def content_of(connection: Connection, version: Mapping[str, Any]) -> VersionContent:
-    """Everything that a version says."""
+def load_content(connection: Connection, version: Mapping[str, Any]) -> VersionContent:
+    """Load everything that a version contains."""
     number = version["id"]
-    texts = rows(
+    texts = fetch_rows(
         connection, "select key, language, body from wording where version_id = %s", number
     )
-    ways = rows(connection, "select * from outcome where version_id = %s order by key", number)
-    groups = rows(connection, "select * from condition where version_id = %s order by id", number)
+    ways = fetch_rows(
+        connection, "select * from outcome where version_id = %s order by key", number
+    )
+    groups = fetch_rows(
+        connection, "select * from condition where version_id = %s order by id", number
+    )
     return VersionContent(
         instrument=Instrument.model_validate(version["instrument"]),
         settings={**version["settings"], **{name: version[name] for name in COLUMNS}},
@@ -39,16 +43,16 @@ def content_of(connection: Connection, version: Mapping[str, Any]) -> VersionCon
     )
 
 
-def last_opened(connection: Connection, study: UUID) -> dict[str, Any] | None:
-    """The newest version that people have met, or None."""
+def load_last_opened(connection: Connection, study: UUID) -> dict[str, Any] | None:
+    """Return the newest version that was opened, or None."""
     query = (
         "select * from version where study_id = %s and state <> 'draft' order by no desc limit 1"
     )
-    versions = rows(connection, query, study)
+    versions = fetch_rows(connection, query, study)
     return versions[0] if versions else None
 
 
-def keys_of(content: VersionContent) -> list[str]:
-    """Keys of all its texts but the consent, which has a page of its own."""
-    keys = text_keys(content.instrument, content.outcomes)
+def get_text_keys(content: VersionContent) -> list[str]:
+    """Return the keys of all texts but the consent, which has its own page."""
+    keys = iterate_text_keys(content.instrument, content.outcomes)
     return [key for key in dict.fromkeys(keys) if key != CONSENT]

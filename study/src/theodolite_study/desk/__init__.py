@@ -1,1 +1,1 @@
-"""The researchers' desk: pages to set up, watch, pay, export, close. English only."""
+"""Serve the admin console ("desk"): pages to watch, pay, export and close studies. English only."""

@@ -1,4 +1,4 @@
-"""The application of the desk: a process of its own, with a login of its own."""
+"""Build the web application of the admin console, which has its own process and login."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,31 +27,37 @@ from theodolite_study.desk import (
     sign_in_routes,
     studies_routes,
 )
-from theodolite_study.desk.rights import SAFE, NotSignedIn, Visit, public
-from theodolite_study.desk.site import HERE, DeskSite, new_pages, new_pool
+from theodolite_study.desk.rights import SAFE_METHODS, NotSignedIn, Visit, allow_visitors
+from theodolite_study.desk.site import DESK_FOLDER, DeskSite, make_environment, make_pool
 from theodolite_study.keys import Keys
 from theodolite_study.refusals import NotHere, StudyError
-from theodolite_study.serve.pages import files_in
-from theodolite_study.serve.security import Counter, NotTooMany, OwnHost, OwnPages, SafeHeaders
+from theodolite_study.serve.pages import read_static_files
+from theodolite_study.serve.security import (
+    ConcurrencyCounter,
+    ConcurrencyLimit,
+    OwnHostOnly,
+    OwnPagesOnly,
+    SecurityHeaders,
+)
 from theodolite_study.serve.settings import Settings
 
-ROOMS = (
+ROUTE_MODULES = (
     sign_in_routes, studies_routes, live_routes, people_routes, pay_routes, export_routes,
     close_routes, member_routes, log_routes, server_routes,
 )  # fmt: skip
-DESIGNER = "theodolite_study.designer"
+DESIGNER_PACKAGE = "theodolite_study.designer"
 SIGN_IN = "/sign-in"
-KEPT_FOR = "public, max-age=3600"
-AT_ONCE = 200
-NOBODY = {"staff": None, "study": None, "notice": "", "errors": (), "refresh": 0}
+CACHE_CONTROL = "public, max-age=3600"
+MAX_CONCURRENT_REQUESTS = 200
+VISITOR_CONTEXT = {"staff": None, "study": None, "notice": "", "errors": (), "refresh": 0}
 
 
 def create_desk(settings: Settings) -> Starlette:
-    """The desk of all studies of a database; its address is an origin of its own."""
+    """Return the admin console of all studies of a database, which has its own origin."""
     folders, more = _designer()
     site = DeskSite(
-        settings=settings, keys=Keys.read(settings.folder), pool=new_pool(settings.database_url),
-        pages=new_pages([folder / "templates" for folder in folders]),
+        settings=settings, keys=Keys.read(settings.folder), pool=make_pool(settings.database_url),
+        pages=make_environment([folder / "templates" for folder in folders]),
     )  # fmt: skip
 
     @asynccontextmanager
@@ -63,15 +69,17 @@ def create_desk(settings: Settings) -> Starlette:
             site.pool.close()
 
     def refuse(headers: Headers, status: int, text: str, retry_after: int) -> Response:
-        return message(site, status, text, retry_after)
+        return make_message_response(site, status, text, retry_after)
 
     app = Starlette(
-        routes=[*(route for room in ROOMS for route in room.ROUTES), *more, *SMALL],
+        routes=[*(route for room in ROUTE_MODULES for route in room.ROUTES), *more, *STATIC_ROUTES],
         middleware=[
-            Middleware(SafeHeaders, https=settings.https),
-            Middleware(OwnHost, host=settings.host, refuse=refuse),
-            Middleware(OwnPages, origin=settings.public_origin, refuse=refuse),
-            Middleware(NotTooMany, working=Counter(AT_ONCE), refuse=refuse),
+            Middleware(SecurityHeaders, https=settings.https),
+            Middleware(OwnHostOnly, host=settings.host, refuse=refuse),
+            Middleware(OwnPagesOnly, origin=settings.public_origin, refuse=refuse),
+            Middleware(
+                ConcurrencyLimit, working=ConcurrencyCounter(MAX_CONCURRENT_REQUESTS), refuse=refuse
+            ),
         ],
         exception_handlers={
             StudyError: refused, OperationalError: away, PoolTimeout: away, 404: gone, 405: gone,
@@ -81,22 +89,26 @@ def create_desk(settings: Settings) -> Starlette:
     app.router.redirect_slashes = False
     app.state.site = site
     app.state.static = {
-        name: file for folder in folders for name, file in files_in(folder / "static").items()
+        name: file
+        for folder in folders
+        for name, file in read_static_files(folder / "static").items()
     }
     return app
 
 
 def _designer() -> tuple[list[Path], list[BaseRoute]]:
-    """Pages that set a study up, where they are installed, with their templates and styles."""
-    if find_spec(DESIGNER) is None or find_spec(f"{DESIGNER}.routes") is None:
-        return [HERE], []
-    return [HERE, HERE.parent / "designer"], list(import_module(f"{DESIGNER}.routes").ROUTES)
+    """Return templates and routes of the designer, if it is installed."""
+    if find_spec(DESIGNER_PACKAGE) is None or find_spec(f"{DESIGNER_PACKAGE}.routes") is None:
+        return [DESK_FOLDER], []
+    return [DESK_FOLDER, DESK_FOLDER.parent / "designer"], list(
+        import_module(f"{DESIGNER_PACKAGE}.routes").ROUTES
+    )
 
 
-def message(site: DeskSite, status: int, text: str, retry_after: int = 0) -> Response:
-    """A refusal or a fault as a page."""
+def make_message_response(site: DeskSite, status: int, text: str, retry_after: int = 0) -> Response:
+    """Return a refusal or an error as a page."""
     response = HTMLResponse(
-        site.render("message", {"status": status, "message": text, **NOBODY}), status
+        site.render("message", {"status": status, "message": text, **VISITOR_CONTEXT}), status
     )
     if retry_after:
         response.headers["retry-after"] = str(retry_after)
@@ -104,42 +116,42 @@ def message(site: DeskSite, status: int, text: str, retry_after: int = 0) -> Res
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """What the desk does not do, in words."""
+    """Return the message of a refusal."""
     assert isinstance(error, StudyError)  # noqa: S101
-    if isinstance(error, NotSignedIn) and request.method in SAFE:
+    if isinstance(error, NotSignedIn) and request.method in SAFE_METHODS:
         return RedirectResponse(SIGN_IN, 303)
     wait = int(getattr(error, "retry_after", 0))
-    return message(request.app.state.site, error.status, error.message, wait)
+    return make_message_response(request.app.state.site, error.status, error.message, wait)
 
 
 async def gone(request: Request, error: Exception) -> Response:
-    """No such page."""
+    """Return the page for an unknown address."""
     return await refused(request, NotHere())
 
 
 async def away(request: Request, error: Exception) -> Response:
-    """The database does not answer."""
+    """Return the page for an unavailable database."""
     text = "The database cannot be reached just now. Please try again in a moment."
-    return message(request.app.state.site, 503, text, 2)
+    return make_message_response(request.app.state.site, 503, text, 2)
 
 
-@public
+@allow_visitors
 def static(visit: Visit) -> Response:
-    """Styles."""
+    """Return a style sheet."""
     request = visit.request
     file = request.app.state.static.get(request.path_params["name"])
     if file is None:
         raise NotHere
-    headers = {"etag": file.tag, "cache-control": KEPT_FOR, "content-type": file.kind}
+    headers = {"etag": file.tag, "cache-control": CACHE_CONTROL, "content-type": file.kind}
     if request.headers.get("if-none-match") == file.tag:
         return Response(status_code=304, headers=headers)
     return Response(file.content, headers=headers)
 
 
-@public
+@allow_visitors
 def alive(visit: Visit) -> Response:
-    """The process answers."""
+    """Answer that the process runs."""
     return PlainTextResponse("alive")
 
 
-SMALL = [Route("/static/{name}", static), Route("/healthz", alive)]
+STATIC_ROUTES = [Route("/static/{name}", static), Route("/healthz", alive)]

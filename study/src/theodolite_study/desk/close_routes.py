@@ -1,10 +1,10 @@
-"""The end of a study: what is deleted and when, and what has to be settled before."""
+"""Serve the page that closes a study: what is deleted, and what has to be settled before."""
 
 from starlette.responses import Response
 from starlette.routing import Route
 
-from theodolite_study.desk.rights import needs
-from theodolite_study.desk.site import DeskRequest, onward, page
+from theodolite_study.desk.rights import require_right
+from theodolite_study.desk.site import DeskRequest, redirect, render_page
 from theodolite_study.refusals import Invalid, WrongStage
 from theodolite_study.store.opening import set_study_state
 
@@ -20,9 +20,9 @@ FACTS = """
                and state in ('owed', 'failed')) as voidable"""
 
 
-@needs("open")
+@require_right("open")
 def close_page(desk: DeskRequest) -> Response:
-    """What will be deleted, and what is in the way."""
+    """Show what closing deletes and what prevents it."""
     return _page(desk)
 
 
@@ -31,12 +31,12 @@ def _page(desk: DeskRequest, *errors: str) -> Response:
         cursor.execute(FACTS, {"s": desk.study_id})
         names = [column.name for column in cursor.description or ()]
         facts = dict(zip(names, cursor.fetchone() or (), strict=True))
-    return page(desk, "close", {"facts": facts}, 409 if errors else 200, errors)
+    return render_page(desk, "close", {"facts": facts}, 409 if errors else 200, errors)
 
 
-@needs("open")
+@require_right("open")
 def close(desk: DeskRequest) -> Response:
-    """Close, or put away; the study's name is typed so that nobody does it by mistake."""
+    """Close or archive the study, after its name was typed as confirmation."""
     state = desk.form.one_of("state", ("closed", "archived"))
     if desk.form.text("name", 100) != desk.slug:
         return _page(desk, f"Type {desk.slug} to say that you mean it.")
@@ -53,7 +53,7 @@ def close(desk: DeskRequest) -> Response:
             set_study_state(desk.connection, desk.study_id, state, desk.staff.id, void=void)
     except WrongStage as refusal:
         return _page(desk, refusal.message)
-    return onward(desk, f"/studies/{desk.slug}/close", f"The study is {state}.")
+    return redirect(desk, f"/studies/{desk.slug}/close", f"The study is {state}.")
 
 
 ROUTES = [

@@ -1,4 +1,4 @@
-"""Exports: the job writes them one after the other; here they are asked for, listed, downloaded."""
+"""Serve the exports of a study: request, list and download. The background job writes them."""
 
 import json
 import zipfile  # noqa: TID251  written here, not read
@@ -10,15 +10,15 @@ from typing import Any
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from theodolite_study.desk.rights import needs
-from theodolite_study.desk.site import DeskRequest, onward, page
+from theodolite_study.desk.rights import require_right
+from theodolite_study.desk.site import DeskRequest, redirect, render_page
 from theodolite_study.refusals import Invalid, NotHere
 
 MANIFEST = "manifest.json"
 AGGREGATES = ("aggregates.csv", "aggregates.parquet", "agreement.json")
-"""What says nothing of one person."""
-PIECE = 1 << 18
-LISTED = 50
+"""Files that contain nothing about single participants."""
+CHUNK_BYTES = 1 << 18
+MAX_LISTED_EXPORTS = 50
 REQUESTS = """
     select e.id, e.requested_at, e.ended_at, e.state, e.why, a.name as staff,
            encode(e.manifest_sha256, 'hex') as digest
@@ -26,10 +26,10 @@ REQUESTS = """
      where e.study_id = %s order by e.id desc limit %s"""
 
 
-@needs("aggregates")
+@require_right("aggregates")
 def exports(desk: DeskRequest) -> Response:
-    """All exports of the study; those who may not export see aggregates only."""
-    records = desk.rows(REQUESTS, desk.study_id, LISTED)
+    """List the exports of the study; some roles see aggregates only."""
+    records = desk.rows(REQUESTS, desk.study_id, MAX_LISTED_EXPORTS)
     entries = [
         (export, _files(desk, export) if export["state"] == "done" else []) for export in records
     ]
@@ -37,12 +37,12 @@ def exports(desk: DeskRequest) -> Response:
         "select at, at > clock_timestamp() - interval '5 minutes' as alive from operation"
         " where what = 'jobs'"
     )
-    return page(desk, "export", {"entries": entries, "job": alive})
+    return render_page(desk, "export", {"entries": entries, "job": alive})
 
 
-@needs("export")
+@require_right("export")
 def request_export(desk: DeskRequest) -> Response:
-    """Ask for one more; not while one waits, as it would say the same."""
+    """Request an export, unless one is waiting already."""
     waiting = desk.row(
         "select id from export_request where study_id = %s and state in ('waiting', 'running')",
         desk.study_id,
@@ -54,12 +54,12 @@ def request_export(desk: DeskRequest) -> Response:
         (desk.study_id, desk.staff.id),
     )
     desk.log("exported", {"what": "requested"})
-    return onward(desk, f"/studies/{desk.slug}/export", "The job writes it in its next round.")
+    return redirect(desk, f"/studies/{desk.slug}/export", "The job writes it in its next round.")
 
 
-@needs("aggregates")
+@require_right("aggregates")
 def download(desk: DeskRequest) -> Response:
-    """One file of an export."""
+    """Return one file of an export."""
     export, name = _done(desk), str(desk.request.path_params["file"])
     known = {file["name"] for file in _files(desk, export)}
     if name not in known:
@@ -71,9 +71,9 @@ def download(desk: DeskRequest) -> Response:
     )  # fmt: skip
 
 
-@needs("export")
+@require_right("export")
 def download_all(desk: DeskRequest) -> Response:
-    """All files in one archive, made while it is sent."""
+    """Return all files in one archive, which is made while it is sent."""
     export = _done(desk)
     folder = _folder(desk, export)
     names = [
@@ -84,27 +84,27 @@ def download_all(desk: DeskRequest) -> Response:
     desk.log("exported", {"what": "downloaded", "export": export["id"], "file": "all"})
     name = f"{desk.slug}-{export['id']}"
     headers = {"content-disposition": f'attachment; filename="{name}.zip"'}
-    pieces = archive(folder, names, name)
+    pieces = stream_archive(folder, names, name)
     return StreamingResponse(pieces, media_type="application/zip", headers=headers)
 
 
-def archive(folder: Path, names: list[str], inside: str) -> Iterator[bytes]:
-    """A zip of files, piece by piece; never more than some pieces in memory."""
-    out = _Pieces()
+def stream_archive(folder: Path, names: list[str], inside: str) -> Iterator[bytes]:
+    """Yield a zip of files in parts, so that little is in memory."""
+    out = _ChunkStream()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as packed:
         for name in names:
             with (
                 (folder / name).open("rb") as source,
                 packed.open(f"{inside}/{name}", "w") as target,
             ):
-                while piece := source.read(PIECE):
+                while piece := source.read(CHUNK_BYTES):
                     target.write(piece)
                     yield out.taken()
     yield out.taken()
 
 
-class _Pieces(BytesIO):
-    """A stream that cannot go back, emptied by whoever sends it on."""
+class _ChunkStream(BytesIO):
+    """Stream without seeking whose content is taken while it grows."""
 
     def seekable(self) -> bool:
         return False
@@ -113,7 +113,7 @@ class _Pieces(BytesIO):
         raise OSError
 
     def taken(self) -> bytes:
-        """What was written since."""
+        """Return what was written since the last call."""
         piece = self.getvalue()
         super().seek(0)
         self.truncate()
@@ -135,11 +135,11 @@ def _folder(desk: DeskRequest, export: dict[str, Any]) -> Path:
 
 
 def _files(desk: DeskRequest, export: dict[str, Any]) -> list[dict[str, Any]]:
-    """Plain files of an export that this person may have, with their digests of the manifest."""
+    """List the files of an export that this role may download, with digests of the manifest."""
     folder = _folder(desk, export)
     if not folder.is_dir():
         return []
-    digests = _digests(folder / MANIFEST)
+    digests = _read_digests(folder / MANIFEST)
     return [
         {"name": path.name, "bytes": path.stat().st_size, "sha256": digests.get(path.name, "")}
         for path in sorted(folder.iterdir())
@@ -151,7 +151,7 @@ def _is_regular_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _digests(manifest: Path) -> dict[str, str]:
+def _read_digests(manifest: Path) -> dict[str, str]:
     try:
         content = json.loads(manifest.read_text(encoding="utf-8"))
         digests = content.get("files", {})

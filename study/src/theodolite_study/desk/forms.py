@@ -1,4 +1,4 @@
-"""Forms that come in: read to the end, not too long, not too slowly, and proved to be ours."""
+"""Read submitted forms with limits of size and time, and check their tokens."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,56 +15,56 @@ from starlette.types import Message, Receive
 from theodolite_study.refusals import Invalid, Refused
 
 PLAIN, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
-MOST_BYTES = 4 << 20
-FEW_BYTES = 1 << 16
-"""Of somebody who has not signed in."""
-MOST_FIELDS = 5000
-"""A table of all texts in all languages is one form."""
-SECONDS, UPLOAD_SECONDS = 15.0, 900.0
-UNFIT = "This form has a part that does not fit."
+MAX_BYTES = 4 << 20
+MAX_VISITOR_BYTES = 1 << 16
+"""Maximum size of a form before sign-in."""
+MAX_FIELDS = 5000
+"""Maximum number of fields; a table of all texts in all languages is one form."""
+MAX_SECONDS, MAX_UPLOAD_SECONDS = 15.0, 900.0
+UNFIT_MESSAGE = "This form has a part that does not fit."
 
 
 @dataclass(frozen=True)
 class DeskForm:
-    """The fields of a form, each with all its values, and files that were sent along."""
+    """Fields of a form with all their values, and uploaded files."""
 
     fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
     files: Mapping[str, UploadFile] = field(default_factory=dict)
 
     def text(self, name: str, most: int = 20_000) -> str:
-        """One value without spaces around it; empty if there is none."""
+        """Return one value without surrounding spaces; empty if there is none."""
         value = (self.fields.get(name) or [""])[0].replace("\r\n", "\n").strip()
         if len(value) > most:
             raise Invalid(f"{name}: at most {most:,} characters.")
         if "\0" in value:
-            raise Invalid(UNFIT)
+            raise Invalid(UNFIT_MESSAGE)
         return value
 
     def all(self, name: str) -> Sequence[str]:
-        """All values of that name."""
+        """Return all values of a field."""
         return self.fields.get(name, ())
 
     def ticked(self, name: str) -> bool:
-        """Whether a box is ticked."""
+        """Return whether a box is ticked."""
         return bool(self.text(name))
 
     def whole(self, name: str, least: int, most: int) -> int:
-        """A whole number within limits."""
+        """Return an integer within limits."""
         value = self.text(name, 20)
         if not re.fullmatch(r"-?[0-9]{1,18}", value) or not least <= int(value) <= most:
             raise Invalid(f"{name}: a whole number from {least:,} to {most:,}.")
         return int(value)
 
     def one_of(self, name: str, options: Sequence[str]) -> str:
-        """One of some words."""
+        """Return a value that is one of the options."""
         value = self.text(name)
         if value not in options:
             raise Invalid(f"{name}: one of {', '.join(options)}.")
         return value
 
 
-async def read_form(request: Request, upload: int = 0, most_bytes: int = MOST_BYTES) -> DeskForm:
-    """The form of a request; files only where a route takes them, at most so many bytes in all."""
+async def read_form(request: Request, upload: int = 0, most_bytes: int = MAX_BYTES) -> DeskForm:
+    """Read the form of a request; files only where a route allows them, up to a total size."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     most = upload or most_bytes
     length = request.headers.get("content-length", "0")
@@ -72,9 +72,9 @@ async def read_form(request: Request, upload: int = 0, most_bytes: int = MOST_BY
         raise Refused(413, f"This is too much to be taken: at most {most >> 10:,} kB.")
     if kind != PLAIN and not (kind == PARTS and upload):
         raise Refused(415, "A form was needed.")
-    counted = Request(request.scope, _counted(request.receive, most))
+    counted = Request(request.scope, _limit_bytes(request.receive, most))
     try:
-        with anyio.fail_after(UPLOAD_SECONDS if upload else SECONDS):
+        with anyio.fail_after(MAX_UPLOAD_SECONDS if upload else MAX_SECONDS):
             return await (_parts(counted) if kind == PARTS else _urlencoded_form(counted))
     except TimeoutError as error:
         raise Refused(408, "This took too long to arrive. Please try again.") from error
@@ -85,19 +85,19 @@ async def read_form(request: Request, upload: int = 0, most_bytes: int = MOST_BY
 async def _urlencoded_form(request: Request) -> DeskForm:
     try:
         fields = parse_qs(
-            (await request.body()).decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS
+            (await request.body()).decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS
         )
     except ValueError as error:
-        raise Invalid(UNFIT) from error
+        raise Invalid(UNFIT_MESSAGE) from error
     return DeskForm(fields)
 
 
 async def _parts(request: Request) -> DeskForm:
-    """Files go to the disk while they arrive; whoever reads them finds them there."""
+    """Read a multipart form, with files on disk."""
     try:
-        form = await request.form(max_files=4, max_fields=MOST_FIELDS, max_part_size=1 << 20)
+        form = await request.form(max_files=4, max_fields=MAX_FIELDS, max_part_size=1 << 20)
     except MultiPartException as error:
-        raise Invalid(UNFIT) from error
+        raise Invalid(UNFIT_MESSAGE) from error
     fields: dict[str, list[str]] = {}
     files: dict[str, UploadFile] = {}
     for name, value in form.multi_items():
@@ -108,8 +108,8 @@ async def _parts(request: Request) -> DeskForm:
     return DeskForm(fields, files)
 
 
-def _counted(receive: Receive, most: int) -> Receive:
-    """The same, refused as soon as more comes than may."""
+def _limit_bytes(receive: Receive, most: int) -> Receive:
+    """Limit the bytes that a receive function may return."""
     length = 0
 
     async def counted() -> Message:

@@ -1,62 +1,62 @@
-"""How a study runs just now; a break, and a last call."""
+"""Serve the page of a running study: progress, pause, resume and last call."""
 
 from starlette.responses import Response
 from starlette.routing import Route
 
-from theodolite_study.desk.rights import needs
-from theodolite_study.desk.site import DeskRequest, onward, page
+from theodolite_study.desk.rights import require_right
+from theodolite_study.desk.site import DeskRequest, redirect, render_page
 from theodolite_study.refusals import Invalid, Refused
-from theodolite_study.store.opening import last_call, set_study_state
-from theodolite_study.watch.people import people
-from theodolite_study.watch.progress import progress
+from theodolite_study.store.opening import set_study_state, start_last_call
+from theodolite_study.watch.participants import list_people
+from theodolite_study.watch.progress import load_progress
 
-REFRESH = 30
-FLAGGED = 200
-"""People whose work is looked at for signs."""
+REFRESH_SECONDS = 30
+MAX_CHECKED_PEOPLE = 200
+"""Maximum number of participants whose work is checked for signs."""
 
 
-@needs("counts")
+@require_right("counts")
 def live(desk: DeskRequest) -> Response:
-    """Seats and people; how they work is for those who may watch."""
-    refresh = REFRESH if desk.request.query_params.get("refresh") else 0
+    """Show seats and participants; signs of careless work need a further right."""
+    refresh = REFRESH_SECONDS if desk.request.query_params.get("refresh") else 0
     if desk.version is None or (desk.version["opened_at"] is None and desk.study_state == "draft"):
-        return page(desk, "live_empty")
-    now = progress(desk.connection, desk.study_id)
+        return render_page(desk, "live_empty")
+    now = load_progress(desk.connection, desk.study_id)
     flagged = None
     if desk.may("watch"):
-        some = people(desk.connection, desk.study_id, limit=FLAGGED).people
+        some = list_people(desk.connection, desk.study_id, limit=MAX_CHECKED_PEOPLE).people
         flagged = (sum(bool(person.work.signs) for person in some), len(some))
-    return page(desk, "live", {"now": now, "flagged": flagged, "refresh": refresh})
+    return render_page(desk, "live", {"now": now, "flagged": flagged, "refresh": refresh})
 
 
-@needs("pause")
+@require_right("pause")
 def pause(desk: DeskRequest) -> Response:
-    """A break: those inside go on, nobody new comes in."""
+    """Pause the study: participants inside continue, nobody new is admitted."""
     set_study_state(desk.connection, desk.study_id, "paused", desk.staff.id)
     home = f"/studies/{desk.slug}/live" if desk.may("counts") else "/server"
-    return onward(desk, home, "The study is paused.")
+    return redirect(desk, home, "The study is paused.")
 
 
-@needs("open")
+@require_right("open")
 def resume(desk: DeskRequest) -> Response:
-    """After a break."""
+    """Resume a paused study."""
     if desk.study_state != "paused":
         raise Refused(409, f"The study is {desk.study_state}.")
     set_study_state(desk.connection, desk.study_id, "open", desk.staff.id)
-    return onward(desk, f"/studies/{desk.slug}/live", "The study is open again.")
+    return redirect(desk, f"/studies/{desk.slug}/live", "The study is open again.")
 
 
-@needs("open")
+@require_right("open")
 def call_last(desk: DeskRequest) -> Response:
-    """People are let in for fewer items, so that the last seats are filled."""
-    version = progress(desk.connection, desk.study_id).version
+    """Admit participants for fewer items, so that the last seats are filled."""
+    version = load_progress(desk.connection, desk.study_id).version
     items = desk.form.whole("items", 1, 100_000)
     try:
-        last_call(desk.connection, version, items, staff=desk.staff.id)
+        start_last_call(desk.connection, version, items, staff=desk.staff.id)
     except Invalid as refusal:
-        return onward(desk, f"/studies/{desk.slug}/live", refusal.message)
+        return redirect(desk, f"/studies/{desk.slug}/live", refusal.message)
     notice = f"People are let in from {items} items on."
-    return onward(desk, f"/studies/{desk.slug}/live", notice)
+    return redirect(desk, f"/studies/{desk.slug}/live", notice)
 
 
 ROUTES = [

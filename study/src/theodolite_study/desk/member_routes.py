@@ -1,11 +1,11 @@
-"""Who belongs to a study, in which role. There is always an owner."""
+"""Serve the members of a study and their roles. There is always an owner."""
 
 from starlette.responses import Response
 from starlette.routing import Route
 
-from theodolite_study.desk.accounts import enroll_link
-from theodolite_study.desk.rights import RIGHTS, needs
-from theodolite_study.desk.site import DeskRequest, onward, page
+from theodolite_study.desk.accounts import make_enroll_link
+from theodolite_study.desk.rights import RIGHTS, require_right
+from theodolite_study.desk.site import DeskRequest, redirect, render_page
 from theodolite_study.refusals import Invalid, NotHere
 
 ROLES = tuple(RIGHTS)
@@ -22,20 +22,20 @@ ACCOUNT = """
       from staff a where a.name = %s"""
 
 
-@needs("members")
+@require_right("members")
 def members(desk: DeskRequest) -> Response:
-    """All of them."""
+    """List the members of the study."""
     return _page(desk)
 
 
 def _page(desk: DeskRequest, link: str = "") -> Response:
     context = {"members": desk.rows(MEMBERS, desk.study_id), "roles": ROLES, "link": link}
-    return page(desk, "members", context)
+    return render_page(desk, "members", context)
 
 
-@needs("members")
+@require_right("members")
 def add(desk: DeskRequest) -> Response:
-    """Somebody new: an account that is there, or a link that makes one.
+    """Add a member: an existing account, or a link that creates one.
 
     A link for an account that is there would take it over. So there is a second one only for who
     never used the first, and belongs to nobody else's study.
@@ -47,7 +47,7 @@ def add(desk: DeskRequest) -> Response:
     link = ""
     if known is None or known["unused"]:
         origin = desk.site.settings.public_origin
-        link = enroll_link(desk.connection, desk.site.keys, origin, name)
+        link = make_enroll_link(desk.connection, desk.site.keys, origin, name)
     desk.connection.execute(
         "insert into member (study_id, staff_id, role) select %s, id, %s from staff where name = %s"
         " on conflict (study_id, staff_id) do nothing",
@@ -56,12 +56,12 @@ def add(desk: DeskRequest) -> Response:
     desk.log("member", {"name": name, "became": "linked again" if known and link else role})
     if link:
         return _page(desk, link)
-    return onward(desk, f"/studies/{desk.slug}/members", f"{name} is a member.")
+    return redirect(desk, f"/studies/{desk.slug}/members", f"{name} is a member.")
 
 
-@needs("members")
+@require_right("members")
 def change(desk: DeskRequest) -> Response:
-    """Another role, or none."""
+    """Change the role of a member, or remove them."""
     staff_id = desk.request.path_params["staff_id"]
     role = desk.form.one_of("role", (*ROLES, "none"))
     # all owners are locked, so that two who remove each other do not leave a study without any
@@ -89,7 +89,7 @@ def change(desk: DeskRequest) -> Response:
     desk.log("member", {"name": member["name"], "was": member["role"], "became": role})
     own = staff_id == desk.staff.id and role != "owner"
     notice = f"{member['name']}: {role if role != 'none' else 'no member any more'}."
-    return onward(desk, "/" if own else f"/studies/{desk.slug}/members", notice)
+    return redirect(desk, "/" if own else f"/studies/{desk.slug}/members", notice)
 
 
 ROUTES = [

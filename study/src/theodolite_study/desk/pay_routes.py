@@ -1,4 +1,4 @@
-"""The ledger: what is owed, sent and paid; by hand where a person has to look; the platform."""
+"""Serve the ledger of payouts: states, manual decisions, and the link to the platform."""
 
 import re
 from typing import Any
@@ -8,14 +8,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from theodolite.errors import UnsafeInputError
-from theodolite_study.desk.rights import needs
-from theodolite_study.desk.site import DeskRequest, onward, page
-from theodolite_study.money.ledger import sums
-from theodolite_study.money.submission import PlatformLink, link_study
+from theodolite_study.desk.rights import require_right
+from theodolite_study.desk.site import DeskRequest, redirect, render_page
+from theodolite_study.money.ledger import sum_by_state
+from theodolite_study.money.platform_link import PlatformLink, link_study
 from theodolite_study.refusals import Invalid, NotHere
 
 STATES = ("failed", "owed", "sending", "sent", "confirmed", "void")
-PAGE = 50
+PAGE_SIZE = 50
 LEDGER = """
     select y.id, y.kind, y.outcome, y.amount_minor, y.currency, y.state, y.tries, y.why, y.at,
            y.sealed_submission is not null as has_id, p.pseudonym
@@ -25,8 +25,8 @@ LEDGER = """
 LINK = """
     select external_id, partial_codes, read_at, difference, paused_at,
            sealed_secret is not null as has_secret from platform_link where study_id = %s"""
-FIRST = ("-infinity", "00000000-0000-0000-0000-000000000000")
-DONE = {
+FIRST_KEY = ("-infinity", "00000000-0000-0000-0000-000000000000")
+DONE_MESSAGES = {
     "send": "Sent with the next round of the job.",
     "retry": "Owed again; the job tries it in its next round.",
     "void": "Will not be paid.",
@@ -34,34 +34,36 @@ DONE = {
 }
 
 
-@needs("pay")
+@require_right("pay")
 def pay(desk: DeskRequest) -> Response:
-    """Sums by state, one state's payouts, and what differs from the platform."""
+    """Show sums by state, the payouts of one state, and differences from the platform."""
     query = desk.request.query_params
     state = query.get("state", "")
     chosen = [state] if state in STATES else list(STATES[:4])
-    records = desk.rows(LEDGER, desk.study_id, chosen, *_after(query.get("after", "")), PAGE + 1)
-    more = records[PAGE - 1] if len(records) > PAGE else None
+    records = desk.rows(
+        LEDGER, desk.study_id, chosen, *_after(query.get("after", "")), PAGE_SIZE + 1
+    )
+    more = records[PAGE_SIZE - 1] if len(records) > PAGE_SIZE else None
     context = {
-        "sums": sums(desk.connection, desk.study_id), "states": STATES, "state": state,
-        "payouts": records[:PAGE], "link": desk.row(LINK, desk.study_id),
+        "sums": sum_by_state(desk.connection, desk.study_id), "states": STATES, "state": state,
+        "payouts": records[:PAGE_SIZE], "link": desk.row(LINK, desk.study_id),
         "after": f"{more['at'].isoformat()}_{more['id']}" if more else "",
     }  # fmt: skip
-    return page(desk, "pay", context)
+    return render_page(desk, "pay", context)
 
 
 def _after(key: str) -> tuple[str, str]:
     if re.fullmatch(r"[0-9T:.+-]{10,40}_[0-9a-f-]{36}", key):
         at, _, number = key.partition("_")
         return at, number
-    return FIRST
+    return FIRST_KEY
 
 
-@needs("pay")
+@require_right("pay")
 def settle(desk: DeskRequest) -> Response:
-    """One payout by hand: sent now, tried again, not paid at all, or paid in another way."""
+    """Settle one payout by hand: send, retry, void, or mark as paid elsewhere."""
     payout = _payout(desk)
-    how, reason = desk.form.one_of("how", tuple(DONE)), desk.form.text("reason", 200)
+    how, reason = desk.form.one_of("how", tuple(DONE_MESSAGES)), desk.form.text("reason", 200)
     if how in ("void", "paid") and len(reason) < 5:
         raise Invalid("Say in some words why.")
     number, state = payout["id"], payout["state"]
@@ -79,7 +81,7 @@ def settle(desk: DeskRequest) -> Response:
         raise Invalid(f"This payment is {state}.")
     detail = {"payout": str(number), "how": how, "from": state, "reason": reason}
     desk.log("paid", detail)
-    return onward(desk, f"/studies/{desk.slug}/pay", DONE[how])
+    return redirect(desk, f"/studies/{desk.slug}/pay", DONE_MESSAGES[how])
 
 
 def _update(desk: DeskRequest, number: UUID, change: str, *values: Any) -> None:
@@ -89,18 +91,18 @@ def _update(desk: DeskRequest, number: UUID, change: str, *values: Any) -> None:
     )
 
 
-@needs("pay")
+@require_right("pay")
 def show_id(desk: DeskRequest) -> Response:
-    """The platform's id of one payout; that it was looked at is in the log."""
+    """Show the platform id of one payout, and log that it was viewed."""
     payout = _payout(desk)
     if payout["sealed_submission"] is None:
         raise NotHere("Nobody's id is kept for this payment.")
     try:
-        identity = desk.site.keys.opened(payout["sealed_submission"], desk.slug)
+        identity = desk.site.keys.decrypt(payout["sealed_submission"], desk.slug)
     except UnsafeInputError as error:
         raise NotHere("These keys do not open the id of this payment.") from error
     desk.log("ids shown", {"payout": str(payout["id"])}, person=payout["participant_id"])
-    return page(desk, "payout_id", {"payout": payout, "identity": identity})
+    return render_page(desk, "payout_id", {"payout": payout, "identity": identity})
 
 
 def _payout(desk: DeskRequest) -> dict[str, Any]:
@@ -113,9 +115,9 @@ def _payout(desk: DeskRequest) -> dict[str, Any]:
     return record
 
 
-@needs("pay")
+@require_right("pay")
 def connect(desk: DeskRequest) -> Response:
-    """Join the study to Prolific. Token and secret are sealed, and never shown again."""
+    """Link the study to Prolific. Token and secret are encrypted and never shown again."""
     external = desk.form.text("external_id", 60)
     token, secret = desk.form.text("token", 500), desk.form.text("secret", 500)
     if not re.fullmatch(r"[0-9a-zA-Z]{8,60}", external) or len(token) < 8:
@@ -125,7 +127,7 @@ def connect(desk: DeskRequest) -> Response:
     )
     link_study(desk.connection, desk.site.keys, link)
     desk.log("paid", {"how": "connected", "platform": "prolific", "external_id": external})
-    return onward(desk, f"/studies/{desk.slug}/pay", "The study is joined to Prolific.")
+    return redirect(desk, f"/studies/{desk.slug}/pay", "The study is joined to Prolific.")
 
 
 ROUTES = [

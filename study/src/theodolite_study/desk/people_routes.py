@@ -1,4 +1,4 @@
-"""The people of a study by pseudonym: how they work and what they did, never what they answered."""
+"""Serve the participants of a study by pseudonym: how they work, never what they answered."""
 
 from typing import Any
 from uuid import UUID
@@ -6,12 +6,12 @@ from uuid import UUID
 from starlette.responses import Response
 from starlette.routing import Route
 
-from theodolite_study.desk.rights import needs
-from theodolite_study.desk.site import DeskRequest, onward, page
+from theodolite_study.desk.rights import require_right
+from theodolite_study.desk.site import DeskRequest, redirect, render_page
 from theodolite_study.refusals import Invalid, NotHere
-from theodolite_study.watch.people import INSIDE, people, timeline
+from theodolite_study.watch.participants import INSIDE, list_people, load_timeline
 
-LONGEST = 100
+MAX_NAME_CHARACTERS = 100
 OUTCOMES = (
     INSIDE, "finished", "ran_out", "stopped", "screened_out", "failed_practice", "failed_checks",
     "full", "wrong_device", "timed_out", "returned",
@@ -26,30 +26,30 @@ PERSON = """
      where p.study_id = %s and p.pseudonym = %s and not p.preview and p.state <> 'withdrawn'"""
 
 
-@needs("watch")
+@require_right("watch")
 def people_page(desk: DeskRequest) -> Response:
-    """Some people after a pseudonym, of one way out or of all."""
+    """Show a page of participants, of one outcome or of all."""
     query = desk.request.query_params
     outcome = query.get("outcome", "")
-    listed = people(
-        desk.connection, desk.study_id, after=query.get("after", "")[:LONGEST],
+    listed = list_people(
+        desk.connection, desk.study_id, after=query.get("after", "")[:MAX_NAME_CHARACTERS],
         outcome=outcome if outcome in OUTCOMES else None,
     )  # fmt: skip
     context = {"listed": listed, "outcomes": OUTCOMES, "outcome": outcome}
-    return page(desk, "people", context)
+    return render_page(desk, "people", context)
 
 
-@needs("watch")
+@require_right("watch")
 def person_page(desk: DeskRequest) -> Response:
-    """What one of them did when."""
+    """Show the events of one participant."""
     person = _person(desk)
-    entries = timeline(desk.connection, desk.study_id, person["pseudonym"])
-    return page(desk, "person", {"person": person, "entries": entries})
+    entries = load_timeline(desk.connection, desk.study_id, person["pseudonym"])
+    return render_page(desk, "person", {"person": person, "entries": entries})
 
 
-@needs("watch")
+@require_right("watch")
 def take_out(desk: DeskRequest) -> Response:
-    """Their votes no longer count; their seats are open again."""
+    """Exclude the votes of a participant and free their seats."""
     person = _person(desk)
     reason = desk.form.text("reason", 200)
     if len(reason) < 5:
@@ -57,23 +57,25 @@ def take_out(desk: DeskRequest) -> Response:
     identity: UUID = person["id"]
     row = desk.row("select desk_take_out(%s, %s, %s) as n", identity, desk.staff.id, reason)
     taken = 0 if row is None else row["n"]
-    return onward(desk, _home(desk, person), f"{taken} votes no longer count.")
+    return redirect(desk, _home(desk, person), f"{taken} votes no longer count.")
 
 
-@needs("watch")
+@require_right("watch")
 def quota(desk: DeskRequest) -> Response:
-    """How many items they are asked for."""
+    """Change the number of items that a participant is asked for."""
     person = _person(desk)
     items = desk.form.whole("items", 0, 100_000)
     row = desk.row("select desk_promise(%s, %s) as done", person["id"], items)
     if row is None or not row["done"]:
         raise Invalid("They have left, or so many items are not free.")
     desk.log("items changed", {"items": items, "were": person["promised"]}, person=person["id"])
-    return onward(desk, _home(desk, person), f"They are asked for {items} items.")
+    return redirect(desk, _home(desk, person), f"They are asked for {items} items.")
 
 
 def _person(desk: DeskRequest) -> dict[str, Any]:
-    record = desk.row(PERSON, desk.study_id, str(desk.request.path_params["pseudonym"])[:LONGEST])
+    record = desk.row(
+        PERSON, desk.study_id, str(desk.request.path_params["pseudonym"])[:MAX_NAME_CHARACTERS]
+    )
     if record is None:
         raise NotHere
     return record

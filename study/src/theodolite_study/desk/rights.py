@@ -1,4 +1,4 @@
-"""Who may do what. Every route names its right; what belongs to another study is not there."""
+"""Define roles and rights, and check them on every route of the admin console."""
 
 import secrets
 from collections.abc import Awaitable, Callable
@@ -10,10 +10,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from theodolite_study.desk.forms import FEW_BYTES, DeskForm, read_form
-from theodolite_study.desk.sessions import BEFORE, cookie, signed_in
-from theodolite_study.desk.site import Connection, DeskRequest, DeskSite, StaffAccount, rows
-from theodolite_study.passwords import token_digest
+from theodolite_study.desk.forms import MAX_VISITOR_BYTES, DeskForm, read_form
+from theodolite_study.desk.sessions import FORM_COOKIE, find_account, read_cookie
+from theodolite_study.desk.site import Connection, DeskRequest, DeskSite, StaffAccount, fetch_rows
+from theodolite_study.passwords import digest_token
 from theodolite_study.refusals import NotHere, Refused, StudyError
 
 Right: TypeAlias = Literal[
@@ -27,23 +27,23 @@ RIGHTS: dict[str, frozenset[str]] = {
     "researcher": RESEARCHER,
     "owner": RESEARCHER | {"pay", "members"},
 }
-"""In a study, by role. Everybody who signed in also has the right `account`."""
+"""Rights in a study by role. Every signed-in person also has the right `account`."""
 OPERATOR: frozenset[str] = frozenset({"server", "pause"})
-"""Of those who run the server: any study can be paused, and nothing of it is seen."""
-SAFE = ("GET", "HEAD")
+"""Rights of server operators: they can pause any study and see none of it."""
+SAFE_METHODS = ("GET", "HEAD")
 
 Endpoint: TypeAlias = Callable[[DeskRequest], Response]
 Route: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 class NotSignedIn(StudyError):
-    """Nobody has signed in, or not recently."""
+    """Request without a recent sign-in."""
 
     status = 401
 
 
-def needs(right: Right, *, upload: int = 0) -> Callable[[Endpoint], Route]:
-    """The right that a route needs; it is called with who asks, in one transaction.
+def require_right(right: Right, *, upload: int = 0) -> Callable[[Endpoint], Route]:
+    """Return a decorator that requires a right and passes the request, in one transaction.
 
     The study is the ``slug`` of the address, the version its ``no``. A form is ours or refused;
     files are taken only where ``upload`` says how many bytes at most.
@@ -52,7 +52,7 @@ def needs(right: Right, *, upload: int = 0) -> Callable[[Endpoint], Route]:
     def named(endpoint: Endpoint) -> Route:
         async def route(request: Request) -> Response:
             form = DeskForm()
-            if request.method not in SAFE:
+            if request.method not in SAFE_METHODS:
                 # who may not send anything is told before it is read
                 await run_in_threadpool(_answered, request, right, form, None)
                 form = await read_form(request, upload)
@@ -71,29 +71,29 @@ def needs(right: Right, *, upload: int = 0) -> Callable[[Endpoint], Route]:
 
 @dataclass(frozen=True)
 class Visit:
-    """Somebody who has not signed in, with a form of ours if they sent one."""
+    """Request of a visitor who has not signed in, with their form if it is ours."""
 
     request: Request
     site: DeskSite
     form: DeskForm
     digest: bytes = field(repr=False)
-    """Forms are bound to it, and it to the browser by a cookie."""
+    """Digest that forms are bound to, and the browser by a cookie."""
     fresh: str = field(default="", repr=False)
-    """The cookie, if the browser has none yet."""
+    """Cookie to set if the browser has none yet."""
 
 
-def public(endpoint: Callable[[Visit], Response]) -> Route:
-    """A route for people who have not signed in."""
+def allow_visitors(endpoint: Callable[[Visit], Response]) -> Route:
+    """Return a route for visitors who have not signed in."""
 
     async def route(request: Request) -> Response:
         site: DeskSite = request.app.state.site
-        before = cookie(request, BEFORE)
+        before = read_cookie(request, FORM_COOKIE)
         fresh = "" if before else secrets.token_urlsafe(32)
-        digest = token_digest(f"before {before or fresh}")
+        digest = digest_token(f"before {before or fresh}")
         form = DeskForm()
-        if request.method not in SAFE:
-            form = await read_form(request, most_bytes=FEW_BYTES)
-            if not site.keys.csrf_matches(digest, form.text("csrf")):
+        if request.method not in SAFE_METHODS:
+            form = await read_form(request, most_bytes=MAX_VISITOR_BYTES)
+            if not site.keys.is_form_token(digest, form.text("csrf")):
                 raise Refused(403, "This form is too old. Please load the page again.")
         return await run_in_threadpool(endpoint, Visit(request, site, form, digest, fresh))
 
@@ -110,7 +110,7 @@ def _answered(
         desk = _permitted(site, connection, request, right, form)
         if endpoint is None:
             return Response()
-        if request.method not in SAFE and not site.keys.csrf_matches(
+        if request.method not in SAFE_METHODS and not site.keys.is_form_token(
             desk.staff.session, form.text("csrf")
         ):
             raise Refused(403, "This form is too old. Please load the page again.")
@@ -125,7 +125,7 @@ def _answered(
 def _permitted(
     site: DeskSite, connection: Connection, request: Request, right: Right, form: DeskForm
 ) -> DeskRequest:
-    staff = signed_in(connection, request)
+    staff = find_account(connection, request)
     if staff is None:
         raise NotSignedIn("Please sign in.")
     if "slug" not in request.path_params:
@@ -143,7 +143,7 @@ def _permitted(
 def _study(
     connection: Connection, staff: StaffAccount, slug: str
 ) -> tuple[dict[str, Any], frozenset[str]]:
-    records = rows(
+    records = fetch_rows(
         connection,
         "select s.id, s.slug, s.title, s.state, s.currency, s.keys_id, s.created_at, s.opened_at,"
         " s.closed_at, m.role from study s"
@@ -160,7 +160,7 @@ def _version(
     connection: Connection, study: dict[str, Any], number: object
 ) -> dict[str, Any] | None:
     requested = None if number is None else int(str(number))
-    records = rows(
+    records = fetch_rows(
         connection,
         "select * from version where study_id = %s and (%s::int is null or no = %s)"
         " order by no desc limit 1", study["id"], requested, requested,

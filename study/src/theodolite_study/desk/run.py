@@ -1,4 +1,4 @@
-"""Run the desk: one process on this machine, behind a proxy that speaks https."""
+"""Run the admin console: one process on this machine, behind a proxy with TLS."""
 
 from dataclasses import replace
 
@@ -7,16 +7,19 @@ import uvicorn
 from theodolite.errors import EvidenceError
 from theodolite_study.desk.app import create_desk
 from theodolite_study.operate.logs import LOGGING
-from theodolite_study.operate.revision import need_same_revision
+from theodolite_study.operate.revision import require_same_revision
 from theodolite_study.serve.run import CONNECTION
-from theodolite_study.serve.settings import Settings
-from theodolite_study.serve.workers import KEEP_ALIVE, LAST_WORDS, is_loopback
+from theodolite_study.serve.settings import Settings, is_loopback
+from theodolite_study.serve.workers import (
+    GRACEFUL_SHUTDOWN_SECONDS,
+    KEEP_ALIVE_SECONDS,
+)
 
 
 def serve_desk(
     settings: Settings, port: int, *, host: str = "127.0.0.1", behind_proxy: bool = False
 ) -> None:
-    """Serve the desk until told to stop.
+    """Serve the admin console until told to stop.
 
     Args:
         settings: The database, where the keys are, and the desk's own origin.
@@ -30,10 +33,10 @@ def serve_desk(
             "host", repr(host), "an address of this machine",
             "Put a proxy with https in front, and say behind_proxy.",
         )  # fmt: skip
-    need_same_revision(settings.database_url)
+    require_same_revision(settings.database_url)
     app = create_desk(replace(settings, behind_proxy=behind_proxy))
     uvicorn.run(
         app, host=host, port=port, access_log=False, server_header=False, proxy_headers=False,
-        log_config=LOGGING, lifespan="on", ws="none", timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=LAST_WORDS, http=CONNECTION,
+        log_config=LOGGING, lifespan="on", ws="none", timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS, http=CONNECTION,
     )  # fmt: skip

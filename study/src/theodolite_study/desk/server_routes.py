@@ -1,14 +1,14 @@
-"""The server, for those who run it: health, backups, versions, accounts. No answers, no ids."""
+"""Serve the operator's page: health, backups, versions, accounts. No answers and no ids."""
 
 from importlib.metadata import version as installed
 
 from starlette.responses import Response
 from starlette.routing import Route
 
-from theodolite_study.desk.accounts import end_all, enroll_link
-from theodolite_study.desk.rights import needs
-from theodolite_study.desk.site import DeskRequest, onward, page
-from theodolite_study.operate.revision import newest_revision
+from theodolite_study.desk.accounts import end_all_sessions, make_enroll_link
+from theodolite_study.desk.rights import require_right
+from theodolite_study.desk.site import DeskRequest, redirect, render_page
+from theodolite_study.operate.revision import get_newest_revision
 from theodolite_study.refusals import Invalid, NotHere
 
 OPERATIONS = ("backup", "restore", "verify", "jobs")
@@ -28,9 +28,9 @@ ACCOUNTS = """
       from staff order by name"""
 
 
-@needs("server")
+@require_right("server")
 def server(desk: DeskRequest) -> Response:
-    """How the server is."""
+    """Show the state of the server."""
     return _page(desk)
 
 
@@ -42,18 +42,20 @@ def _page(desk: DeskRequest, link: str = "") -> Response:
     context = {
         "facts": desk.row(FACTS), "ages": ages, "operations": OPERATIONS, "day": DAY,
         "studies": desk.rows(STUDIES), "accounts": desk.rows(ACCOUNTS), "link": link,
-        "release": installed("theodolite-study"), "newest": newest_revision(),
+        "release": installed("theodolite-study"), "newest": get_newest_revision(),
         "keys_id": desk.site.keys.id,
         "own_keys": desk.row("select count(*) filter (where keys_id <> %s) as n from study",
                              desk.site.keys.id),
     }  # fmt: skip
-    return page(desk, "server", context)
+    return render_page(desk, "server", context)
 
 
-@needs("server")
+@require_right("server")
 def link(desk: DeskRequest) -> Response:
-    """A link for a new account, or for one that belongs to no study: who runs the server sees no
-    answers, so nobody's account is taken over from here."""
+    """Create a link for a new account, or for one without studies.
+
+    Operators see no answers, so they cannot take over an account of a study from here.
+    """
     origin = desk.site.settings.public_origin
     name = desk.form.text("name", 60)
     if desk.row(
@@ -64,23 +66,23 @@ def link(desk: DeskRequest) -> Response:
             "This account belongs to a study or runs the server: the command theodolite study staff"
             " makes a new link for it."
         )
-    address = enroll_link(desk.connection, desk.site.keys, origin, name)
+    address = make_enroll_link(desk.connection, desk.site.keys, origin, name)
     desk.log("member", {"name": name, "became": "linked"})
     return _page(desk, address)
 
 
-@needs("server")
+@require_right("server")
 def disable(desk: DeskRequest) -> Response:
-    """An account cannot be used any more, from now on."""
+    """Disable an account immediately."""
     staff_id = desk.request.path_params["staff_id"]
     if staff_id == desk.staff.id:
         raise Invalid("Somebody else closes your own account.")
     done = desk.rows("update staff set disabled = true where id = %s returning name", staff_id)
     if not done:
         raise NotHere
-    end_all(desk.connection, staff_id)
+    end_all_sessions(desk.connection, staff_id)
     desk.log("member", {"name": done[0]["name"], "became": "disabled"})
-    return onward(desk, "/server", f"The account {done[0]['name']} is closed.")
+    return redirect(desk, "/server", f"The account {done[0]['name']} is closed.")
 
 
 ROUTES = [

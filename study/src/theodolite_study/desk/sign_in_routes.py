@@ -1,4 +1,4 @@
-"""Pages to sign in and to set an account up."""
+"""Serve the pages that sign staff in and set up accounts."""
 
 from urllib.parse import urlsplit
 
@@ -7,41 +7,41 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from theodolite_study.desk.accounts import DeskEnrollment, enroll, enrollment
-from theodolite_study.desk.rights import Visit, needs, public
+from theodolite_study.desk.accounts import DeskEnrollment, enroll, load_enrollment
+from theodolite_study.desk.rights import Visit, allow_visitors, require_right
 from theodolite_study.desk.sessions import (
-    BEFORE,
     DEVICE,
     DEVICE_SECONDS,
-    LONGEST,
+    FORM_COOKIE,
+    MAX_SESSION_SECONDS,
     SESSION,
     begin_session,
-    cookie,
     end_session,
     forget_cookie,
-    keep_cookie,
+    read_cookie,
+    set_cookie,
 )
-from theodolite_study.desk.sign_in import Credentials, SignedIn, new_device, sign_in
+from theodolite_study.desk.sign_in import Credentials, SignInTokens, register_device, sign_in
 from theodolite_study.desk.site import DeskRequest
-from theodolite_study.passwords import token_digest
+from theodolite_study.passwords import digest_token
 from theodolite_study.refusals import Invalid
-from theodolite_study.serve.newcomers import network
+from theodolite_study.serve.arrival_limits import get_network
 
 
-@public
+@allow_visitors
 def sign_in_page(visit: Visit) -> Response:
-    """Name, passphrase, code."""
+    """Show the form for name, passphrase and code."""
     return _visitor_page(visit, "sign_in")
 
 
-@public
+@allow_visitors
 def sign_in_form(visit: Visit) -> Response:
     """Begin a session; an older one of this browser ends."""
     form = visit.form
     credentials = Credentials(
         form.text("name", 100), form.text("passphrase", 200), form.text("code", 20),
-        network(visit.request, behind_proxy=visit.site.settings.behind_proxy),
-        cookie(visit.request, DEVICE),
+        get_network(visit.request, behind_proxy=visit.site.settings.behind_proxy),
+        read_cookie(visit.request, DEVICE),
     )  # fmt: skip
     try:
         return _with_session(visit, sign_in(visit.site, credentials))
@@ -49,15 +49,15 @@ def sign_in_form(visit: Visit) -> Response:
         return _visitor_page(visit, "sign_in", {}, [refusal.message])
 
 
-@public
+@allow_visitors
 def enroll_page(visit: Visit) -> Response:
-    """What a new account needs. Looking at it uses nothing up."""
+    """Show what a new account needs, without using the link up."""
     return _enrollment_page(visit, str(visit.request.path_params["token"]))
 
 
-@public
+@allow_visitors
 def enroll_form(visit: Visit) -> Response:
-    """Make the account; the link is used up."""
+    """Set up the account and use the link up."""
     form, site = visit.form, visit.site
     token = form.text("token", 100)
     names = [urlsplit(site.settings.public_origin).hostname or "", "theodolite study"]
@@ -67,13 +67,15 @@ def enroll_form(visit: Visit) -> Response:
                 connection, site.keys, token, form.text("passphrase", 200), form.text("code", 20),
                 names,
             )  # fmt: skip
-            tokens = SignedIn(begin_session(connection, staff_id), new_device(connection, staff_id))
+            tokens = SignInTokens(
+                begin_session(connection, staff_id), register_device(connection, staff_id)
+            )
     except Invalid as refusal:
         return _enrollment_page(visit, token, refusal.message)
     return _with_session(visit, tokens)
 
 
-@needs("account")
+@require_right("account")
 def sign_out(desk: DeskRequest) -> Response:
     """End the session; the browser stays known."""
     end_session(desk.connection, desk.staff.session)
@@ -82,20 +84,20 @@ def sign_out(desk: DeskRequest) -> Response:
     return response
 
 
-def _with_session(visit: Visit, tokens: SignedIn) -> Response:
-    old = cookie(visit.request, SESSION)
+def _with_session(visit: Visit, tokens: SignInTokens) -> Response:
+    old = read_cookie(visit.request, SESSION)
     if old:
         with visit.site.pool.connection() as connection:
-            end_session(connection, token_digest(old))
+            end_session(connection, digest_token(old))
     response = RedirectResponse("/", 303)
-    keep_cookie(response, SESSION, tokens.session, LONGEST)
-    keep_cookie(response, DEVICE, tokens.device, DEVICE_SECONDS)
+    set_cookie(response, SESSION, tokens.session, MAX_SESSION_SECONDS)
+    set_cookie(response, DEVICE, tokens.device, DEVICE_SECONDS)
     return response
 
 
 def _enrollment_page(visit: Visit, token: str, *errors: str) -> Response:
     with visit.site.pool.connection() as connection:
-        who: DeskEnrollment = enrollment(connection, visit.site.keys, token)
+        who: DeskEnrollment = load_enrollment(connection, visit.site.keys, token)
     svg = segno.make(who.address, error="m").svg_inline(border=0, omitsize=True)
     context = {
         "enrollment": who, "token": token,
@@ -109,13 +111,13 @@ def _visitor_page(
     visit: Visit, name: str, context: dict[str, object] | None = None, errors: object = ()
 ) -> Response:
     everywhere = {
-        "csrf": visit.site.keys.csrf(visit.digest), "errors": errors, "staff": None, "study": None,
-        "notice": "", "refresh": 0,
+        "csrf": visit.site.keys.make_form_token(visit.digest), "errors": errors,
+        "staff": None, "study": None, "notice": "", "refresh": 0,
     }  # fmt: skip
     content = visit.site.render(name, {**everywhere, **(context or {})})
     response = HTMLResponse(content, 422 if errors else 200)
     if visit.fresh:
-        keep_cookie(response, BEFORE, visit.fresh, None)
+        set_cookie(response, FORM_COOKIE, visit.fresh, None)
     return response
 
 

@@ -1,4 +1,4 @@
-"""One's own studies, and what waits in each."""
+"""Serve the list of an account's studies, and what needs attention in each."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from theodolite_study.desk.rights import RIGHTS, needs
-from theodolite_study.desk.site import DeskRequest, many, page
-from theodolite_study.watch.progress import StudyProgress, progress
+from theodolite_study.desk.rights import RIGHTS, require_right
+from theodolite_study.desk.site import DeskRequest, format_count, render_page
+from theodolite_study.watch.progress import StudyProgress, load_progress
 
 STUDIES = """
     select s.id, s.slug, s.title, s.state, m.role, v.no, v.state as version_state,
@@ -23,36 +23,40 @@ STUDIES = """
      where m.staff_id = %s order by s.created_at desc, s.slug"""
 
 
-@needs("account")
+@require_right("account")
 def studies(desk: DeskRequest) -> Response:
-    """One's own studies."""
+    """List the studies of the account."""
     mine = desk.rows(STUDIES, desk.staff.id)
     entries = [(study_row, _progress(desk, study_row), _waits(study_row)) for study_row in mine]
-    return page(desk, "studies", {"entries": entries})
+    return render_page(desk, "studies", {"entries": entries})
 
 
 def _progress(desk: DeskRequest, study_row: Mapping[str, Any]) -> StudyProgress | None:
     if study_row["no"] is None or study_row["state"] == "draft":
         return None
-    return progress(desk.connection, study_row["id"])
+    return load_progress(desk.connection, study_row["id"])
 
 
 def _waits(study_row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What somebody of this role has to see to, and where."""
+    """List what this role has to attend to, and where."""
     rights, home = RIGHTS[study_row["role"]], f"/studies/{study_row['slug']}"
     waits = []
     if "design" in rights and study_row["missing"]:
-        waits.append((f"{many(study_row['missing'], 'text')} missing", f"{home}/design"))
+        waits.append((f"{format_count(study_row['missing'], 'text')} missing", f"{home}/design"))
     if "pay" in rights and study_row["unpaid"]:
-        waits.append((f"{many(study_row['unpaid'], 'payment')} not made yet", f"{home}/pay"))
+        waits.append(
+            (f"{format_count(study_row['unpaid'], 'payment')} not made yet", f"{home}/pay")
+        )
     if "pay" in rights and study_row["failed"]:
-        waits.append((f"{many(study_row['failed'], 'payment')} failed", f"{home}/pay?state=failed"))
+        waits.append(
+            (f"{format_count(study_row['failed'], 'payment')} failed", f"{home}/pay?state=failed")
+        )
     return waits
 
 
-@needs("counts")
+@require_right("counts")
 def study(desk: DeskRequest) -> Response:
-    """A study's first page."""
+    """Show the first page of a study."""
     return RedirectResponse(f"/studies/{desk.slug}/live", 303)
 
 

@@ -29,16 +29,16 @@ from theodolite.ext.studies import (
     sample_variance,
     student_interval,
 )
-from theodolite_study.export.counts import VoteCounts
-from theodolite_study.export.snapshot import FEWEST
+from theodolite_study.export.snapshot import MIN_GROUP_PEOPLE
+from theodolite_study.export.vote_counts import VoteCounts
 
 RESAMPLES, LEVEL, SEED = 1000, 0.95, 0
-SMALLEST_VARIANCE = 1e-28
-NULL_PIECES, MOST_DRAWS = 2000, 20
+MIN_VARIANCE = 1e-28
+MIN_PERMUTED_EXPLANATIONS, MAX_DRAWS = 2000, 20
 """A baseline is drawn until this many explanations were permuted, at most this many times."""
 DIGITS = 10
 """Number of exported decimals; further ones depend on the machine."""
-MOST_BYTES = 1 << 24
+MAX_BYTES = 1 << 24
 """Maximum size of the resampled sums in memory."""
 HEADLINE = "qwk_vs_mode_loo"
 SCORES: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -49,7 +49,7 @@ SCORES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "icc1": ("intraclass_correlation", {"form": "ICC1"}),
     "icc2": ("intraclass_correlation", {"form": "ICC2"}),
 }
-SAYS = {
+DESCRIPTIONS = {
     HEADLINE: "Quadratic kappa of each vote with the mode of the others' votes.",
     "qwk_vs_mode_incl": "The same with a mode that contains the vote itself, as paper 004 has it: "
     "random ratings give 0.31 with five of them. Read it beside its null only.",
@@ -58,13 +58,13 @@ SAYS = {
     "icc1": "Intraclass correlation, each explanation rated by other people.",
     "icc2": "Intraclass correlation, everybody rated everything.",
 }
-MOST_SIDE_BY_SIDE, MOST_RATERS = 50_000, 200
+MAX_TABLE_VOTES, MAX_TABLE_RATERS = 50_000, 200
 """Maximum numbers of votes and raters of a table with raters as columns; above, only answer counts
 are used."""
-SIDE_BY_SIDE = ("qwk_pairwise", "icc2")
-CLUSTERS_AT_ONCE = 512
-OF_GROUPS = (HEADLINE, "krippendorff_alpha")
-USED = (RaterAgreement, PairwiseAgreement, KrippendorffAlpha, IntraclassCorrelation)
+TABLE_SCORES = ("qwk_pairwise", "icc2")
+CLUSTER_BATCH = 512
+GROUP_SCORES = (HEADLINE, "krippendorff_alpha")
+USED_METRICS = (RaterAgreement, PairwiseAgreement, KrippendorffAlpha, IntraclassCorrelation)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class RatedVotes:
     null: Callable[[int], tuple[RatingEvidence, Float[np.ndarray, "rows samples"]]]
 
 
-def agreement(
+def compute_agreement(
     counts: VoteCounts, images: Int[np.ndarray, " instances"], groups: Mapping[str, Sequence[Any]]
 ) -> dict[str, Any]:
     """Compute all agreement scores of the counted votes.
@@ -92,9 +92,9 @@ def agreement(
     """
     description = {
         "headline": HEADLINE, "level": LEVEL, "resamples": RESAMPLES, "seed": SEED,
-        "scores": SAYS, "points": dict(counts.questions),
+        "scores": DESCRIPTIONS, "points": dict(counts.questions),
         "resampled": "whole images, so that explanations of one image stay together",
-        "groups": f"only where {FEWEST} or more people of a group voted",
+        "groups": f"only where {MIN_GROUP_PEOPLE} or more people of a group voted",
     }  # fmt: skip
     # one core, so that the last digit does not depend on how many there are
     with threadpool_limits(1, user_api="blas"):
@@ -110,13 +110,13 @@ def _question(
         return {"instances": 0, "votes": 0, "raters": 0, "reason": "Nobody voted."}
     votes, most = table.sum(axis=1), table.max(axis=1, keepdims=True)
     answers = counts.column(2 + list(counts.questions).index(question))
-    rated = rated_votes(counts, question, images, None)
+    rated = select_votes(counts, question, images, None)
     return {
         "instances": int((votes > 0).sum()),
         "votes": int(votes.sum()),
         "raters": len(np.unique(counts.column(1)[answers > 0])),
         "mode_ties": int((((table == most) & (most > 0)).sum(axis=1) > 1).sum()),
-        "scores": {name: scored(rated, name) for name in SCORES},
+        "scores": {name: compute_score(rated, name) for name in SCORES},
         "by_group": {trait: dict(_groups(counts, question, images, values))
                      for trait, values in groups.items()},
     }  # fmt: skip
@@ -130,18 +130,18 @@ def _groups(
     for name in sorted(set(own) - {None}):
         people = own == name
         raters = len(np.unique(counts.column(1)[people[counts.column(1)] & (answers > 0)]))
-        if raters >= FEWEST:
-            rated = rated_votes(counts, question, images, people)
-            scores = {score: scored(rated, score, null=False) for score in OF_GROUPS}
+        if raters >= MIN_GROUP_PEOPLE:
+            rated = select_votes(counts, question, images, people)
+            scores = {score: compute_score(rated, score, null=False) for score in GROUP_SCORES}
             yield name, {"raters": raters, "scores": scores}
 
 
-def rated_votes(
+def select_votes(
     counts: VoteCounts, question: str, images: np.ndarray, people: np.ndarray | None
 ) -> RatedVotes:
     """Return the votes on a question, of all or some raters: by rater if they are few."""
-    if counts.counted > MOST_SIDE_BY_SIDE or (counts.of_people() > 0).sum() > MOST_RATERS:
-        return by_pattern(counts.histogram(question, people), images)
+    if counts.counted > MAX_TABLE_VOTES or (counts.of_people() > 0).sum() > MAX_TABLE_RATERS:
+        return tabulate_by_pattern(counts.histogram(question, people), images)
     at = 2 + list(counts.questions).index(question)
     answers = zip(*(counts.column(n).tolist() for n in (0, 1, at)), strict=True)
     data = explanations_from(
@@ -151,10 +151,10 @@ def rated_votes(
         name="study", scale=[float(n + 1) for n in range(counts.questions[question])],
     )  # fmt: skip
     evidence = data.questions[question]
-    return side_by_side(evidence if people is None else by_group(evidence)["True"])
+    return tabulate_by_rater(evidence if people is None else by_group(evidence)["True"])
 
 
-def side_by_side(evidence: RatingEvidence) -> RatedVotes:
+def tabulate_by_rater(evidence: RatingEvidence) -> RatedVotes:
     """Return votes as a table of explanations by raters."""
     keys = evidence.samples.clusters
     keys = np.asarray(evidence.samples.index if keys is None else keys)
@@ -168,7 +168,9 @@ def side_by_side(evidence: RatingEvidence) -> RatedVotes:
     )
 
 
-def by_pattern(counts: Int[np.ndarray, "instances points"], images: np.ndarray) -> RatedVotes:
+def tabulate_by_pattern(
+    counts: Int[np.ndarray, "instances points"], images: np.ndarray
+) -> RatedVotes:
     """Return votes as one row per pattern of answers, however many explanations have it."""
     voted = counts.any(axis=1)
     counts, keys = counts[voted], np.unique(images[voted], return_inverse=True)[1]
@@ -191,38 +193,36 @@ def _patterns(counts: np.ndarray, keys: np.ndarray) -> tuple[RatingEvidence, np.
     weights = np.zeros((RESAMPLES + 1, len(patterns)))
     weights[0] = np.bincount(which, minlength=len(patterns))
     order = np.argsort(keys, kind="stable")
-    for first in range(0, int(keys.max()) + 1, CLUSTERS_AT_ONCE):
+    for first in range(0, int(keys.max()) + 1, CLUSTER_BATCH):
         own = order[np.searchsorted(keys[order], first) : np.searchsorted(
-            keys[order], first + CLUSTERS_AT_ONCE)]  # fmt: skip
-        members = np.zeros((CLUSTERS_AT_ONCE, len(patterns)))
+            keys[order], first + CLUSTER_BATCH)]  # fmt: skip
+        members = np.zeros((CLUSTER_BATCH, len(patterns)))
         np.add.at(members, (keys[own] - first, which[own]), 1.0)
-        resampled = draw_poisson_weights(
-            np.arange(first, first + CLUSTERS_AT_ONCE), RESAMPLES, SEED
-        )
+        resampled = draw_poisson_weights(np.arange(first, first + CLUSTER_BATCH), RESAMPLES, SEED)
         weights[1:] += resampled @ members
     scale = np.arange(1.0, counts.shape[1] + 1)
     return RatingEvidence(ratings=ratings, scale=scale), weights
 
 
-def scored(rated: RatedVotes, name: str, *, null: bool = True) -> dict[str, Any]:
+def compute_score(rated: RatedVotes, name: str, *, null: bool = True) -> dict[str, Any]:
     """Compute one score with interval and baseline, or say why it is undefined."""
     evidence, weights = rated.evidence, rated.weights
     if ((~np.isnan(evidence.ratings)).sum(axis=1) < 2).all():  # alone, a vote is its own mode
         return {"value": None, "reason": "No explanation has two votes."}
-    if name in SIDE_BY_SIDE and evidence.samples.ids is None:
-        return {"value": None, "reason": f"More than {MOST_SIDE_BY_SIDE:,} votes or {MOST_RATERS} "
-                "people: they are not compared one by one."}  # fmt: skip
+    if name in TABLE_SCORES and evidence.samples.ids is None:
+        return {"value": None, "reason": f"More than {MAX_TABLE_VOTES:,} votes or "
+                f"{MAX_TABLE_RATERS} people: they are not compared one by one."}  # fmt: skip
     metric, options = SCORES[name]
     scoring = _Scoring(CATALOGUE[metric], options)
     rows = scoring.rows(evidence, weights)
     if np.isnan(rows[0]):
-        return {"value": None, "reason": _reason(evidence, name)}
+        return {"value": None, "reason": _explain_undefined(evidence, name)}
     entered, without = scoring.counted(evidence, weights[:1])
     estimate = _estimate(rows, rated.images)
     shape = fisher_interval if scoring.entry.bounds == (-1.0, 1.0) else student_interval
     interval = None if estimate is None else shape(estimate, LEVEL)
     result: dict[str, Any] = {
-        "value": _round(rows[0]), "interval": _ends(interval, scoring.entry.bounds),
+        "value": _round(rows[0]), "interval": _format_interval(interval, scoring.entry.bounds),
         "n": entered, "n_unit": scoring.entry.state.counts_of, "n_undefined": without,
     }  # fmt: skip
     if null:
@@ -232,7 +232,7 @@ def scored(rated: RatedVotes, name: str, *, null: bool = True) -> dict[str, Any]
         away = None if estimate is None else student_interval(estimate, LEVEL)
         result["null"] = {
             "name": baseline.name, "says": baseline.description, "value": _round(chance[0]),
-            "difference": _ends(away),
+            "difference": _format_interval(away),
         }  # fmt: skip
     return result
 
@@ -259,7 +259,7 @@ class _Scoring:
         counting, finish = self.parted()
         first = self.entry.state.of(evidence, weights[:1], **counting)
         size = sum(np.asarray(part).nbytes for part in vars(first).values())
-        step = max(MOST_BYTES // max(size, 1), 1)
+        step = max(MAX_BYTES // max(size, 1), 1)
         return np.concatenate(
             [
                 self.entry.state.of(evidence, weights[at : at + step], **counting).value(**finish)
@@ -270,7 +270,7 @@ class _Scoring:
     def by_chance(self, rated: RatedVotes) -> tuple[Float[np.ndarray, " rows"], float]:
         """Compute the mean value under the metric's null baseline, and the variance of that
         mean."""
-        draws = min(math.ceil(NULL_PIECES / int(rated.weights[0].sum())), MOST_DRAWS)
+        draws = min(math.ceil(MIN_PERMUTED_EXPLANATIONS / int(rated.weights[0].sum())), MAX_DRAWS)
         seeds = np.random.SeedSequence(SEED).generate_state(draws)
         null_rows = [self.rows(*rated.null(int(seed))) for seed in seeds]
         known = ~np.isnan(null_rows)
@@ -294,12 +294,12 @@ def _estimate(
     """Build an estimate from resampled values, as for every other score."""
     draws = float(sizes.sum() ** 2 / (sizes**2).sum())
     variance = sample_variance(rows[1:], draws) + extra
-    if len(sizes) < FEWEST_CLUSTERS or not variance > SMALLEST_VARIANCE:
+    if len(sizes) < FEWEST_CLUSTERS or not variance > MIN_VARIANCE:
         return None
     return Estimate(float(rows[0]), variance, draws - 1, "clusters", len(rows) - 1)
 
 
-def _ends(
+def _format_interval(
     interval: Interval | None, bounds: tuple[float, float] = (-np.inf, np.inf)
 ) -> dict[str, Any] | None:
     if interval is None:
@@ -312,7 +312,7 @@ def _round(value: float | np.floating[Any]) -> float | None:
     return None if not np.isfinite(value) else round(float(value), DIGITS)
 
 
-def _reason(evidence: RatingEvidence, name: str) -> str:
+def _explain_undefined(evidence: RatingEvidence, name: str) -> str:
     rated = ~np.isnan(evidence.ratings)
     answers = np.unique(evidence.ratings[rated])
     if len(answers) == 1:

@@ -26,14 +26,14 @@ FILES = {
     "order": "what came first: places of own answer, explanation and ratings, and the seconds "
     "between them; no times of day",
 }
-MOMENTS = {
+MOMENT_NOTES = {
     "of the study": "Places (`at_order`, table `order`) are those in one order of everybody's "
     "moments, and seconds are exact: who knows when somebody was there may find them. Export with "
     "`--public` before giving it away.",
     "of each person": "Places (`at_order`, table `order`) are those among the person's own, and "
     "seconds are whole ones.",
 }
-FURTHER = {
+OTHER_FILES = {
     "agreement.json": "how far people agree, with intervals and what chance would give",
     "material.jsonl": "everything that was shown, changed images, practice and checks included",
     "images/": "the images, named by their SHA-256",
@@ -59,7 +59,7 @@ MORE_OF_VOTES = {
 }
 
 
-def datasheet(
+def format_datasheet(
     version: Mapping[str, Any],
     content: Mapping[str, Any],
     agreed: Mapping[str, Any],
@@ -131,8 +131,8 @@ def _who(version: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         f"{each['median']:g}). {people['withdrawn']:,} withdrew and are not in here. They came by "
         f"“{access}”. They are not a sample of any population.\n\n"
         "People have random pseudonyms. There are no ids of platforms, no addresses and no times "
-        f"of day. {MOMENTS[content['moments']]} What people told about themselves is left out for "
-        "everybody who did not vote, and for everybody whose combination fewer "
+        f"of day. {MOMENT_NOTES[content['moments']]} What people told about themselves is left out "
+        "for everybody who did not vote, and for everybody whose combination fewer "
         f"than {people['fewest_of_a_combination']} people who voted share "
         f"({people['bands_suppressed']:,} people here). This makes people hard to find and does "
         "not make the data anonymous: who knows what somebody answered, wrote or framed may "
@@ -184,7 +184,7 @@ def _files(content: Mapping[str, Any]) -> str:
     rows = [
         f"| {name}.parquet | {content['tables'][name]:,} | {says} |" for name, says in FILES.items()
     ]
-    rows += [f"| {name} | | {says} |" for name, says in FURTHER.items()]
+    rows += [f"| {name} | | {says} |" for name, says in OTHER_FILES.items()]
     end = "" if content["csv"] is None else f"\n\nCSV beside each table: {content['csv']}"
     return "\n".join(["| file | rows | |", "|---|---|---|", *rows]) + end
 

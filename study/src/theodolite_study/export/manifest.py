@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from theodolite_study.export.agreement import SEED
-from theodolite_study.export.counts import VoteCounts
-from theodolite_study.export.snapshot import FEWEST, StudySnapshot
-from theodolite_study.watch.progress import ALARM
+from theodolite_study.export.snapshot import MIN_GROUP_PEOPLE, StudySnapshot
+from theodolite_study.export.vote_counts import VoteCounts
+from theodolite_study.watch.progress import MAX_SURPLUS_SHARE
 
 FORMAT = "theodolite study export 2"
 MANIFEST = "manifest.json"
@@ -26,8 +26,10 @@ TEXTS: Mapping[TextsHow, str] = {
     "not reviewed": "Nobody has read what people wrote. It may name somebody: do not publish this.",
     "left out": "What people wrote is left out: nobody has looked for personal things in it.",
 }
-WORDS = "select version_id, key, language, body from wording where version_id = any (%(versions)s)"
-FORMS = """
+TEXTS_QUERY = (
+    "select version_id, key, language, body from wording where version_id = any (%(versions)s)"
+)
+FORMS_QUERY = """
     select version_id, language, encode(digest, 'hex') as sha256,
            convert_from(shown, 'UTF8') as shown
       from consent_text where version_id = any (%(versions)s) order by version_id, language"""
@@ -37,10 +39,10 @@ CONDITIONS = """
 OUTCOMES = """
     select version_id, key, redirect, pay from outcome
      where version_id = any (%(versions)s) order by version_id, key"""
-STATES = """
+STATES_QUERY = """
     select state, count(*) as n from participant p
      where p.version_id = any (%(versions)s) and not preview group by state order by state"""
-GIVEN = """
+CONSENTS_QUERY = """
     select encode(c.form_sha256, 'hex') as sha256, count(*) as people
       from consent c join participant p on p.id = c.participant_id
      where c.version_id = any (%(versions)s) and not p.preview group by 1 order by 1"""
@@ -65,9 +67,9 @@ class Manifest:
         return "\n".join([f"{self.folder}: SHA-256 {self.sha256}", *self.content["notes"]])
 
 
-def version_records(study: StudySnapshot) -> list[dict[str, Any]]:
+def load_version_records(study: StudySnapshot) -> list[dict[str, Any]]:
     """Return the questions and texts of each version of the round, without secrets."""
-    words, forms = study.fetch(WORDS), study.fetch(FORMS)
+    words, forms = study.fetch(TEXTS_QUERY), study.fetch(FORMS_QUERY)
     conditions, outcomes = study.fetch(CONDITIONS), study.fetch(OUTCOMES)
     return [
         {
@@ -77,8 +79,9 @@ def version_records(study: StudySnapshot) -> list[dict[str, Any]]:
             "lease_seconds": v["lease_seconds"], "languages": v["languages"],
             "default_language": v["default_language"],
             "texts": _by_key([w for w in words if w["version_id"] == v["id"]]),
-            "consents": _of(v, forms), "conditions": _of(v, conditions),
-            "outcomes": _of(v, outcomes),
+            "consents": _select_version_rows(v, forms),
+            "conditions": _select_version_rows(v, conditions),
+            "outcomes": _select_version_rows(v, outcomes),
         }
         for v in study.versions
     ]  # fmt: skip
@@ -99,7 +102,9 @@ def _by_key(words: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
     return texts
 
 
-def _of(version: Mapping[str, Any], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _select_version_rows(
+    version: Mapping[str, Any], rows: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
     return [
         {name: value for name, value in row.items() if name != "version_id"}
         for row in rows
@@ -107,7 +112,7 @@ def _of(version: Mapping[str, Any], rows: list[dict[str, Any]]) -> list[dict[str
     ]
 
 
-def vote_numbers(counts: VoteCounts, target: int) -> dict[str, Any]:
+def count_votes(counts: VoteCounts, target: int) -> dict[str, Any]:
     """Return the numbers of wanted and collected votes."""
     having = Counter(counts.of_instances().tolist())
     each = counts.of_people()
@@ -127,9 +132,11 @@ def vote_numbers(counts: VoteCounts, target: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def study_facts(study: StudySnapshot, people: int, hidden: int, bands: list[str]) -> dict[str, Any]:
+def load_study_facts(
+    study: StudySnapshot, people: int, hidden: int, bands: list[str]
+) -> dict[str, Any]:
     """Return the facts of a study that do not depend on the files."""
-    states = {row["state"]: row["n"] for row in study.fetch(STATES)}
+    states = {row["state"]: row["n"] for row in study.fetch(STATES_QUERY)}
     newest = study.newest
     return {
         "format": FORMAT,
@@ -141,20 +148,20 @@ def study_facts(study: StudySnapshot, people: int, hidden: int, bands: list[str]
         },
         "versions": {str(v["no"]): v["digest"].hex() for v in study.versions},
         "left_out": list(study.left_out),
-        "consents": study.fetch(GIVEN),
+        "consents": study.fetch(CONSENTS_QUERY),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "seeds": {"design": newest["settings"].get("seed"), "agreement": SEED},
         "people": {
             "by_state": states, "taking_part": people, "withdrawn": states.get("withdrawn", 0),
-            "bands": bands, "bands_suppressed": hidden, "fewest_of_a_combination": FEWEST,
+            "bands": bands, "bands_suppressed": hidden, "fewest_of_a_combination": MIN_GROUP_PEOPLE,
         },
     }  # fmt: skip
 
 
-def notes(content: Mapping[str, Any]) -> list[str]:
+def list_notes(content: Mapping[str, Any]) -> list[str]:
     """List what a reader must know before using the numbers, in sentences."""
     votes, people = content["votes"], content["people"]
-    sentences = [_completeness(votes)]
+    sentences = [_describe_completeness(votes)]
     for other in content["left_out"]:
         what = "the pilot" if other["pilot"] else "an earlier round"
         sentences.append(
@@ -164,10 +171,10 @@ def notes(content: Mapping[str, Any]) -> list[str]:
         sentences.append(f"The study is {content['study']['state']}: more votes may come.")
     if people["withdrawn"]:
         sentences.append(
-            f"{_many(people['withdrawn'])} withdrew. What they answered is not in here, and "
-            "explanations whose seats were not filled again have fewer votes."
+            f"{_format_people(people['withdrawn'])} withdrew. What they answered is not in here, "
+            "and explanations whose seats were not filled again have fewer votes."
         )
-    if votes["surplus_share"] > ALARM:
+    if votes["surplus_share"] > MAX_SURPLUS_SHARE:
         sentences.append(
             f"{votes['surplus_share']:.1%} of all votes are surplus: people lost items while they "
             "were at work on them (the lease was too short), or votes were taken out."
@@ -175,13 +182,14 @@ def notes(content: Mapping[str, Any]) -> list[str]:
     if people["bands_suppressed"]:
         sentences.append(
             "What people told about themselves is left out of "
-            f"{_many(people['bands_suppressed']).lower()}: "
-            f"fewer than {FEWEST} of those who voted share the same, or they did not vote."
+            f"{_format_people(people['bands_suppressed']).lower()}: "
+            f"fewer than {MIN_GROUP_PEOPLE} of those who voted share the same, or they did not "
+            "vote."
         )
     return [*sentences, TEXTS[content["texts"]]]
 
 
-def _completeness(votes: Mapping[str, Any]) -> str:
+def _describe_completeness(votes: Mapping[str, Any]) -> str:
     """Describe how many explanations lack counted votes."""
     each = votes["wanted_each"]
     if votes["complete"]:
@@ -195,5 +203,5 @@ def _completeness(votes: Mapping[str, Any]) -> str:
     return f"Not all of {votes['instances']:,} explanations have {each} counted votes: {fewer}."
 
 
-def _many(people: int) -> str:
+def _format_people(people: int) -> str:
     return "One person" if people == 1 else f"{people:,} people"

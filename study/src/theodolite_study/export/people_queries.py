@@ -4,15 +4,21 @@ pay."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from theodolite_study.export.columns import AnswerColumn, comment_blocks, rankings
+from theodolite_study.export.answer_columns import AnswerColumn, get_comment_blocks, get_rankings
 from theodolite_study.export.snapshot import StudySnapshot
-from theodolite_study.export.table_query import Cells, TableQuery, cell, literal, number
+from theodolite_study.export.table_query import (
+    Cells,
+    TableQuery,
+    build_cell,
+    build_number_sql,
+    quote_literal,
+)
 from theodolite_study.model.instrument import STAGES
 
 
-def participants_query(columns: Sequence[AnswerColumn]) -> TableQuery:
+def build_participants_query(columns: Sequence[AnswerColumn]) -> TableQuery:
     closed = [column for column in columns if not column.open]
-    own = {column.name: cell(column, "told.answers") for column in closed}
+    own = {column.name: build_cell(column, "told.answers") for column in closed}
     same = ", ".join(what for _, what in own.values()) or "1"
     # who did not vote hides nobody, and nothing is told of them
     many = f"count(*) filter (where given.n > 0) over (partition by {same})"
@@ -49,7 +55,7 @@ def participants_query(columns: Sequence[AnswerColumn]) -> TableQuery:
         order by p.n""")  # fmt: skip
 
 
-def answers_query(columns: Mapping[Any, Sequence[AnswerColumn]]) -> TableQuery:
+def build_answers_query(columns: Mapping[Any, Sequence[AnswerColumn]]) -> TableQuery:
     """Return the query of free texts and final answers; other answers are columns of
     `participants`, where rare ones are withheld."""
     blocks = [["end", column.block] for column in columns["end"]]
@@ -59,17 +65,17 @@ def answers_query(columns: Mapping[Any, Sequence[AnswerColumn]]) -> TableQuery:
         "version": ("whole", "o.no"), "language": ("text", "p.language"),
         "block": ("text", "e.key"), "value": ("json", "e.value::text"),
         "shown": ("json", "(w.shown -> e.key)::text"),
-        "moves": ("whole", number("w.client -> 'moves'", exact=False) + "::bigint"),
+        "moves": ("whole", build_number_sql("w.client -> 'moves'", exact=False) + "::bigint"),
     }  # fmt: skip
-    pairs = ", ".join(f"({literal(s)}, {literal(b)})" for s, b in blocks) or "('', '')"
+    pairs = ", ".join(f"({quote_literal(s)}, {quote_literal(b)})" for s, b in blocks) or "('', '')"
     return TableQuery("answers", cells, f"""
         from answer w join person p on p.id = w.participant_id
         join version o on o.id = w.version_id cross join lateral jsonb_each(w.answers) e
         where (w.stage, e.key) in ({pairs}) order by p.n, w.stage, e.key""")  # fmt: skip
 
 
-def rankings_query(study: StudySnapshot) -> TableQuery:
-    names = [literal(name) for name in rankings(study.instruments, "end")]
+def build_rankings_query(study: StudySnapshot) -> TableQuery:
+    names = [quote_literal(name) for name in get_rankings(study.instruments, "end")]
     cells: Cells = {
         "participant": ("text", "p.pseudonym"), "question": ("text", "e.key"),
         "place": ("whole", "r.place"),
@@ -92,9 +98,9 @@ def rankings_query(study: StudySnapshot) -> TableQuery:
         where w.stage = 'end' order by p.n, e.key, r.place""")  # noqa: S608  # fmt: skip
 
 
-def comments_query(study: StudySnapshot, *, texts: bool) -> TableQuery:
+def build_comments_query(study: StudySnapshot, *, texts: bool) -> TableQuery:
     names = {
-        stage: ", ".join(map(literal, comment_blocks(study.instruments, stage))) or "''"
+        stage: ", ".join(map(quote_literal, get_comment_blocks(study.instruments, stage))) or "''"
         for stage in STAGES
     }
     cells: Cells = {

@@ -3,35 +3,35 @@
 from collections.abc import Sequence
 from typing import Any
 
-from theodolite_study.export.columns import (
+from theodolite_study.export.answer_columns import (
     AnswerColumn,
-    answer_columns,
-    first_regions,
-    first_words,
-    people_columns,
+    get_answer_columns,
+    get_description_block,
+    get_people_columns,
+    get_regions_block,
 )
 from theodolite_study.export.people_queries import (
     CONSENTS,
     OUTCOMES,
     PAYOUTS,
-    answers_query,
-    comments_query,
-    participants_query,
-    rankings_query,
+    build_answers_query,
+    build_comments_query,
+    build_participants_query,
+    build_rankings_query,
 )
 from theodolite_study.export.snapshot import Moments, StudySnapshot
 from theodolite_study.export.table_query import (
     Cells,
     TableQuery,
-    cells_of,
-    literal,
-    number,
-    seconds,
+    build_cells,
+    build_number_sql,
+    build_seconds_sql,
+    quote_literal,
 )
 from theodolite_study.model.instrument import STAGES
 
 
-def tables(study: StudySnapshot, *, texts: bool, moments: Moments) -> list[TableQuery]:
+def build_table_queries(study: StudySnapshot, *, texts: bool, moments: Moments) -> list[TableQuery]:
     """Return the queries of all tables that are rows of the database.
 
     Args:
@@ -40,21 +40,23 @@ def tables(study: StudySnapshot, *, texts: bool, moments: Moments) -> list[Table
         moments: How moments are told.
     """
     columns: dict[Any, list[AnswerColumn]] = {
-        stage: [c for c in answer_columns(study.instruments, stage) if texts or not c.open]
+        stage: [c for c in get_answer_columns(study.instruments, stage) if texts or not c.open]
         for stage in STAGES
     }
     return [
-        _instances(study), participants_query(people_columns(study.instruments)),
+        _instances(study), build_participants_query(get_people_columns(study.instruments)),
         _votes(columns["after"], moments), _baselines(study, columns["before"], texts=texts),
-        _boxes(study), _checks(columns["after"]), answers_query(columns), rankings_query(study),
-        comments_query(study, texts=texts), _design(), _order(moments), CONSENTS, OUTCOMES, PAYOUTS,
+        _boxes(study), _checks(columns["after"]), build_answers_query(columns),
+        build_rankings_query(study), build_comments_query(study, texts=texts),
+        _design(), _order(moments),
+        CONSENTS, OUTCOMES, PAYOUTS,
     ]  # fmt: skip
 
 
 def _instances(study: StudySnapshot) -> TableQuery:
     needs = study.newest["settings"].get("needs", {})
     asks: Cells = {
-        f"_asks_{block}": ("flag", f"coalesce(i.shown -> {literal(part)}, 'null') <> 'null'")
+        f"_asks_{block}": ("flag", f"coalesce(i.shown -> {quote_literal(part)}, 'null') <> 'null'")
         for block, part in needs.items()
     }
     cells: Cells = {
@@ -78,21 +80,21 @@ def _votes(columns: Sequence[AnswerColumn], moments: Moments) -> TableQuery:
         "_instance": ("whole", "i.n"), "_person": ("whole", "p.n"),
         "instance": ("text", "i.key"), "technique": ("text", "i.technique"),
         "image_key": ("text", "i.image_key"), "participant": ("text", "p.pseudonym"),
-        **cells_of(columns, "v.answers"),
+        **build_cells(columns, "v.answers"),
         "counted": ("flag", "v.counted"), "position": ("whole", "a.position"),
         "image_exposure_index": ("whole", "a.image_exposure_index"),
         "seconds_before": ("number", "case when b.copied_from is null then "
-                           f"{seconds('a.leased_at', 'a.baseline_at', moments)} end"),
-        "seconds_after": ("number", seconds("a.revealed_at", "v.at", moments)),
+                           f"{build_seconds_sql('a.leased_at', 'a.baseline_at', moments)} end"),
+        "seconds_after": ("number", build_seconds_sql("a.revealed_at", "v.at", moments)),
         "at_order": ("whole", f"row_number() over ({own} order by v.at, a.id)"),
         "version": ("whole", "o.no"), "language": ("text", "p.language"),
         "condition": ("text", "c.key"), "consent_sha256": ("text", "encode(g.form_sha256, 'hex')"),
-        "visible_before": ("number", number("b.client -> 'seconds'", exact=exact)),
-        "visible_after": ("number", number("v.durations -> 'visible'", exact=exact)),
+        "visible_before": ("number", build_number_sql("b.client -> 'seconds'", exact=exact)),
+        "visible_after": ("number", build_number_sql("v.durations -> 'visible'", exact=exact)),
         "viewport": ("text", wide if exact else "null"),
         "pointer": ("text", "v.client ->> 'pointer'"),
         "pasted": ("flag", f"({pasted.format('b')} or {pasted.format('v')})"),
-        "moves": ("whole", number("v.client -> 'moves'", exact=False) + "::bigint"),
+        "moves": ("whole", build_number_sql("v.client -> 'moves'", exact=False) + "::bigint"),
         "shown_before": ("json", "nullif(b.shown, '{}')::text"),
         "shown_after": ("json", "nullif(v.shown, '{}')::text"),
     }  # fmt: skip
@@ -105,32 +107,34 @@ def _votes(columns: Sequence[AnswerColumn], moments: Moments) -> TableQuery:
         where s.round = %(round)s order by i.n, p.n""")  # fmt: skip
 
 
-SEATED = """
+SEATED_SQL = """
     from baseline b join assignment a on a.id = b.assignment_id join slot s on s.id = a.slot_id
     join real i on i.id = a.instance_id join person p on p.id = a.participant_id"""
-PAIR: Cells = {"instance": ("text", "i.key"), "participant": ("text", "p.pseudonym")}
+PAIR_CELLS: Cells = {"instance": ("text", "i.key"), "participant": ("text", "p.pseudonym")}
 
 
 def _baselines(study: StudySnapshot, columns: Sequence[AnswerColumn], *, texts: bool) -> TableQuery:
-    words, framed = first_words(study.instruments), first_regions(study.instruments)
-    text = f"coalesce(b.answers ->> {literal(words)}, '')" if texts and words else "''"
+    words, framed = get_description_block(study.instruments), get_regions_block(study.instruments)
+    text = f"coalesce(b.answers ->> {quote_literal(words)}, '')" if texts and words else "''"
     further = [column for column in columns if column.block not in (words, framed)]
     cells = {
-        **PAIR, "text": ("text", text), "copied": ("flag", "b.copied_from is not null"),
-        **cells_of(further, "b.answers"),
+        **PAIR_CELLS, "text": ("text", text), "copied": ("flag", "b.copied_from is not null"),
+        **build_cells(further, "b.answers"),
     }  # fmt: skip
-    return TableQuery("baselines", cells, f"{SEATED} where s.round = %(round)s order by i.n, p.n")
+    return TableQuery(
+        "baselines", cells, f"{SEATED_SQL} where s.round = %(round)s order by i.n, p.n"
+    )
 
 
 def _boxes(study: StudySnapshot) -> TableQuery:
     """Return the query of boxes; points have no size and get width and height 1."""
-    framed = literal(first_regions(study.instruments) or "")
+    framed = quote_literal(get_regions_block(study.instruments) or "")
     sides: Cells = {
         side: ("number", f"coalesce((box ->> '{side}')::float8, 1)")
         for side in ("x", "y", "width", "height")
     }
-    return TableQuery("boxes", {**PAIR, "number": ("whole", "number"), **sides}, f"""
-        {SEATED} cross join lateral jsonb_array_elements(coalesce(b.answers -> {framed}, '[]'))
+    return TableQuery("boxes", {**PAIR_CELLS, "number": ("whole", "number"), **sides}, f"""
+        {SEATED_SQL} cross join lateral jsonb_array_elements(coalesce(b.answers -> {framed}, '[]'))
             with ordinality as every(box, number)
         where s.round = %(round)s order by i.n, p.n, number""")  # fmt: skip
 
@@ -140,7 +144,7 @@ def _checks(columns: Sequence[AnswerColumn]) -> TableQuery:
         "participant": ("text", "p.pseudonym"), "instance": ("text", "i.key"),
         "kind": ("text", "i.kind"), "attempt": ("whole", "t.attempt"),
         "position": ("whole", "t.position"), "passed": ("flag", "t.passed"),
-        **cells_of(columns, "t.answers"),
+        **build_cells(columns, "t.answers"),
     }  # fmt: skip
     return TableQuery("checks", cells, """
         from (select participant_id, instance_id, attempt, null::int as position, passed, answers
@@ -187,8 +191,8 @@ def _order(moments: Moments) -> TableQuery:
         "baseline_order": ("whole", "t.said"), "reveal_order": ("whole", "t.shown"),
         "vote_order": ("whole", "t.voted"),
         "seconds_baseline_to_reveal": (
-            "number", seconds("t.baseline_at", "t.revealed_at", moments)),
-        "seconds_reveal_to_vote": ("number", seconds("t.revealed_at", "t.at", moments)),
+            "number", build_seconds_sql("t.baseline_at", "t.revealed_at", moments)),
+        "seconds_reveal_to_vote": ("number", build_seconds_sql("t.revealed_at", "t.at", moments)),
     }  # fmt: skip
     return TableQuery("order", cells, f"""
         from (

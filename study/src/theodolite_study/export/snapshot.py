@@ -15,7 +15,7 @@ from theodolite_study.model.instrument import Instrument
 Moments = Literal["of the study", "of each person"]
 """How times are exported: in one order over all participants with microseconds; or, for
 publication, in an order per participant with whole seconds."""
-FEWEST = 3
+MIN_GROUP_PEOPLE = 3
 """Minimum group size; fewer people of one age band, gender and country might be recognized."""
 
 
@@ -50,7 +50,7 @@ class StudySnapshot:
     def filled(self, query: str) -> str:
         """Insert values into a query, since COPY takes no parameters."""
         values = {"study": self.study["id"], "round": self.round, "versions": self.ids(),
-                  "fewest": FEWEST}  # fmt: skip
+                  "fewest": MIN_GROUP_PEOPLE}  # fmt: skip
         return psycopg.ClientCursor(self.connection).mogrify(query, values)
 
     def ids(self) -> list[int]:
@@ -63,16 +63,16 @@ class StudySnapshot:
         return cursor.execute(self.filled(query)).fetchall()
 
 
-VERSIONS = """
+VERSIONS_QUERY = """
     select v.*, (select count(*) from condition c where c.version_id = v.id) as conditions
       from version v where v.study_id = %s and v.state <> 'draft' order by v.no"""
-OTHERS = """
+OTHER_ROUNDS_QUERY = """
     select s.round, count(*) as votes from vote v join slot s on s.id = v.slot_id
      where s.study_id = %s and s.round <> %s group by s.round order by s.round"""
 
 
 @contextmanager
-def snapshot(
+def read_snapshot(
     connection: psycopg.Connection[Any], study: UUID | str, number: int | None = None
 ) -> Iterator[StudySnapshot]:
     """Yield a study as one transaction sees it, however many participants are at work.
@@ -96,12 +96,14 @@ def snapshot(
         row = cursor.execute(f"select * from study where {column} = %s", [study]).fetchone()  # noqa: S608
         if row is None:
             raise EvidenceError("study", repr(str(study)), "one of this database")
-        versions = cursor.execute(VERSIONS, [row["id"]]).fetchall()
+        versions = cursor.execute(VERSIONS_QUERY, [row["id"]]).fetchall()
         rounds = {version["round"] for version in versions}
         last = max(rounds, default=0) if number is None else number
         if last not in rounds:
             raise EvidenceError("study", f"no votes of round {last}", "a study that was opened")
-        votes = {o["round"]: o["votes"] for o in cursor.execute(OTHERS, [row["id"], last])}
+        votes = {
+            o["round"]: o["votes"] for o in cursor.execute(OTHER_ROUNDS_QUERY, [row["id"], last])
+        }
         others = [
             {"round": other, "votes": votes.get(other, 0),
              "versions": [v["no"] for v in versions if v["round"] == other],

@@ -23,32 +23,39 @@ from theodolite.ext.studies import (
     image_path,
     read_columns,
 )
-from theodolite_study.export.agreement import agreement
-from theodolite_study.export.columns import CellKind, answer_columns, people_columns
-from theodolite_study.export.counts import VoteCounts, summaries
-from theodolite_study.export.datasheet import datasheet
+from theodolite_study.export.agreement import compute_agreement
+from theodolite_study.export.answer_columns import CellKind, get_answer_columns, get_people_columns
+from theodolite_study.export.datasheet import format_datasheet
 from theodolite_study.export.manifest import (
     MANIFEST,
     Manifest,
     TextsHow,
-    notes,
-    study_facts,
-    version_records,
-    vote_numbers,
+    count_votes,
+    list_notes,
+    load_study_facts,
+    load_version_records,
 )
-from theodolite_study.export.queries import MATERIAL, MOMENTS_OF_LOG, tables
-from theodolite_study.export.snapshot import Moments, StudySnapshot, snapshot
-from theodolite_study.export.streams import NOTE, PIECE, TYPES, TableFiles, batches, copied
+from theodolite_study.export.queries import MATERIAL, MOMENTS_OF_LOG, build_table_queries
+from theodolite_study.export.snapshot import Moments, StudySnapshot, read_snapshot
+from theodolite_study.export.table_files import (
+    BATCH_ROWS,
+    CSV_NOTE,
+    TYPES,
+    TableFiles,
+    stream_batches,
+    stream_rows,
+)
 from theodolite_study.export.table_query import TableQuery
+from theodolite_study.export.vote_counts import VoteCounts, iterate_summaries
 
-VERSIONS, AGREEMENT, DATASHEET, LINES = (
+VERSIONS, AGREEMENT, DATASHEET, MATERIAL_LINES = (
     "versions.json", "agreement.json", "DATASHEET.md", "material.jsonl",
 )  # fmt: skip
-IMAGE = re.compile(rb'"([0-9a-f]{64}\.(?:png|jpg|webp))"')
-RAW = "format csv, quote e'\\x01', delimiter e'\\x02'"
+IMAGE_NAME = re.compile(rb'"([0-9a-f]{64}\.(?:png|jpg|webp))"')
+RAW_COPY_OPTIONS = "format csv, quote e'\\x01', delimiter e'\\x02'"
 """COPY options that leave a column unchanged: the database's JSON has no such characters."""
-GROUPED = ("age_band", "gender")
-ABOUT = ["instance", "technique", "image_key"]
+GROUP_COLUMNS = ("age_band", "gender")
+TRAIT_COLUMNS = ["instance", "technique", "image_key"]
 
 
 def export_study(  # noqa: PLR0913  each is a choice of its own
@@ -86,8 +93,8 @@ def export_study(  # noqa: PLR0913  each is a choice of its own
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        with _connected(database) as connection:
-            with snapshot(connection, study, round) as now:
+        with _connect(database) as connection:
+            with read_snapshot(connection, study, round) as now:
                 writer = _Writer(
                     now,
                     TableFiles(partial, csv),
@@ -108,7 +115,7 @@ def export_study(  # noqa: PLR0913  each is a choice of its own
 
 
 @contextmanager
-def _connected(
+def _connect(
     database: psycopg.Connection[Any] | str,
 ) -> Iterator[psycopg.Connection[Any]]:
     if not isinstance(database, str):
@@ -127,7 +134,9 @@ class _Writer:
     texts: TextsHow
     moments: Moments
     traits: pa.Table = field(
-        default_factory=lambda: pa.table({name: pa.array([], pa.string()) for name in ABOUT})
+        default_factory=lambda: pa.table(
+            {name: pa.array([], pa.string()) for name in TRAIT_COLUMNS}
+        )
     )
     """Columns of each explanation that other tables repeat."""
 
@@ -135,10 +144,12 @@ class _Writer:
         """Write all files and return the manifest."""
         points = {
             column.name: column.points
-            for column in answer_columns(self.study.instruments, "after")
+            for column in get_answer_columns(self.study.instruments, "after")
             if column.points is not None
         }
-        queries = tables(self.study, texts=self.texts != "left out", moments=self.moments)
+        queries = build_table_queries(
+            self.study, texts=self.texts != "left out", moments=self.moments
+        )
         queries_by_name = {query.name: query for query in queries}
         instance_facts = self._instances(queries_by_name.pop("instances"))
         hidden, groups = self._participants(queries_by_name.pop("participants"))
@@ -148,12 +159,12 @@ class _Writer:
             self._table(query, counts.add if query.name == "votes" else None)
         self._aggregates(counts, instance_facts)
         content = self._content(counts, people, hidden)
-        agreed = agreement(counts, np.asarray(instance_facts["_image"]), groups)
+        agreed = compute_agreement(counts, np.asarray(instance_facts["_image"]), groups)
         self._small(AGREEMENT, agreed)
-        versions = version_records(self.study)
+        versions = load_version_records(self.study)
         self._small(VERSIONS, versions)
         self._material(images)
-        sheet = datasheet(versions[-1], content, agreed, self._traps(counts, instance_facts))
+        sheet = format_datasheet(versions[-1], content, agreed, self._traps(counts, instance_facts))
         self.files.content(DATASHEET, sheet.encode())
         content["files"] = dict(sorted(self.files.digests.items()))
         self._small(MANIFEST, content)
@@ -161,21 +172,21 @@ class _Writer:
 
     def _content(self, counts: VoteCounts, people: int, hidden: int) -> dict[str, Any]:
         bands = [
-            column.name for column in people_columns(self.study.instruments) if not column.open
+            column.name for column in get_people_columns(self.study.instruments) if not column.open
         ]
-        content = study_facts(self.study, people, hidden, bands) | {
-            "votes": vote_numbers(counts, self.study.wanted),
+        content = load_study_facts(self.study, people, hidden, bands) | {
+            "votes": count_votes(counts, self.study.wanted),
             "questions": dict(counts.questions),
             "texts": self.texts,
             "moments": self.moments,
-            "csv": NOTE if self.files.csv else None,
+            "csv": CSV_NOTE if self.files.csv else None,
             "tables": dict(self.files.rows),
             "log": self._log(),
         }
-        return content | {"notes": notes(content)}
+        return content | {"notes": list_notes(content)}
 
     def _table(self, query: TableQuery, look: Any = None) -> None:
-        rows = batches(self.study.connection, query.text(self.study), query.kinds)
+        rows = stream_batches(self.study.connection, query.text(self.study), query.kinds)
         with self.files.table(query.name, query.kinds) as table:
             for batch in rows:
                 if look is not None:
@@ -189,8 +200,8 @@ class _Writer:
         }
         traits: list[pa.RecordBatch] = []
         with self.files.table(query.name, query.kinds) as table:
-            for batch in batches(self.study.connection, query.text(self.study), query.kinds):
-                traits.append(batch.select(ABOUT))
+            for batch in stream_batches(self.study.connection, query.text(self.study), query.kinds):
+                traits.append(batch.select(TRAIT_COLUMNS))
                 for name, part in parts.items():
                     part.append(batch[name].to_numpy(zero_copy_only=False))
                 concepts = [
@@ -209,7 +220,7 @@ class _Writer:
     def _participants(self, query: TableQuery) -> tuple[int, Mapping[str, list[Any]]]:
         """Write the participants; return the number of hidden answers, and groups."""
         hidden = 0
-        groups: dict[str, list[Any]] = {name: [] for name in GROUPED if name in query.kinds}
+        groups: dict[str, list[Any]] = {name: [] for name in GROUP_COLUMNS if name in query.kinds}
 
         def look(batch: pa.RecordBatch) -> None:
             nonlocal hidden
@@ -231,10 +242,10 @@ class _Writer:
         }  # fmt: skip
         tables_of = {name: counts.histogram(name) for name in counts.questions}
         with self.files.table("aggregates", kinds) as table:
-            step = max(PIECE // max(len(counts.questions), 1), 1)
+            step = max(BATCH_ROWS // max(len(counts.questions), 1), 1)
             for at in range(0, self.traits.num_rows, step):
                 rows = list(
-                    _summed(self.traits.slice(at, step), tables_of, instance_facts, at, most)
+                    _summarize(self.traits.slice(at, step), tables_of, instance_facts, at, most)
                 )
                 columns = list(zip(*rows, strict=True)) or [()] * len(kinds)
                 arrays = [
@@ -264,12 +275,14 @@ class _Writer:
         names: set[bytes] = set()
 
         def lines() -> Iterator[bytes]:
-            for line in copied(self.study.connection, self.study.filled(MATERIAL), RAW):
+            for line in stream_rows(
+                self.study.connection, self.study.filled(MATERIAL), RAW_COPY_OPTIONS
+            ):
                 if images is not None:
-                    names.update(IMAGE.findall(line))
+                    names.update(IMAGE_NAME.findall(line))
                 yield line
 
-        self.files.lines(LINES, lines())
+        self.files.lines(MATERIAL_LINES, lines())
         if images is None:
             return
         (self.files.folder / IMAGES).mkdir()
@@ -283,7 +296,9 @@ class _Writer:
 
     def _log(self) -> dict[str, Any]:
         digest, lines = hashlib.sha256(), 0
-        for line in copied(self.study.connection, self.study.filled(MOMENTS_OF_LOG), "format csv"):
+        for line in stream_rows(
+            self.study.connection, self.study.filled(MOMENTS_OF_LOG), "format csv"
+        ):
             digest.update(line)
             lines += 1
         return {"lines": lines, "sha256": digest.hexdigest()}
@@ -293,7 +308,7 @@ class _Writer:
         self.files.content(name, text.encode() + b"\n")
 
 
-def _summed(
+def _summarize(
     batch: pa.Table,
     counts: Mapping[str, np.ndarray],
     instance_facts: Mapping[str, np.ndarray],
@@ -301,7 +316,9 @@ def _summed(
     most: int,
 ) -> Iterator[tuple[Any, ...]]:
     last = first + batch.num_rows
-    of_question = {name: list(summaries(table[first:last])) for name, table in counts.items()}
+    of_question = {
+        name: list(iterate_summaries(table[first:last])) for name, table in counts.items()
+    }
     for i, row in enumerate(batch.to_pylist()):
         for name, table in counts.items():
             asks = instance_facts.get(f"_asks_{name}")

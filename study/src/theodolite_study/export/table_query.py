@@ -6,14 +6,14 @@ from typing import Any
 
 from psycopg import sql
 
-from theodolite_study.export.columns import AnswerColumn, CellKind
+from theodolite_study.export.answer_columns import AnswerColumn, CellKind
 from theodolite_study.export.snapshot import Moments, StudySnapshot
 
 Cells = dict[str, tuple[CellKind, str]]
 """Column name to its kind and SQL expression."""
 
 # people who agreed and did not take it back; nothing by which a platform knows them
-FROM = """
+FROM_SQL = """
     with real as (
         select i.*, row_number() over (order by place, key collate "C") - 1 as n
           from instance i where study_id = %(study)s and kind = 'real'),
@@ -46,34 +46,34 @@ class TableQuery:
     def text(self, study: StudySnapshot) -> str:
         """Return the whole query."""
         cells = ", ".join(f'{what} as "{name}"' for name, (_, what) in self.cells.items())
-        return study.filled(FROM.replace("{cells}", cells).replace("{rest}", self.rest))
+        return study.filled(FROM_SQL.replace("{cells}", cells).replace("{rest}", self.rest))
 
 
-def literal(value: Any) -> str:
+def quote_literal(value: Any) -> str:
     """Quote a value for SQL, with percent signs doubled."""
     return sql.Literal(value).as_string(None).replace("%", "%%")
 
 
-def cell(column: AnswerColumn, answers: str) -> tuple[CellKind, str]:
-    key = literal(column.block)
+def build_cell(column: AnswerColumn, answers: str) -> tuple[CellKind, str]:
+    key = quote_literal(column.block)
     if column.kind == "json":
         return column.kind, f"({answers} -> {key})::text"
     cast = {"whole": "::int", "number": "::float8"}.get(column.kind, "")
     return column.kind, f"({answers} ->> {key}){cast}"
 
 
-def cells_of(columns: Sequence[AnswerColumn], answers: str) -> Cells:
-    return {column.name: cell(column, answers) for column in columns}
+def build_cells(columns: Sequence[AnswerColumn], answers: str) -> Cells:
+    return {column.name: build_cell(column, answers) for column in columns}
 
 
-def seconds(start: str, end: str, moments: Moments) -> str:
+def build_seconds_sql(start: str, end: str, moments: Moments) -> str:
     digits = 6 if moments == "of the study" else 0
     return (
         f"case when {end} >= {start} then round(extract(epoch from {end} - {start}), {digits}) end"
     )
 
 
-def number(what: str, *, exact: bool) -> str:
+def build_number_sql(what: str, *, exact: bool) -> str:
     """Return SQL that converts a browser's value to a number or null."""
     digits = 2 if exact else 0
     return f"case jsonb_typeof({what}) when 'number' then round(({what})::numeric, {digits}) end"

@@ -7,24 +7,24 @@ from uuid import UUID
 
 import psycopg
 
-from theodolite_study.export.violations import violations
-from theodolite_study.store import SCHEMA, statements
-from theodolite_study.watch.progress import StudyProgress, progress
+from theodolite_study.export.data_rules import find_violations
+from theodolite_study.store import SCHEMA, read_sql
+from theodolite_study.watch.progress import StudyProgress, load_progress
 
-LONGEST_NAME = 63
-GUARD = re.compile(
+MAX_NAME_CHARACTERS = 63
+GUARD_PATTERN = re.compile(
     r"\bconstraint (\w+)\s+(?:unique|primary|check|foreign|references)|create unique index (\w+)"
     r"|create trigger (\w+)",
     re.IGNORECASE,
 )
-THERE = """
+GUARDS_QUERY = """
     select conname from pg_constraint
      where connamespace = 'public'::regnamespace and convalidated
     union select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid
      where c.relnamespace = 'public'::regnamespace and i.indisvalid and i.indisunique
     union select tgname from pg_trigger where not tgisinternal and tgenabled <> 'D'"""
 # a right to one column is one too many
-SERVER = """
+SERVER_RIGHTS_QUERY = """
     select c.relname || ': ' || r from pg_class c,
            unnest(array['select', 'insert', 'update']) r
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
@@ -33,23 +33,27 @@ SERVER = """
     select c.relname || ': ' || r from pg_class c, unnest(array['delete', 'truncate']) r
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
        and has_table_privilege('theodolite_serve', c.oid, r)"""
-STEPS = """
+STEP_RIGHTS_QUERY = """
     select t || ': ' || r
       from unnest(array['vote', 'baseline', 'answer', 'consent', 'gold_result']) t,
            unnest(array['update', 'delete']) r
      where case r when 'update' then has_any_column_privilege('theodolite_steps', t, r)
                   else has_table_privilege('theodolite_steps', t, r) end"""
-DESK = """
+DESK_RIGHTS_QUERY = """
     select t || ': ' || r
       from unnest(array['vote', 'baseline', 'answer', 'consent', 'gold_result', 'assignment']) t,
            unnest(array['insert', 'update', 'delete']) r
      where case r when 'delete' then has_table_privilege('theodolite_desk', t, r)
                   else has_any_column_privilege('theodolite_desk', t, r) end"""
-ROLES = (("theodolite_serve", SERVER), ("theodolite_steps", STEPS), ("theodolite_desk", DESK))
+ROLES = (
+    ("theodolite_serve", SERVER_RIGHTS_QUERY),
+    ("theodolite_steps", STEP_RIGHTS_QUERY),
+    ("theodolite_desk", DESK_RIGHTS_QUERY),
+)
 
 
 @dataclass(frozen=True)
-class Verified:
+class VerificationReport:
     """Problems of a study, and facts about its progress."""
 
     problems: tuple[str, ...]
@@ -61,32 +65,34 @@ class Verified:
         return "\n".join([*self.facts, *self.warnings, *end])
 
 
-def verify(connection: psycopg.Connection[Any], study: UUID) -> Verified:
+def verify(connection: psycopg.Connection[Any], study: UUID) -> VerificationReport:
     """Check all rules of a study, and that the database enforces them.
 
     The second part matters after a restore: a table without its constraints may be correct today
     and not tomorrow.
     """
-    problems = [str(violation) for violation in violations(connection, study)]
-    problems += [*missing_guards(connection), *excess_rights(connection)]
-    now = progress(connection, study)
-    return Verified(tuple(problems), tuple(_facts(now)), tuple(_warnings(now)))
+    problems = [str(violation) for violation in find_violations(connection, study)]
+    problems += [*find_missing_guards(connection), *find_excess_rights(connection)]
+    now = load_progress(connection, study)
+    return VerificationReport(tuple(problems), tuple(_facts(now)), tuple(_warnings(now)))
 
 
-def guards() -> set[str]:
+def list_guards() -> set[str]:
     """Return the names of all constraints, unique indexes and triggers of the schema."""
-    texts = map(statements, SCHEMA)
-    return {name for text in texts for match in GUARD.findall(text) for name in match if name}
+    texts = map(read_sql, SCHEMA)
+    return {
+        name for text in texts for match in GUARD_PATTERN.findall(text) for name in match if name
+    }
 
 
-def missing_guards(connection: psycopg.Connection[Any]) -> list[str]:
+def find_missing_guards(connection: psycopg.Connection[Any]) -> list[str]:
     """List constraints that were dropped, or that a restore brought back without effect."""
-    there = {str(row[0]) for row in connection.execute(THERE)}
-    needed = {name[:LONGEST_NAME] for name in guards()}
+    there = {str(row[0]) for row in connection.execute(GUARDS_QUERY)}
+    needed = {name[:MAX_NAME_CHARACTERS] for name in list_guards()}
     return [f"Not so: the guard {name} is there" for name in sorted(needed - there)]
 
 
-def excess_rights(connection: psycopg.Connection[Any]) -> list[str]:
+def find_excess_rights(connection: psycopg.Connection[Any]) -> list[str]:
     """List rights of database roles that they must not have."""
     return [
         f"Not so: {role} may not do this, {row[0]}"

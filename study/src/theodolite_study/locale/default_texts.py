@@ -13,15 +13,15 @@ LABEL = "label"
 """Gap that pages fill themselves: the label that the image is said to show."""
 
 
-def default_languages() -> list[str]:
+def list_default_languages() -> list[str]:
     """Return the languages that have default texts."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
-def default_texts(language: str) -> dict[str, str]:
-    """Return default texts by key, without the contact; the consent has gaps for `filled`."""
-    if language not in default_languages():
-        raise LookupError(f"{language!r} came, one of {', '.join(default_languages())} needed")
+def load_default_texts(language: str) -> dict[str, str]:
+    """Return default texts by key, without the contact; the consent has gaps for `fill_gaps`."""
+    if language not in list_default_languages():
+        raise LookupError(f"{language!r} came, one of {', '.join(list_default_languages())} needed")
     texts: dict[str, str] = {}
     for key, value in read_yaml(FOLDER / f"{language}.yaml", "texts").items():
         parts = value if isinstance(value, dict) else {"": value}
@@ -30,7 +30,7 @@ def default_texts(language: str) -> dict[str, str]:
     return texts
 
 
-def filled(text: str, values: Mapping[str, str]) -> str:
+def fill_gaps(text: str, values: Mapping[str, str]) -> str:
     """Fill the gaps of a text; values are plain words, not Markdown.
 
     Raises:
@@ -39,10 +39,10 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     gaps = {gap[1:-1] for gap in GAP.findall(text)}
     if gaps != values.keys():
         raise ValueError(f"gaps are {sorted(gaps)}, values came for {sorted(values)}")
-    return GAP.sub(lambda gap: _escaped(values[gap[0][1:-1]]), text)
+    return GAP.sub(lambda gap: _escape(values[gap[0][1:-1]]), text)
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     """Escape a value for Markdown and put it on one line."""
     line = " ".join(value.split())
     return "".join(f"\\{letter}" if letter in MARKS else letter for letter in line)

@@ -13,23 +13,28 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import write_po
 
-from theodolite_study.locale.catalogue import HERE, SOURCE, languages, translated
 from theodolite_study.locale.messages import KEYWORDS
+from theodolite_study.locale.translations import (
+    LOCALE_FOLDER,
+    SOURCE_LANGUAGE,
+    list_languages,
+    load_catalog,
+)
 
-PACKAGE = HERE.parent
+PACKAGE = LOCALE_FOLDER.parent
 METHODS = [("**.py", "python"), ("**.html.j2", "jinja2")]
-BEGUN = datetime(2026, 11, 18, tzinfo=timezone.utc)
+CREATION_DATE = datetime(2026, 11, 18, tzinfo=timezone.utc)
 """Fixed creation date, so that the file changes only when texts do."""
 WIDTH = 100
 WRITERS = "The theodolite developers"
 COMMENT = f"# Texts of theodolite-study. {WRITERS}, Apache-2.0."
 
 
-def extracted(folder: Path = PACKAGE) -> Catalog:
+def extract_texts(folder: Path = PACKAGE) -> Catalog:
     """Extract all marked texts."""
     catalog = Catalog(
         project="theodolite-study", version="0", header_comment=COMMENT, fuzzy=False,
-        creation_date=BEGUN, charset="utf-8", msgid_bugs_address="see README.md",
+        creation_date=CREATION_DATE, charset="utf-8", msgid_bugs_address="see README.md",
         last_translator=WRITERS, language_team=WRITERS,
     )  # fmt: skip
     for file, _, message, comments, context in extract_from_dir(
@@ -39,7 +44,7 @@ def extracted(folder: Path = PACKAGE) -> Catalog:
     return catalog
 
 
-def as_po(catalog: Catalog) -> bytes:
+def format_po(catalog: Catalog) -> bytes:
     """Format a catalog as the bytes of a PO file."""
     written = BytesIO()
     write_po(
@@ -51,14 +56,14 @@ def as_po(catalog: Catalog) -> bytes:
 
 def main() -> None:
     """Write all files again."""
-    template = extracted()
-    (HERE / "messages.pot").write_bytes(as_po(template))
-    for language in languages():
-        if language != SOURCE:
-            catalog = translated(language)
+    template = extract_texts()
+    (LOCALE_FOLDER / "messages.pot").write_bytes(format_po(template))
+    for language in list_languages():
+        if language != SOURCE_LANGUAGE:
+            catalog = load_catalog(language)
             catalog.update(template, no_fuzzy_matching=True)
-            path = HERE / language / "LC_MESSAGES" / "messages.po"
-            path.write_bytes(as_po(catalog))
+            path = LOCALE_FOLDER / language / "LC_MESSAGES" / "messages.po"
+            path.write_bytes(format_po(catalog))
 
 
 if __name__ == "__main__":

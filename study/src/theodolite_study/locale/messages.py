@@ -20,7 +20,7 @@ def NN_(singular: str, plural: str) -> tuple[str, str]:  # noqa: N802
     return singular, plural
 
 
-def worded(
+def translate_message(
     words: NullTranslations, message: Message, gaps: Mapping[str, object], n: int = 1
 ) -> str:
     """Translate a message and fill in its gaps.

@@ -2,7 +2,7 @@
 
 from gettext import NullTranslations
 
-from theodolite_study.locale.messages import N_, worded
+from theodolite_study.locale.messages import N_, translate_message
 from theodolite_study.model.blocks import BaseBlock, ChoiceBlock, ComparisonBlock, RegionsBlock
 
 UNFIT: dict[str, str] = {
@@ -26,17 +26,17 @@ UNFIT: dict[str, str] = {
 }
 
 
-def needed(words: NullTranslations, block: BaseBlock) -> str:
+def describe_requirement(words: NullTranslations, block: BaseBlock) -> str:
     """Return the requirement of a block in a language."""
-    gaps = {name: _formatted(value) for name, value in block.model_dump().items()}
+    gaps = {name: _format(value) for name, value in block.model_dump().items()}
     if isinstance(block, ChoiceBlock):
         gaps["most"] = block.most or len(block.keys())
     if isinstance(block, RegionsBlock):
         gaps["least"] = max(block.least, 1)
-    return worded(words, UNFIT[_name(block)], gaps)
+    return translate_message(words, UNFIT[_get_name(block)], gaps)
 
 
-def _name(block: BaseBlock) -> str:
+def _get_name(block: BaseBlock) -> str:
     kind: str = block.model_dump()["kind"]
     if isinstance(block, ChoiceBlock):
         choice = "choice_other" if block.other else "choice"
@@ -48,5 +48,5 @@ def _name(block: BaseBlock) -> str:
     return "number" if kind == "slider" else kind
 
 
-def _formatted(value: object) -> object:
+def _format(value: object) -> object:
     return f"{value:g}" if isinstance(value, float) else value

@@ -11,11 +11,11 @@ from theodolite.ext.studies import StrictRecord
 from theodolite_study.model.rules import Name, Rule
 
 Key: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")]
-LARGEST = 1_000_000
+MAX_NUMBER = 1_000_000
 """Largest number and image coordinate that an answer may have."""
-LONGEST = 10_000
+MAX_TEXT_CHARACTERS = 10_000
 """Maximum number of characters of a text answer."""
-MOST_SHAPES = 100
+MAX_SHAPES = 100
 EXTENT = ("width", "height")
 OTHER, TIE = "other", "tie"
 
@@ -45,7 +45,7 @@ class LikertBlock(BaseBlock):
 
     def normal(self, value: Any) -> int:
         """Return a whole number on the scale."""
-        number = whole(value)
+        number = to_integer(value)
         if number is None or not 1 <= number <= self.points:
             raise InvalidAnswerError(f"a number from 1 to {self.points}")
         return number
@@ -79,7 +79,7 @@ class ChoiceBlock(BaseBlock):
         if self.other and isinstance(value, dict):
             if set(value) != {"chosen", OTHER}:
                 raise InvalidAnswerError("the choice and words for `other`")
-            value, words = value["chosen"], stripped(value[OTHER], 1, 500)
+            value, words = value["chosen"], clean_text(value[OTHER], 1, 500)
         keys = self._several(value) if self.several else [self._key(value)]
         if (OTHER in keys) != (words is not None):
             raise InvalidAnswerError("words where `other` is chosen, and only there")
@@ -105,13 +105,13 @@ class TextBlock(BaseBlock):
     """Required free text."""
 
     kind: Literal["text"] = "text"
-    least: Annotated[int, Field(ge=1, le=LONGEST)] = 1
-    most: Annotated[int, Field(ge=1, le=LONGEST)] = 2000
+    least: Annotated[int, Field(ge=1, le=MAX_TEXT_CHARACTERS)] = 1
+    most: Annotated[int, Field(ge=1, le=MAX_TEXT_CHARACTERS)] = 2000
     lines: Annotated[int, Field(ge=1, le=40)] = 3
 
     def normal(self, value: Any) -> str:
         """Return the text without surrounding blanks."""
-        return stripped(value, self.least, self.most)
+        return clean_text(value, self.least, self.most)
 
 
 class CommentBlock(BaseBlock):
@@ -119,20 +119,20 @@ class CommentBlock(BaseBlock):
 
     kind: Literal["comment"] = "comment"
     required: Literal[False] = False
-    most: Annotated[int, Field(ge=1, le=LONGEST)] = 2000
+    most: Annotated[int, Field(ge=1, le=MAX_TEXT_CHARACTERS)] = 2000
 
     def normal(self, value: Any) -> str:
         """Return the text without surrounding blanks."""
-        return stripped(value, 1, self.most)
+        return clean_text(value, 1, self.most)
 
 
 class NumberBlock(BaseBlock):
     """Number that is typed, or set by a slider whose thumb appears on the first touch."""
 
     kind: Literal["number", "slider"] = "number"
-    least: Annotated[float, Field(ge=-LARGEST, le=LARGEST)] = 0
-    most: Annotated[float, Field(ge=-LARGEST, le=LARGEST)] = 100
-    step: Annotated[float, Field(gt=0, le=LARGEST)] = 1
+    least: Annotated[float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)] = 0
+    most: Annotated[float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)] = 100
+    step: Annotated[float, Field(gt=0, le=MAX_NUMBER)] = 1
 
     @model_validator(mode="after")
     def _range(self) -> "NumberBlock":
@@ -142,13 +142,13 @@ class NumberBlock(BaseBlock):
 
     def normal(self, value: Any) -> int | float:
         """Return a number on the steps, compared as decimals since 0.1 is not binary."""
-        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > LARGEST:
+        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > MAX_NUMBER:
             raise InvalidAnswerError(f"a number from {self.least:g} to {self.most:g}")
         if not self.least <= value <= self.most:
             raise InvalidAnswerError(f"a number from {self.least:g} to {self.most:g}")
         if (Decimal(str(value)) - Decimal(str(self.least))) % Decimal(str(self.step)):
             raise InvalidAnswerError(f"a number in steps of {self.step:g}")
-        number = whole(value)
+        number = to_integer(value)
         return value if number is None else number
 
 
@@ -197,8 +197,8 @@ class RegionsBlock(BaseBlock):
 
     kind: Literal["regions"] = "regions"
     shapes: Annotated[tuple[Literal["box", "point"], ...], Field(min_length=1)] = ("box",)
-    least: Annotated[int, Field(ge=0, le=MOST_SHAPES)] = 1
-    most: Annotated[int, Field(ge=1, le=MOST_SHAPES)] = 20
+    least: Annotated[int, Field(ge=0, le=MAX_SHAPES)] = 1
+    most: Annotated[int, Field(ge=1, le=MAX_SHAPES)] = 20
     nothing: bool = True
     """Whether "there is nothing to mark" is an answer."""
 
@@ -219,7 +219,7 @@ class RegionsBlock(BaseBlock):
             raise InvalidAnswerError("boxes or points")
         for part, number in item.items():
             plain = isinstance(number, int | float) and not isinstance(number, bool)
-            if not plain or not 0 <= number <= LARGEST or (part in EXTENT and number == 0):
+            if not plain or not 0 <= number <= MAX_NUMBER or (part in EXTENT and number == 0):
                 raise InvalidAnswerError("places inside the image")
         return dict(item)
 
@@ -242,7 +242,7 @@ Block: TypeAlias = Annotated[
 ]  # fmt: skip
 
 
-def stripped(value: Any, least: int, most: int) -> str:
+def clean_text(value: Any, least: int, most: int) -> str:
     """Strip a text and remove characters that the database cannot store."""
     if not isinstance(value, str):
         raise InvalidAnswerError("words")
@@ -255,13 +255,13 @@ def stripped(value: Any, least: int, most: int) -> str:
 BLANKS = " \t\n\r\f\v"
 
 
-def whole(value: Any) -> int | None:
+def to_integer(value: Any) -> int | None:
     """Return a number without a fraction as an integer; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value) if value == value // 1 and abs(value) <= LARGEST else None
+    return int(value) if value == value // 1 and abs(value) <= MAX_NUMBER else None
 
 
-def names_of(blocks: Sequence[BaseBlock]) -> list[str]:
+def get_names(blocks: Sequence[BaseBlock]) -> list[str]:
     """Return the names of blocks in order."""
     return [block.name for block in blocks]

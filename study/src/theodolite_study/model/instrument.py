@@ -6,16 +6,16 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from theodolite.ext.studies import StrictRecord
-from theodolite_study.model.blocks import BaseBlock, Block, InvalidAnswerError, names_of
-from theodolite_study.model.rules import DEEPEST, compared_blocks, depth, holds
+from theodolite_study.model.blocks import BaseBlock, Block, InvalidAnswerError, get_names
+from theodolite_study.model.rules import MAX_DEPTH, holds, iterate_compared_blocks, measure_depth
 
 Stage: TypeAlias = Literal["door", "about", "before", "after", "end"]
 STAGES: tuple[Stage, ...] = ("door", "about", "before", "after", "end")
-OF_PEOPLE: tuple[Stage, ...] = ("door", "about", "end")
+PARTICIPANT_STAGES: tuple[Stage, ...] = ("door", "about", "end")
 """Stages asked once per participant; the others are asked for each explanation."""
-KNOWN_EVERYWHERE: tuple[Stage, ...] = ("door", "about")
+EARLY_STAGES: tuple[Stage, ...] = ("door", "about")
 """Stages whose answers later rules may read."""
-MOST_BLOCKS = 200
+MAX_BLOCKS = 200
 
 
 class InstrumentPage(StrictRecord):
@@ -41,12 +41,12 @@ class Instrument(StrictRecord):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Instrument":
-        every = [name for stage in STAGES for name in names_of(self.blocks(stage))]
+        every = [name for stage in STAGES for name in get_names(self.blocks(stage))]
         twice = {name for name in every if every.count(name) > 1}
         if twice:
             raise ValueError(f"block {min(twice)!r} is there twice")
-        if len(every) > MOST_BLOCKS:
-            raise ValueError(f"{len(every)} blocks: at most {MOST_BLOCKS}")
+        if len(every) > MAX_BLOCKS:
+            raise ValueError(f"{len(every)} blocks: at most {MAX_BLOCKS}")
         if all(block.kind == "note" for block in self.blocks("after")):
             raise ValueError("after an explanation something must be asked")
         for stage in STAGES:
@@ -55,17 +55,17 @@ class Instrument(StrictRecord):
 
     def _rules_look_back(self, stage: Stage) -> None:
         index = STAGES.index(stage)
-        earlier = {name for s in STAGES[:index] if s in KNOWN_EVERYWHERE
-                   for name in names_of(self.blocks(s))}  # fmt: skip
+        earlier = {name for s in STAGES[:index] if s in EARLY_STAGES
+                   for name in get_names(self.blocks(s))}  # fmt: skip
         for page in self.pages(stage):
-            on_page = set(names_of(page.blocks)) if page.shuffle else set()
+            on_page = set(get_names(page.blocks)) if page.shuffle else set()
             for block in page.blocks:
                 if block.show_if is not None:
-                    strange = set(compared_blocks(block.show_if)) - (earlier - on_page)
+                    strange = set(iterate_compared_blocks(block.show_if)) - (earlier - on_page)
                     if strange:
                         raise ValueError(f"{block.name}: {min(strange)!r} is not asked before it")
-                    if depth(block.show_if) > DEEPEST:
-                        raise ValueError(f"{block.name}: rules are nested deeper than {DEEPEST}")
+                    if measure_depth(block.show_if) > MAX_DEPTH:
+                        raise ValueError(f"{block.name}: rules are nested deeper than {MAX_DEPTH}")
                 earlier.add(block.name)
 
     def pages(self, stage: Stage) -> list[InstrumentPage]:
@@ -82,7 +82,7 @@ class Instrument(StrictRecord):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def shown_blocks(
+def iterate_shown_blocks(
     blocks: Sequence[BaseBlock], answers: Mapping[str, Any], earlier: Mapping[str, Any]
 ) -> Iterator[BaseBlock]:
     """Yield the blocks that a participant with these answers was shown, in order."""
@@ -95,7 +95,7 @@ def shown_blocks(
             known[block.name] = answers[block.name]
 
 
-def fitted(
+def check_answers(
     blocks: Sequence[BaseBlock], answers: Mapping[str, Any], earlier: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Check the answers of a stage and return them as they are stored.
@@ -108,7 +108,7 @@ def fitted(
     Raises:
         InvalidAnswerError: With the name of the block first, where anything does not fit.
     """
-    unknown = answers.keys() - set(names_of(blocks))
+    unknown = answers.keys() - set(get_names(blocks))
     if unknown:
         raise InvalidAnswerError(f"{min(unknown)}: nothing, as it is not asked")
     normal: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 RULES = ("list", "heading", "emphasis", "link", "autolink", "escape", "entity", "balance_pairs")
-LARGEST_HEADING, SMALLEST_HEADING = 2, 3
+TOP_HEADING_LEVEL, BOTTOM_HEADING_LEVEL = 2, 3
 """Heading levels of these texts. The first heading of a page is ours; levels below the third are
 not needed."""
 REL = "noreferrer noopener"
@@ -30,24 +30,24 @@ CONSENT_ENDS = b"<!-- end of consent -->"
 """Comments around the bytes of a consent whose digest is recorded."""
 
 
-def as_html(markdown: str) -> str:
+def render_html(markdown: str) -> str:
     """Render Markdown as HTML that is safe to put on a page.
 
-    >>> as_html("Ask *us*: <b>")
+    >>> render_html("Ask *us*: <b>")
     '<p>Ask <em>us</em>: &lt;b&gt;</p>\\n'
     """
     parser = _parser()
     tokens = parser.parse(markdown)
-    _restrained(tokens)
+    _restrict_headings_and_links(tokens)
     return str(parser.renderer.render(tokens, parser.options, {}))
 
 
-def consent_bytes(markdown: str) -> bytes:
+def render_consent(markdown: str) -> bytes:
     """Render a consent to the bytes whose SHA-256 participants agree to.
 
     Lines of lists that begin with ``[ ]`` become boxes, each of which has to be ticked.
 
-    >>> consent_bytes("- [ ] I am 18").count(b"required")
+    >>> render_consent("- [ ] I am 18").count(b"required")
     1
 
     Raises:
@@ -60,12 +60,12 @@ def consent_bytes(markdown: str) -> bytes:
         raise ValueError("the consent says nothing")
     parser = _parser()
     tokens = parser.parse(markdown)
-    _restrained(tokens)
-    _ticked(tokens)
+    _restrict_headings_and_links(tokens)
+    _render_ticks(tokens)
     return str(parser.renderer.render(tokens, parser.options, {})).encode()
 
 
-def _ticked(tokens: Sequence[Token]) -> None:
+def _render_ticks(tokens: Sequence[Token]) -> None:
     """Render boxes at the start of list items, as inputs of the form after the text."""
     number = 0
     for place, token in enumerate(tokens[2:], 2):
@@ -82,19 +82,19 @@ def _ticked(tokens: Sequence[Token]) -> None:
             token.children = [before, *words, after]
 
 
-def ticks_in(consent: bytes) -> list[str]:
+def find_ticks(consent: bytes) -> list[str]:
     """Return the numbers of the boxes that must be ticked in a consent.
 
-    >>> ticks_in(consent_bytes("- [ ] I am 18\\n- [ ] I agree"))
+    >>> find_ticks(render_consent("- [ ] I am 18\\n- [ ] I agree"))
     ['1', '2']
     """
     return re.findall(TICK_PATTERN, consent.decode())
 
 
-def consent_in(page: bytes) -> bytes:
+def extract_consent(page: bytes) -> bytes:
     """Extract the consent from a page. No text can contain its comments: `<` is always escaped.
 
-    >>> consent_in(b"x<!-- consent --><p>Yes</p><!-- end of consent -->y")
+    >>> extract_consent(b"x<!-- consent --><p>Yes</p><!-- end of consent -->y")
     b'<p>Yes</p>'
 
     Raises:
@@ -118,11 +118,11 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _restrained(tokens: Sequence[Token]) -> None:
+def _restrict_headings_and_links(tokens: Sequence[Token]) -> None:
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
-            level = min(max(int(token.tag[1:]), LARGEST_HEADING), SMALLEST_HEADING)
+            level = min(max(int(token.tag[1:]), TOP_HEADING_LEVEL), BOTTOM_HEADING_LEVEL)
             token.tag = f"h{level}"
         elif token.type == "link_open":
             token.attrSet("rel", REL)
-        _restrained(token.children or ())
+        _restrict_headings_and_links(token.children or ())

@@ -24,7 +24,7 @@ OUTCOMES = (
 """Every outcome that a version may have."""
 
 
-def pasta() -> Instrument:
+def build_pasta() -> Instrument:
     """Build the instrument. Its texts are in `locale/pasta`, one file per language."""
     background: list[Block] = [
         ChoiceBlock(name="age_band", options=list(AGES), required=False),

@@ -11,7 +11,7 @@ Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
 Plain: TypeAlias = int | float | str | bool
 Answers: TypeAlias = Mapping[str, Any]
 Op = Literal["eq", "ne", "lt", "le", "gt", "ge", "in", "answered"]
-DEEPEST = 5
+MAX_DEPTH = 5
 
 
 class Comparison(StrictRecord):
@@ -43,16 +43,16 @@ class NotRule(StrictRecord):
 Rule: TypeAlias = Comparison | AllOf | AnyOf | NotRule
 
 
-def compared_blocks(rule: Rule) -> Iterator[str]:
+def iterate_compared_blocks(rule: Rule) -> Iterator[str]:
     """Yield the names of the blocks that a rule reads."""
     if isinstance(rule, Comparison):
         yield rule.block
         return
-    for part in parts_of(rule):
-        yield from compared_blocks(part)
+    for part in get_parts(rule):
+        yield from iterate_compared_blocks(part)
 
 
-def parts_of(rule: Rule) -> list[Rule]:
+def get_parts(rule: Rule) -> list[Rule]:
     """Return the rules that a rule contains."""
     if isinstance(rule, AllOf):
         return rule.all
@@ -61,9 +61,9 @@ def parts_of(rule: Rule) -> list[Rule]:
     return [rule.none] if isinstance(rule, NotRule) else []
 
 
-def depth(rule: Rule) -> int:
+def measure_depth(rule: Rule) -> int:
     """Return how deeply rules are nested."""
-    return 1 + max((depth(part) for part in parts_of(rule)), default=0)
+    return 1 + max((measure_depth(part) for part in get_parts(rule)), default=0)
 
 
 def holds(rule: Rule | None, answers: Answers) -> bool:
@@ -83,17 +83,17 @@ def holds(rule: Rule | None, answers: Answers) -> bool:
         return not holds(rule.none, answers)
     if rule.block not in answers:
         return False
-    return rule.op == "answered" or _compared(rule, answers[rule.block])
+    return rule.op == "answered" or _compare(rule, answers[rule.block])
 
 
-def _compared(rule: Comparison, answer: Any) -> bool:
+def _compare(rule: Comparison, answer: Any) -> bool:
     if rule.op == "in":
         values = rule.value if isinstance(rule.value, list) else [rule.value]
         answers = answer if isinstance(answer, list) else [answer]
-        return any(same(value, item) for value in values for item in answers)
+        return any(equals_as_json(value, item) for value in values for item in answers)
     if rule.op in ("eq", "ne"):
-        return same(rule.value, answer) == (rule.op == "eq")
-    if not (_number(answer) and _number(rule.value)):
+        return equals_as_json(rule.value, answer) == (rule.op == "eq")
+    if not (_is_number(answer) and _is_number(rule.value)):
         return False
     assert isinstance(rule.value, int | float)  # noqa: S101
     if rule.op == "lt":
@@ -103,15 +103,15 @@ def _compared(rule: Comparison, answer: Any) -> bool:
     return bool(answer > rule.value if rule.op == "gt" else answer >= rule.value)
 
 
-def same(left: Any, right: Any) -> bool:
+def equals_as_json(left: Any, right: Any) -> bool:
     """Compare as JSON does: 3 equals 3.0, and true does not equal 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, list) and isinstance(right, list):
         pairs = zip(left, right, strict=False)
-        return len(left) == len(right) and all(same(*pair) for pair in pairs)
+        return len(left) == len(right) and all(equals_as_json(*pair) for pair in pairs)
     return bool(left == right)
 
 
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -15,19 +15,21 @@ NOTE = (
 )
 
 
-def csv_bytes(table: Table) -> bytes:
+def format_csv(table: Table) -> bytes:
     """Format a table as CSV in UTF-8 with a header line, every cell quoted."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(table)
-    writer.writerows([_cell(value) for value in row] for row in zip(*table.values(), strict=True))
+    writer.writerows(
+        [_format_cell(value) for value in row] for row in zip(*table.values(), strict=True)
+    )
     return stream.getvalue().encode()
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     """Format a cell. Numbers may begin with a minus; only text can contain formulas.
 
-    >>> [_cell(value) for value in ("=1+1", -1.5, None, True, "so")]
+    >>> [_format_cell(value) for value in ("=1+1", -1.5, None, True, "so")]
     ["'=1+1", '-1.5', '', 'true', 'so']
     """
     if value is None:

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 from uuid import UUID
 
-from theodolite_study.money.submission import Connection
+from theodolite_study.money.platform_link import Connection
 
 PayState: TypeAlias = Literal["owed", "sending", "sent", "confirmed", "failed", "void"]
-MOST_TRIES = 8
+MAX_TRIES = 8
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class StateSum:
     amount: int
 
 
-def take(connection: Connection, study: UUID, most: int = 100) -> list[Payout]:
+def take_due_payouts(connection: Connection, study: UUID, most: int = 100) -> list[Payout]:
     """Mark due payouts as being sent, commit, and return them.
 
     From then on they are read back before anything is sent. Those that another process takes are
@@ -58,7 +58,7 @@ def take(connection: Connection, study: UUID, most: int = 100) -> list[Payout]:
     return [Payout(*row) for row in rows]
 
 
-def unsettled(connection: Connection, study: UUID) -> list[Payout]:
+def fetch_unsettled(connection: Connection, study: UUID) -> list[Payout]:
     """Return due payouts that were being sent, or were sent and not yet confirmed."""
     rows = connection.execute(
         "select p.id, p.sealed_submission, p.submission_digest, p.kind, p.outcome, p.amount_minor,"
@@ -70,7 +70,9 @@ def unsettled(connection: Connection, study: UUID) -> list[Payout]:
     return [Payout(*row) for row in rows]
 
 
-def mark(connection: Connection, payout: Payout, state: PayState, why: str | None = None) -> bool:
+def set_state(
+    connection: Connection, payout: Payout, state: PayState, why: str | None = None
+) -> bool:
     """Set a new state, if the payout is still in the state in which it was read."""
     done = connection.execute(
         "update payout set state = %s, why = %s where id = %s and state = %s",
@@ -109,7 +111,7 @@ def begin_paying(connection: Connection, batch: str) -> bool:
     return done.rowcount > 0
 
 
-def mark_batch(connection: Connection, batch: str, state: PayState, seconds: float) -> None:
+def set_batch_state(connection: Connection, batch: str, state: PayState, seconds: float) -> None:
     """Set the state of a whole batch, which is checked again later."""
     connection.execute(
         "update payout set state = %s, due_at = clock_timestamp() + make_interval(secs => %s)"
@@ -124,11 +126,11 @@ def refuse_batch(connection: Connection, batch: str, why: str, seconds: float) -
         "update payout set state = case when tries < %s then 'owed' else 'failed' end, why = %s,"
         " batch = null, paying_at = null, due_at = clock_timestamp() + make_interval(secs => %s)"
         " where batch = %s and state = 'sending'",
-        (MOST_TRIES, why, seconds, batch),
+        (MAX_TRIES, why, seconds, batch),
     )
 
 
-def seen_bonuses(connection: Connection, payout: Payout) -> int:
+def sum_confirmed_bonuses(connection: Connection, payout: Payout) -> int:
     """Return the confirmed bonuses of the same submission, without this payout."""
     row = connection.execute(
         "select coalesce(sum(amount_minor), 0) from payout where submission_digest = %s"
@@ -138,7 +140,7 @@ def seen_bonuses(connection: Connection, payout: Payout) -> int:
     return 0 if row is None else int(row[0])
 
 
-def known_bonuses(connection: Connection, payout: Payout) -> int:
+def sum_possible_bonuses(connection: Connection, payout: Payout) -> int:
     """Return the bonuses that the same submission may have got, without this payout."""
     row = connection.execute(
         "select coalesce(sum(amount_minor), 0) from payout where submission_digest = %s"
@@ -148,7 +150,7 @@ def known_bonuses(connection: Connection, payout: Payout) -> int:
     return 0 if row is None else int(row[0])
 
 
-def sums(connection: Connection, study: UUID) -> dict[PayState, StateSum]:
+def sum_by_state(connection: Connection, study: UUID) -> dict[PayState, StateSum]:
     """Return number and amount of payouts by state."""
     rows = connection.execute(
         "select state, count(*), sum(amount_minor) from payout where study_id = %s group by state",

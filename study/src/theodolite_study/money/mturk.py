@@ -7,13 +7,13 @@ import shlex
 from uuid import UUID
 
 from theodolite_study.keys import Keys
-from theodolite_study.money.submission import Connection
+from theodolite_study.money.platform_link import Connection
 
 COLUMNS = ("assignment", "kind", "outcome", "amount", "currency", "state")
 REASON = "For the part of the study that you did."
 
 
-def owed_at_mturk(
+def list_owed_payouts(
     connection: Connection, keys: Keys, study: UUID
 ) -> list[tuple[str, str, str, str, str, str]]:
     """Return a row for each unpaid payout, with the assignment id of Mechanical Turk."""
@@ -25,13 +25,13 @@ def owed_at_mturk(
         (study,),
     ).fetchall()  # fmt: skip
     return [
-        (keys.opened(sealed, slug), kind, outcome, f"{minor // 100}.{minor % 100:02d}", currency,
+        (keys.decrypt(sealed, slug), kind, outcome, f"{minor // 100}.{minor % 100:02d}", currency,
          state)
         for slug, sealed, kind, outcome, minor, currency, state in rows
     ]  # fmt: skip
 
 
-def mturk_table(rows: list[tuple[str, str, str, str, str, str]]) -> str:
+def format_payouts_csv(rows: list[tuple[str, str, str, str, str, str]]) -> str:
     """Format the rows as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -40,7 +40,7 @@ def mturk_table(rows: list[tuple[str, str, str, str, str, str]]) -> str:
     return text.getvalue()
 
 
-def mturk_commands(
+def list_aws_commands(
     rows: list[tuple[str, str, str, str, str, str]], workers: dict[str, str]
 ) -> list[str]:
     """Return AWS commands that pay the rows. A token makes a repeated bonus count once.

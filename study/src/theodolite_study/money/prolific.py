@@ -14,13 +14,13 @@ from theodolite.errors import UnsafeInputError
 HOST = "api.prolific.com"
 """The only external host that is ever called."""
 LOOPBACK = re.compile(r"127\.0\.0\.1:[0-9]{1,5}")
-PART = re.compile(r"[A-Za-z0-9_-]{1,64}")
-SECONDS = 20.0
-MOST_BYTES = 8 << 20
-MOST_TRIES = 5
-LONGEST_PAUSE = 30.0
-PAGE = 100
-AGAIN = (429, 500, 502, 503, 504)
+ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+TIMEOUT_SECONDS = 20.0
+MAX_RESPONSE_BYTES = 8 << 20
+MAX_TRIES = 5
+MAX_PAUSE_SECONDS = 30.0
+PAGE_SIZE = 100
+RETRIED_STATUSES = (429, 500, 502, 503, 504)
 Status: TypeAlias = Literal[
     "RESERVED", "ACTIVE", "TIMED-OUT", "AWAITING REVIEW", "APPROVED", "RETURNED", "REJECTED",
     "SCREENED OUT", "PARTIALLY APPROVED",
@@ -70,7 +70,7 @@ class Prolific:
     token: str = field(repr=False)
     host: str = HOST
     """Host of the API; any other than Prolific's must be this machine, for rehearsals."""
-    seconds: float = SECONDS
+    seconds: float = TIMEOUT_SECONDS
     pause: Callable[[float], None] = field(default=time.sleep, repr=False)
 
     def __post_init__(self) -> None:
@@ -83,77 +83,79 @@ class Prolific:
 
     def study(self, study: str) -> PlatformStudy:
         """Return the status and reward of a study."""
-        content = self._call("GET", f"/studies/{_part(study)}/")
+        content = self._call("GET", f"/studies/{_check_id(study)}/")
         return PlatformStudy(study, str(content.get("status")), int(content.get("reward", 0)))
 
     def submissions(self, study: str) -> Iterator[Submission]:
         """Yield all submissions of a study, page by page without following links."""
         page = 1
         while True:
-            path = f"/studies/{_part(study)}/submissions/?page={page}&page_size={PAGE}"
+            path = f"/studies/{_check_id(study)}/submissions/?page={page}&page_size={PAGE_SIZE}"
             results = self._call("GET", path).get("results", [])
             for content in results:
-                yield _submission(content)
-            if len(results) < PAGE:
+                yield _parse_submission(content)
+            if len(results) < PAGE_SIZE:
                 return
             page += 1
 
     def submission(self, submission: str) -> Submission:
         """Return the current state of one submission."""
-        return _submission(self._call("GET", f"/submissions/{_part(submission)}/"))
+        return _parse_submission(self._call("GET", f"/submissions/{_check_id(submission)}/"))
 
     def approve(self, submission: str) -> None:
         """Pay the whole reward. Repeating the call has no further effect."""
-        self._call("POST", f"/submissions/{_part(submission)}/transition/", {"action": "APPROVE"})
+        self._call(
+            "POST", f"/submissions/{_check_id(submission)}/transition/", {"action": "APPROVE"}
+        )
 
     def complete(self, submission: str, code: str, percent: int) -> None:
         """Pay a percentage of the reward, where the workspace allows it."""
-        self._call("POST", f"/submissions/{_part(submission)}/transition/", {
+        self._call("POST", f"/submissions/{_check_id(submission)}/transition/", {
             "action": "COMPLETE", "completion_code": code,
             "completion_code_data": {"percentage_of_reward": percent},
         })  # fmt: skip
 
     def request_return(self, submission: str, reason: str) -> None:
         """Ask the participant to return the submission, which frees the place."""
-        self._call("POST", f"/submissions/{_part(submission)}/request-return/",
+        self._call("POST", f"/submissions/{_check_id(submission)}/request-return/",
                    {"request_return_reasons": [reason]})  # fmt: skip
 
     def set_up_bonuses(self, study: str, amounts: Iterable[tuple[str, int]]) -> str:
         """Set up a batch of bonuses and return its id. Nothing is paid, so it may be retried."""
-        lines = [f"{_part(name)},{minor // 100}.{minor % 100:02d}" for name, minor in amounts]
+        lines = [f"{_check_id(name)},{minor // 100}.{minor % 100:02d}" for name, minor in amounts]
         content = self._call("POST", "/submissions/bonus-payments/",
                              {"study_id": study, "csv_bonuses": "\n".join(lines)})  # fmt: skip
-        return _part(str(content.get("id", "")))
+        return _check_id(str(content.get("id", "")))
 
     def pay_bonuses(self, batch: str) -> None:
         """Pay a batch once, as the call is not idempotent; retry only if it was refused (429)."""
-        self._call("POST", f"/bulk-bonus-payments/{_part(batch)}/pay/", {}, again=(429,))
+        self._call("POST", f"/bulk-bonus-payments/{_check_id(batch)}/pay/", {}, again=(429,))
 
     def pause_study(self, study: str) -> None:
         """Stop sending new participants."""
-        self._call("POST", f"/studies/{_part(study)}/transition/", {"action": "PAUSE"})
+        self._call("POST", f"/studies/{_check_id(study)}/transition/", {"action": "PAUSE"})
 
     def _call(
-        self, method: str, path: str, body: Any = None, again: tuple[int, ...] = AGAIN
+        self, method: str, path: str, body: Any = None, again: tuple[int, ...] = RETRIED_STATUSES
     ) -> dict[str, Any]:
-        for attempt in range(1, MOST_TRIES + 1):
+        for attempt in range(1, MAX_TRIES + 1):
             try:
                 status, content, wait = self._once(method, f"/api/v1{path}", body)
             except (OSError, http.client.HTTPException) as error:
-                if again != AGAIN or attempt == MOST_TRIES:
+                if again != RETRIED_STATUSES or attempt == MAX_TRIES:
                     raise UnclearResponseError(f"no answer to {method}") from error
                 status, content, wait = 0, b"", 0.0
             if 200 <= status < 300:
-                return _json(content)
+                return _parse_json(content)
             if status and status not in again:
                 if status >= 500:
                     raise UnclearResponseError(f"{status} to {method}")
                 raise PlatformError(status, method)
-            if attempt < MOST_TRIES:
-                self.pause(min(LONGEST_PAUSE, max(wait, 0.5 * 2**attempt)))
+            if attempt < MAX_TRIES:
+                self.pause(min(MAX_PAUSE_SECONDS, max(wait, 0.5 * 2**attempt)))
         if status == 429:
             raise PlatformError(status, method)
-        raise UnclearResponseError(f"{status} to {method}, {MOST_TRIES} times")
+        raise UnclearResponseError(f"{status} to {method}, {MAX_TRIES} times")
 
     def _once(self, method: str, path: str, body: Any) -> tuple[int, bytes, float]:
         connection: http.client.HTTPConnection
@@ -170,8 +172,8 @@ class Prolific:
                 headers["Content-Type"] = "application/json"
             connection.request(method, path, sent, headers)
             answer = connection.getresponse()
-            content = answer.read(MOST_BYTES + 1)
-            if len(content) > MOST_BYTES:
+            content = answer.read(MAX_RESPONSE_BYTES + 1)
+            if len(content) > MAX_RESPONSE_BYTES:
                 raise http.client.HTTPException("a large answer")
             wait = answer.getheader("Retry-After") or ""
             return answer.status, content, float(wait) if re.fullmatch(r"[0-9]{1,4}", wait) else 0.0
@@ -179,7 +181,7 @@ class Prolific:
             connection.close()
 
 
-def _json(content: bytes) -> dict[str, Any]:
+def _parse_json(content: bytes) -> dict[str, Any]:
     try:
         value = json.loads(content or b"{}")
     except ValueError as error:
@@ -187,7 +189,7 @@ def _json(content: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _submission(content: Any) -> Submission:
+def _parse_submission(content: Any) -> Submission:
     bonuses = tuple(int(amount) for amount in content.get("bonus_payments") or ())
     status = str(content.get("status", "")).replace("_", " ")
     status = "TIMED-OUT" if status == "TIMED OUT" else status
@@ -196,8 +198,8 @@ def _submission(content: Any) -> Submission:
     )
 
 
-def _part(text: str) -> str:
+def _check_id(text: str) -> str:
     """Check that a text is an id, and cannot change the rest of an address."""
-    if not PART.fullmatch(text):
+    if not ID_PATTERN.fullmatch(text):
         raise UnsafeInputError("id of Prolific", "something that is no id", "letters and digits")
     return text

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from psycopg.types.json import Jsonb
 
 from theodolite_study.keys import Keys
+from theodolite_study.money.platform_link import Connection, PlatformLink, digest_submission
 from theodolite_study.money.prolific import Prolific, Submission
-from theodolite_study.money.submission import Connection, PlatformLink, submission_digest
 
 OUTCOMES = {"RETURNED": "returned", "TIMED-OUT": "timed_out"}
 
@@ -39,7 +39,7 @@ def reconcile(
     connection: Connection, keys: Keys, link: PlatformLink, client: Prolific
 ) -> Difference:
     """Apply outcomes that the platform did not report, and store what still differs."""
-    theirs = {submission_digest(keys, s.id): s for s in client.submissions(link.external_id)}
+    theirs = {digest_submission(keys, s.id): s for s in client.submissions(link.external_id)}
     for digest, submission in theirs.items():
         if submission.status in OUTCOMES:
             connection.execute("select job_out(%s, %s)", (digest, OUTCOMES[submission.status]))
@@ -66,7 +66,7 @@ def _difference(
         " where study_id = %s and submission_digest is not null and not preview",
         (link.study,),
     ).fetchall())  # fmt: skip
-    paid, amounts = _paid_here(connection, link)
+    paid, amounts = _load_paid_submissions(connection, link)
     waiting = {row[0] for row in connection.execute(
         "select submission_digest from payout where study_id = %s"
         " and state in ('owed', 'sending', 'sent', 'failed')", (link.study,),
@@ -83,13 +83,13 @@ def _difference(
             for d, s in theirs.items()
         ),
         paid_not_owed=_count(
-            (_paid_in_full(s) and not paid.get(d, set()) - {"bonus"} and d not in waiting)
+            (_is_paid_in_full(s) and not paid.get(d, set()) - {"bonus"} and d not in waiting)
             or (sum(s.bonuses) > amounts.get(d, 0) and d not in waiting)
             for d, s in theirs.items()
         ),
         owed_not_paid=_count(
             d not in theirs or sum(theirs[d].bonuses) < amounts[d]
-            or bool(kinds - {"bonus"}) != _paid_in_full(theirs[d])
+            or bool(kinds - {"bonus"}) != _is_paid_in_full(theirs[d])
             for d, kinds in paid.items()
         ),
         unreturned=_count(
@@ -98,7 +98,7 @@ def _difference(
     )  # fmt: skip
 
 
-def _paid_here(
+def _load_paid_submissions(
     connection: Connection, link: PlatformLink
 ) -> tuple[dict[bytes, set[str]], dict[bytes, int]]:
     """Return how the ledger says submissions were paid, and the bonuses of each."""
@@ -113,7 +113,7 @@ def _paid_here(
     return paid, amounts
 
 
-def _paid_in_full(submission: Submission) -> bool:
+def _is_paid_in_full(submission: Submission) -> bool:
     return submission.status in ("APPROVED", "PARTIALLY APPROVED", "SCREENED OUT")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from theodolite_study.keys import Keys
-from theodolite_study.money.submission import Connection, submission_digest
+from theodolite_study.money.platform_link import Connection, digest_submission
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,11 @@ class Balance:
         return self.ledger == self.platform and odd == 0
 
 
-def balance(connection: Connection, keys: Keys, study: UUID, paid: Mapping[str, int]) -> Balance:
+def compute_balance(
+    connection: Connection, keys: Keys, study: UUID, paid: Mapping[str, int]
+) -> Balance:
     """Compare the ledger of a study with the payments of its platform, by submission."""
-    by_digest = {submission_digest(keys, name): amount for name, amount in paid.items() if amount}
+    by_digest = {digest_submission(keys, name): amount for name, amount in paid.items() if amount}
     ours = {digest: int(amount) for digest, amount in connection.execute(
         "select submission_digest, sum(amount_minor) from payout"
         " where study_id = %s and state = 'confirmed' group by 1", (study,),

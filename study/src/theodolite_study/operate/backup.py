@@ -13,14 +13,14 @@ from psycopg.types.json import Jsonb
 
 from theodolite.errors import EvidenceError
 from theodolite.ext.studies import IMAGES, sha256_of
-from theodolite_study.keys import KEYS
-from theodolite_study.operate.programs import postgres_program, row_sums
+from theodolite_study.keys import KEYS_FILE
+from theodolite_study.operate.postgres_programs import compute_row_sums, run_postgres_program
 
-DUMP = "database.dump"
-IMAGE_LIST = "images.json"
-CONTENT = "backup.json"
-REMINDER = (
-    f"{KEYS} is not in it: keep a copy, encrypted, elsewhere. Who has both can name people; "
+DUMP_FILE = "database.dump"
+IMAGE_LIST_FILE = "images.json"
+CONTENT_FILE = "backup.json"
+KEYS_REMINDER = (
+    f"{KEYS_FILE} is not in it: keep a copy, encrypted, elsewhere. Who has both can name people; "
     "without it nobody can be paid or known again."
 )
 
@@ -39,12 +39,12 @@ class BackupSummary:
         return (
             f"backup:   {self.folder}\n"
             f"rows:     {self.rows:,} in {self.megabytes:.1f} MB, {self.minutes:.1f} minutes\n"
-            f"images: {self.images:,}, listed in {IMAGE_LIST}; copy them once, they do not"
-            f" change\n{REMINDER}"
+            f"images: {self.images:,}, listed in {IMAGE_LIST_FILE}; copy them once, they do not"
+            f" change\n{KEYS_REMINDER}"
         )
 
 
-def backup(url: str, folder: Path, out: Path) -> BackupSummary:
+def write_backup(url: str, folder: Path, out: Path) -> BackupSummary:
     """Write a dump, the list of images, and row sums to compare a restore with.
 
     Args:
@@ -60,23 +60,23 @@ def backup(url: str, folder: Path, out: Path) -> BackupSummary:
     with psycopg.connect(url) as connection:
         connection.execute("set transaction isolation level repeatable read, read only")
         snapshot = _one(connection, "select pg_export_snapshot()")
-        postgres_program(
-            "pg_dump", url, "--format=custom", f"--snapshot={snapshot}", f"--file={out / DUMP}"
+        run_postgres_program(
+            "pg_dump", url, "--format=custom", f"--snapshot={snapshot}", f"--file={out / DUMP_FILE}"
         )
-        sums = row_sums(connection)
+        sums = compute_row_sums(connection)
         revision = _one(connection, "select version_num from alembic_version")
     images = list(_images(folder))
-    (out / IMAGE_LIST).write_text(json.dumps(images, indent=1) + "\n")
+    (out / IMAGE_LIST_FILE).write_text(json.dumps(images, indent=1) + "\n")
     content = {
         "at": datetime.now(timezone.utc).isoformat(timespec="seconds"), "revision": revision,
-        "dump_sha256": sha256_of(out / DUMP), "tables": sums,
+        "dump_sha256": sha256_of(out / DUMP_FILE), "tables": sums,
     }  # fmt: skip
-    (out / CONTENT).write_text(json.dumps(content, indent=1) + "\n")
+    (out / CONTENT_FILE).write_text(json.dumps(content, indent=1) + "\n")
     for file in out.iterdir():
         file.chmod(0o600)
     minutes = (time.monotonic() - begun) / 60
-    size = (out / DUMP).stat().st_size
-    note_operation(url, "backup", {"bytes": size, "minutes": round(minutes, 2)})
+    size = (out / DUMP_FILE).stat().st_size
+    record_operation(url, "backup", {"bytes": size, "minutes": round(minutes, 2)})
     rows = sum(int(n) for n, _ in sums.values())
     return BackupSummary(out, rows, len(images), size / 2**20, minutes)
 
@@ -90,7 +90,7 @@ def _images(folder: Path) -> Iterator[dict[str, Any]]:
         yield {"file": file.name, "bytes": file.stat().st_size}
 
 
-def note_operation(url: str, what: str, detail: dict[str, Any]) -> None:
+def record_operation(url: str, what: str, detail: dict[str, Any]) -> None:
     """Record an operation in the database, if its tables can store it."""
     with psycopg.connect(url, autocommit=True) as connection:
         if _one(connection, "select to_regproc('op_note') is not null"):

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from logging.config import dictConfig
 from typing import Any
 
-MOST_FRAMES = 12
+MAX_FRAMES = 12
 
 
 class JsonLines(logging.Formatter):
@@ -26,13 +26,13 @@ class JsonLines(logging.Formatter):
         else:
             line |= parts
         if record.exc_info and record.exc_info[1] is not None:
-            line |= error_parts(record.exc_info[1])
+            line |= describe_error(record.exc_info[1])
         return json.dumps(line, ensure_ascii=False)
 
 
-def error_parts(error: BaseException) -> dict[str, Any]:
+def describe_error(error: BaseException) -> dict[str, Any]:
     """Return the type and location of an error, without its message."""
-    frames = traceback.extract_tb(error.__traceback__)[-MOST_FRAMES:]
+    frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
     parts: dict[str, Any] = {
         "error": f"{type(error).__module__}.{type(error).__qualname__}",
         "frames": [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames],

@@ -6,7 +6,7 @@ import psycopg
 from alembic.script import ScriptDirectory
 
 from theodolite.errors import EvidenceError
-from theodolite_study.database import alembic_config
+from theodolite_study.database import make_alembic_config
 
 
 class RevisionMismatchError(EvidenceError):
@@ -14,14 +14,14 @@ class RevisionMismatchError(EvidenceError):
 
 
 @cache
-def newest_revision() -> str:
+def get_newest_revision() -> str:
     """Return the revision that this release creates and needs."""
-    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    head = ScriptDirectory.from_config(make_alembic_config()).get_current_head()
     assert head is not None  # noqa: S101
     return head
 
 
-def database_revision(url: str) -> str:
+def load_database_revision(url: str) -> str:
     """Return the revision of a database's tables; "none" if it has no tables."""
     try:
         with psycopg.connect(url, connect_timeout=5) as connection:
@@ -37,9 +37,9 @@ def database_revision(url: str) -> str:
     return "none" if row is None else str(row[0])
 
 
-def need_same_revision(url: str) -> None:
+def require_same_revision(url: str) -> None:
     """Refuse tables that another release created, newer or older."""
-    there, ours = database_revision(url), newest_revision()
+    there, ours = load_database_revision(url), get_newest_revision()
     if there != ours:
         raise RevisionMismatchError(
             "database", f"tables of revision {there}", f"revision {ours}",

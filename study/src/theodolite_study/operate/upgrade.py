@@ -4,14 +4,14 @@ import time
 from pathlib import Path
 
 from theodolite_study.database import migrate
-from theodolite_study.operate.backup import DUMP, note_operation
+from theodolite_study.operate.backup import DUMP_FILE, record_operation
 from theodolite_study.operate.restore import (
     RehearsalReport,
-    problems_of,
-    restored,
-    row_sums_of,
+    find_problems,
+    load_row_sums,
+    restore_to_scratch,
 )
-from theodolite_study.operate.revision import need_same_revision
+from theodolite_study.operate.revision import require_same_revision
 
 KEPT_TABLES = (
     "study", "participant", "consent", "instance", "slot", "assignment", "baseline", "vote",
@@ -26,12 +26,12 @@ def check_upgrade(backup: Path, url: str) -> RehearsalReport:
         backup: A folder that `backup` wrote, or a file of `pg_dump --format=custom`.
         url: A database beside which the scratch one is made.
     """
-    with restored(backup / DUMP if backup.is_dir() else backup, url) as scratch:
-        before = row_sums_of(scratch)
+    with restore_to_scratch(backup / DUMP_FILE if backup.is_dir() else backup, url) as scratch:
+        before = load_row_sums(scratch)
         begun = time.monotonic()
         upgrade(scratch)
         minutes = (time.monotonic() - begun) / 60
-        after, problems = row_sums_of(scratch), problems_of(scratch)
+        after, problems = load_row_sums(scratch), find_problems(scratch)
     problems += [
         f"{name}: {after[name][0]:,} rows after the upgrade, {before[name][0]:,} before"
         for name in KEPT_TABLES if after[name][0] != before[name][0]
@@ -43,11 +43,11 @@ def check_upgrade(backup: Path, url: str) -> RehearsalReport:
 def upgrade(url: str) -> None:
     """Migrate the tables to this release, all or nothing."""
     migrate(url)
-    need_same_revision(url)
+    require_same_revision(url)
 
 
 def verify_all(url: str) -> list[str]:
     """List all problems of a database, and record when it was verified."""
-    problems = problems_of(url)
-    note_operation(url, "verify", {"problems": len(problems)})
+    problems = find_problems(url)
+    record_operation(url, "verify", {"problems": len(problems)})
     return problems

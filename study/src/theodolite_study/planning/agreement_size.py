@@ -16,14 +16,14 @@ from theodolite.ext.studies import (
     RatingEvidence,
     votes_needed,
 )
-from theodolite_study.planning.sample_size import people_for
+from theodolite_study.planning.sample_size import compute_people
 
 Agreement: TypeAlias = Literal["alpha", "kappa"]
-EVEN = (0.2, 0.2, 0.2, 0.2, 0.2)
+EVEN_SHARES = (0.2, 0.2, 0.2, 0.2, 0.2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulated:
+class SimulatedRaters:
     """Model of simulated raters, who share part of their opinion and answer on a scale from 1 to
     5."""
 
@@ -32,7 +32,7 @@ class Simulated:
     correlation before opinions are rounded to answers."""
     habit: float = 0.1
     """Fraction of the variance that belongs to the rater, who is strict or mild throughout."""
-    shares: tuple[float, ...] = EVEN
+    shares: tuple[float, ...] = EVEN_SHARES
     """Proportion of each answer."""
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class Simulated:
 
 
 @dataclass(frozen=True)
-class Size:
+class StudySize:
     """Number of explanations, of votes on each, and of raters."""
 
     instances: int
@@ -60,17 +60,17 @@ class Size:
 
 
 @dataclass(frozen=True)
-class AgreementExpected:
+class ExpectedAgreement:
     """Expected agreement of a study of this size, and its uncertainty."""
 
-    size: Size
+    size: StudySize
     value: float
     half_width: float
     """Half of the range that contains 95 % of such studies."""
 
 
-def simulated_ratings(
-    size: Size, like: Simulated, random: np.random.Generator
+def simulate_ratings(
+    size: StudySize, like: SimulatedRaters, random: np.random.Generator
 ) -> Float[np.ndarray, "instances people"]:
     """Simulate a study in which each explanation gets ``votes`` ratings; NaN elsewhere.
 
@@ -94,7 +94,7 @@ def simulated_ratings(
     return ratings
 
 
-def agreement_of(
+def compute_agreement(
     ratings: Float[np.ndarray, "instances people"], what: Agreement = "alpha"
 ) -> float:
     """Compute Krippendorff's ordinal alpha, or the mean quadratic kappa of pairs of raters."""
@@ -104,9 +104,14 @@ def agreement_of(
     return float(PairwiseAgreement.of(evidence).value())
 
 
-def expected_agreement(
-    size: Size, *, like: Simulated, seed: int, what: Agreement = "alpha", repeats: int = 200
-) -> AgreementExpected:
+def simulate_agreement(
+    size: StudySize,
+    *,
+    like: SimulatedRaters,
+    seed: int,
+    what: Agreement = "alpha",
+    repeats: int = 200,
+) -> ExpectedAgreement:
     """Simulate many studies and return the mean and range of their agreement.
 
     NaN if agreement is undefined in most of them.
@@ -114,28 +119,28 @@ def expected_agreement(
     if repeats < 40:
         raise EvidenceError("repeats", f"{repeats}", "40 or more: tails are looked at")
     streams = np.random.default_rng(seed).spawn(repeats)
-    studies = [agreement_of(simulated_ratings(size, like, stream), what) for stream in streams]
+    studies = [compute_agreement(simulate_ratings(size, like, stream), what) for stream in streams]
     defined = np.array([value for value in studies if not np.isnan(value)])
     if len(defined) < repeats / 2:
-        return AgreementExpected(size, np.nan, np.nan)
+        return ExpectedAgreement(size, np.nan, np.nan)
     low, high = np.quantile(defined, (0.025, 0.975))
-    return AgreementExpected(size, float(defined.mean()), float(high - low) / 2)
+    return ExpectedAgreement(size, float(defined.mean()), float(high - low) / 2)
 
 
-def agreement_grid(
+def simulate_agreement_grid(
     instances: Sequence[int],
     votes: Sequence[int],
     *,
     quota: int,
-    like: Simulated,
+    like: SimulatedRaters,
     seed: int,
     what: Agreement = "alpha",
-) -> list[AgreementExpected]:
+) -> list[ExpectedAgreement]:
     """Predict agreement for each number of explanations and votes, with the raters that each
     needs."""
     return [
-        expected_agreement(
-            Size(n, v, people_for(n, v, quota).finishing), like=like, seed=seed, what=what
+        simulate_agreement(
+            StudySize(n, v, compute_people(n, v, quota).finishing), like=like, seed=seed, what=what
         )
         for n in instances
         for v in votes

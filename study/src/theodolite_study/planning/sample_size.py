@@ -12,8 +12,8 @@ from theodolite.ext.studies import votes_needed
 
 Quantity: TypeAlias = Literal["mean rating", "one explanation", "difference"]
 CONFIDENCE = 0.95
-MOST_VOTES = 1000
-MOST_INSTANCES = 10_000_000
+MAX_VOTES = 1000
+MAX_INSTANCES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class PeopleNeeded:
     """Number of participants to invite, including dropouts, whose work is not counted on."""
 
 
-def half_width(
+def compute_half_width(
     votes: int,
     instances: int,
     *,
@@ -71,21 +71,21 @@ def half_width(
         raters: If people give several votes each. Without, each vote is of somebody else, and
             habits are a part of ``spread_within``.
 
-    >>> round(half_width(5, 24, spread_between=0.6, spread_within=0.9), 3)
+    >>> round(compute_half_width(5, 24, spread_between=0.6, spread_within=0.9), 3)
     0.305
     """
     _check(votes=votes, instances=instances)
     _check_spread(spread_between=spread_between, spread_within=spread_within)
     if quantity == "one explanation":
-        return _interval([(spread_within**2 / votes, votes - 1)])
+        return _compute_interval([(spread_within**2 / votes, votes - 1)])
     twice = 2 if quantity == "difference" else 1
     parts = [((spread_between**2 + twice * spread_within**2 / votes) / instances, instances - 1)]
     if raters is not None and quantity == "mean rating":
         parts.append((raters.spread**2 / raters.number, raters.number - 1))
-    return _interval(parts)
+    return _compute_interval(parts)
 
 
-def _interval(parts: list[tuple[float, int]]) -> float:
+def _compute_interval(parts: list[tuple[float, int]]) -> float:
     """Return Student's interval of a sum of variances, each with its degrees of freedom."""
     known = [(variance, freedom) for variance, freedom in parts if variance > 0]
     if any(freedom < 1 for _, freedom in known):
@@ -97,7 +97,7 @@ def _interval(parts: list[tuple[float, int]]) -> float:
     return float(t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(total)
 
 
-def votes_for(
+def compute_votes(
     target: float,
     instances: int,
     *,
@@ -111,22 +111,22 @@ def votes_for(
     """
 
     def width(votes: int) -> float:
-        return half_width(
+        return compute_half_width(
             votes, instances, spread_between=spread_between, spread_within=spread_within,
             quantity=quantity,
         )  # fmt: skip
 
-    fewest = _fewest(width, target, MOST_VOTES)
+    fewest = _find_minimum(width, target, MAX_VOTES)
     if fewest is not None:
         return fewest
-    reached = width(MOST_VOTES)
+    reached = width(MAX_VOTES)
     raise EvidenceError(
         "wanted", f"± {target:g}", f"± {reached:.2g} or more with {instances:,} explanations",
         "Votes alone do not help: take more explanations.",
     )  # fmt: skip
 
 
-def instances_for(
+def compute_instances(
     target: float,
     votes: int,
     *,
@@ -137,18 +137,18 @@ def instances_for(
     """Return the minimum number of explanations for an interval of the target width."""
 
     def width(instances: int) -> float:
-        return half_width(
+        return compute_half_width(
             votes, instances, spread_between=spread_between, spread_within=spread_within,
             quantity=quantity,
         )  # fmt: skip
 
-    fewest = _fewest(width, target, MOST_INSTANCES)
+    fewest = _find_minimum(width, target, MAX_INSTANCES)
     if fewest is None:
-        raise EvidenceError("wanted", f"± {target:g}", f"± {width(MOST_INSTANCES):.2g} or more")
+        raise EvidenceError("wanted", f"± {target:g}", f"± {width(MAX_INSTANCES):.2g} or more")
     return fewest
 
 
-def _fewest(width: Callable[[int], float], target: float, most: int) -> int | None:
+def _find_minimum(width: Callable[[int], float], target: float, most: int) -> int | None:
     """Return the smallest number that reaches the target; intervals shrink with numbers."""
     if not target > 0:
         raise EvidenceError("wanted", f"{target}", "a number above 0")
@@ -164,10 +164,10 @@ def _fewest(width: Callable[[int], float], target: float, most: int) -> int | No
     return high
 
 
-def people_for(instances: int, votes: int, quota: int, dropout: float = 0.0) -> PeopleNeeded:
+def compute_people(instances: int, votes: int, quota: int, dropout: float = 0.0) -> PeopleNeeded:
     """Return the number of participants needed, given a quota and a dropout rate.
 
-    >>> people_for(24, 5, 20, 0.1)
+    >>> compute_people(24, 5, 20, 0.1)
     PeopleNeeded(votes=120, finishing=6, invited=7)
     """
     _check(instances=instances, votes=votes, quota=quota)
@@ -179,7 +179,7 @@ def people_for(instances: int, votes: int, quota: int, dropout: float = 0.0) -> 
     return PeopleNeeded(needed.needed, finishing, math.ceil(finishing / (1 - dropout) - 1e-9))
 
 
-def power(
+def compute_power(
     difference: float, votes: int, images: int, *, spread_between: float, spread_within: float
 ) -> float:
     """Return the power to detect a true difference of two techniques.

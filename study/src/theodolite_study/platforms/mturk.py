@@ -7,7 +7,11 @@ two fixed addresses.
 
 from collections.abc import Mapping
 
-from theodolite_study.platforms.identity import Identity, Preview, named
+from theodolite_study.platforms.participant_identity import (
+    ParticipantIdentity,
+    PreviewVisitor,
+    read_id,
+)
 
 PLATFORM = "mturk"
 SUBMIT = "https://www.mturk.com/mturk/externalSubmit"
@@ -15,22 +19,22 @@ SANDBOX = "https://workersandbox.mturk.com/mturk/externalSubmit"
 NOT_TAKEN = "ASSIGNMENT_ID_NOT_AVAILABLE"
 
 
-def arrival(parameters: Mapping[str, str]) -> Identity | Preview:
+def identify_worker(parameters: Mapping[str, str]) -> ParticipantIdentity | PreviewVisitor:
     """Identify a worker by the address parameters, which Mechanical Turk does not sign."""
     if parameters.get("assignmentId") == NOT_TAKEN:
-        return Preview(PLATFORM)
-    return Identity(
+        return PreviewVisitor(PLATFORM)
+    return ParticipantIdentity(
         PLATFORM,
-        named(parameters, "workerId", "Mechanical Turk"),
-        study_id=_optional(parameters, "hitId"),
-        session_id=_optional(parameters, "assignmentId"),
+        read_id(parameters, "workerId", "Mechanical Turk"),
+        study_id=_read_optional(parameters, "hitId"),
+        session_id=_read_optional(parameters, "assignmentId"),
     )
 
 
-def _optional(parameters: Mapping[str, str], name: str) -> str | None:
-    return named(parameters, name, "Mechanical Turk") if parameters.get(name) else None
+def _read_optional(parameters: Mapping[str, str], name: str) -> str | None:
+    return read_id(parameters, name, "Mechanical Turk") if parameters.get(name) else None
 
 
-def submit_address(*, sandbox: bool) -> str:
+def get_submit_address(*, sandbox: bool) -> str:
     """Return the address where workers submit their work."""
     return SANDBOX if sandbox else SUBMIT

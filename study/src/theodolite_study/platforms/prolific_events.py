@@ -11,16 +11,16 @@ from typing import Any
 
 from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.ext.studies import json_from
-from theodolite_study.platforms.identity import ID
+from theodolite_study.platforms.participant_identity import ID_PATTERN
 
 SIGNATURE, TIMESTAMP = "x-prolific-request-signature", "x-prolific-request-timestamp"
 EVENT_ID = "x-event-id"
-MOST_BYTES = 1 << 16
-STALE = 300
-LEAST_SECRET = 16
-MOMENT = re.compile(r"[0-9]{9,11}(\.[0-9]{1,9})?")
-EVENT = re.compile(r"[\x21-\x7e]{1,200}")
-KIND = re.compile(r"[a-z][a-z0-9_.]{0,99}")
+MAX_BYTES = 1 << 16
+MAX_AGE_SECONDS = 300
+MIN_SECRET_CHARACTERS = 16
+TIMESTAMP_PATTERN = re.compile(r"[0-9]{9,11}(\.[0-9]{1,9})?")
+EVENT_ID_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
+KIND_PATTERN = re.compile(r"[a-z][a-z0-9_.]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -38,45 +38,46 @@ class Event:
     content: Mapping[str, Any] = field(repr=False)
 
 
-def signature(secret: str, timestamp: str, body: bytes) -> str:
+def compute_signature(secret: str, timestamp: str, body: bytes) -> str:
     """Compute Prolific's signature: base64 of HMAC-SHA256 over time and body as sent."""
     mac = hmac.new(secret.encode(), timestamp.encode() + body, hashlib.sha256).digest()
     return base64.b64encode(mac).decode()
 
 
-def event(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> Event:
+def parse_event(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> Event:
     """Verify a delivery that Prolific signed within the last minutes."""
-    if len(secret) < LEAST_SECRET:
+    if len(secret) < MIN_SECRET_CHARACTERS:
         raise EvidenceError(
-            "secret of Prolific's webhooks", "none, or a short one", f"{LEAST_SECRET} letters",
+            "secret of Prolific's webhooks", "none, or a short one",
+            f"{MIN_SECRET_CHARACTERS} letters",
             "Ask Prolific for a secret: POST /api/v1/hooks/secrets/.",
         )  # fmt: skip
     header_values = {name.lower(): value for name, value in headers.items()}
-    if len(body) > MOST_BYTES:
-        raise _refused("a large one")
+    if len(body) > MAX_BYTES:
+        raise _make_refusal("a large one")
     moment = header_values.get(TIMESTAMP, "")
-    if not MOMENT.fullmatch(moment):
-        raise _refused("no time")
-    right = signature(secret, moment, body).encode()
+    if not TIMESTAMP_PATTERN.fullmatch(moment):
+        raise _make_refusal("no time")
+    right = compute_signature(secret, moment, body).encode()
     if not hmac.compare_digest(right, header_values.get(SIGNATURE, "").encode(errors="replace")):
-        raise _refused("a signature that is not Prolific's")
-    if abs(now - float(moment)) > STALE:
-        raise _refused("an old one")
-    return _event(header_values.get(EVENT_ID, ""), hashlib.sha256(right).digest(), body)
+        raise _make_refusal("a signature that is not Prolific's")
+    if abs(now - float(moment)) > MAX_AGE_SECONDS:
+        raise _make_refusal("an old one")
+    return _parse_content(header_values.get(EVENT_ID, ""), hashlib.sha256(right).digest(), body)
 
 
-def _event(name: str, delivery: bytes, body: bytes) -> Event:
-    if not EVENT.fullmatch(name):
-        raise _refused("no id")
+def _parse_content(name: str, delivery: bytes, body: bytes) -> Event:
+    if not EVENT_ID_PATTERN.fullmatch(name):
+        raise _make_refusal("no id")
     content = json_from(body, "message of Prolific")
     content = content if isinstance(content, dict) else {}
     kind, resource = content.get("event_type"), content.get("resource_id")
-    if not isinstance(kind, str) or not KIND.fullmatch(kind):
-        raise _refused("no kind of event")
-    if not isinstance(resource, str) or not ID.fullmatch(resource):
-        raise _refused("no resource")
+    if not isinstance(kind, str) or not KIND_PATTERN.fullmatch(kind):
+        raise _make_refusal("no kind of event")
+    if not isinstance(resource, str) or not ID_PATTERN.fullmatch(resource):
+        raise _make_refusal("no resource")
     return Event(name, delivery, kind, resource, content)
 
 
-def _refused(problem: str) -> UnsafeInputError:
+def _make_refusal(problem: str) -> UnsafeInputError:
     return UnsafeInputError("message of Prolific", problem, "one that Prolific signed just now")

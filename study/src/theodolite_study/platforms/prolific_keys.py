@@ -22,12 +22,12 @@ from theodolite.ext.studies import json_from, read_text
 HOST = "api.prolific.com"
 PATH = "/.well-known/study/jwks.json"
 FILE = "jwks.json"
-SECONDS = 5.0
-MOST_BYTES = 1 << 18
-MOST_KEYS = 50
-LEAST_BITS = 2048
-FRESH, USABLE, WAIT = 6 * 3600.0, 24 * 3600.0, 60.0
-NAME = re.compile(r"[\x21-\x7e]{1,200}")
+TIMEOUT_SECONDS = 5.0
+MAX_BYTES = 1 << 18
+MAX_KEYS = 50
+MIN_KEY_BITS = 2048
+REFRESH_SECONDS, MAX_AGE_SECONDS, RETRY_SECONDS = 6 * 3600.0, 24 * 3600.0, 60.0
+NAME_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 class KeysUnavailableError(EvidenceError):
@@ -53,23 +53,23 @@ class StoredKeys:
         return self.keys.get(name)
 
 
-def stored_keys(folder: Path) -> StoredKeys:
+def read_stored_keys(folder: Path) -> StoredKeys:
     """Read the keys in ``jwks.json`` of a study folder."""
-    content = read_text(folder / FILE, "keys of Prolific", MOST_BYTES)
-    return keys_in(content.encode(), FILE)
+    content = read_text(folder / FILE, "keys of Prolific", MAX_BYTES)
+    return parse_keys(content.encode(), FILE)
 
 
-def keys_in(content: bytes, name: str) -> StoredKeys:
+def parse_keys(content: bytes, name: str) -> StoredKeys:
     """Parse the RSA keys for RS256 in a key set; others are left out."""
     key_set = json_from(content, name)
     entries = key_set.get("keys") if isinstance(key_set, dict) else None
-    if not isinstance(entries, list) or len(entries) > MOST_KEYS:
+    if not isinstance(entries, list) or len(entries) > MAX_KEYS:
         raise UnsafeInputError(
-            f"key set {name!r}", "something else", f"a list of at most {MOST_KEYS} keys"
+            f"key set {name!r}", "something else", f"a list of at most {MAX_KEYS} keys"
         )
     keys = {}
     for entry in entries:
-        key = _public_key(entry)
+        key = _parse_public_key(entry)
         if key is not None:
             keys[str(entry["kid"])] = key
     if not keys:
@@ -77,7 +77,7 @@ def keys_in(content: bytes, name: str) -> StoredKeys:
     return StoredKeys(keys)
 
 
-def _public_key(entry: Any) -> RSAPublicKey | None:
+def _parse_public_key(entry: Any) -> RSAPublicKey | None:
     if not isinstance(entry, dict) or not isinstance(entry.get("kid"), str):
         return None
     fits = entry.get("kty") == "RSA" and entry.get("alg", "RS256") == "RS256"
@@ -87,7 +87,7 @@ def _public_key(entry: Any) -> RSAPublicKey | None:
         key = jwt.PyJWK.from_dict(entry, algorithm="RS256").key
     except (jwt.PyJWTError, ValueError, TypeError):
         return None
-    return key if isinstance(key, RSAPublicKey) and key.key_size >= LEAST_BITS else None
+    return key if isinstance(key, RSAPublicKey) and key.key_size >= MIN_KEY_BITS else None
 
 
 class FetchedKeys:
@@ -107,10 +107,10 @@ class FetchedKeys:
         """Return the key of a name; ``now`` in seconds since 1970."""
         with self._lock:
             known = self._kept is not None and self._kept.find(name, now) is not None
-            stale = abs(now - self._at) > FRESH
-            if (stale or not known) and abs(now - self._tried) >= WAIT:
+            stale = abs(now - self._at) > REFRESH_SECONDS
+            if (stale or not known) and abs(now - self._tried) >= RETRY_SECONDS:
                 self._look(now)
-            if self._kept is None or abs(now - self._at) > USABLE:
+            if self._kept is None or abs(now - self._at) > MAX_AGE_SECONDS:
                 raise KeysUnavailableError(
                     "the link from Prolific", "no answer from Prolific", "its public keys",
                     "Please try again in some minutes.",
@@ -120,7 +120,7 @@ class FetchedKeys:
     def _look(self, now: float) -> None:
         self._tried = now
         try:
-            self._kept = keys_in(self._fetch(), FILE)
+            self._kept = parse_keys(self._fetch(), FILE)
         except (OSError, http.client.HTTPException, UnsafeInputError):
             return  # what we have stays good for a day
         self._at = now
@@ -128,23 +128,25 @@ class FetchedKeys:
 
 def fetch_keys() -> bytes:
     """Download the key set that Prolific publishes."""
-    return answer(
-        http.client.HTTPSConnection(HOST, timeout=SECONDS, context=ssl.create_default_context())
+    return read_response(
+        http.client.HTTPSConnection(
+            HOST, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context()
+        )
     )
 
 
-def answer(connection: http.client.HTTPConnection) -> bytes:
+def read_response(connection: http.client.HTTPConnection) -> bytes:
     """Read the response of the fixed path, without redirects and with limits of size and time."""
-    until = time.monotonic() + SECONDS
+    until = time.monotonic() + TIMEOUT_SECONDS
     try:
         connection.request("GET", PATH, headers={"Accept": "application/json"})
         response = connection.getresponse()
         if response.status != http.client.OK:
             raise UnsafeInputError("keys of Prolific", f"the answer {response.status}", "200")
         content = b""
-        while piece := response.read1(MOST_BYTES):
+        while piece := response.read1(MAX_BYTES):
             content += piece
-            if len(content) > MOST_BYTES or time.monotonic() > until:
+            if len(content) > MAX_BYTES or time.monotonic() > until:
                 raise UnsafeInputError("keys of Prolific", "too much or too slow", "a small file")
         return content
     finally:

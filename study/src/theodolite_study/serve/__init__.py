@@ -1,1 +1,1 @@
-"""The server that people talk to: pages made from the database alone, one call a request."""
+"""Serve the pages of participants: stateless requests, each with one call of the database."""

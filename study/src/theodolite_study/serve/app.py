@@ -1,4 +1,4 @@
-"""The application of participants: routes, and what holds around all of them."""
+"""Build the web application of participants: routes, middleware and error pages."""
 
 import hashlib
 import os
@@ -17,52 +17,57 @@ from starlette.routing import Route
 
 from theodolite_study.keys import Keys
 from theodolite_study.locale.refusal_messages import REFUSALS
-from theodolite_study.money import hook_routes
-from theodolite_study.operate.meter import Meter, RequestMeter
-from theodolite_study.platforms.prolific_keys import FILE, FetchedKeys, SigningKeys, stored_keys
+from theodolite_study.money import webhook_routes
+from theodolite_study.operate.request_meter import Meter, RequestMeter
+from theodolite_study.platforms.prolific_keys import (
+    FILE,
+    FetchedKeys,
+    SigningKeys,
+    read_stored_keys,
+)
 from theodolite_study.rate_limits import Limiter
 from theodolite_study.refusals import NotHere, StudyError
 from theodolite_study.serve import (
     consent_routes,
-    door_routes,
     item_routes,
+    landing_routes,
     leave_routes,
     practice_routes,
     previews,
 )
-from theodolite_study.serve.calls import StepCalls
+from theodolite_study.serve.database_calls import StepCalls
 from theodolite_study.serve.images import ImageAddresses, ImageFiles
-from theodolite_study.serve.pages import StudyPages, files_in, words_in
+from theodolite_study.serve.pages import StudyPages, get_translator, read_static_files
 from theodolite_study.serve.security import (
-    Counter,
-    Faults,
-    NotTooMany,
-    NotTooQuick,
-    OwnHost,
-    OwnPages,
-    SafeHeaders,
-    WholeBodies,
-    wants_json,
+    BodyReader,
+    ConcurrencyCounter,
+    ConcurrencyLimit,
+    ErrorReporter,
+    OwnHostOnly,
+    OwnPagesOnly,
+    RateLimit,
+    SecurityHeaders,
+    is_json_wanted,
 )
 from theodolite_study.serve.settings import Settings
-from theodolite_study.serve.site import StudySite, image_key
-from theodolite_study.serve.versions import KnownVersions
+from theodolite_study.serve.site import StudySite, derive_image_key
+from theodolite_study.serve.versions import VersionCache
 
 STATIC = Path(__file__).parent / "static"
-LOOKED_AT = ("/s/{slug}", "/static/{name}", "/healthz", "/readyz")
-"""Pages that change nothing, so that machines may ask for their headers."""
-KEPT_FOR = "public, max-age=86400"
+HEAD_ROUTES = ("/s/{slug}", "/static/{name}", "/healthz", "/readyz")
+"""Pages that change nothing, which may also be requested by HEAD."""
+CACHE_CONTROL = "public, max-age=86400"
 
 
 def create_app(settings: Settings) -> Starlette:
-    """A server for all studies of a database; images lie in the settings' folder."""
+    """Return the application for all studies of a database, with images in the settings' folder."""
     pooled = os.environ.get("THEODOLITE_POOLER") == "transaction"
     calls = StepCalls(settings.database_url, size=settings.limits.pool, pooled=pooled)
     keys, meter = Keys.read(settings.folder), Meter()
     site = StudySite(
-        calls=calls, versions=KnownVersions(calls), pages=StudyPages(), keys=keys,
-        addresses=ImageAddresses(image_key(keys)), images=ImageFiles(settings.folder),
-        settings=settings, signing_keys=prolific_keys(settings.folder),
+        calls=calls, versions=VersionCache(calls), pages=StudyPages(), keys=keys,
+        addresses=ImageAddresses(derive_image_key(keys)), images=ImageFiles(settings.folder),
+        settings=settings, signing_keys=load_prolific_keys(settings.folder),
     )  # fmt: skip
 
     @asynccontextmanager
@@ -76,8 +81,9 @@ def create_app(settings: Settings) -> Starlette:
 
     app = Starlette(
         routes=[
-            *door_routes.ROUTES, *previews.ROUTES, *consent_routes.ROUTES, *practice_routes.ROUTES,
-            *item_routes.ROUTES, *leave_routes.ROUTES, *hook_routes.ROUTES,
+            *landing_routes.ROUTES, *previews.ROUTES, *consent_routes.ROUTES,
+            *practice_routes.ROUTES,
+            *item_routes.ROUTES, *leave_routes.ROUTES, *webhook_routes.ROUTES,
             Route("/static/{name}", static), Route("/healthz", alive), Route("/readyz", ready),
         ],
         middleware=_middleware(site, meter),
@@ -89,50 +95,52 @@ def create_app(settings: Settings) -> Starlette:
     )  # fmt: skip
     app.router.redirect_slashes = False
     for route in app.router.routes:  # looking at headers alone must not take a step
-        if isinstance(route, Route) and route.methods and route.path not in LOOKED_AT:
+        if isinstance(route, Route) and route.methods and route.path not in HEAD_ROUTES:
             route.methods.discard("HEAD")
-    app.state.site, app.state.static = site, files_in(STATIC)
+    app.state.site, app.state.static = site, read_static_files(STATIC)
     return app
 
 
 def _middleware(site: StudySite, meter: Meter) -> list[Middleware]:
-    """What holds around all routes, the outermost first."""
+    """Return the middleware of all routes, the outermost first."""
     settings, limits = site.settings, site.settings.limits
 
     def refuse(headers: Headers, status: int, text: str, retry_after: int) -> Response:
-        return message(site, headers, status, text, retry_after)
+        return make_message_response(site, headers, status, text, retry_after)
 
     def fault(headers: Headers, number: str) -> Response:
-        return message(site, headers, 500, REFUSALS["fault"], number=number)
+        return make_message_response(site, headers, 500, REFUSALS["fault"], number=number)
 
     return [
         Middleware(RequestMeter, meter=meter),
-        Middleware(SafeHeaders, https=settings.https),
-        Middleware(Faults, answer=fault),
-        Middleware(OwnHost, host=settings.host, refuse=refuse),
-        Middleware(OwnPages, origin=settings.public_origin, refuse=refuse),
+        Middleware(SecurityHeaders, https=settings.https),
+        Middleware(ErrorReporter, answer=fault),
+        Middleware(OwnHostOnly, host=settings.host, refuse=refuse),
+        Middleware(OwnPagesOnly, origin=settings.public_origin, refuse=refuse),
         Middleware(
-            NotTooQuick, refuse=refuse, sent=Limiter(limits.posts_rate, limits.posts_burst),
+            RateLimit, refuse=refuse, sent=Limiter(limits.posts_rate, limits.posts_burst),
             looks=Limiter(limits.looks_rate, limits.looks_burst),
         ),
-        Middleware(WholeBodies, limits=limits, refuse=refuse, reading=Counter(limits.readers)),
-        Middleware(NotTooMany, working=Counter(limits.in_flight), refuse=refuse),
+        Middleware(
+            BodyReader, limits=limits, refuse=refuse, reading=ConcurrencyCounter(limits.readers)
+        ),
+        Middleware(ConcurrencyLimit, working=ConcurrencyCounter(limits.in_flight), refuse=refuse),
     ]  # fmt: skip
 
 
-def prolific_keys(folder: Path) -> SigningKeys:
-    """From a file beside the keys where there is one, else from Prolific itself."""
-    return stored_keys(folder) if (folder / FILE).is_file() else FetchedKeys()
+def load_prolific_keys(folder: Path) -> SigningKeys:
+    """Return Prolific's keys from a file beside ours if there is one, else from Prolific."""
+    return read_stored_keys(folder) if (folder / FILE).is_file() else FetchedKeys()
 
 
-def message(
+def make_message_response(
     site: StudySite, headers: Headers, status: int, text: str, retry_after: int = 0, *,
     number: str = "",
 ) -> Response:  # fmt: skip
-    """A refusal or a fault, as a page or for a script, in the language of whoever asks."""
+    """Return a refusal or an error, as a page or for a script, in the participant's language."""
     language = site.language_of(headers)
-    text = words_in(language)(text).replace("{number}", number)
-    if wants_json(headers):
+    text = get_translator(language)(text).replace("{number}", number)
+    if is_json_wanted(headers):
         response: Response = JSONResponse({"message": text, "errors": [text]}, status)
     else:
         context = {"status": status, "message": text}
@@ -143,47 +151,49 @@ def message(
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """What a study does not do, in words."""
+    """Return the message of a refusal."""
     assert isinstance(error, StudyError)  # noqa: S101
     wait = int(getattr(error, "retry_after", 0))
     site: StudySite = request.app.state.site
-    return message(site, request.headers, error.status, error.message, wait)
+    return make_message_response(site, request.headers, error.status, error.message, wait)
 
 
 async def gone(request: Request, error: Exception) -> Response:
-    """No such page."""
+    """Return the page for an unknown address."""
     return await refused(request, NotHere())
 
 
 async def not_done(request: Request, error: Exception) -> Response:
-    """No such way to ask for a page."""
-    return message(request.app.state.site, request.headers, 405, REFUSALS["not done here"])
+    """Return the page for an HTTP method that is not allowed."""
+    return make_message_response(
+        request.app.state.site, request.headers, 405, REFUSALS["not done here"]
+    )
 
 
 async def away(request: Request, error: Exception) -> Response:
-    """The database does not answer: whatever was sent is sent again by its page."""
+    """Return the page for an unavailable database; the page of the participant sends again."""
     text = "The study cannot be reached just now. Please try again in a moment."
-    return message(request.app.state.site, request.headers, 503, text, 2)
+    return make_message_response(request.app.state.site, request.headers, 503, text, 2)
 
 
 async def static(request: Request) -> Response:
-    """Styles and scripts."""
+    """Return a style sheet or a script."""
     file = request.app.state.static.get(request.path_params["name"])
     if file is None:
         raise NotHere
-    headers = {"etag": file.tag, "cache-control": KEPT_FOR, "content-type": file.kind}
+    headers = {"etag": file.tag, "cache-control": CACHE_CONTROL, "content-type": file.kind}
     if request.headers.get("if-none-match") == file.tag:
         return Response(status_code=304, headers=headers)
     return Response(file.content, headers=headers)
 
 
 async def alive(request: Request) -> Response:
-    """The process answers."""
+    """Answer that the process runs."""
     return PlainTextResponse("alive")
 
 
 async def ready(request: Request) -> Response:
-    """The database answers too."""
+    """Answer that the database is available."""
     site: StudySite = request.app.state.site
     await site.calls.step("st_landing", hashlib.sha256(b"").hexdigest())
     return PlainTextResponse("ready")

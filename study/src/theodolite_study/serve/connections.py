@@ -1,4 +1,7 @@
-"""Connections of a worker: so many at once, and a request has to begin soon and be short."""
+"""Limit the connections of a worker: their number, and the time and size of request headers.
+
+Loaded by uvicorn through the name in `serve.run`.
+"""
 
 import asyncio
 from asyncio.events import TimerHandle
@@ -6,15 +9,15 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-HEADER_SECONDS = 10.0
-"""In which the headers of a request have to come, after the connection or its first byte."""
-HEADER_BYTES = 32 << 10
-MOST_CONNECTIONS = 1000
-"""Of one worker, idle ones among them; more are closed at once."""
+MAX_HEADER_SECONDS = 10.0
+"""Seconds in which the headers of a request must arrive."""
+MAX_HEADER_BYTES = 32 << 10
+MAX_CONNECTIONS = 1000
+"""Maximum number of connections of one worker, including idle ones; more are closed at once."""
 
 
 class LimitedConnection(HttpToolsProtocol):
-    """Uvicorn's, with the limits that it lacks: whoever sends slowly keeps nobody out."""
+    """Connection of uvicorn with limits against slow clients."""
 
     def __init__(self, *values: Any, **named: Any) -> None:
         super().__init__(*values, **named)
@@ -22,35 +25,35 @@ class LimitedConnection(HttpToolsProtocol):
         self._header_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request, or close where there are too many."""
+        """Start the deadline of a request, or close if there are too many connections."""
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
+        if len(self.connections) > MAX_CONNECTIONS:
             transport.abort()
             return
         self._await_headers()
 
     def data_received(self, data: bytes) -> None:
-        """Part of a request; of headers only so much."""
+        """Receive part of a request, with a limit on the size of headers."""
         if self._deadline is None and (self.cycle is None or self.cycle.response_complete):
             self._await_headers()
         self._header_bytes += len(data)
         super().data_received(data)
-        if self._deadline is not None and self._header_bytes > HEADER_BYTES:
+        if self._deadline is not None and self._header_bytes > MAX_HEADER_BYTES:
             self.transport.abort()
 
     def on_headers_complete(self) -> None:
-        """They are all here."""
+        """End the deadline, as all headers arrived."""
         self._no_deadline()
         super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is awaited any more."""
+        """End the deadline, as the connection ended."""
         self._no_deadline()
         super().connection_lost(exc)
 
     def _await_headers(self) -> None:
         self._header_bytes = 0
-        self._deadline = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
+        self._deadline = self.loop.call_later(MAX_HEADER_SECONDS, self.transport.abort)
 
     def _no_deadline(self) -> None:
         if self._deadline is not None:

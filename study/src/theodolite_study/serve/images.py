@@ -1,4 +1,4 @@
-"""Addresses of images: signed, for one session, for a few hours. The database is not asked."""
+"""Serve images by signed addresses, which are valid for one session and a few hours."""
 
 import base64
 import hashlib
@@ -10,30 +10,31 @@ from pathlib import Path
 
 from theodolite.ext.studies import image_path
 
-HOUR = 3600
-LONGEST = 3 * HOUR
-MOST_BYTES = 256 << 20
-KINDS = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
+HOUR_SECONDS = 3600
+MAX_ADDRESS_SECONDS = 3 * HOUR_SECONDS
+MAX_CACHE_BYTES = 256 << 20
+MEDIA_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
 
 
 @dataclass(frozen=True)
 class ImageAddresses:
-    """Makes and checks addresses."""
+    """Signer of image addresses."""
 
     key: bytes = field(repr=False)
 
     def address(self, file: str, session: bytes, now: float | None = None) -> str:
-        """Where a session finds an image. The same for an hour, so that browsers keep it."""
-        expiry = (int(now if now is not None else time.time()) // HOUR + 3) * HOUR
+        """Return the address of an image for a session, stable for an hour so that browsers cache
+        it."""
+        expiry = (int(now if now is not None else time.time()) // HOUR_SECONDS + 3) * HOUR_SECONDS
         return f"/p/{expiry}/{self._mac(file, expiry, session)}/{file}"
 
     def good(self, expiry: str, mac: str, file: str, session: bytes) -> bool:
-        """Whether this session was given this address, and not too long ago."""
+        """Return whether the address was given to this session and is still valid."""
         if not (expiry.isascii() and expiry.isdigit() and len(expiry) < 12):
             return False
         left = int(expiry) - time.time()
         fits = hmac.compare_digest(self._mac(file, int(expiry), session), mac)
-        return fits and 0 < left <= LONGEST
+        return fits and 0 < left <= MAX_ADDRESS_SECONDS
 
     def _mac(self, file: str, expiry: int, session: bytes) -> str:
         message = b"\0".join([file.encode(), str(expiry).encode(), session])
@@ -42,15 +43,15 @@ class ImageAddresses:
 
 
 class ImageFiles:
-    """Bytes of images, the last ones kept in memory."""
+    """Cache of image files in memory."""
 
-    def __init__(self, folder: Path, most: int = MOST_BYTES) -> None:
+    def __init__(self, folder: Path, most: int = MAX_CACHE_BYTES) -> None:
         self.folder, self.most = folder, most
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._size = 0
 
     def content(self, file: str) -> bytes | None:
-        """The image of a name that we signed; None where it is gone."""
+        """Return the bytes of an image; None if the file is missing."""
         if file in self._kept:
             self._kept.move_to_end(file)
             return self._kept[file]
@@ -65,6 +66,6 @@ class ImageFiles:
         return content
 
 
-def kind_of(file: str) -> str:
-    """The media type of a file name."""
-    return KINDS[file.rpartition(".")[2]]
+def get_media_type(file: str) -> str:
+    """Return the media type of a file name."""
+    return MEDIA_TYPES[file.rpartition(".")[2]]

@@ -1,4 +1,4 @@
-"""One image at a time: say what you see, then see the explanation and rate it."""
+"""Serve the items of a study: first the participant's own answer, then explanation and ratings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,37 +8,42 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from theodolite_study.model.orders import orders_of
+from theodolite_study.model.block_orders import compute_orders
 from theodolite_study.refusals import Invalid, NotHere, Refused
-from theodolite_study.serve.answers import measures, payload_digest
-from theodolite_study.serve.block_forms import UnfitForm, answers_from
-from theodolite_study.serve.block_views import unfit_for_script, wants_script
-from theodolite_study.serve.door_routes import site_of
-from theodolite_study.serve.images import kind_of
-from theodolite_study.serve.items import asked_blocks, image_size, item_context, seconds_left
-from theodolite_study.serve.site import StudySite, form_of, onward, sent
+from theodolite_study.serve.block_forms import UnfitForm, parse_answers
+from theodolite_study.serve.block_views import is_script_request, make_unfit_response
+from theodolite_study.serve.images import get_media_type
+from theodolite_study.serve.item_pages import (
+    build_item_context,
+    compute_seconds_left,
+    get_image_size,
+    select_asked_blocks,
+)
+from theodolite_study.serve.landing_routes import get_site
+from theodolite_study.serve.question_pages import digest_answers, parse_measures
+from theodolite_study.serve.site import StudySite, parse_form, parse_json, redirect
 from theodolite_study.serve.versions import StudyVersion
-from theodolite_study.sessions import digest_of
+from theodolite_study.session_tokens import digest_session_token
 
-MOST_DRAFT = 20_000
-LOOKING = True
-"""A page is made, which may show the explanation from then on; forms do not look."""
-KEEP = "private, max-age=7200, immutable"
+MAX_DRAFT_CHARACTERS = 20_000
+MAKES_PAGE = True
+"""Argument of a step that makes a page, from which on the explanation may be visible."""
+IMAGE_CACHE_CONTROL = "private, max-age=7200, immutable"
 
 
 async def next_item(request: Request) -> Response:
-    """The item that waits, a new one, or the end."""
-    site = site_of(request)
-    session = digest_of(site.token(request))
-    return _went(request, await site.calls.taken("st_next", session))
+    """Redirect to the item in progress, a new one, or the end."""
+    site = get_site(request)
+    session = digest_session_token(site.token(request))
+    return _redirect_to_next(request, await site.calls.taken("st_next", session))
 
 
-def _went(request: Request, result: dict[str, Any]) -> Response:
-    """From what a step says comes next to the page for it."""
+def _redirect_to_next(request: Request, result: dict[str, Any]) -> Response:
+    """Redirect to the page that a step's result names."""
     if result["go"] == "item":
-        return onward(request, f"/a/{result['item']}")
+        return redirect(request, f"/a/{result['item']}")
     if result["go"] == "wait":
-        return onward(request, f"/wait?seconds={int(result['seconds'])}")
+        return redirect(request, f"/wait?seconds={int(result['seconds'])}")
     places = {
         "consent": "/consent",
         "done": "/finish",
@@ -46,47 +51,47 @@ def _went(request: Request, result: dict[str, Any]) -> Response:
         "end": "/done",
         "stage": "/go",
     }
-    return onward(request, places.get(result["go"], "/closed"))
+    return redirect(request, places.get(result["go"], "/closed"))
 
 
 async def item_page(request: Request) -> Response:
-    """The page of an item. Its step stamps the moment from which the explanation may be seen."""
-    site, item = site_of(request), request.path_params["item"]
-    session = digest_of(site.token(request))
-    row = await site.calls.taken("st_item", session, item, LOOKING)
+    """Return the page of an item; its step records when the explanation became visible."""
+    site, item = get_site(request), request.path_params["item"]
+    session = digest_session_token(site.token(request))
+    row = await site.calls.taken("st_item", session, item, MAKES_PAGE)
     site.remember(session, row)
     version = await site.version(row, session)
-    context = item_context(row, version, site.addresses, session)
+    context = build_item_context(row, version, site.addresses, session)
     return site.page("item", version, row["language"], session, context)
 
 
 async def own_answer(request: Request) -> Response:
-    """What somebody sees before anything is explained."""
-    site, item = site_of(request), request.path_params["item"]
-    session = digest_of(site.token(request))
-    fields = await form_of(request, site, session)
-    version, instance, row = await _known(site, session, item)
-    blocks = asked_blocks(version, "before", instance)
+    """Store what the participant sees before the explanation."""
+    site, item = get_site(request), request.path_params["item"]
+    session = digest_session_token(site.token(request))
+    fields = await parse_form(request, site, session)
+    version, instance, row = await _load_item(site, session, item)
+    blocks = select_asked_blocks(version, "before", instance)
     try:
-        answers = answers_from(blocks, fields, row["earlier"], image_size(instance))
+        answers = parse_answers(blocks, fields, row["earlier"], get_image_size(instance))
     except UnfitForm as error:
         return await _asked_again(request, site, session, fields, error)
     await site.calls.taken(
         "st_baseline", session, item, answers, _orders(version, row, "before"),
-        measures(fields, "client"), payload_digest(answers),
+        parse_measures(fields, "client"), digest_answers(answers),
     )  # fmt: skip
-    return onward(request, f"/a/{item}")
+    return redirect(request, f"/a/{item}")
 
 
 async def ratings(request: Request) -> Response:
-    """A vote, and the next item in the same call."""
-    site, item = site_of(request), request.path_params["item"]
-    session = digest_of(site.token(request))
-    fields = await form_of(request, site, session)
-    version, instance, row = await _known(site, session, item)
-    blocks = asked_blocks(version, "after", instance)
+    """Store a vote and get the next item in the same call."""
+    site, item = get_site(request), request.path_params["item"]
+    session = digest_session_token(site.token(request))
+    fields = await parse_form(request, site, session)
+    version, instance, row = await _load_item(site, session, item)
+    blocks = select_asked_blocks(version, "after", instance)
     try:
-        answers = answers_from(blocks, fields, row["earlier"], image_size(instance))
+        answers = parse_answers(blocks, fields, row["earlier"], get_image_size(instance))
     except UnfitForm as error:
         return await _asked_again(request, site, session, fields, error)
     try:
@@ -95,32 +100,33 @@ async def ratings(request: Request) -> Response:
         raise Invalid("This form has no key. Please load the page again.") from error
     went = await site.calls.taken(
         "st_rate", session, item, answers, _orders(version, row, "after"), key,
-        payload_digest(answers), measures(fields, "durations"), measures(fields, "client"),
+        digest_answers(answers), parse_measures(fields, "durations"),
+        parse_measures(fields, "client"),
     )  # fmt: skip
-    return _went(request, went)
+    return _redirect_to_next(request, went)
 
 
 async def _asked_again(
     request: Request, site: StudySite, session: bytes, fields: Mapping[str, Sequence[str]],
     error: UnfitForm,
 ) -> Response:  # fmt: skip
-    """The page with what was sent, and what does not fit in it."""
-    if wants_script(request):
-        return unfit_for_script(error, site.language_of(request.headers))
+    """Return the page with the sent fields and their errors."""
+    if is_script_request(request):
+        return make_unfit_response(error, site.language_of(request.headers))
     item = request.path_params["item"]
-    row = await site.calls.taken("st_item", session, item, not LOOKING)
+    row = await site.calls.taken("st_item", session, item, not MAKES_PAGE)
     version = await site.version(row, session)
-    context = item_context(row, version, site.addresses, session, fields, error.blocks)
+    context = build_item_context(row, version, site.addresses, session, fields, error.blocks)
     return site.page("item", version, row["language"], session, context, error.status)
 
 
-async def _known(
+async def _load_item(
     site: StudySite, session: bytes, item: int
 ) -> tuple[StudyVersion, dict[str, Any], dict[str, Any]]:
-    """The item that a form is about: from memory where its page was made by this process."""
+    """Return the item of a form, from memory if this process made its page."""
     remembered = site.items.get((session, item))
     if remembered is None:
-        row = await site.calls.taken("st_item", session, item, not LOOKING)
+        row = await site.calls.taken("st_item", session, item, not MAKES_PAGE)
         remembered = site.remember(session, row)
     version = await site.version(remembered, session)
     return version, remembered["shown"], remembered
@@ -128,60 +134,60 @@ async def _known(
 
 def _orders(version: StudyVersion, row: dict[str, Any], stage: Any) -> dict[str, Any]:
     pages = version.instrument.pages(stage)
-    return orders_of(pages, version.id, row["person"], row["position"])
+    return compute_orders(pages, version.id, row["person"], row["position"])
 
 
-async def sent_json(request: Request, site: StudySite, session: bytes) -> dict[str, Any]:
-    """What a script of ours sent."""
-    if not site.keys.csrf_matches(session, request.headers.get("x-csrf", "")):
+async def parse_script_json(request: Request, site: StudySite, session: bytes) -> dict[str, Any]:
+    """Read the JSON that a script of ours sent."""
+    if not site.keys.is_form_token(session, request.headers.get("x-csrf", "")):
         raise Refused(403, "This page is too old. Please load it again.")
-    if len(await request.body()) > MOST_DRAFT:
+    if len(await request.body()) > MAX_DRAFT_CHARACTERS:
         raise Invalid("This is too much to be kept.")
-    return await sent(request)
+    return await parse_json(request)
 
 
 async def draft(request: Request) -> Response:
-    """Half an answer, so that a reload loses nothing."""
-    site, item = site_of(request), request.path_params["item"]
-    session = digest_of(site.token(request))
-    content = await sent_json(request, site, session)
+    """Store a draft, so that a reload loses nothing."""
+    site, item = get_site(request), request.path_params["item"]
+    session = digest_session_token(site.token(request))
+    content = await parse_script_json(request, site, session)
     result = await site.calls.taken("st_draft", session, item, content)
     return _lease(result)
 
 
 async def heartbeat(request: Request) -> Response:
-    """The page is open: the item stays."""
-    site, item = site_of(request), request.path_params["item"]
-    session = digest_of(site.token(request))
-    await sent_json(request, site, session)
+    """Extend the reservation of an item whose page is open."""
+    site, item = get_site(request), request.path_params["item"]
+    session = digest_session_token(site.token(request))
+    await parse_script_json(request, site, session)
     return _lease(await site.calls.taken("st_beat", session, item))
 
 
 def _lease(result: dict[str, Any]) -> Response:
     lost = result.get("lease") is None
-    return JSONResponse({"lease_seconds": seconds_left(result.get("lease")), "lost": lost})
+    return JSONResponse({"lease_seconds": compute_seconds_left(result.get("lease")), "lost": lost})
 
 
 async def release(request: Request) -> Response:
-    """The person skips it."""
-    site, item = site_of(request), request.path_params["item"]
-    session = digest_of(site.token(request))
-    fields = await form_of(request, site, session)
+    """Skip the item."""
+    site, item = get_site(request), request.path_params["item"]
+    session = digest_session_token(site.token(request))
+    fields = await parse_form(request, site, session)
     reason = (fields.get("reason") or ["skipped"])[0][:200]
-    return _went(request, await site.calls.taken("st_release", session, item, reason))
+    return _redirect_to_next(request, await site.calls.taken("st_release", session, item, reason))
 
 
 async def image(request: Request) -> Response:
-    """An image, for the session that was given its address."""
-    site = site_of(request)
-    session = digest_of(site.token(request))
+    """Return an image to the session that its address was signed for."""
+    site = get_site(request)
+    session = digest_session_token(site.token(request))
     expiry, mac, file = (request.path_params[name] for name in ("expiry", "mac", "file"))
     if not site.addresses.good(expiry, mac, file, session):
         raise NotHere
     content = site.images.content(file)
     if content is None:
         raise NotHere
-    headers = {"cache-control": KEEP, "content-type": kind_of(file)}
+    headers = {"cache-control": IMAGE_CACHE_CONTROL, "content-type": get_media_type(file)}
     return Response(content, headers=headers)
 
 

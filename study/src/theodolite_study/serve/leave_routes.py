@@ -1,4 +1,4 @@
-"""Ways out: the end, a break-off with part pay, taking everything back."""
+"""Serve the pages that end a participation: finish, stop, withdraw."""
 
 from typing import Any
 
@@ -9,72 +9,72 @@ from starlette.routing import Route
 from theodolite_study.locale.refusal_messages import REFUSALS
 from theodolite_study.refusals import NotHere
 from theodolite_study.serve import cookies
-from theodolite_study.serve.door_routes import NOTHING_KEPT, site_of
-from theodolite_study.serve.newcomers import need_patience
-from theodolite_study.serve.outcomes import ended, way_out
-from theodolite_study.serve.site import StudySite, form_of, onward
-from theodolite_study.sessions import digest_of
+from theodolite_study.serve.arrival_limits import limit_code_attempts
+from theodolite_study.serve.landing_routes import NOTHING_KEPT, get_site
+from theodolite_study.serve.outcomes import build_final_context, get_way_out
+from theodolite_study.serve.site import StudySite, parse_form, redirect
+from theodolite_study.session_tokens import digest_session_token
 
 
 async def finish(request: Request) -> Response:
-    """All items are done, or nothing is left: questions at the end, then the way out."""
-    site = site_of(request)
-    session = digest_of(site.token(request))
+    """Store the final answers and end the participation."""
+    site = get_site(request)
+    session = digest_session_token(site.token(request))
     how = "finished"
     if request.method == "POST":
-        await form_of(request, site, session)
+        await parse_form(request, site, session)
         how = "not waiting"
     result = await site.calls.step("st_leave", session, how)
     if result["word"] == "stage" and result.get("missing") == "end":
-        return onward(request, "/stage/end")
+        return redirect(request, "/stage/end")
     if result["word"] == "stage":
-        return onward(request, "/go")
-    return onward(request, "/done")
+        return redirect(request, "/go")
+    return redirect(request, "/done")
 
 
 async def stop_page(request: Request) -> Response:
-    """What stopping now would mean, before anybody does it."""
-    site = site_of(request)
-    session = digest_of(site.token(request))
+    """Explain what stopping now means, before it is confirmed."""
+    site = get_site(request)
+    session = digest_session_token(site.token(request))
     here = await site.calls.taken("st_here", session)
     if here["outcome"] is not None:
-        return onward(request, "/done")
+        return redirect(request, "/done")
     if here["state"] == "landed":
-        return onward(request, "/go")
+        return redirect(request, "/go")
     version = await site.version(here, session)
     context = {"amount": here["if_stopped"], "currency": here["currency"], "done": here["done"]}
     return site.page("stop", version, here["language"], session, context)
 
 
 async def stop(request: Request) -> Response:
-    """The person stops, and is paid for what they did."""
-    site = site_of(request)
-    session = digest_of(site.token(request))
-    await form_of(request, site, session)
+    """End the participation early, with pay for completed items."""
+    site = get_site(request)
+    session = digest_session_token(site.token(request))
+    await parse_form(request, site, session)
     await site.calls.taken("st_leave", session, "stopped")
-    return onward(request, "/done")
+    return redirect(request, "/done")
 
 
 async def done(request: Request) -> Response:
-    """How it ended, what is paid, and the way back."""
-    site = site_of(request)
-    session = digest_of(site.token(request))
+    """Return the final page: outcome, pay and the way back to the platform."""
+    site = get_site(request)
+    session = digest_session_token(site.token(request))
     here = await site.calls.taken("st_here", session)
     if here["outcome"] is None:
-        return onward(request, "/go")
+        return redirect(request, "/go")
     version = await site.version(here, session)
-    context = ended(version, here, site.keys)
+    context = build_final_context(version, here, site.keys)
     return site.page("ended", version, here["language"], session, context)
 
 
 async def withdraw_page(request: Request) -> Response:
-    """Taking everything back: with the code, or as whoever is here."""
-    site = site_of(request)
-    token = cookies.cookies_of(request).session
+    """Return the form that withdraws all data, by session or by code."""
+    site = get_site(request)
+    token = cookies.read_cookies(request).session
     here = await _here(site, token)
     known = "version" in here
-    fresh = cookies.cookies_of(request).before or cookies.new_before()
-    session = digest_of(token) if known else cookies.before_digest(fresh)
+    fresh = cookies.read_cookies(request).before or cookies.make_form_cookie()
+    session = digest_session_token(token) if known else cookies.digest_form_cookie(fresh)
     version = await site.version(here, session) if known else None
     context = {
         "known": known,
@@ -83,22 +83,24 @@ async def withdraw_page(request: Request) -> Response:
     }
     response = site.page("withdraw", version, here.get("language") or "en", session, context)
     if not known:
-        cookies.keep_before(response, fresh)
+        cookies.set_form_cookie(response, fresh)
     return response
 
 
 async def withdraw(request: Request) -> Response:
-    """Everything goes; who wants to be paid for what they did is."""
-    site = site_of(request)
-    sent = cookies.cookies_of(request)
+    """Delete all data of a participant, who can still be paid."""
+    site = get_site(request)
+    sent = cookies.read_cookies(request)
     here = await _here(site, sent.session)
     known = "version" in here
-    session = digest_of(sent.session) if known else cookies.before_digest(sent.before)
-    fields = await form_of(request, site, session)
+    session = (
+        digest_session_token(sent.session) if known else cookies.digest_form_cookie(sent.before)
+    )
+    fields = await parse_form(request, site, session)
     paid = (fields.get("paid") or ["no"])[0] == "yes"
     version = await site.version(here, session) if known else None
     if not known:
-        await need_patience(site, request)
+        await limit_code_attempts(site, request)
     result = await site.calls.step("st_withdraw", _code(site, here, fields), paid)
     if result["word"] != "ok":
         raise NotHere(REFUSALS["code"])
@@ -106,7 +108,7 @@ async def withdraw(request: Request) -> Response:
     language = here.get("language") or version.languages[0]
     context = {
         "outcome": "withdrawn", "amount": result["amount"], "currency": here.get("currency", ""),
-        "way": way_out(version, "withdrawn"), "code": "",
+        "way": get_way_out(version, "withdrawn"), "code": "",
         "kept": "submission" if result["amount"] else NOTHING_KEPT,
     }  # fmt: skip
     response = site.page("ended", version, language, session, context)
@@ -115,30 +117,30 @@ async def withdraw(request: Request) -> Response:
 
 
 async def _here(site: StudySite, token: str) -> dict[str, Any]:
-    """Where whoever asks is; nothing for somebody unknown."""
-    return await site.calls.step("st_here", digest_of(token)) if token else {}
+    """Return the participant's state; empty for an unknown session."""
+    return await site.calls.step("st_here", digest_session_token(token)) if token else {}
 
 
 def _code(site: StudySite, here: dict[str, Any], fields: Any) -> bytes:
     code = (fields.get("code") or [""])[0]
     if not code and "person" in here:
-        code = site.keys.withdrawal_code(here["person"])
-    return site.keys.code_digest(code)
+        code = site.keys.make_withdrawal_code(here["person"])
+    return site.keys.digest_code(code)
 
 
 async def wait_page(request: Request) -> Response:
-    """Others look at the last images just now."""
+    """Ask to wait, as all remaining items are reserved for others."""
     return await _notice(request, "wait")
 
 
 async def closed_page(request: Request) -> Response:
-    """The study has a break, or is over."""
+    """Report that the study is paused or closed."""
     return await _notice(request, "closed")
 
 
 async def _notice(request: Request, name: str) -> Response:
-    site = site_of(request)
-    session = digest_of(site.token(request))
+    site = get_site(request)
+    session = digest_session_token(site.token(request))
     here = await site.calls.taken("st_here", session)
     version = await site.version(here, session)
     text = request.query_params.get("seconds", "5")

@@ -1,40 +1,42 @@
-"""Ways out as pages tell them: what is kept, what is paid, and the way back."""
+"""Describe the outcome of a participation: data that are kept, pay, and the way back."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from theodolite_study.keys import Keys
-from theodolite_study.model.door import access_of
+from theodolite_study.model.admission import get_access
 from theodolite_study.platforms import mturk, prolific
 from theodolite_study.serve.versions import StudyVersion
 
 RATED = ("finished", "ran_out", "stopped", "failed_checks", "timed_out")
-"""Ways out of people who rated something."""
+"""Outcomes of participants who rated something."""
 
 
-def way_out(version: StudyVersion, outcome: str) -> dict[str, Any]:
-    """The platform's code of an outcome, and the address that people go back to."""
+def get_way_out(version: StudyVersion, outcome: str) -> dict[str, Any]:
+    """Return the platform code of an outcome and the address to return to."""
     stored = version.outcomes.get(outcome, {})
     code, address = stored.get("code"), stored.get("redirect")
-    if code and not address and access_of(version.settings).kind == prolific.PLATFORM:
-        address = prolific.completion_url(code)
+    if code and not address and get_access(version.settings).kind == prolific.PLATFORM:
+        address = prolific.get_completion_url(code)
     return {"code": code, "redirect": address}
 
 
-def ended(version: StudyVersion, here: Mapping[str, Any], keys: Keys) -> dict[str, Any]:
-    """What the last page of somebody says, from where they are."""
-    outcome, way = here["outcome"], way_out(version, here["outcome"])
-    access = access_of(version.settings)
+def build_final_context(
+    version: StudyVersion, here: Mapping[str, Any], keys: Keys
+) -> dict[str, Any]:
+    """Return the template context of a participant's final page."""
+    outcome, way = here["outcome"], get_way_out(version, here["outcome"])
+    access = get_access(version.settings)
     own = access.kind != prolific.PLATFORM and outcome in RATED and here["done"] > 0
     if own:  # one's own code: it can be handed in only once
-        way["code"] = keys.completion_code(here["slug"], here["person"])
+        way["code"] = keys.make_completion_code(here["slug"], here["person"])
     context: dict[str, Any] = {
         "outcome": outcome, "amount": here["amount"], "currency": here["currency"], "way": way,
-        "code": keys.withdrawal_code(here["person"]), "kept": "answers",
+        "code": keys.make_withdrawal_code(here["person"]), "kept": "answers",
     }  # fmt: skip
     if here.get("submission"):
         context["turk"] = {
-            "address": mturk.submit_address(sandbox=access.sandbox),
-            "assignment": keys.opened(bytes.fromhex(here["submission"]), here["slug"]),
+            "address": mturk.get_submit_address(sandbox=access.sandbox),
+            "assignment": keys.decrypt(bytes.fromhex(here["submission"]), here["slug"]),
         }
     return context

@@ -1,4 +1,4 @@
-"""Templates become pages in the language of the person. Everything put into them is escaped."""
+"""Render templates in the participant's language, with everything escaped."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -11,105 +11,105 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from theodolite_study.locale.catalogue import (
-    SOURCE,
-    catalogue,
-    direction,
-    money,
-    own_name,
-    script_words,
+from theodolite_study.locale.translations import (
+    SOURCE_LANGUAGE,
+    format_money,
+    get_direction,
+    get_own_name,
+    get_script_texts,
+    load_translations,
 )
-from theodolite_study.model.markdown import CONSENT_BEGINS, CONSENT_ENDS, as_html
+from theodolite_study.model.markdown import CONSENT_BEGINS, CONSENT_ENDS, render_html
 
-HERE = Path(__file__).parent
-KINDS = {
+SERVE_FOLDER = Path(__file__).parent
+MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml", ".png": "image/png", ".woff2": "font/woff2",
 }  # fmt: skip
 
 
-def environment() -> Environment:
-    """One for all pages. What a template names and is not given is an error, not a gap."""
+def make_environment() -> Environment:
+    """Return the template environment, in which undefined names are errors."""
     return Environment(
-        loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined,
-        auto_reload=False, trim_blocks=True, lstrip_blocks=True,
+        loader=FileSystemLoader(SERVE_FOLDER / "templates"), autoescape=True,
+        undefined=StrictUndefined, auto_reload=False, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
 
 
 class StudyPages:
-    """Pages of participants."""
+    """Renderer of participants' pages."""
 
     def __init__(self) -> None:
-        self._environment = environment()
+        self._environment = make_environment()
 
     def page(self, name: str, language: str, csrf: str, context: Mapping[str, Any]) -> str:
-        """A page: the template's name, the language, what proves its forms, and what it shows."""
+        """Render a template in a language, with the token of its forms and its context."""
         template = self._environment.get_template(f"{name}.html.j2")
         everywhere = {
-            "language": language, "direction": direction(language), "csrf": csrf,
-            "_": words_in(language), "errors": (), "study_title": "", "contact": "",
-            "preview": False, "turk": None, "scripts": scripts,
-            "text": lambda key: "", "markdown": markdown,
-            "own_name": own_name, "money": partial(money, language),
-            "script_words": partial(words_for_scripts, language),
+            "language": language, "direction": get_direction(language), "csrf": csrf,
+            "_": get_translator(language), "errors": (), "study_title": "", "contact": "",
+            "preview": False, "turk": None, "scripts": list_scripts,
+            "text": lambda key: "", "markdown": render_markdown,
+            "own_name": get_own_name, "money": partial(format_money, language),
+            "script_words": partial(load_script_texts, language),
         }  # fmt: skip
         return template.render({**everywhere, **context})
 
 
-def translations(language: str) -> NullTranslations:
-    """Texts of ours in a language; in English where a study speaks one that we do not."""
+def load_translations_or_english(language: str) -> NullTranslations:
+    """Return our texts in a language; in English if we have none."""
     try:
-        return catalogue(language)
+        return load_translations(language)
     except LookupError:
-        return catalogue(SOURCE)
+        return load_translations(SOURCE_LANGUAGE)
 
 
-def words_in(language: str) -> Callable[[str], str]:
-    """The same, for one text at a time."""
-    return translations(language).gettext
+def get_translator(language: str) -> Callable[[str], str]:
+    """Return a function that translates one text of ours."""
+    return load_translations_or_english(language).gettext
 
 
 @cache
-def words_for_scripts(language: str) -> dict[str, Any]:
-    """What scripts say; in English where a study speaks a language that we do not."""
+def load_script_texts(language: str) -> dict[str, Any]:
+    """Return the texts of scripts in a language; in English if we have none."""
     try:
-        return script_words(language)
+        return get_script_texts(language)
     except LookupError:
-        return script_words(SOURCE)
+        return get_script_texts(SOURCE_LANGUAGE)
 
 
 @cache
-def scripts() -> tuple[str, ...]:
-    """Names of the modules, so that browsers ask for all of them at once."""
-    return tuple(sorted(path.name for path in (HERE / "static").glob("*.js")))
+def list_scripts() -> tuple[str, ...]:
+    """List the script modules, so that browsers load all of them at once."""
+    return tuple(sorted(path.name for path in (SERVE_FOLDER / "static").glob("*.js")))
 
 
-def markdown(text: str) -> Markup:
-    """A text of the researcher's."""
-    return Markup(as_html(text))  # noqa: S704  everything but the few marks is escaped
+def render_markdown(text: str) -> Markup:
+    """Render a researcher's text."""
+    return Markup(render_html(text))  # noqa: S704  everything but the few marks is escaped
 
 
-def consent_part(consent: bytes) -> Markup:
-    """The consent as the page contains it: its bytes, between two comments."""
+def render_consent_part(consent: bytes) -> Markup:
+    """Return the consent's bytes between two comments, as the page contains it."""
     part = CONSENT_BEGINS + consent + CONSENT_ENDS
     return Markup(part.decode())  # noqa: S704  made by us
 
 
 @dataclass(frozen=True)
 class StaticFile:
-    """A style, a script or a mark, read when the server starts."""
+    """Style sheet, script or icon, read when the server starts."""
 
     content: bytes = field(repr=False)
     kind: str
     tag: str
-    """Changes with the content: browsers ask whether they have it already."""
+    """ETag, which changes with the content."""
 
 
-def files_in(folder: Path) -> Mapping[str, StaticFile]:
-    """All files of a folder that pages may ask for, by name; others are not served."""
+def read_static_files(folder: Path) -> Mapping[str, StaticFile]:
+    """Read all files of a folder that pages may request; others are not served."""
     files = {}
     for path in sorted(folder.rglob("*")):
-        kind = KINDS.get(path.suffix)
+        kind = MEDIA_TYPES.get(path.suffix)
         if kind is not None and path.is_file():
             content = path.read_bytes()
             tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'

@@ -1,4 +1,4 @@
-"""Practice: the same steps with feedback."""
+"""Serve the practice items, which have the steps of rated items, with feedback."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,22 +8,26 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from theodolite_study.refusals import NotHere
-from theodolite_study.serve.block_forms import UnfitForm, answers_from
-from theodolite_study.serve.block_views import unfit_for_script, wants_script
-from theodolite_study.serve.door_routes import site_of
-from theodolite_study.serve.items import asked_blocks, image_size, item_context
-from theodolite_study.serve.site import StudySite, form_of, onward
-from theodolite_study.sessions import digest_of
+from theodolite_study.serve.block_forms import UnfitForm, parse_answers
+from theodolite_study.serve.block_views import is_script_request, make_unfit_response
+from theodolite_study.serve.item_pages import (
+    build_item_context,
+    get_image_size,
+    select_asked_blocks,
+)
+from theodolite_study.serve.landing_routes import get_site
+from theodolite_study.serve.site import StudySite, parse_form, redirect
+from theodolite_study.session_tokens import digest_session_token
 
 
 async def practice(request: Request) -> Response:
-    """The practice item that comes next, or its feedback."""
-    site = site_of(request)
-    session = digest_of(site.token(request))
+    """Return the next practice item, or the feedback on the last."""
+    site = get_site(request)
+    session = digest_session_token(site.token(request))
     number = request.path_params.get("number")
     row = await site.calls.step("st_practice", session, number)
     if row["word"] == "not here" and row.get("state") != "training":
-        return onward(request, "/go")
+        return redirect(request, "/go")
     if row["word"] != "ok":
         raise NotHere
     return await _page(site, session, row)
@@ -39,7 +43,9 @@ async def _page(
         "draft": {}, "lease": None, "person": row["instance"], "position": row["number"],
     }  # fmt: skip
     unfit = () if error is None else error.blocks
-    context: dict[str, Any] = item_context(as_item, version, site.addresses, session, fields, unfit)
+    context: dict[str, Any] = build_item_context(
+        as_item, version, site.addresses, session, fields, unfit
+    )
     context |= {
         "action": f"/practice/{row['number']}", "practice": True, "passed": row["passed"],
         "feedback": row["feedback"] or "", "last": row["number"] == row["of"],
@@ -50,39 +56,39 @@ async def _page(
 
 
 async def practice_own(request: Request) -> Response:
-    """What somebody sees in a practice item."""
+    """Store the own answer to a practice item."""
     return await _sent(request, "before", "st_practice_own")
 
 
 async def practice_ratings(request: Request) -> Response:
-    """Ratings of a practice item: told at once whether they were right."""
+    """Store the ratings of a practice item and say whether they were correct."""
     return await _sent(request, "after", "st_practice_rate")
 
 
 async def _sent(request: Request, stage: Any, step: str) -> Response:
-    site, number = site_of(request), request.path_params["number"]
-    session = digest_of(site.token(request))
-    fields = await form_of(request, site, session)
+    site, number = get_site(request), request.path_params["number"]
+    session = digest_session_token(site.token(request))
+    fields = await parse_form(request, site, session)
     row = await site.calls.taken("st_practice", session, number)
     version = await site.version(row, session)
-    blocks = asked_blocks(version, stage, row["shown"])
+    blocks = select_asked_blocks(version, stage, row["shown"])
     try:
-        answers = answers_from(blocks, fields, row["earlier"], image_size(row["shown"]))
+        answers = parse_answers(blocks, fields, row["earlier"], get_image_size(row["shown"]))
     except UnfitForm as error:
-        if wants_script(request):
-            return unfit_for_script(error, row["language"])
+        if is_script_request(request):
+            return make_unfit_response(error, row["language"])
         return await _page(site, session, row, fields, error)
     await site.calls.taken(step, session, number, answers)
-    return onward(request, f"/practice/{number}")
+    return redirect(request, f"/practice/{number}")
 
 
 async def practice_end(request: Request) -> Response:
-    """After the last feedback: on, again, or out."""
-    site = site_of(request)
-    session = digest_of(site.token(request))
-    await form_of(request, site, session)
+    """Continue, repeat or end after the last feedback."""
+    site = get_site(request)
+    session = digest_session_token(site.token(request))
+    await parse_form(request, site, session)
     await site.calls.taken("st_practice_end", session)
-    return onward(request, "/go")
+    return redirect(request, "/go")
 
 
 ROUTES = [

@@ -1,4 +1,4 @@
-"""Previews: somebody of the staff walks through a version, which takes no seat and no place."""
+"""Serve previews, in which staff walk through a version without taking a seat."""
 
 import hashlib
 import hmac
@@ -11,22 +11,22 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from theodolite_study.keys import Keys
-from theodolite_study.platforms.identity import visitor
+from theodolite_study.platforms.participant_identity import make_anonymous_identity
 from theodolite_study.refusals import NotHere
 from theodolite_study.serve import cookies
-from theodolite_study.serve.calls import refusal
-from theodolite_study.serve.door_routes import new_pseudonym, session_end, site_of
-from theodolite_study.serve.site import form_of, onward
-from theodolite_study.sessions import digest_of
+from theodolite_study.serve.database_calls import make_refusal
+from theodolite_study.serve.landing_routes import compute_session_end, get_site, make_pseudonym
+from theodolite_study.serve.site import parse_form, redirect
+from theodolite_study.session_tokens import digest_session_token
 
-LONGEST = 24 * 3600
-PARTS = ("version", "condition", "language", "ends")
+MAX_PREVIEW_SECONDS = 24 * 3600
+ADDRESS_PARTS = ("version", "condition", "language", "ends")
 
 
-def preview_link(
+def make_preview_link(
     keys: Keys, slug: str, version: int, condition: str, language: str, ends: float
 ) -> str:
-    """An address, without the host, by which whoever has it may look at a version for a while.
+    """Return a signed address, without host, that allows a preview for a while.
 
     Args:
         keys: Those of the server.
@@ -44,50 +44,55 @@ def preview_link(
 
 
 def _mac(keys: Keys, slug: str, parts: dict[str, str]) -> str:
-    message = "\0".join([slug, *(parts[name] for name in PARTS)])
-    return hmac.new(keys.derived("previews"), message.encode(), hashlib.sha256).hexdigest()
+    message = "\0".join([slug, *(parts[name] for name in ADDRESS_PARTS)])
+    return hmac.new(keys.derive_key("previews"), message.encode(), hashlib.sha256).hexdigest()
 
 
 def _signed(request: Request) -> dict[str, str]:
-    """The parts of an address that we made and that still holds."""
-    site, slug = site_of(request), request.path_params["slug"]
-    parts = {name: request.query_params.get(name, "") for name in PARTS}
+    """Return the parameters of a valid signed address."""
+    site, slug = get_site(request), request.path_params["slug"]
+    parts = {name: request.query_params.get(name, "") for name in ADDRESS_PARTS}
     mac = request.query_params.get("mac", "").encode(errors="replace")
     good = hmac.compare_digest(_mac(site.keys, slug, parts).encode(), mac)
-    if not good or not 0 < int(parts["ends"]) - time.time() <= LONGEST:
+    if not good or not 0 < int(parts["ends"]) - time.time() <= MAX_PREVIEW_SECONDS:
         raise NotHere
     return parts
 
 
 async def preview_page(request: Request) -> Response:
-    """A button: looking at a link begins nothing."""
-    site = site_of(request)
+    """Return a button that begins the preview, since opening a link must not."""
+    site = get_site(request)
     parts = _signed(request)
-    fresh = cookies.cookies_of(request).before or cookies.new_before()
+    fresh = cookies.read_cookies(request).before or cookies.make_form_cookie()
     context = {"action": f"{request.url.path}?{request.url.query}", "preview": True}
-    response = site.page("preview", None, parts["language"], cookies.before_digest(fresh), context)
-    cookies.keep_before(response, fresh)
+    response = site.page(
+        "preview", None, parts["language"], cookies.digest_form_cookie(fresh), context
+    )
+    cookies.set_form_cookie(response, fresh)
     return response
 
 
 async def preview_begin(request: Request) -> Response:
-    """A session that takes no seat, also of a version that is not open."""
-    site, slug = site_of(request), request.path_params["slug"]
+    """Begin a session that takes no seat, also of a version that is not open."""
+    site, slug = get_site(request), request.path_params["slug"]
     parts = _signed(request)
-    await form_of(request, site, cookies.before_digest(cookies.cookies_of(request).before))
-    who, token = visitor(), secrets.token_urlsafe(32)
+    await parse_form(
+        request, site, cookies.digest_form_cookie(cookies.read_cookies(request).before)
+    )
+    who, token = make_anonymous_identity(), secrets.token_urlsafe(32)
     names = (slug, who.platform, who.platform_id)
     result = await site.calls.step(
-        "st_arrive", slug_=slug, platform_=who.platform, person_=site.keys.person(*names),
-        sealed=None, bar=site.keys.bar(*names), pseudonym_=new_pseudonym(), submission_=None,
-        submission_digest_=None, language_=parts["language"], tok=digest_of(token),
-        ends=session_end(), preview_=True, version_=int(parts["version"]),
+        "st_arrive", slug_=slug, platform_=who.platform, person_=site.keys.digest_person(*names),
+        sealed=None, bar=site.keys.digest_barred_person(*names), pseudonym_=make_pseudonym(),
+        submission_=None,
+        submission_digest_=None, language_=parts["language"], tok=digest_session_token(token),
+        ends=compute_session_end(), preview_=True, version_=int(parts["version"]),
         condition_=parts["condition"] or None,
     )  # fmt: skip
     if result["word"] != "ok":
-        raise refusal(result)
-    response = onward(request, "/go")
-    cookies.keep_session(response, token)
+        raise make_refusal(result)
+    response = redirect(request, "/go")
+    cookies.set_session(response, token)
     return response
 
 

@@ -1,4 +1,4 @@
-"""Run the server of participants: processes that are started again when they die."""
+"""Run the participants' server: worker processes that are restarted when they die."""
 
 import shutil
 import sys
@@ -13,33 +13,37 @@ from starlette.applications import Starlette
 from uvicorn import Config
 
 from theodolite.errors import EvidenceError
-from theodolite_study.operate import meter
+from theodolite_study.operate import request_meter
 from theodolite_study.operate.logs import LOGGING
-from theodolite_study.operate.metrics import exposition, figures_of, metrics_server, snapshots_in
-from theodolite_study.operate.revision import RevisionMismatchError, need_same_revision
+from theodolite_study.operate.metrics_server import (
+    format_metrics,
+    load_figures,
+    make_metrics_server,
+    read_snapshots,
+)
+from theodolite_study.operate.revision import RevisionMismatchError, require_same_revision
 from theodolite_study.serve.app import create_app
-from theodolite_study.serve.settings import Settings, settings_from
+from theodolite_study.serve.settings import Settings, is_loopback, read_settings
 from theodolite_study.serve.workers import (
-    KEEP_ALIVE,
-    LAST_WORDS,
+    GRACEFUL_SHUTDOWN_SECONDS,
+    KEEP_ALIVE_SECONDS,
     end_with_parent,
-    is_loopback,
     run_workers,
 )
 
-APP = "theodolite_study.serve.run:from_environment"
+APP = "theodolite_study.serve.run:create_worker_app"
 CONNECTION = "theodolite_study.serve.connections:LimitedConnection"
-LONGEST_START = 30
-"""Seconds until a new worker takes requests: on a machine that is busy, importing takes long."""
-PAUSE = 5.0
-"""Seconds that a worker waits before it ends, where its tables are of another release."""
+MAX_START_SECONDS = 30
+"""Seconds until a new worker must accept requests; imports take long on a busy machine."""
+EXIT_PAUSE_SECONDS = 5.0
+"""Seconds that a worker waits before it ends because its tables are of another release."""
 
 
 def serve(
     settings: Settings, *, host: str = "127.0.0.1", port: int, workers: int = 2,
     behind_proxy: bool = False, metrics_port: int | None = None,
 ) -> None:  # fmt: skip
-    """Serve until told to stop; on this machine only, as people come by a proxy.
+    """Serve until told to stop; on this machine only by default, behind a proxy.
 
     Args:
         settings: The database, and where images and keys are.
@@ -58,42 +62,45 @@ def serve(
         )  # fmt: skip
     if workers < 1:
         raise EvidenceError("workers", str(workers), "1 or more")
-    need_same_revision(settings.database_url)
+    require_same_revision(settings.database_url)
     settings = replace(settings, behind_proxy=behind_proxy)
     config = Config(
         APP, factory=True, host=host, port=port, workers=workers, loop="uvloop", http=CONNECTION,
         access_log=False, server_header=False, proxy_headers=False, log_config=LOGGING,
-        lifespan="on", ws="none", timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=LAST_WORDS, timeout_worker_healthcheck=LONGEST_START,
+        lifespan="on", ws="none", timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
+        timeout_worker_healthcheck=MAX_START_SECONDS,
     )  # fmt: skip
-    with counts_published(settings.database_url, metrics_port) as variables:
+    with publish_counts(settings.database_url, metrics_port) as variables:
         run_workers(config, settings, variables)
 
 
 @contextmanager
-def counts_published(url: str, port: int | None) -> Iterator[dict[str, str]]:
-    """The page of figures, as long as workers run; what tells them where to leave their counts."""
+def publish_counts(url: str, port: int | None) -> Iterator[dict[str, str]]:
+    """Serve the metrics while workers run; yield the variables that name their folder."""
     if port is None:
         yield {}
         return
     folder = Path(tempfile.mkdtemp(prefix="theodolite-metrics-"))
-    server = metrics_server(port, lambda: exposition(snapshots_in(folder), figures_of(url)))
+    server = make_metrics_server(
+        port, lambda: format_metrics(read_snapshots(folder), load_figures(url))
+    )
     try:
-        yield {meter.FOLDER: str(folder)}
+        yield {request_meter.FOLDER_VARIABLE: str(folder)}
     finally:
         server.shutdown()
         server.server_close()
         shutil.rmtree(folder)
 
 
-def from_environment() -> Starlette:
-    """The application in a worker process, which hears its settings from variables."""
+def create_worker_app() -> Starlette:
+    """Build the application in a worker process from environment variables."""
     end_with_parent()
-    settings = settings_from()
+    settings = read_settings()
     try:
-        need_same_revision(settings.database_url)
+        require_same_revision(settings.database_url)
     except RevisionMismatchError as error:
-        time.sleep(PAUSE)  # it is started again at once
+        time.sleep(EXIT_PAUSE_SECONDS)  # it is started again at once
         sys.exit(f"theodolite: {error}")
     except EvidenceError:
         pass  # a database that is away comes back

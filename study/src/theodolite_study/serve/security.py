@@ -1,4 +1,4 @@
-"""What holds for every request and every answer, whichever page it is."""
+"""Define the middleware of every request: headers, origin checks, size limits, rate limits."""
 
 import logging
 import secrets
@@ -23,11 +23,11 @@ CSP = (
     "https://workersandbox.mturk.com; base-uri 'none'; object-src 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
-FRAMED = CSP.replace(
+FRAMED_CSP = CSP.replace(
     "frame-ancestors 'none'",
     "frame-ancestors https://worker.mturk.com https://workersandbox.mturk.com",
 )
-"""For the one page that Mechanical Turk shows in its frame: it has nothing but a link."""
+"""Policy of the one page that Mechanical Turk shows in a frame; it contains only a link."""
 HEADERS = {
     "content-security-policy": CSP,
     "x-content-type-options": "nosniff",
@@ -40,32 +40,32 @@ HEADERS = {
     ),
     "x-frame-options": "DENY",
 }
-FRAMES = ("content-security-policy", "x-frame-options")
+FRAME_HEADERS = ("content-security-policy", "x-frame-options")
 HSTS = "max-age=31536000"
-SAFE = {"GET", "HEAD", "OPTIONS"}
-HEALTH = ("/healthz", "/readyz")
-"""Asked by machines, under whichever name, and also when there is much to do."""
-WEBHOOKS = ("/platform/prolific/webhook",)
-"""Sent by machines of others: signed, not from a page of ours."""
-FOREIGN = "This form did not come from a page of this study. Please go back and try again."
-QUICK = "This was quick. Please try again in a moment."
-LONGEST = 4000
-"""Letters of cookies that are looked at."""
-BUSY = "Many people are here just now. Please try again in a moment."
+SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+HEALTH_ROUTES = ("/healthz", "/readyz")
+"""Routes for monitoring, which answer under any host name and any load."""
+WEBHOOK_ROUTES = ("/platform/prolific/webhook",)
+"""Routes that platforms call: signed, not sent from our pages."""
+FOREIGN_MESSAGE = "This form did not come from a page of this study. Please go back and try again."
+TOO_QUICK_MESSAGE = "This was quick. Please try again in a moment."
+MAX_COOKIE_CHARACTERS = 4000
+"""Maximum length of cookies that are read."""
+BUSY_MESSAGE = "Many people are here just now. Please try again in a moment."
 
 Refuse: TypeAlias = Callable[[Headers, int, str, int], Response]
-"""From the request's headers, a status, a sentence and the seconds to wait: an answer."""
+"""Function from request headers, status, message and seconds to wait to a response."""
 
 
 @dataclass(frozen=True)
-class SafeHeaders:
-    """Headers for every answer; what is not said to be kept is not kept."""
+class SecurityHeaders:
+    """Middleware that adds security headers, and forbids caching unless a route allows it."""
 
     app: ASGIApp
     https: bool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on; add to what comes back."""
+        """Forward the request and add headers to the response."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -73,9 +73,9 @@ class SafeHeaders:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                framed = headers.get("content-security-policy") == FRAMED
+                framed = headers.get("content-security-policy") == FRAMED_CSP
                 for name, value in HEADERS.items():
-                    if not (framed and name in FRAMES):
+                    if not (framed and name in FRAME_HEADERS):
                         headers[name] = value
                 if self.https:
                     headers["strict-transport-security"] = HSTS
@@ -86,16 +86,16 @@ class SafeHeaders:
 
 
 @dataclass(frozen=True)
-class OwnHost:
-    """Only requests to the name that people know: others come from rebound names."""
+class OwnHostOnly:
+    """Middleware that accepts our host name only, against DNS rebinding."""
 
     app: ASGIApp
     host: str
     refuse: Refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, or refuse."""
-        if scope["type"] == "http" and scope["path"] not in HEALTH:
+        """Forward the request or refuse it."""
+        if scope["type"] == "http" and scope["path"] not in HEALTH_ROUTES:
             headers = Headers(scope=scope)
             if [value.lower() for value in headers.getlist("host")] != [self.host]:
                 answer = self.refuse(headers, 400, "This server has another name.", 0)
@@ -105,26 +105,26 @@ class OwnHost:
 
 
 @dataclass(frozen=True)
-class OwnPages:
-    """What changes something comes from a page of ours."""
+class OwnPagesOnly:
+    """Middleware that accepts changes only from our own pages."""
 
     app: ASGIApp
     origin: str
     refuse: Refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, or refuse."""
-        from_browser = scope["type"] == "http" and scope["path"] not in WEBHOOKS
-        if from_browser and scope["method"] not in SAFE:
+        """Forward the request or refuse it."""
+        from_browser = scope["type"] == "http" and scope["path"] not in WEBHOOK_ROUTES
+        if from_browser and scope["method"] not in SAFE_METHODS:
             headers = Headers(scope=scope)
-            if not from_own_page(headers, self.origin):
-                await self.refuse(headers, 403, FOREIGN, 0)(scope, receive, send)
+            if not is_from_own_page(headers, self.origin):
+                await self.refuse(headers, 403, FOREIGN_MESSAGE, 0)(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
 
-def from_own_page(headers: Headers, origin: str) -> bool:
-    """Whether a browser says so.
+def is_from_own_page(headers: Headers, origin: str) -> bool:
+    """Return whether the browser says that the request comes from our page.
 
     Our pages send no Referer, and browsers that obey say «null» for the origin of a form then. What
     they say in Sec-Fetch-Site no page can change; where it is missing, the origin has to be ours.
@@ -136,17 +136,17 @@ def from_own_page(headers: Headers, origin: str) -> bool:
 
 
 @dataclass(frozen=True)
-class WholeBodies:
-    """Forms are read to the end before anybody works on them: not too long, not too slowly."""
+class BodyReader:
+    """Middleware that reads whole forms first, with limits of size and time."""
 
     app: ASGIApp
     limits: Limits
     refuse: Refuse
-    reading: "Counter"
+    reading: "ConcurrencyCounter"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on with all of its body, or refuse."""
-        if scope["type"] != "http" or scope["method"] in SAFE:
+        """Forward the request with its whole body, or refuse it."""
+        if scope["type"] != "http" or scope["method"] in SAFE_METHODS:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
@@ -155,7 +155,7 @@ class WholeBodies:
             return
         try:
             with anyio.fail_after(self.limits.body_seconds):
-                body = await _read(headers, receive, self.limits.body_bytes)
+                body = await _read_body(headers, receive, self.limits.body_bytes)
         except TimeoutError:
             body = 408
         finally:
@@ -165,7 +165,7 @@ class WholeBodies:
         if isinstance(body, int):
             await self._refused(headers, body, scope, receive, send)
             return
-        await self.app(scope, _once(body, receive), send)
+        await self.app(scope, _replay_body(body, receive), send)
 
     async def _refused(
         self, headers: Headers, status: int, scope: Scope, receive: Receive, send: Send
@@ -173,14 +173,14 @@ class WholeBodies:
         messages = {
             408: "This took too long to arrive. Please try again.",
             413: "This is too much to be taken.",
-            503: BUSY,
+            503: BUSY_MESSAGE,
         }
         answer = self.refuse(headers, status, messages[status], 2 if status == 503 else 0)
         answer.headers["connection"] = "close"  # what is left of the body is not read
         await answer(scope, receive, send)
 
 
-async def _read(headers: Headers, receive: Receive, most: int) -> bytes | int | None:
+async def _read_body(headers: Headers, receive: Receive, most: int) -> bytes | int | None:
     size_header = headers.get("content-length", "0")
     if not (size_header.isascii() and size_header.isdigit()) or int(size_header[:20]) > most:
         return 413
@@ -198,7 +198,7 @@ async def _read(headers: Headers, receive: Receive, most: int) -> bytes | int | 
             return b"".join(pieces)
 
 
-def _once(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     left = [body]
 
     async def whole() -> Message:
@@ -209,39 +209,39 @@ def _once(body: bytes, receive: Receive) -> Receive:
     return whole
 
 
-class Counter:
-    """How many are inside. One event loop uses it: no lock is needed."""
+class ConcurrencyCounter:
+    """Counter of concurrent requests. One event loop uses it, so it needs no lock."""
 
     def __init__(self, most: int) -> None:
         self.most, self.inside = most, 0
 
     def enter(self) -> bool:
-        """Whether there was room."""
+        """Count a request and return True, if there is room."""
         if self.inside >= self.most:
             return False
         self.inside += 1
         return True
 
     def leave(self) -> None:
-        """One less."""
+        """Release the room of one request."""
         self.inside -= 1
 
 
 @dataclass(frozen=True)
-class NotTooMany:
-    """Who comes when all hands are full is told at once when to come back."""
+class ConcurrencyLimit:
+    """Middleware that refuses requests at once when too many are in progress."""
 
     app: ASGIApp
-    working: Counter
+    working: ConcurrencyCounter
     refuse: Refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, or ask to come back."""
-        if scope["type"] != "http" or scope["path"] in HEALTH:
+        """Forward the request, or ask to retry later."""
+        if scope["type"] != "http" or scope["path"] in HEALTH_ROUTES:
             await self.app(scope, receive, send)
             return
         if not self.working.enter():
-            await self.refuse(Headers(scope=scope), 503, BUSY, 2)(scope, receive, send)
+            await self.refuse(Headers(scope=scope), 503, BUSY_MESSAGE, 2)(scope, receive, send)
             return
         try:
             await self.app(scope, receive, send)
@@ -250,15 +250,15 @@ class NotTooMany:
 
 
 @dataclass(frozen=True)
-class Faults:
-    """What nobody foresaw is told with a number; its words stay here, as they may have data."""
+class ErrorReporter:
+    """Middleware that reports unexpected errors by number; their messages may contain data."""
 
     app: ASGIApp
     answer: Callable[[Headers, str], Response]
-    """From the request's headers and the number."""
+    """Function from request headers and error number to a response."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on; log what is raised."""
+        """Forward the request and log exceptions."""
         began = False
 
         async def noted(message: Message) -> None:
@@ -278,8 +278,8 @@ class Faults:
 
 
 @dataclass(frozen=True)
-class NotTooQuick:
-    """How often one session may ask, in this process: what it sends, and what it looks at."""
+class RateLimit:
+    """Middleware that limits the request rate of a session in this process."""
 
     app: ASGIApp
     sent: Limiter
@@ -287,20 +287,22 @@ class NotTooQuick:
     refuse: Refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, or ask to come back."""
+        """Forward the request, or ask to retry later."""
         if scope["type"] == "http":
             headers = Headers(scope=scope)
-            session = cookie_parser(headers.get("cookie", "")[:LONGEST]).get(SESSION, "")
-            limiter = self.looks if scope["method"] in SAFE else self.sent
+            session = cookie_parser(headers.get("cookie", "")[:MAX_COOKIE_CHARACTERS]).get(
+                SESSION, ""
+            )
+            limiter = self.looks if scope["method"] in SAFE_METHODS else self.sent
             wait = limiter.allow(session[:100]) if session else 0.0
             if wait:
-                answer = self.refuse(headers, 429, QUICK, int(wait) + 1)
+                answer = self.refuse(headers, 429, TOO_QUICK_MESSAGE, int(wait) + 1)
                 await answer(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
 
-def wants_json(headers: Headers) -> bool:
-    """Whether a script asks, which reads no pages."""
+def is_json_wanted(headers: Headers) -> bool:
+    """Return whether a script made the request, which reads no pages."""
     sent = headers.get("content-type", "").startswith("application/json")
     return sent or headers.get("accept", "").startswith("application/json")

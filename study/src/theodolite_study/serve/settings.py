@@ -1,5 +1,6 @@
-"""What a server has to be told, and how its processes hear it."""
+"""Define the settings of a server, and pass them to worker processes by environment variables."""
 
+import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,59 +9,59 @@ from urllib.parse import urlsplit
 
 from theodolite.errors import EvidenceError
 
-DATABASE = "THEODOLITE_STUDY_DATABASE"
-FOLDER = "THEODOLITE_STUDY_FOLDER"
-ORIGIN = "THEODOLITE_STUDY_ORIGIN"
-WEBHOOKS = "THEODOLITE_STUDY_PROLIFIC_SECRET"
-PROXY = "THEODOLITE_STUDY_BEHIND_PROXY"
-PARENT = "THEODOLITE_STUDY_PARENT"
-"""The number of the process that starts the others."""
+DATABASE_VARIABLE = "THEODOLITE_STUDY_DATABASE"
+FOLDER_VARIABLE = "THEODOLITE_STUDY_FOLDER"
+ORIGIN_VARIABLE = "THEODOLITE_STUDY_ORIGIN"
+WEBHOOK_VARIABLE = "THEODOLITE_STUDY_PROLIFIC_SECRET"
+PROXY_VARIABLE = "THEODOLITE_STUDY_BEHIND_PROXY"
+PARENT_VARIABLE = "THEODOLITE_STUDY_PARENT"
+"""Variable with the id of the process that starts the workers."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one process takes at once. Meant for some hundred people at a time."""
+    """Load limits of one process, for some hundred concurrent participants."""
 
     body_bytes: int = 1 << 20
     body_seconds: float = 15.0
-    """How long somebody may take to send a form."""
+    """Maximum seconds for sending a form."""
     readers: int = 400
-    """Forms that are being sent at once."""
+    """Maximum number of forms that are being received."""
     fields: int = 300
     in_flight: int = 100
-    """Requests that are being answered at once; more are asked to come back."""
+    """Maximum number of requests in progress; others are asked to retry."""
     pool: int = 10
     posts_rate: float = 5.0
-    """A second, in one session."""
+    """Forms per second in one session."""
     posts_burst: int = 60
     looks_rate: float = 20.0
-    """A second, in one session: pages and images."""
+    """Pages and images per second in one session."""
     looks_burst: int = 200
     landings_rate: float = 50.0
-    """A second, of everybody together: people who are not known yet."""
+    """First pages per second, of all visitors together."""
     landings_burst: int = 500
     newcomers_rate: float = 1.0
-    """A second, from one part of the network and to one kind of study; in all processes."""
+    """New participants per second from one network and kind of study, in all processes."""
     newcomers_burst: int = 120
-    """A class of pupils, or a university behind one address."""
+    """Burst that admits a school class, or a university behind one address."""
     codes_rate: float = 0.1
-    """A second, from one part of the network: codes that are tried."""
+    """Attempted codes per second from one network."""
     codes_burst: int = 30
 
 
 @dataclass(frozen=True)
 class Settings:
-    """One server."""
+    """Settings of one server."""
 
     database_url: str = field(repr=False)
     folder: Path
     public_origin: str
-    """As people see it: https://study.example.org, without a path."""
+    """Origin that participants see: https://study.example.org, without a path."""
     webhook_secret: str | None = field(default=None, repr=False)
-    """Shared with Prolific; without it nothing that calls itself Prolific is listened to."""
+    """Secret shared with Prolific; without it, webhooks are refused."""
     limits: Limits = Limits()
     behind_proxy: bool = False
-    """Whether a proxy of ours says who comes, as the last entry of X-Forwarded-For."""
+    """Whether the last entry of X-Forwarded-For comes from a proxy of ours."""
 
     def __post_init__(self) -> None:
         url = urlsplit(self.public_origin)
@@ -76,39 +77,53 @@ class Settings:
 
     @property
     def host(self) -> str:
-        """What the header Host has to say."""
+        """Required value of the header Host."""
         return urlsplit(self.public_origin).netloc
 
     @property
     def https(self) -> bool:
-        """Whether people come by https."""
+        """Whether participants use https."""
         return self.public_origin.startswith("https://")
 
     def environment(self) -> dict[str, str]:
-        """The same as variables, for worker processes. Limits are the usual ones there."""
+        """Return the settings as variables for worker processes, which use default limits."""
         variables = {
-            DATABASE: self.database_url,
-            FOLDER: str(self.folder.resolve()),
-            ORIGIN: self.public_origin,
+            DATABASE_VARIABLE: self.database_url,
+            FOLDER_VARIABLE: str(self.folder.resolve()),
+            ORIGIN_VARIABLE: self.public_origin,
         }
-        variables |= {PROXY: "1"} if self.behind_proxy else {}
+        variables |= {PROXY_VARIABLE: "1"} if self.behind_proxy else {}
         return (
             variables
             if self.webhook_secret is None
-            else variables | {WEBHOOKS: self.webhook_secret}
+            else variables | {WEBHOOK_VARIABLE: self.webhook_secret}
         )
 
 
-def settings_from(environment: Mapping[str, str] | None = None) -> Settings:
-    """What the variables say."""
+def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
+    """Read the settings from environment variables."""
     variables = os.environ if environment is None else environment
-    missing = [name for name in (DATABASE, FOLDER, ORIGIN) if not variables.get(name)]
+    missing = [
+        name
+        for name in (DATABASE_VARIABLE, FOLDER_VARIABLE, ORIGIN_VARIABLE)
+        if not variables.get(name)
+    ]
     if missing:
         raise EvidenceError("environment", f"no {missing[0]}", "the settings of a study server")
     return Settings(
-        database_url=variables[DATABASE],
-        folder=Path(variables[FOLDER]),
-        public_origin=variables[ORIGIN],
-        webhook_secret=variables.get(WEBHOOKS) or None,
-        behind_proxy=variables.get(PROXY) == "1",
+        database_url=variables[DATABASE_VARIABLE],
+        folder=Path(variables[FOLDER_VARIABLE]),
+        public_origin=variables[ORIGIN_VARIABLE],
+        webhook_secret=variables.get(WEBHOOK_VARIABLE) or None,
+        behind_proxy=variables.get(PROXY_VARIABLE) == "1",
     )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

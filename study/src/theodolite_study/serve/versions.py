@@ -1,4 +1,4 @@
-"""Versions of studies in the memory of a process: they never change, so nothing is invalidated."""
+"""Cache opened versions of studies, which never change, in the memory of a process."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Any
 
 from theodolite_study.model.instrument import Instrument
 from theodolite_study.refusals import NotHere
-from theodolite_study.serve.calls import StepCalls
+from theodolite_study.serve.database_calls import StepCalls
 
 
 @dataclass(frozen=True)
 class StudyVersion:
-    """What people of one version are asked and told."""
+    """Instrument, texts and settings of one version."""
 
     id: int
     instrument: Instrument
@@ -20,18 +20,18 @@ class StudyVersion:
     languages: tuple[str, ...]
     wording: Mapping[tuple[str, str], str]
     consent: Mapping[str, tuple[bytes, bytes]]
-    """By language: the bytes that the page contains, and their digest."""
+    """By language: the bytes of the consent on the page, and their digest."""
     outcomes: Mapping[str, Mapping[str, Any]]
     preview: bool = False
-    """Seen by somebody of the staff, perhaps as a draft: not remembered."""
+    """Whether staff preview the version, which may be a draft and is not cached."""
 
     def text(self, key: str, language: str, default: str = "") -> str:
-        """A text of the researcher's."""
+        """Return a researcher's text."""
         return self.wording.get((key, language), default)
 
     @cached_property
     def block_texts(self) -> Mapping[tuple[str, str], Mapping[str, str]]:
-        """Texts by block and language, each by its part: every page asks for them."""
+        """Texts by block and language, each by its part."""
         texts: dict[tuple[str, str], dict[str, str]] = {}
         for (key, language), body in self.wording.items():
             name, _, part = key.partition(".")
@@ -39,21 +39,21 @@ class StudyVersion:
         return texts
 
 
-class KnownVersions:
-    """Versions that this process has met."""
+class VersionCache:
+    """Cache of versions."""
 
     def __init__(self, calls: StepCalls) -> None:
         self._calls = calls
         self._versions: dict[int, StudyVersion] = {}
 
     async def version(self, number: int) -> StudyVersion:
-        """One that was opened."""
+        """Return a version that was opened."""
         if number not in self._versions:
             self._versions[number] = await self._read(number)
         return self._versions[number]
 
     async def preview(self, session: bytes) -> StudyVersion:
-        """The version of a preview, as it is now: drafts change."""
+        """Return the current version of a preview, which may change."""
         row = await self._calls.taken("st_preview", session)
         return StudyVersion(
             id=row["id"],

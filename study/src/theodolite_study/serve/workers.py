@@ -1,6 +1,5 @@
-"""Processes of a server, which end with whoever started them."""
+"""Run the worker processes of a server, which end with their parent. Used by `serve` and `desk`."""
 
-import ipaddress
 import os
 import signal
 import threading
@@ -11,17 +10,17 @@ from contextlib import contextmanager
 from uvicorn import Config
 from uvicorn.supervisors import Multiprocess
 
-from theodolite_study.serve.settings import PARENT, Settings
+from theodolite_study.serve.settings import PARENT_VARIABLE, Settings
 
-KEEP_ALIVE = 15
-LAST_WORDS = 10
-"""Seconds in which requests may end when the server is told to stop."""
+KEEP_ALIVE_SECONDS = 15
+GRACEFUL_SHUTDOWN_SECONDS = 10
+"""Seconds for which running requests may continue after a stop signal."""
 
 
 def run_workers(config: Config, settings: Settings, more: dict[str, str] | None = None) -> None:
-    """Processes that hear their settings from variables, until told to stop."""
-    variables = settings.environment() | {PARENT: str(os.getpid())} | (more or {})
-    with _environment(variables):
+    """Run worker processes with settings from variables until told to stop."""
+    variables = settings.environment() | {PARENT_VARIABLE: str(os.getpid())} | (more or {})
+    with _set_environment(variables):
         sock = config.bind_socket()
         try:
             Multiprocess(config, sockets=[sock]).run()
@@ -29,19 +28,9 @@ def run_workers(config: Config, settings: Settings, more: dict[str, str] | None 
             sock.close()
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 @contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Variables for the processes that are started, and for nothing else."""
+def _set_environment(variables: dict[str, str]) -> Iterator[None]:
+    """Set variables for the started processes and restore them afterwards."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -55,9 +44,9 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
 
 
 def end_with_parent(every: float = 1.0) -> None:
-    """Without whoever started it nobody could stop this process, and it would hold the port."""
+    """End this process when its parent is gone; it would hold the port for ever."""
     # told, not asked for: it may be gone before this process has come so far
-    parent = int(os.environ.get(PARENT) or os.getppid())
+    parent = int(os.environ.get(PARENT_VARIABLE) or os.getppid())
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -14,6 +14,6 @@ SCHEMA = (
 """SQL files that create the schema, in order."""
 
 
-def statements(name: str) -> str:
+def read_sql(name: str) -> str:
     """Return the text of an SQL file of the schema."""
     return (FOLDER / name).read_text()

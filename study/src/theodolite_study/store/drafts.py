@@ -13,7 +13,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from theodolite_study.model.instrument import Instrument
-from theodolite_study.model.markdown import consent_bytes
+from theodolite_study.model.markdown import render_consent
 from theodolite_study.refusals import Invalid, NotHere
 
 CONSENT = "consent"
@@ -133,7 +133,7 @@ def put_consent(
     Raises:
         ValueError: If a gap is not filled in, or nothing is said.
     """
-    consent = consent_bytes(markdown)
+    consent = render_consent(markdown)
     _put_text(connection, version, language, CONSENT, markdown)
     connection.execute(
         "insert into consent_text (version_id, language, shown, digest, reconsent)"

@@ -42,7 +42,7 @@ def add_material(
         EvidenceError: An explanation of this key is there already and is another one.
         UnsafeInputError: An image's bytes are not those that its name tells.
     """
-    sizes = _stored_images(connection, material, images_folder, store or images_folder)
+    sizes = _store_images(connection, material, images_folder, store or images_folder)
     connection.execute("select from study where id = %s for update", (study,))
     seated = connection.execute("select from slot where study_id = %s limit 1", (study,)).fetchone()
     if seated is None:
@@ -57,13 +57,13 @@ def add_material(
             "select key, record from instance where study_id = %s", (study,)
         ).fetchall()
     )
-    new = [instance for instance in material.instances if not _same(instance, known)]
+    new = [instance for instance in material.instances if not _is_same(instance, known)]
     with connection.cursor() as cursor:
         cursor.executemany(
             "insert into instance (study_id, key, image_key, technique, modality, kind, place,"
             " record, shown) values (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
             (
-                _row(study, len(known) + place, instance, sizes)
+                _make_row(study, len(known) + place, instance, sizes)
                 for place, instance in enumerate(new)
             ),
         )
@@ -74,7 +74,7 @@ def add_material(
     return len(new)
 
 
-def _same(instance: Instance, known: dict[str, Any]) -> bool:
+def _is_same(instance: Instance, known: dict[str, Any]) -> bool:
     record = known.get(instance.key)
     if record is None:
         return False
@@ -86,7 +86,7 @@ def _same(instance: Instance, known: dict[str, Any]) -> bool:
     return True
 
 
-def _row(
+def _make_row(
     study: UUID, place: int, instance: Instance, sizes: dict[str, list[int]]
 ) -> tuple[Any, ...]:
     record = instance.model_dump(mode="json")
@@ -95,22 +95,22 @@ def _row(
     visible["sizes"] = {file: sizes[file] for file in instance.images()}
     return (
         study, instance.key, instance.image_key, instance.technique,
-        modality_of(instance.shown), instance.kind, place, Jsonb(record), Jsonb(visible),
+        get_modality(instance.shown), instance.kind, place, Jsonb(record), Jsonb(visible),
     )  # fmt: skip
 
 
-def modality_of(part: Explained) -> str:
+def get_modality(part: Explained) -> str:
     """Return the kind of an explanation: saliency, concept, text or table."""
     names = {"map": "saliency", "concepts": "concept", "tokens": "text", "table": "table"}
     return next(word for name, word in names.items() if getattr(part, name) is not None)
 
 
-def _stored_images(
+def _store_images(
     connection: Connection[Any], material: Material, source: Path, store: Path
 ) -> dict[str, list[int]]:
     """Copy the images into the store and return width and height of each."""
     sizes = {}
-    for file in sorted(set(_files(material))):
+    for file in sorted(set(_list_files(material))):
         path = image_path(source, file)
         digest, _, suffix = file.partition(".")
         if not path.is_file() or sha256_of(path) != digest:
@@ -129,5 +129,5 @@ def _stored_images(
     return sizes
 
 
-def _files(material: Material) -> Iterable[str]:
+def _list_files(material: Material) -> Iterable[str]:
     return (file for instance in material.instances for file in instance.images())

@@ -14,16 +14,16 @@ from psycopg import Connection
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from theodolite_study.planning.planned import Seat, planned
+from theodolite_study.planning.rating_plan import PlannedExplanation, plan_ratings
 from theodolite_study.refusals import Invalid, NotHere, WrongStage
 
 Row: TypeAlias = dict[str, Any]
-MOST_PLACES = 20_000
-BLOCKS = 2
+MAX_PLACES = 20_000
+BLOCK_REPEATS = 2
 """Times that a block of places contains each condition per unit of its weight."""
-PANEL_ROWS = 10_000
+PANEL_ROWS_PER_ROUND = 10_000
 """First panel row of each further round is a multiple of this; as in st_activate."""
-FROM = {
+ALLOWED_FROM = {
     "open": ("paused",),
     "paused": ("open",),
     "closed": ("open", "paused"),
@@ -53,14 +53,14 @@ def open_version(
         places: How many people may give votes; None: as many as there are seats.
         staff: Whose deed it is, for the log.
     """
-    row = _locked_version(connection, version)
+    row = _lock_version(connection, version)
     if row["state"] not in ("draft", "pilot") or (row["state"] == "pilot" and state == "pilot"):
         raise WrongStage(f"Version {row['no']} is {row['state']}.")
     if row["study_state"] in ("closed", "archived"):
         raise WrongStage(f"The study is {row['study_state']}.")
-    earlier = _finished_earlier(connection, row)
+    earlier = _finish_earlier(connection, row)
     again = row["state"] == "pilot"
-    last = _last_round(connection, row["study_id"])
+    last = _get_last_round(connection, row["study_id"])
     if again and seats != "continue":
         raise WrongStage("A pilot that is discarded is followed by a copy of it.")
     round_ = row["round"] if again else max(last + (seats == "new round" or last == 0), 1)
@@ -73,10 +73,10 @@ def open_version(
         )
         connection.execute(
             "update version set digest = %s where id = %s",
-            (version_digest(connection, version), version),
+            (digest_version(connection, version), version),
         )
-    row |= {"round": round_, "conditions": _conditions(connection, version, round_, row)}
-    _seat(connection, row)
+    row |= {"round": round_, "conditions": _load_conditions(connection, version, round_, row)}
+    _create_seats(connection, row)
     connection.execute(
         "update version set state = %s, pilot = %s, opened_at = coalesce(opened_at,"
         " clock_timestamp()) where id = %s",
@@ -93,7 +93,7 @@ def open_version(
         _log(connection, row["study_id"], VERSION_BECAME, staff, {"state": became}, number)
 
 
-def version_digest(connection: Connection[Any], version: int) -> bytes:
+def digest_version(connection: Connection[Any], version: int) -> bytes:
     """Return the SHA-256 of everything that a version asks, tells, pays and shows."""
     parts = " union all ".join(
         f"select '{table}' || jsonb_agg(to_jsonb(t) - array['id', 'version_id'] order by"  # noqa: S608  names of ours
@@ -113,11 +113,11 @@ def version_digest(connection: Connection[Any], version: int) -> bytes:
     return digest.digest()
 
 
-def last_call(
+def start_last_call(
     connection: Connection[Any], version: int, least_items: int, *, staff: int | None = None
 ) -> None:
     """Admit participants for fewer items, so that the last seats are filled."""
-    row = _locked_version(connection, version)
+    row = _lock_version(connection, version)
     if not 1 <= least_items < row["least_items"]:
         raise Invalid(f"A last call is below {row['least_items']} items, and at least 1.")
     connection.execute("update version set least_items = %s where id = %s", (least_items, version))
@@ -140,15 +140,15 @@ def set_study_state(
         staff: Whose deed it is, for the log.
         void: On closing: payments that will not be made.
     """
-    if state not in FROM:
-        raise Invalid(f"{state!r} is not one of {', '.join(FROM)}.")
+    if state not in ALLOWED_FROM:
+        raise Invalid(f"{state!r} is not one of {', '.join(ALLOWED_FROM)}.")
     _lock_study(connection, study)
     row = connection.execute("select state from study where id = %s", (study,)).fetchone()
     if row is None:
         raise NotHere("There is no such study.")
     if row[0] == state:
         return
-    if row[0] not in FROM[state]:
+    if row[0] not in ALLOWED_FROM[state]:
         raise WrongStage(f"The study is {row[0]}: it cannot become {state}.")
     if state == "closed":
         _close(connection, study, void)
@@ -195,7 +195,7 @@ def _lock_study(connection: Connection[Any], study: UUID) -> None:
     )
 
 
-def _locked_version(connection: Connection[Any], version: int) -> Row:
+def _lock_version(connection: Connection[Any], version: int) -> Row:
     with connection.cursor(row_factory=dict_row) as cursor:
         study = cursor.execute("select study_id from version where id = %s", (version,)).fetchone()
         if study is None:
@@ -209,7 +209,7 @@ def _locked_version(connection: Connection[Any], version: int) -> Row:
     return row or {}
 
 
-def _finished_earlier(connection: Connection[Any], row: Row) -> list[int]:
+def _finish_earlier(connection: Connection[Any], row: Row) -> list[int]:
     """Stop earlier versions from admitting people, and return their ids; participants inside
     continue."""
     return [
@@ -222,7 +222,7 @@ def _finished_earlier(connection: Connection[Any], row: Row) -> list[int]:
     ]
 
 
-def _last_round(connection: Connection[Any], study: UUID) -> int:
+def _get_last_round(connection: Connection[Any], study: UUID) -> int:
     (last,) = connection.execute(
         "select coalesce(max(round), 0) from version where study_id = %s and state <> 'draft'",
         (study,),
@@ -230,7 +230,7 @@ def _last_round(connection: Connection[Any], study: UUID) -> int:
     return int(last)
 
 
-def _conditions(
+def _load_conditions(
     connection: Connection[Any], version: int, round_: int, row: Row
 ) -> list[tuple[int, int]]:
     """Return ids and weights of the conditions. If votes are counted per condition, a round that
@@ -238,7 +238,7 @@ def _conditions(
     own = connection.execute(
         "select key, weight, id from condition where version_id = %s order by key", (version,)
     ).fetchall()
-    if not _by_condition(row):
+    if not _counts_by_condition(row):
         return [(number, weight) for _, weight, number in own]
     if not own:
         raise Invalid("Votes for each condition need conditions.")
@@ -253,11 +253,11 @@ def _conditions(
     return [(number, weight) for _, weight, number in first]
 
 
-def _by_condition(row: Row) -> bool:
+def _counts_by_condition(row: Row) -> bool:
     return bool(row["settings"].get("votes_per") == "explanation_and_condition")
 
 
-def _seat(connection: Connection[Any], row: Row) -> None:
+def _create_seats(connection: Connection[Any], row: Row) -> None:
     """Create n seats for each rated explanation, including those that exist."""
     study, round_, votes = row["study_id"], row["round"], row["n_votes"]
     (most,) = connection.execute(
@@ -266,7 +266,9 @@ def _seat(connection: Connection[Any], row: Row) -> None:
     ).fetchone() or (0,)
     if most > votes:
         raise WrongStage(f"This round has {most} votes an explanation: fewer need a new round.")
-    conditions = [number for number, _ in row["conditions"]] if _by_condition(row) else [None]
+    conditions = (
+        [number for number, _ in row["conditions"]] if _counts_by_condition(row) else [None]
+    )
     for condition in conditions:
         connection.execute(
             "insert into slot (study_id, instance_id, round, condition_id, slot_no, rnd)"
@@ -276,21 +278,21 @@ def _seat(connection: Connection[Any], row: Row) -> None:
             (round_, condition, votes, study),
         )
     if row["settings"].get("design") == "planned" and most == 0:
-        _reserve(connection, row)
+        _reserve_seats(connection, row)
 
 
-def _reserve(connection: Connection[Any], row: Row) -> None:
+def _reserve_seats(connection: Connection[Any], row: Row) -> None:
     """Reserve the seats of a planned design for the participants of a panel, in order."""
     settings = row["settings"]
-    if _by_condition(row):
+    if _counts_by_condition(row):
         raise Invalid("A planned design has no votes for each condition.")
     real = connection.execute(
         "select key, image_key, technique from instance where study_id = %s and kind = 'real'"
         " order by place",
         (row["study_id"],),
     ).fetchall()
-    plan = planned(
-        [Seat(*instance) for instance in real], votes=row["n_votes"],
+    plan = plan_ratings(
+        [PlannedExplanation(*instance) for instance in real], votes=row["n_votes"],
         panel=settings.get("panel") or 0, quota=row["quota"],
         gap=settings.get("same_image_gap") or 0, most=settings.get("same_image_most"),
         seed=settings.get("seed") or 0,
@@ -299,7 +301,7 @@ def _reserve(connection: Connection[Any], row: Row) -> None:
     cells = []
     for person, position, key in zip(plan["row"], plan["position"], plan["instance"], strict=True):
         taken[key] = taken.get(key, 0) + 1
-        number = int(person) + (row["round"] - 1) * PANEL_ROWS
+        number = int(person) + (row["round"] - 1) * PANEL_ROWS_PER_ROUND
         cells.append((number, int(position), row["study_id"], key, row["round"], taken[key]))
     with connection.cursor() as cursor:
         cursor.executemany(
@@ -317,8 +319,8 @@ def _add_places(connection: Connection[Any], row: Row, places: int | None) -> No
         " where study_id = %s and round = %s and state <> 'filled')",
         (row["id"], row["study_id"], row["round"]),
     ).fetchone() or (0, 0)
-    target = min(there + open_seats, MOST_PLACES) if places is None else places
-    order = condition_order(row["conditions"], _digest(connection, row["id"]), target)
+    target = min(there + open_seats, MAX_PLACES) if places is None else places
+    order = iterate_condition_order(row["conditions"], _digest(connection, row["id"]), target)
     with (
         connection.cursor() as cursor,
         cursor.copy("copy place (version_id, no, condition_id) from stdin") as copy,
@@ -328,7 +330,7 @@ def _add_places(connection: Connection[Any], row: Row, places: int | None) -> No
                 copy.write_row((row["id"], number, condition))
 
 
-def condition_order(
+def iterate_condition_order(
     conditions: Sequence[tuple[int, int]], seed: bytes, places: int
 ) -> Iterator[int | None]:
     """Yield the condition of each place: permuted blocks with every condition by weight.
@@ -339,7 +341,7 @@ def condition_order(
         places: How many.
     """
     block: list[int | None] = [
-        number for number, weight in conditions for _ in range(weight * BLOCKS)
+        number for number, weight in conditions for _ in range(weight * BLOCK_REPEATS)
     ] or [None]
     for first in range(0, places, len(block)):
         shuffled = list(block)

@@ -11,9 +11,9 @@ from psycopg.rows import dict_row
 
 from theodolite_study.refusals import NotHere
 
-ALARM = 0.05
+MAX_SURPLUS_SHARE = 0.05
 """Maximum fraction of surplus votes; above it, leases are too short for how long people take."""
-RECENT = 3000
+RECENT_LOG_LINES = 3000
 """Number of recent log lines from which durations are computed."""
 
 ROUND = """
@@ -108,7 +108,7 @@ class StudyProgress:
     @property
     def alarm(self) -> bool:
         """Whether too many votes are surplus."""
-        return self.surplus_share > ALARM
+        return self.surplus_share > MAX_SURPLUS_SHARE
 
     @property
     def new_people(self) -> int:
@@ -116,7 +116,7 @@ class StudyProgress:
         return ceil(self.available / max(self.quota, 1))
 
 
-def progress(connection: psycopg.Connection[Any], study: UUID) -> StudyProgress:
+def load_progress(connection: psycopg.Connection[Any], study: UUID) -> StudyProgress:
     """Read the progress of a study from counters, which `study verify` recounts."""
     cursor = connection.cursor(row_factory=dict_row)
     here = cursor.execute(ROUND, [study]).fetchone()
@@ -125,7 +125,7 @@ def progress(connection: psycopg.Connection[Any], study: UUID) -> StudyProgress:
     of_round = [study, here["round"]]
     n: dict[str, int] = {row["what"]: row["n"] for row in cursor.execute(COUNTS, of_round)}
     live = cursor.execute(LIVE, of_round).fetchone() or {}
-    seconds = cursor.execute(SECONDS, [study, RECENT]).fetchone() or {}
+    seconds = cursor.execute(SECONDS, [study, RECENT_LOG_LINES]).fetchone() or {}
     outcomes = {what[4:]: many for what, many in sorted(n.items()) if what.startswith("out ")}
     return StudyProgress(
         slug=here["slug"], title=here["title"], state=here["state"], version=here["version"],
@@ -144,7 +144,7 @@ def _seconds(value: Any) -> float | None:
     return None if value is None else round(float(value), 1)
 
 
-def by_technique(
+def count_by_technique(
     connection: psycopg.Connection[Any], study: UUID, version: int
 ) -> list[tuple[str, int, int]]:
     """Return technique, votes and wanted votes of a version's round. Reads every seat."""

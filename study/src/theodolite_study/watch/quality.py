@@ -5,13 +5,13 @@ Ratings that differ from those of others are no sign: opinions are what is asked
 
 from dataclasses import dataclass
 
-FAST_BEFORE, FAST_AFTER = 5.0, 6.0
+MIN_SECONDS_BEFORE, MIN_SECONDS_AFTER = 5.0, 6.0
 """Seconds below which answers and ratings count as too fast."""
-SAME_SHARE = 0.9
-ENOUGH = 5
+MAX_SAME_SHARE = 0.9
+MIN_ITEMS = 5
 """Minimum number of items before a sign is reported."""
 
-SCALES = """
+SCALES_QUERY = """
     select v.id as version, array(
         select b ->> 'name' from jsonb_array_elements(v.instrument -> 'after') page,
                jsonb_array_elements(page -> 'blocks') b
@@ -20,7 +20,7 @@ SCALES = """
     ) as names from version v where v.study_id = %(study)s"""
 """Query of the scale questions that are asked of every explanation, by version."""
 
-WORK = """
+WORK_QUERY = """
     select count(*) filter (where a.state = 'submitted') as votes,
            count(*) filter (where a.state = 'surplus') as surplus,
            count(*) filter (where a.state = 'released') as skipped,
@@ -45,7 +45,7 @@ WORK = """
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkSummary:
     """Summary of how one participant works."""
 
     votes: int
@@ -68,12 +68,12 @@ class Work:
     def signs(self) -> list[str]:
         """Signs that staff may want to review, in words."""
         checks = f"failed {self.failed} of {self.checks} checks"
-        if self.votes + self.surplus < ENOUGH:
+        if self.votes + self.surplus < MIN_ITEMS:
             return [checks] if self.failed else []
         signs = {
-            "writes within seconds": self.before is not None and self.before < FAST_BEFORE,
-            "rates within seconds": self.after is not None and self.after < FAST_AFTER,
-            "gives the same rating to all questions": (self.same or 0.0) > SAME_SHARE,
+            "writes within seconds": self.before is not None and self.before < MIN_SECONDS_BEFORE,
+            "rates within seconds": self.after is not None and self.after < MIN_SECONDS_AFTER,
+            "gives the same rating to all questions": (self.same or 0.0) > MAX_SAME_SHARE,
             "pastes most texts": (self.pasted or 0.0) > 0.5,
             "ranks without moving anything": (self.unmoved or 0.0) > 0.5,
             checks: self.failed > 0,

@@ -130,7 +130,7 @@ def played(world: DeskWorld, slug: str) -> SteppedStudy:
     ben.votes(ben.next()["item"])
     world.connection.execute(
         "update payout set sealed_submission = %s where study_id = %s",
-        (world.keys.sealed(f"submission-{slug}", slug), study.study),
+        (world.keys.encrypt(f"submission-{slug}", slug), study.study),
     )
     return study
 

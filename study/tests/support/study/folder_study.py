@@ -22,7 +22,7 @@ from theodolite.datasets.study_material.material import (
 )
 from theodolite_study.folder_import import import_folder
 from theodolite_study.keys import Keys
-from theodolite_study.protocol import STUDY, Protocol
+from theodolite_study.protocol import STUDY_FILE, Protocol
 from theodolite_study.store.opening import open_version
 
 SIZE = (40, 30)
@@ -76,7 +76,7 @@ def study_folder(
     write_material(folder, Material(instances=made))
     given = {"slug": "small", "title": "A small study", "contact": "ann@example.org", "votes": 2}
     protocol = Protocol.model_validate(given | settings)
-    write_json(folder / STUDY, protocol.model_dump(mode="json"))  # JSON is YAML
+    write_json(folder / STUDY_FILE, protocol.model_dump(mode="json"))  # JSON is YAML
     Keys.create(folder / "keys.json")
     return folder
 
@@ -110,7 +110,7 @@ class FolderWalker(Walker):
             "select participant_id from session where token_sha256 = %s", self.token
         )
         if self.person is not None:
-            self.code = self.keys.code_digest(self.keys.withdrawal_code(self.person))
+            self.code = self.keys.digest_code(self.keys.make_withdrawal_code(self.person))
         return came
 
     def one(self, query: str, *values: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import psycopg
 
-from theodolite_study.store import FOLDER, statements
+from theodolite_study.store import FOLDER, read_sql
 
 Connection: TypeAlias = psycopg.Connection[Any]
 Act = Callable[[Connection], Any]
@@ -50,7 +50,7 @@ def step_functions() -> dict[str, str]:
     """The text of each function of the steps, by its name."""
     found: dict[str, str] = {}
     for name in STEP_FILES:
-        for match in FUNCTION.finditer(statements(name)):
+        for match in FUNCTION.finditer(read_sql(name)):
             found[match[1]] = match[0].replace("create function", "create or replace function", 1)
     return found
 

@@ -11,12 +11,12 @@ import psycopg
 from support.study.prolific_double import SECRET, STUDY, TOKEN, ProlificDouble
 from support.study.stepped_study import SteppedStudy, Walker
 from theodolite_study.keys import Keys
-from theodolite_study.money.events import signed_event, store_event
-from theodolite_study.money.job import Job, JobTimes, no_point
-from theodolite_study.money.ledger import sums
-from theodolite_study.money.pay import PayTimes
+from theodolite_study.money.background_job import Job, JobTimes, do_nothing
+from theodolite_study.money.ledger import sum_by_state
+from theodolite_study.money.payer import PayTimes
+from theodolite_study.money.platform_link import PlatformLink, digest_submission, link_study
 from theodolite_study.money.prolific import Prolific
-from theodolite_study.money.submission import PlatformLink, link_study, submission_digest
+from theodolite_study.money.webhook_events import store_event, verify_event
 
 SOON = JobTimes(round=0.01, reconcile=0.0, pay=PayTimes(look=0.0, grace=0.4))
 
@@ -44,22 +44,24 @@ class MoneyStudy(SteppedStudy):
         self.double.starts(name)
         return PaidWalker(self, name, connection or self.connection)
 
-    def job(self, host: str, point: Any = no_point, times: JobTimes = SOON) -> Job:
+    def job(self, host: str, point: Any = do_nothing, times: JobTimes = SOON) -> Job:
         return new_job(self.connection, self.keys, host, point, times)
 
     def hears(self, random: Any, late: float = 0.0, lost: float = 0.0) -> list[str]:
         """The webhooks so far, stored an hour after they were signed."""
         return [
-            store_event(self.connection, self.keys, *signed_event(headers, body, SECRET, now))
+            store_event(self.connection, self.keys, *verify_event(headers, body, SECRET, now))
             for headers, body in self.double.deliveries(random, late, lost)
             for now in [float(headers["X-Prolific-Request-Timestamp"]) + 3600]
         ]
 
     def ledger(self) -> dict[str, tuple[int, int]]:
-        return {s: (n.count, n.amount) for s, n in sums(self.connection, self.study).items()}
+        return {
+            s: (n.count, n.amount) for s, n in sum_by_state(self.connection, self.study).items()
+        }
 
     def outcome(self, name: str) -> str | None:
-        digest = submission_digest(self.keys, name)
+        digest = digest_submission(self.keys, name)
         outcome: str | None = self.one(
             "select outcome from participant where submission_digest = %s", digest
         )
@@ -85,11 +87,11 @@ class PaidWalker(Walker):
         keys, slug = self.study.keys, self.study.slug
         self.token = hashlib.sha256(f"{uuid4()}".encode()).digest()
         ends = datetime.now(timezone.utc) + timedelta(hours=1)
-        person = keys.person(slug, "prolific", self.name)
+        person = keys.digest_person(slug, "prolific", self.name)
         return self.step(
-            "st_arrive", slug, "prolific", person, keys.sealed(self.name, slug),
-            keys.bar(slug, "prolific", self.name), f"p-{self.name}", keys.sealed(self.name, slug),
-            submission_digest(keys, self.name), "en", self.token, ends, False, None,
+            "st_arrive", slug, "prolific", person, keys.encrypt(self.name, slug),
+            keys.digest_barred_person(slug, "prolific", self.name), f"p-{self.name}", keys.encrypt(self.name, slug),
+            digest_submission(keys, self.name), "en", self.token, ends, False, None,
         )  # fmt: skip
 
     def works(self, votes: int) -> "PaidWalker":

@@ -19,7 +19,7 @@ from PIL import Image
 from support.study.stepped_study import SteppedStudy
 from theodolite.ext.studies import IMAGES, Explained, Instance, Material, sha256_of
 from theodolite_study.keys import Keys
-from theodolite_study.locale.default_texts import default_texts
+from theodolite_study.locale.default_texts import load_default_texts
 from theodolite_study.model.instrument import Instrument
 from theodolite_study.serve.app import create_app
 from theodolite_study.serve.settings import Limits, Settings
@@ -130,7 +130,7 @@ class PeopleStudy:
         run("update door set available = st_available(version_id)")
         run("alter table wording disable trigger wording_frozen")
         for language in LANGUAGES:
-            body = default_texts(language if language in ("de", "fr") else "en")
+            body = load_default_texts(language if language in ("de", "fr") else "en")
             for key, words in (body | TEXTS | self.texts).items():
                 run("update wording set body = %s where version_id = %s and key = %s and language = %s",
                     (words, self.study.version, key, language))  # fmt: skip

@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 from support.study.folder_study import SIZE, image
 from support.study.stepped_study import SteppedStudy, Walker, digest
 from theodolite_study.model.blocks import CommentBlock
-from theodolite_study.model.pasta import NEEDS, RANKED, pasta
+from theodolite_study.model.pasta import NEEDS, RANKED, build_pasta
 
 Rating = Callable[[int, str, str], int]
 """Number of the person, key of the explanation, question to an answer."""
@@ -48,7 +48,7 @@ class RatedStudy:
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        instrument = pasta()
+        instrument = build_pasta()
         instrument.after[0].blocks.append(CommentBlock(name="remark"))
         self.study = SteppedStudy(
             self.connection, instances=self.instances, votes=self.votes, quota=self.quota,

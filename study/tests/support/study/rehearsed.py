@@ -11,8 +11,8 @@ import psycopg
 from support.study.money_study import MoneyStudy, PaidWalker, new_job
 from support.study.stepped_study import INSTRUMENT
 from theodolite_study.keys import Keys
-from theodolite_study.money.job import JobTimes, only_job
-from theodolite_study.money.pay import PayTimes
+from theodolite_study.money.background_job import JobTimes, hold_job_lock
+from theodolite_study.money.payer import PayTimes
 
 PEOPLE = {
     "finished": 60, "ran_out": 8, "stopped": 30, "declined": 12, "screened_out": 12,
@@ -180,7 +180,7 @@ def job_beside(url: str, keys: Keys, host: str) -> Iterator[None]:
 
     def run() -> None:
         try:
-            with only_job(url) as connection:
+            with hold_job_lock(url) as connection:
                 new_job(connection, keys, host, lambda name: None, QUICK).run(ended)
         except BaseException as error:  # noqa: BLE001  told to the test
             problems.append(error)

@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 
 from support.study.gates import END, Act, Connection, Gates
 from support.study.stepped_study import SteppedStudy, Walker
-from theodolite_study.export.violations import broken_rules
+from theodolite_study.export.data_rules import find_broken_rules
 from theodolite_study.store.opening import set_study_state
 
 _numbers = count()
@@ -167,7 +167,7 @@ def once(connection: Connection, race: Race, gates: Gates, order: tuple[int, int
     play.waited = gates.waited
     for one in seen:
         assert not isinstance(one, BaseException), (order, repr(one))
-    broken = {rule.rule for rule in broken_rules(connection, play.study.study)}
+    broken = {rule.rule for rule in find_broken_rules(connection, play.study.study)}
     if race.seats is not None:  # seats were taken away behind the door's back
         broken -= UNSEATED
     assert not broken, (order, broken, seen)

@@ -12,7 +12,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from theodolite_study.database import migrate
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.local_postgres import LocalPostgres, create_database
 
 TEMPLATE = "template"
 _MADE: set[Path] = set()
@@ -39,7 +39,7 @@ def template_database(cluster: LocalPostgres) -> str:
     if cluster.folder in _MADE:
         return TEMPLATE
     _MADE.add(cluster.folder)
-    cluster_has_database(cluster, TEMPLATE)
+    create_database(cluster, TEMPLATE)
     url = cluster.database(TEMPLATE)
     migrate(url)
     return TEMPLATE

@@ -24,18 +24,18 @@ from support.study.page_walker import PageWalker
 from support.study.prolific_double import SECRET, STUDY, TOKEN, ProlificDouble, doubled
 from support.study.rehearsed import job_beside
 from theodolite.ext.studies import write_json
-from theodolite_study.demo.material import demo_material
-from theodolite_study.designer.archive import write_archive
-from theodolite_study.designer.links import PAGES
-from theodolite_study.designer.share import PARTICIPANTS
-from theodolite_study.desk.accounts import enroll_link
+from theodolite_study.demo.material import write_demo_material
+from theodolite_study.designer.design_pages import PAGES
+from theodolite_study.designer.material_archive import write_archive
+from theodolite_study.designer.study_links import PARTICIPANTS
+from theodolite_study.desk.accounts import make_enroll_link
 from theodolite_study.desk.app import create_desk
-from theodolite_study.export.folder_check import verify_export
+from theodolite_study.export.export_check import verify_export
 from theodolite_study.export.verify import verify
 from theodolite_study.keys import Keys
-from theodolite_study.locale.default_texts import CONSENT_GAPS, default_texts, filled
-from theodolite_study.money.rehearsal import balance
-from theodolite_study.operate.jobs import ExportTask
+from theodolite_study.locale.default_texts import CONSENT_GAPS, fill_gaps, load_default_texts
+from theodolite_study.money.rehearsal import compute_balance
+from theodolite_study.operate.background_tasks import ExportTask
 from theodolite_study.serve.app import create_app
 from theodolite_study.serve.settings import Limits, Settings
 
@@ -78,7 +78,7 @@ class WholeStudy:
     def material(self) -> Path:
         """A part of the demo's material as an archive."""
         folder = self.folder.with_name("material")
-        made = demo_material(folder)
+        made = write_demo_material(folder)
         real = [one for one in made.instances if one.kind == "real"][: self.real]
         rest = [one for one in made.instances if one.kind != "real"]
         part = made.model_copy(update={"instances": [*real, *rest]})
@@ -185,7 +185,7 @@ def served_desk(study: WholeStudy) -> Iterator[str]:
             time.sleep(0.01)
         try:
             with patch.dict(os.environ, {PARTICIPANTS: HOME}):
-                yield enroll_link(study.connection, study.keys, origin, "ada")
+                yield make_enroll_link(study.connection, study.keys, origin, "ada")
         finally:
             server.should_exit = True
             runs.join(10)
@@ -251,7 +251,7 @@ class DeskPlayer:
         for language in ("en", "de"):
             self.design(f"/consent?language={language}")
             gaps = dict(zip(CONSENT_GAPS, ("ada@example.org", "£4", "1 July"), strict=True))
-            self.fill({"consent": filled(default_texts(language)["consent"], gaps)})
+            self.fill({"consent": fill_gaps(load_default_texts(language)["consent"], gaps)})
             self.press("Save")
 
     def sets_it_up(self) -> None:
@@ -382,7 +382,7 @@ def _problems(study: WholeStudy, folder: Path) -> list[str]:
     number = study.one("select id from study where slug = %s", SLUG)
     outcomes = {way for (way,) in study.connection.execute(
         "select distinct outcome from participant where not preview")}  # fmt: skip
-    books = balance(study.connection, study.keys, number, study.double.paid())
+    books = compute_balance(study.connection, study.keys, number, study.double.paid())
     wrong = [f"nobody {way}" for way in {*WAYS} - {"declined", "withdrawn"} - outcomes]
     wrong += [] if books.holds() else [f"{books}"]
     if not study.one("select bool_and(state = 'filled') from slot where round = 2"):

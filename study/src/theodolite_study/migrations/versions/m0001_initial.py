@@ -4,7 +4,7 @@ from typing import Any
 
 from alembic import op
 
-from theodolite_study.store import SCHEMA, statements
+from theodolite_study.store import SCHEMA, read_sql
 
 revision = "0001"
 down_revision = None
@@ -17,4 +17,4 @@ def upgrade() -> None:
     # The driver's own connection: SQLAlchemy would read "%" and ":" as parameters.
     driver: Any = op.get_bind().connection.driver_connection
     for name in SCHEMA:
-        driver.execute(statements(name))
+        driver.execute(read_sql(name))
