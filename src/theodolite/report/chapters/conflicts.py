@@ -100,8 +100,8 @@ def _cell(
     if conflict is None:
         return None
     if conflict.share is None:
-        said = "none judged by both"
-        return {"css": "none", "share": "–", "interval": "", "expected": "", "beside": said}
+        note = "none judged by both"
+        return {"css": "none", "share": "–", "interval": "", "expected": "", "beside": note}
     return {
         "css": conflict.stands_out,
         "share": _percent(conflict.share),
