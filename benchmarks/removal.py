@@ -30,7 +30,11 @@ import torch
 from scipy.ndimage import gaussian_filter
 
 from theodolite.explainers.probing.imputation import impute_pixels
-from theodolite.explainers.probing.removal import Removal, RemovalCurves, removal_curves
+from theodolite.explainers.probing.pixel_removal import (
+    Removal,
+    RemovalCurves,
+    compute_removal_curves,
+)
 from theodolite.models.backbones import load_backbone
 from theodolite_reproductions.acceptance.printed_removal import PrintedScores, as_printed
 
@@ -131,7 +135,7 @@ def main() -> None:
 
     def ours(**changed: Any) -> RemovalCurves:
         removal = Removal(**{**settings, "batch": given.batch, **changed})
-        return removal_curves(probabilities, images, maps, removal=removal, **work)
+        return compute_removal_curves(probabilities, images, maps, removal=removal, **work)
 
     def printed(thresholds: Sequence[int], **changed: Any) -> PrintedScores:
         removal = Removal(**{**settings, **changed})

@@ -18,9 +18,9 @@ from theodolite.evidence.concept_head import ConceptHead
 from theodolite.explainers.concepts.heads import (
     GaussianHead,
     LinearHead,
+    build_gaussian_head,
     fit_linear,
     fit_qda,
-    gaussian_head,
 )
 from theodolite.explainers.concepts.methods import TECHNIQUES, concept_explainer
 from theodolite.models.concept_bank import ConceptBank
@@ -241,7 +241,7 @@ def heads_and_samples(draw: st.DrawFn) -> tuple[GaussianHead, np.ndarray]:
     if draw(st.booleans()):
         covariances[:] = covariances[0]  # linear borders: the quadratic's first number is 0
     means = random.normal(size=(n_classes, n_concepts)) * 2
-    head = gaussian_head(means, covariances, random.dirichlet(np.ones(n_classes) * 5))
+    head = build_gaussian_head(means, covariances, random.dirichlet(np.ones(n_classes) * 5))
     return head, random.normal(size=n_concepts) * 2
 
 
@@ -299,7 +299,7 @@ def test_the_counterfactual_is_where_bisection_finds_it(
 
 def test_a_worked_counterfactual() -> None:
     """Two unit Gaussians at 0 and 4: the border is at 2; the other concept never helps."""
-    head = gaussian_head(
+    head = build_gaussian_head(
         np.array([[0.0, 0], [4, 0]]), np.stack([np.eye(2)] * 2), np.array([0.5, 0.5])
     )
     explain = concept_explainer("clip_qda", head, background=np.zeros((1, 2)))
@@ -311,7 +311,7 @@ def test_a_worked_counterfactual() -> None:
 
 def test_a_narrow_class_can_be_left_on_both_sides_and_a_wide_one_entered() -> None:
     """Standard deviations 1 and 2, same mean, same prior: even where t² = 8 ln 2 / 3."""
-    head = gaussian_head(np.zeros((2, 1)), np.array([[[1.0]], [[4.0]]]), np.array([0.5, 0.5]))
+    head = build_gaussian_head(np.zeros((2, 1)), np.array([[[1.0]], [[4.0]]]), np.array([0.5, 0.5]))
     border = np.sqrt(8 * np.log(2) / 3)
     explain = concept_explainer("clip_qda", head, background=np.zeros((1, 1)))
     found = explain(np.array([[0.5], [-0.5], [3.0]]), np.array([0, 0, 1]))[:, 0]

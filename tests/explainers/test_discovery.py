@@ -18,7 +18,7 @@ from theodolite.explainers.discovery.mcd import SubspaceConcepts
 from theodolite.explainers.discovery.methods import METHODS
 from theodolite.explainers.discovery.nmf import NmfConcepts, non_negative_codes
 from theodolite.explainers.discovery.pca import PcaConcepts
-from theodolite.explainers.discovery.protocol import Discovery, offset_of
+from theodolite.explainers.discovery.protocol import Discovery, compute_offset
 from theodolite.explainers.discovery.random_directions import RandomConcepts
 from theodolite.explainers.discovery.sae import SparseAutoencoder
 from theodolite.explainers.discovery.svd import SvdConcepts
@@ -105,8 +105,8 @@ def test_directions_have_length_one_and_decoding_adds_them_up(name: str) -> None
     assert found.decode(codes).shape == (7, 12)
     assert found.encode(embeddings[:0]).shape == (0, len(dictionary))
     if name != "concept_shap":
-        assert_allclose(found.decode(codes), codes @ dictionary + offset_of(found), atol=1e-12)
-        assert bool(np.any(offset_of(found))) == (name == "pca")
+        assert_allclose(found.decode(codes), codes @ dictionary + compute_offset(found), atol=1e-12)
+        assert bool(np.any(compute_offset(found))) == (name == "pca")
     if name != "mcd":
         assert len(dictionary) == 4
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.perturbations import PERTURBATIONS, perturbed
+from theodolite.explainers.perturbations import PERTURBATIONS, perturb_image
 
 torch = pytest.importorskip("torch", reason="no torch here: pip install 'theodolite[torch]'")
 
@@ -50,7 +50,7 @@ def written_again(given: Image.Image, number: int, m: float) -> Image.Image:
 @given(m=st.floats(0, 12))
 @settings(max_examples=25)
 def test_fixed_changes_are_what_pillow_does(number: int, m: float) -> None:
-    found = perturbed(image(), number, magnitude=m, seed=1)
+    found = perturb_image(image(), number, magnitude=m, seed=1)
     assert_array_equal(array(found), array(written_again(image(), number, m)))
 
 
@@ -67,7 +67,7 @@ def test_jitter_draws_a_factor_around_one_in_both_directions(
     tries = np.stack([array(enhancer(image()).enhance(f)) for f in factors])
     used = []
     for seed in range(30):
-        found = array(perturbed(image(), number, magnitude=m, seed=seed))
+        found = array(perturb_image(image(), number, magnitude=m, seed=seed))
         errors = np.abs(tries - found).mean(axis=(1, 2, 3))
         assert errors.min() < 0.6
         used.append(factors[errors.argmin()])
@@ -82,7 +82,7 @@ def test_the_crop_gets_smaller_with_the_magnitude() -> None:
     given = Image.fromarray((255 * places).round().astype(np.uint8))
     for m in (0.5, 1.0, 3.0):
         for seed in range(5):
-            seen = array(perturbed(given, 2, magnitude=m, seed=seed))[..., :2] / 255
+            seen = array(perturb_image(given, 2, magnitude=m, seed=seed))[..., :2] / 255
             share = np.prod([np.ptp(seen[..., k]) for k in range(2)])
             assert_allclose(share, 1 - math.tanh(0.3 * m), atol=0.06)
 
@@ -95,13 +95,13 @@ def test_blur_is_the_gaussian_of_fifteen_pixels() -> None:
     padded = np.pad(np.asarray(given, float), ((7, 7), (7, 7), (0, 0)), mode="reflect")
     rows = sum(k * padded[i : i + 32] for i, k in enumerate(kernel))
     both = sum(k * rows[:, i : i + 40] for i, k in enumerate(kernel))
-    assert np.abs(array(perturbed(given, 3, seed=0)) - both).max() <= 1
+    assert np.abs(array(perturb_image(given, 3, seed=0)) - both).max() <= 1
 
 
 @pytest.mark.parametrize("m", [1.0, 3.0, 10.0])
 def test_perspective_moves_the_corners_and_leaves_black_behind(m: float) -> None:
     white = Image.new("RGB", (40, 32), (255, 255, 255))
-    found = [array(perturbed(white, 4, magnitude=m, seed=seed)) for seed in range(8)]
+    found = [array(perturb_image(white, 4, magnitude=m, seed=seed)) for seed in range(8)]
     assert all(one.shape == (32, 40, 3) for one in found)
     assert np.mean([(one == 0).mean() for one in found]) > 0.05
 
@@ -110,7 +110,7 @@ def test_masks_are_whole_black_rectangles() -> None:
     white = Image.new("RGB", (40, 32), (255, 255, 255))
     shares = []
     for seed in range(60):
-        one = array(perturbed(white, 11, seed=seed))
+        one = array(perturb_image(white, 11, seed=seed))
         assert set(np.unique(one)) == {0, 255}
         black = (one == 0).all(axis=2)
         rows, columns = black.any(axis=1), black.any(axis=0)
@@ -119,15 +119,16 @@ def test_masks_are_whole_black_rectangles() -> None:
     assert min(shares) < 0.05
     assert max(shares) > 0.5
     five = [
-        (array(perturbed(white, 11, magnitude=5.9, seed=seed)) == 0).mean() for seed in range(60)
+        (array(perturb_image(white, 11, magnitude=5.9, seed=seed)) == 0).mean()
+        for seed in range(60)
     ]
     assert np.mean(five) > 2 * np.mean(shares)
 
 
 def test_below_one_there_are_no_masks_and_six_bits() -> None:
-    assert_array_equal(array(perturbed(image(), 11, magnitude=0.99, seed=3)), array(image()))
+    assert_array_equal(array(perturb_image(image(), 11, magnitude=0.99, seed=3)), array(image()))
     for m, bits in ((0.0, 7), (0.01, 6), (0.9, 6), (1.0, 6), (2.0, 5), (7.0, 0), (99.0, 0)):
-        found = perturbed(image(), 9, magnitude=m, seed=0)
+        found = perturb_image(image(), 9, magnitude=m, seed=0)
         assert_array_equal(array(found), array(image()) >> (8 - bits) << (8 - bits))
 
 
@@ -136,13 +137,13 @@ def test_the_seed_settles_all_and_nothing_else_is_touched(number: int) -> None:
     given = image()
     before = array(given)
     states = torch.random.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
-    first = array(perturbed(given, number, magnitude=2, seed=5))
+    first = array(perturb_image(given, number, magnitude=2, seed=5))
     assert_array_equal(torch.random.get_rng_state(), states[0])
     assert_array_equal(np.random.get_state()[1], states[1])  # noqa: NPY002
     assert random.getstate() == states[2]
     torch.rand(1)
-    assert_array_equal(array(perturbed(given, number, magnitude=2, seed=5)), first)
-    others = [array(perturbed(given, number, magnitude=2, seed=seed)) for seed in range(6, 12)]
+    assert_array_equal(array(perturb_image(given, number, magnitude=2, seed=5)), first)
+    others = [array(perturb_image(given, number, magnitude=2, seed=seed)) for seed in range(6, 12)]
     assert any((other != first).any() for other in others) == (number in RANDOM)
     assert first.shape == before.shape
     assert (first != before).any()
@@ -157,10 +158,10 @@ def test_the_table_is_in_order_and_says_where_the_publication_differs() -> None:
 
 def test_what_cannot_be_changed_is_refused() -> None:
     with pytest.raises(EvidenceError, match="number: got 12; needed 0 to 11"):
-        perturbed(image(), 12, seed=0)
+        perturb_image(image(), 12, seed=0)
     with pytest.raises(EvidenceError, match="magnitude"):
-        perturbed(image(), 0, magnitude=-1.0, seed=0)
+        perturb_image(image(), 0, magnitude=-1.0, seed=0)
     with pytest.raises(EvidenceError, match="magnitude"):
-        perturbed(image(), 0, magnitude=math.nan, seed=0)
+        perturb_image(image(), 0, magnitude=math.nan, seed=0)
     with pytest.raises(EvidenceError, match="40 by 7 pixels"):
-        perturbed(image(7), 3, seed=0)
+        perturb_image(image(7), 3, seed=0)

@@ -8,13 +8,13 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.perturbations import perturbed
+from theodolite.explainers.perturbations import perturb_image
 from theodolite.explainers.perturbed_samples import (
     MIX_UP,
     _shuffle_perturbations,
-    different_prediction,
+    find_different_prediction,
+    find_same_prediction,
     mix_up,
-    same_prediction,
 )
 
 pytest.importorskip("torch", reason="no torch here: pip install 'theodolite[torch]'")
@@ -54,7 +54,7 @@ def one_by_one_same(original: Image.Image, rule: Callable, seed: int, tries: int
     for number, key in _shuffle_perturbations(seed):
         m = 1.0
         for _ in range(tries):
-            changed = perturbed(original, number, magnitude=m, seed=key)
+            changed = perturb_image(original, number, magnitude=m, seed=key)
             looked_at += 1
             if rule(array(changed)) == rule(array(original)):
                 return changed, number, m, looked_at
@@ -67,7 +67,7 @@ def one_by_one_same(original: Image.Image, rule: Callable, seed: int, tries: int
 def test_same_prediction_is_the_search_one_by_one(rule: str, seed: int) -> None:
     original = image(seed)
     predict = Predictor(fickle if rule == "fickle" else picky(original))
-    found = same_prediction(original, predict, seed=seed)
+    found = find_same_prediction(original, predict, seed=seed)
     changed, number, m, looked_at = one_by_one_same(original, predict.rule, seed, 11)
     assert found is not None
     assert_array_equal(array(found.image), array(changed))
@@ -94,16 +94,19 @@ def test_masks_below_one_are_found_but_called_unchanged() -> None:
     """A predictor that knows the very image: only no change keeps its class."""
     original = image()
     exact = Predictor(lambda pixels: int((pixels != array(original)).any()))
-    found = same_prediction(original, exact, seed=0)
+    found = find_same_prediction(original, exact, seed=0)
     assert found is not None and not found.changed
     assert found.magnitude < 1
 
 
 def test_none_if_every_change_is_seen() -> None:
     answers = iter(range(10_000))
-    assert same_prediction(image(), lambda p: np.array([next(answers) for _ in p]), seed=0) is None
+    assert (
+        find_same_prediction(image(), lambda p: np.array([next(answers) for _ in p]), seed=0)
+        is None
+    )
     never = Predictor(lambda pixels: 0)
-    assert different_prediction(image(), never, [image(1)], seed=0) is None
+    assert find_different_prediction(image(), never, [image(1)], seed=0) is None
     assert never.calls == [2, 10]  # no other class to mix with
 
 
@@ -112,7 +115,7 @@ def test_different_prediction_is_the_search_one_by_one() -> None:
     for seed in range(12):
         original, others = image(seed), [image(90 + k, 256) for k in range(3)]
         rule = (lambda pixels: int(pixels.mean() > 95)) if seed % 2 else picky(original)
-        found = different_prediction(original, Predictor(rule), others, seed=seed)
+        found = find_different_prediction(original, Predictor(rule), others, seed=seed)
         assert found is not None and found.changed
         assert found.predicted != rule(array(original))
         if found.number == MIX_UP:
@@ -135,7 +138,7 @@ def test_different_prediction_is_the_search_one_by_one() -> None:
         number, key = _shuffle_perturbations(seed)[0]
         assert found.number == number and found.tries == found.magnitude
         for m in range(1, 11):
-            changed = perturbed(original, number, magnitude=m, seed=key)
+            changed = perturb_image(original, number, magnitude=m, seed=key)
             if rule(array(changed)) != rule(array(original)):
                 assert m == found.magnitude
                 assert_array_equal(array(changed), array(found.image))
@@ -153,16 +156,16 @@ def test_mix_up_is_a_weighted_mean_at_the_images_size() -> None:
 def test_a_seed_gives_the_same_sample_and_another_one_another() -> None:
     original = image()
     rule = picky(original)
-    one, two = (same_prediction(original, Predictor(rule), seed=4) for _ in range(2))
+    one, two = (find_same_prediction(original, Predictor(rule), seed=4) for _ in range(2))
     assert one is not None and two is not None
     assert (one.number, one.magnitude, one.tries) == (two.number, two.magnitude, two.tries)
     assert_array_equal(array(one.image), array(two.image))
-    more = {same_prediction(original, Predictor(rule), seed=seed).number for seed in range(12)}
+    more = {find_same_prediction(original, Predictor(rule), seed=seed).number for seed in range(12)}
     assert len(more) > 3
 
 
 def test_wrong_answers_and_settings_are_refused() -> None:
     with pytest.raises(EvidenceError, match="predict: got 0 classes; needed 1"):
-        same_prediction(image(), lambda _: np.empty(0, int), seed=0)
+        find_same_prediction(image(), lambda _: np.empty(0, int), seed=0)
     with pytest.raises(EvidenceError, match="tries"):
-        same_prediction(image(), Predictor(fickle), seed=0, tries=0)
+        find_same_prediction(image(), Predictor(fickle), seed=0, tries=0)

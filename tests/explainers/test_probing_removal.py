@@ -8,13 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from support.exact_imputation import impute_pixels_exactly
 from theodolite.errors import EvidenceError
-from theodolite.explainers.probing._order import counts, ranks
-from theodolite.explainers.probing.removal import (
+from theodolite.explainers.probing._order import count_pixels, rank_pixels
+from theodolite.explainers.probing.pixel_removal import (
     PERCENTS,
     WAYS,
     Removal,
     RemovalCurves,
-    removal_curves,
+    compute_removal_curves,
 )
 from theodolite_reproductions.acceptance.printed_removal import as_printed
 
@@ -50,7 +50,7 @@ def test_the_worked_example_to_six_digits() -> None:
     removal = Removal(black=ZERO, seed=0, ways=["black"], percents=range(1, 100, 2), batch=7)
     images = np.broadcast_to(values.reshape(1, 1, 10, 10), (1, 3, 10, 10)).copy()
     maps, targets = relevance.reshape(1, 10, 10), np.array([0])
-    curves = removal_curves(probabilities, images, maps, targets=targets, removal=removal)
+    curves = compute_removal_curves(probabilities, images, maps, targets=targets, removal=removal)
     suf, nec = (value[0, 0] for value in scores(curves, thresholds))
     assert_allclose(curves.clean, [0.997887], atol=5e-7)
     assert_allclose(suf, [1, 1, 1, 1, 0.988714], atol=5e-7)
@@ -94,7 +94,7 @@ def test_curves_hold_what_the_printed_algorithm_computes(seed: int, batch: int) 
     images, maps, targets = sample(seed)
     probabilities, calls = network(seed, 144)
     removal = Removal(black=ZERO - 1, seed=seed, batch=batch)
-    curves = removal_curves(probabilities, images, maps, targets=targets, removal=removal)
+    curves = compute_removal_curves(probabilities, images, maps, targets=targets, removal=removal)
     changed = len(calls)
     assert calls[:-1] == [batch] * (changed - 1)  # full batches
     assert sum(calls) == curves.forwards == 2 * (1 + 2 * len(WAYS) * len(PERCENTS))
@@ -112,7 +112,7 @@ def test_the_kernel_and_the_exact_solver_give_the_same_scores() -> None:
     images, maps, targets = sample(0, n=3, side=24)
     probabilities, _ = network(0, 576)
     fast, exact = (
-        removal_curves(
+        compute_removal_curves(
             probabilities, images, maps, targets=targets,
             removal=Removal(black=ZERO, seed=0, ways=["road"], **how),
         )
@@ -133,7 +133,7 @@ def recorded(
         seen.extend(images)
         return np.ones((len(images), 1))
 
-    removal_curves(
+    compute_removal_curves(
         probabilities,
         image[None],
         relevance[None],
@@ -184,22 +184,22 @@ def test_what_is_removed_and_what_is_put_in_its_place() -> None:
 def test_counts_are_the_nearest_with_halves_up_and_never_none(
     n: int, percents: list[float]
 ) -> None:
-    for percent, count in zip(percents, counts(percents, n), strict=True):
+    for percent, count in zip(percents, count_pixels(percents, n), strict=True):
         assert 1 <= count <= n
         assert count == 1 or abs(count - percent * n / 100) <= 0.5 + 1e-9
-    assert_array_equal(counts((0.1, 12.5, 13.5, 49, 100), 100), [1, 13, 14, 49, 100])
+    assert_array_equal(count_pixels((0.1, 12.5, 13.5, 49, 100), 100), [1, 13, 14, 49, 100])
 
 
 def test_ties_are_in_no_order_of_position() -> None:
     """A constant map removes pixels from everywhere, other ones for another seed."""
     constant = np.zeros((20, 20))
-    one, two = (ranks(constant, np.random.default_rng(seed)) for seed in range(2))
+    one, two = (rank_pixels(constant, np.random.default_rng(seed)) for seed in range(2))
     for place in (one, two):
         assert_array_equal(np.sort(place.ravel()), np.arange(400))
         assert abs(np.corrcoef(place.ravel(), np.arange(400))[0, 1]) < 0.2
         assert 40 < (place[:10] < 100).sum() * 2 - 0 < 160
     assert (one != two).mean() > 0.9
-    halves = ranks(
+    halves = rank_pixels(
         np.repeat([[1.0], [0.0]], 10, axis=0) * np.ones((1, 20)), np.random.default_rng(0)
     )
     assert halves[10:].max() == 199
@@ -218,7 +218,7 @@ def test_a_perfect_and_a_worst_map() -> None:
     corner[0, :4, :4] = 1
     removal = Removal(black=ZERO - 1, seed=0, ways=["black"])
     best, worst = (
-        removal_curves(probabilities, image, one, targets=np.array([0]), removal=removal)
+        compute_removal_curves(probabilities, image, one, targets=np.array([0]), removal=removal)
         for one in (corner, -corner)
     )
     assert_array_equal(best.least_first, np.broadcast_to(best.clean[0], (1, 1, 25)))
@@ -232,16 +232,16 @@ def test_parts_give_what_the_whole_does_and_inputs_stay() -> None:
     copies = images.copy(), maps.copy(), targets.copy()
     probabilities, _ = network(5, 144)
     removal = Removal(black=ZERO, seed=9, percents=(3, 20))
-    whole = removal_curves(probabilities, images, maps, targets=targets, removal=removal)
+    whole = compute_removal_curves(probabilities, images, maps, targets=targets, removal=removal)
     part = slice(2, 4)
-    again = removal_curves(
+    again = compute_removal_curves(
         probabilities, images[part], maps[part], targets=targets[part], removal=removal,
         numbers=np.array([2, 3]),
     )  # fmt: skip
     assert_array_equal(whole.clean[part], again.clean)
     assert_array_equal(whole.least_first[part], again.least_first)
     assert_array_equal(whole.most_first[part], again.most_first)
-    other = removal_curves(
+    other = compute_removal_curves(
         probabilities, images, maps, targets=targets,
         removal=Removal(black=ZERO, seed=10, percents=(3, 20)),
     )  # fmt: skip
@@ -252,7 +252,7 @@ def test_parts_give_what_the_whole_does_and_inputs_stay() -> None:
 
 def test_no_images_give_no_curves() -> None:
     images, maps, targets = sample(0, n=0)
-    found = removal_curves(
+    found = compute_removal_curves(
         network(0, 144)[0], images, maps, targets=targets, removal=Removal(black=ZERO, seed=0)
     )
     assert found.forwards == 0
@@ -273,9 +273,9 @@ def test_what_cannot_be_removed_is_refused() -> None:
         Removal(black=ZERO, seed=0, batch=0)
     settings = Removal(black=ZERO, seed=0, percents=(100,))
     with pytest.raises(EvidenceError, match="every pixel"):
-        removal_curves(probabilities, images, maps, targets=targets, removal=settings)
+        compute_removal_curves(probabilities, images, maps, targets=targets, removal=settings)
     maps[1, 0, 0] = np.nan
     with pytest.raises(EvidenceError, match="maps: got NaN or infinity in 1 samples"):
-        removal_curves(probabilities, images, maps, targets=targets, removal=settings)
+        compute_removal_curves(probabilities, images, maps, targets=targets, removal=settings)
     with pytest.raises(EvidenceError, match="thresholds"):
         as_printed(probabilities, images, maps, targets=targets, removal=settings, thresholds=(1,))

@@ -11,12 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import spearmanr
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.probing.randomization import map_similarity, randomize_weights
+from theodolite.explainers.probing.randomization import compute_map_similarity, randomize_weights
 from theodolite.explainers.probing.stability import (
     StabilitySettings,
-    chance_changes,
-    map_changes,
-    noise_at,
+    compute_chance_changes,
+    draw_noise,
+    measure_map_changes,
 )
 
 torch = pytest.importorskip("torch", reason="no torch here: pip install 'theodolite[torch]'")
@@ -55,17 +55,17 @@ def test_changes_are_those_of_a_plain_loop_in_any_batch() -> None:
     images, maps, targets = sample()
     copies = images.copy(), maps.copy()
     shaking = StabilitySettings(draws=4, seed=3)
-    found = map_changes(explain, images, maps, targets=targets, shaking=shaking)
+    found = measure_map_changes(explain, images, maps, targets=targets, shaking=shaking)
     assert_allclose(found.norms, [np.linalg.norm(one) for one in maps], rtol=1e-6)
     for i, kind, draw in np.ndindex(3, 2, 4):
-        noise = noise_at(shaking, images.shape[1:], i, 4 * kind + draw)
+        noise = draw_noise(shaking, images.shape[1:], i, 4 * kind + draw)
         again = explain((images[i] + noise)[None].astype(np.float32), targets[i : i + 1])[0]
         assert_allclose(found.changes[i, kind, draw], np.linalg.norm(again - maps[i]), rtol=1e-4)
     for batch in (1, 5, 100):
         other = StabilitySettings(draws=4, seed=3, batch=batch)
-        again = map_changes(explain, images, maps, targets=targets, shaking=other)
+        again = measure_map_changes(explain, images, maps, targets=targets, shaking=other)
         assert_allclose(again.changes, found.changes, rtol=1e-4)
-    part = map_changes(
+    part = measure_map_changes(
         explain, images[2:], maps[2:], targets=targets[2:], shaking=shaking, numbers=np.array([2])
     )
     assert_allclose(part.changes, found.changes[2:], rtol=1e-4)
@@ -76,32 +76,32 @@ def test_changes_are_those_of_a_plain_loop_in_any_batch() -> None:
 
 def test_noise_is_of_the_kind_and_size_that_was_asked_for() -> None:
     shaking = StabilitySettings(draws=2, seed=1, radius=0.5)
-    uniform, normal = (noise_at(shaking, (3, 60, 60), 0, place) for place in (0, 2))
+    uniform, normal = (draw_noise(shaking, (3, 60, 60), 0, place) for place in (0, 2))
     assert np.abs(uniform).max() <= 0.5
     assert_allclose(uniform.std(), 0.5 / 3**0.5, rtol=0.03)
     assert_allclose(normal.std(), 0.5, rtol=0.03)
     assert_allclose([uniform.mean(), normal.mean()], 0, atol=0.02)
     other = StabilitySettings(draws=2, seed=2, radius=0.5)
     drawn = [
-        float(noise_at(how, (3, 2, 2), number, place).sum())
+        float(draw_noise(how, (3, 2, 2), number, place).sum())
         for how in (shaking, other)
         for number in range(2)
         for place in range(4)
     ]
     assert len(set(drawn)) == 16  # none is used twice
     reordered = StabilitySettings(draws=2, seed=1, radius=0.5, noises=["gaussian"])
-    assert_array_equal(noise_at(reordered, (3, 60, 60), 0, 0), normal)
+    assert_array_equal(draw_noise(reordered, (3, 60, 60), 0, 0), normal)
 
 
 def test_a_map_that_does_not_look_never_changes_and_one_that_is_the_image_does() -> None:
     images, _, targets = sample()
     shaking = StabilitySettings(draws=3, seed=0, noises=["uniform"])
     fixed = np.ones((3, 16, 16))
-    still = map_changes(
+    still = measure_map_changes(
         lambda p, _: np.ones((len(p), 16, 16)), images, fixed, targets=targets, shaking=shaking
     )
     assert_array_equal(still.changes, np.zeros((3, 1, 3)))
-    moved = map_changes(
+    moved = measure_map_changes(
         lambda p, _: p[:, 0], images, images[:, 0], targets=targets, shaking=shaking
     )
     # root of 256 pixels times the spread of the noise
@@ -111,7 +111,7 @@ def test_a_map_that_does_not_look_never_changes_and_one_that_is_the_image_does()
 def test_the_class_asked_for_stays_the_same() -> None:
     images, _, targets = sample()
     maps = targets[:, None, None] * np.ones((1, 16, 16))
-    found = map_changes(
+    found = measure_map_changes(
         lambda p, t: t[:, None, None] * np.ones((1, 16, 16)), images, maps,
         targets=targets, shaking=StabilitySettings(draws=3, seed=0, batch=4),
     )  # fmt: skip
@@ -121,18 +121,18 @@ def test_the_class_asked_for_stays_the_same() -> None:
 @given(st.integers(2, 12), st.integers(0, 1000))
 def test_chance_is_the_distance_to_another_image(n: int, seed: int) -> None:
     maps = np.arange(n, dtype=float)[:, None, None] * np.ones((1, 2, 2))
-    found = chance_changes(maps, seed=seed) / 2
+    found = compute_chance_changes(maps, seed=seed) / 2
     assert (found >= 1).all()  # never its own
     assert_array_equal(found, found.round())
-    assert_array_equal(found, chance_changes(maps, seed=seed) / 2)
+    assert_array_equal(found, compute_chance_changes(maps, seed=seed) / 2)
 
 
 def test_chance_draws_all_others_and_needs_one() -> None:
     maps = np.array([0.0, 1, 10, 100])[:, None, None] * np.ones((1, 1, 1))
-    seen = {float(chance_changes(maps, seed=seed)[0]) for seed in range(40)}
+    seen = {float(compute_chance_changes(maps, seed=seed)[0]) for seed in range(40)}
     assert seen == {1, 10, 100}
-    assert np.isnan(chance_changes(maps[:1], seed=0)).all()
-    assert chance_changes(maps[:0], seed=0).shape == (0,)
+    assert np.isnan(compute_chance_changes(maps[:1], seed=0)).all()
+    assert compute_chance_changes(maps[:0], seed=0).shape == (0,)
 
 
 def test_wrong_settings_are_refused() -> None:
@@ -152,10 +152,10 @@ def test_as_captums_largest_sensitivity() -> None:
     metrics = pytest.importorskip("captum.metrics", reason="no captum here")
     images, maps, targets = sample()
     shaking = StabilitySettings(draws=6, seed=2, noises=["uniform"])
-    found = map_changes(explain, images, maps, targets=targets, shaking=shaking)
+    found = measure_map_changes(explain, images, maps, targets=targets, shaking=shaking)
 
     def ours(given: "torch.Tensor") -> "torch.Tensor":  # every image six times in a row
-        noises = [noise_at(shaking, images.shape[1:], *divmod(k, 6)) for k in range(len(given))]
+        noises = [draw_noise(shaking, images.shape[1:], *divmod(k, 6)) for k in range(len(given))]
         return given + torch.from_numpy(np.stack(noises)).float()
 
     def theirs(given: "torch.Tensor | tuple", target: "torch.Tensor") -> "torch.Tensor | tuple":
@@ -184,12 +184,12 @@ def quantus() -> Iterator[object]:
 def test_as_quantus_largest_sensitivity(quantus: object) -> None:
     images, maps, targets = sample()
     shaking = StabilitySettings(draws=5, seed=2, noises=["uniform"])
-    found = map_changes(explain, images, maps, targets=targets, shaking=shaking)
+    found = measure_map_changes(explain, images, maps, targets=targets, shaking=shaking)
     draw = iter(range(5))
 
     def ours(arr: np.ndarray, **_: object) -> np.ndarray:
         k = next(draw)
-        noises = np.stack([noise_at(shaking, images.shape[1:], i, k) for i in range(3)])
+        noises = np.stack([draw_noise(shaking, images.shape[1:], i, k) for i in range(3)])
         return arr + noises.reshape(arr.shape).astype(arr.dtype)
 
     metric = quantus.MaxSensitivity(
@@ -229,15 +229,15 @@ def test_similarity_is_spearmans_of_the_magnitudes(seed: int, ties: bool) -> Non
         spearmanr(np.abs(a).ravel(), np.abs(b).ravel()).statistic
         for a, b in zip(maps, others, strict=True)
     ]
-    assert_allclose(map_similarity(maps, others), wanted, atol=1e-12)
-    assert_allclose(map_similarity(maps, -3 * maps), 1)
+    assert_allclose(compute_map_similarity(maps, others), wanted, atol=1e-12)
+    assert_allclose(compute_map_similarity(maps, -3 * maps), 1)
 
 
 def test_similarity_of_opposites_and_of_maps_that_say_nothing() -> None:
     one = np.arange(12.0).reshape(1, 3, 4)
-    assert_allclose(map_similarity(one, 20 - one), -1)
-    assert np.isnan(map_similarity(one, np.ones((1, 3, 4)))).all()
-    assert np.isnan(map_similarity(one, np.full((1, 3, 4), np.nan))).all()
+    assert_allclose(compute_map_similarity(one, 20 - one), -1)
+    assert np.isnan(compute_map_similarity(one, np.ones((1, 3, 4)))).all()
+    assert np.isnan(compute_map_similarity(one, np.full((1, 3, 4), np.nan))).all()
 
 
 def test_random_weights_keep_the_scale_and_lose_what_was_learned() -> None:
@@ -263,9 +263,9 @@ def test_random_weights_keep_the_scale_and_lose_what_was_learned() -> None:
     for name, value in one.named_buffers():
         assert_array_equal(value, before[name])
     images, maps, targets = sample()
-    found = map_similarity(maps, gradients(one, images, targets))
+    found = compute_map_similarity(maps, gradients(one, images, targets))
     assert np.abs(found).max() < 0.6
-    assert_allclose(map_similarity(maps, gradients(trained, images, targets)), 1)
+    assert_allclose(compute_map_similarity(maps, gradients(trained, images, targets)), 1)
 
 
 def test_the_signal_gets_through_a_deep_network_of_random_weights() -> None:

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("pytorch_grad_cam", reason="pip install 'theodolite[explain]'")
 
 from support.networks.saliency_networks import SIDE, images, small_cnn, small_vit  # noqa: E402
-from theodolite.explainers.saliency._work import seeded  # noqa: E402
+from theodolite.explainers.saliency._work import seed_libraries  # noqa: E402
 from theodolite.explainers.saliency.methods import OPTIONS, TECHNIQUES, explainer  # noqa: E402
 
 SHORT: dict[str, dict[str, Any]] = {
@@ -121,12 +121,12 @@ def draws() -> tuple[float, ...]:
 
 def test_generators_are_seeded_and_put_back() -> None:
     before = random.getstate()
-    with seeded(5):
+    with seed_libraries(5):
         first = draws()
     assert random.getstate() == before
-    with seeded(5):
+    with seed_libraries(5):
         assert draws() == first
-    with seeded(6):
+    with seed_libraries(6):
         assert not set(draws()) & set(first)
 
 

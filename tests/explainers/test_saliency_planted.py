@@ -25,7 +25,7 @@ from support.networks.saliency_networks import (  # noqa: E402
 )
 from theodolite.explainers.saliency._cams import CLASSES  # noqa: E402
 from theodolite.explainers.saliency._places import find_place  # noqa: E402
-from theodolite.explainers.saliency._work import ExplanationRequest, seeded  # noqa: E402
+from theodolite.explainers.saliency._work import ExplanationRequest, seed_libraries  # noqa: E402
 from theodolite.explainers.saliency.methods import TECHNIQUES, explainer  # noqa: E402
 
 USE_THE_CLASS = sorted(
@@ -328,7 +328,7 @@ def test_the_same_as_captum_called_directly(name: str) -> None:
     kind, ours, theirs = CAPTUM[name]
     network = small_cnn().eval()
     given = torch.from_numpy(images(1))
-    with seeded(7):
+    with seed_libraries(7):
         direct = getattr(captum, kind)(network).attribute(given, target=2, **theirs)
     expected = direct[:, 0] if name == "occlusion" else direct.sum(dim=1)
     found = explainer(name, network, seed=7, options=ours)(images(1), np.array([2]))

@@ -22,7 +22,7 @@ from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.models.classifier import Classifier
 from theodolite.models.classifiers import load_classifier
 from theodolite.models.features import FeatureExtractor
-from theodolite.models.places import last_places
+from theodolite.models.spatial_layers import find_last_spatial_layer
 
 torch = pytest.importorskip("torch")
 timm = pytest.importorskip("timm")
@@ -277,7 +277,7 @@ def test_probabilities_in_parts_leave_all_as_it_was(tmp_path: Path) -> None:
 )
 def test_the_last_layer_with_places(name: str, layer: str) -> None:
     with torch.device("meta"):
-        assert last_places(torchvision.models.get_model(name, weights=None)) == layer
+        assert find_last_spatial_layer(torchvision.models.get_model(name, weights=None)) == layer
 
 
 def test_merged_patches_have_no_layer_that_we_name() -> None:
@@ -286,4 +286,4 @@ def test_merged_patches_have_no_layer_that_we_name() -> None:
     about = transformers.SwinConfig(
         image_size=32, patch_size=4, embed_dim=8, depths=[1, 1], num_heads=[1, 2], window_size=2
     )
-    assert last_places(transformers.SwinForImageClassification(about)) == ""
+    assert find_last_spatial_layer(transformers.SwinForImageClassification(about)) == ""

@@ -14,11 +14,11 @@ from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.features import FeatureExtractor, Preprocessing
 from theodolite.models.patches import (
-    embeddings_of,
-    head_layer,
-    head_of,
-    patch_boxes,
-    patch_embeddings,
+    compute_embeddings,
+    compute_patch_boxes,
+    compute_patch_embeddings,
+    find_head_layer,
+    get_head,
 )
 
 torch = pytest.importorskip("torch")
@@ -50,8 +50,8 @@ def answers(backbone: Backbone, images: list[Image.Image]) -> np.ndarray:
 
 
 def through_the_head(backbone: Backbone, images: list[Image.Image], batch: int) -> np.ndarray:
-    weights, bias = head_of(backbone.network, backbone.preprocessing.size)
-    return np.asarray(embeddings_of(backbone, images, batch=batch) @ weights.T + bias)
+    weights, bias = get_head(backbone.network, backbone.preprocessing.size)
+    return np.asarray(compute_embeddings(backbone, images, batch=batch) @ weights.T + bias)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -64,11 +64,11 @@ def test_the_head_on_embeddings_is_the_network(bias: bool) -> None:
 def test_the_network_is_left_as_it_was() -> None:
     backbone = toy()
     backbone.network.train()
-    embeddings_of(backbone, drawn(2))
-    head_of(backbone.network)
+    compute_embeddings(backbone, drawn(2))
+    get_head(backbone.network)
     assert backbone.network.training
     with pytest.raises(EvidenceError, match="images: got none"):
-        embeddings_of(backbone, [])
+        compute_embeddings(backbone, [])
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in backbone.network.modules())
 
 
@@ -86,8 +86,8 @@ class TwoHeads(nn.Module):  # type: ignore[misc,name-defined]
 
 
 def test_the_layer_that_answers_is_found() -> None:
-    assert head_layer(toy().network) == "7"
-    assert head_layer(TwoHeads("one")) == "one"
+    assert find_head_layer(toy().network) == "7"
+    assert find_head_layer(TwoHeads("one")) == "one"
 
 
 class Again(TwoHeads):
@@ -109,7 +109,7 @@ class Tokens(TwoHeads):
 )
 def test_a_network_that_does_not_end_in_a_linear_layer_is_refused(network: Any) -> None:
     with pytest.raises(EvidenceError, match="whose output is the network's"):
-        head_of(network, (8, 8))
+        get_head(network, (8, 8))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_network_that_does_not_end_in_a_linear_layer_is_refused(network: Any) 
 def test_patches_cover_the_image_and_lie_inside(
     rows: int, columns: int, share: float, per_side: int
 ) -> None:
-    boxes = patch_boxes(rows, columns, share, per_side)
+    boxes = compute_patch_boxes(rows, columns, share, per_side)
     assert boxes.shape == (per_side**2, 4)
     covered = np.zeros((rows, columns), bool)
     for top, left, bottom, right in boxes:
@@ -131,27 +131,27 @@ def test_patches_cover_the_image_and_lie_inside(
 
 
 def test_neighbors_overlap_by_a_fifth() -> None:
-    first, second = patch_boxes(260, 260, 5 / 13, 3)[:2]
+    first, second = compute_patch_boxes(260, 260, 5 / 13, 3)[:2]
     assert (first[3] - second[1]) / (first[3] - first[1]) == pytest.approx(0.2)
 
 
 def test_a_patch_is_embedded_as_a_image() -> None:
     backbone, images = toy(), [*drawn(1), *drawn(1, 40, 26)]
-    found = patch_embeddings(backbone, iter(images), batch=4)
+    found = compute_patch_embeddings(backbone, iter(images), batch=4)
     assert found.embeddings.shape == (18, 8)
     assert found.image.tolist() == [0] * 9 + [1] * 9
     crops = [
         Image.fromarray(np.asarray(images[number])[top:bottom, left:right])
         for number, (top, left, bottom, right) in zip(found.image, found.boxes, strict=True)
     ]
-    assert_allclose(found.embeddings, embeddings_of(backbone, crops), atol=1e-5)
-    assert np.array_equal(found.boxes[9:], patch_boxes(40, 26, 5 / 13, 3))
+    assert_allclose(found.embeddings, compute_embeddings(backbone, crops), atol=1e-5)
+    assert np.array_equal(found.boxes[9:], compute_patch_boxes(40, 26, 5 / 13, 3))
 
 
 @pytest.mark.parametrize(("share", "per_side"), [(0.3, 3), (1.1, 2), (0.5, 0), (np.nan, 3)])
 def test_patches_with_gaps_are_refused(share: float, per_side: int) -> None:
     with pytest.raises(EvidenceError, match="as cover the image"):
-        patch_embeddings(toy(), drawn(1), share=share, per_side=per_side)
+        compute_patch_embeddings(toy(), drawn(1), share=share, per_side=per_side)
 
 
 def test_cifar_networks_need_weights_that_fit(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_the_real_networks_on_cifar(shared_data: Path, depth: int, step: int) ->
         np.stack([backbone.preprocessing(p) for p in images[:4]])
     )
     assert maps.shape == (4, 64, 8, 8)
-    assert_allclose(maps.mean(axis=(2, 3)), embeddings_of(backbone, images[:4]), atol=1e-5)
+    assert_allclose(maps.mean(axis=(2, 3)), compute_embeddings(backbone, images[:4]), atol=1e-5)
 
 
 def test_the_real_efficientnet(shared_data: Path) -> None:

@@ -21,12 +21,12 @@ from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, Expl
 from theodolite.pipelines.faithfulness.explanations import (
     Explanation,
     TrainingSettings,
-    evidence_of,
     explain_layer,
+    make_surrogate_evidence,
 )
+from theodolite.pipelines.faithfulness.image_segments import isolate_segments, number_segments
 from theodolite.pipelines.faithfulness.importances import contrast_importance
-from theodolite.pipelines.faithfulness.parts_of_images import segment_images, segment_numbers
-from theodolite.pipelines.faithfulness.recipes import RECIPES
+from theodolite.pipelines.faithfulness.method_forms import RECIPES
 from theodolite_reproductions.claims.answers.surrogates import BENCHMARK
 
 TRAINING = TrainingSettings(sae=2, concept_shap=2, learned=0)
@@ -80,7 +80,7 @@ def test_centered_subspaces_lose_the_mean_of_a_class() -> None:
     layer = layer_of_parts()
     own, errors = layer.labels == 0, {}
     for name in ("mcd_lasso", "mcd_lasso_uncentered"):
-        evidence = evidence_of(explained(layer, name, 1), layer, 0, TRAINING, full=True)
+        evidence = make_surrogate_evidence(explained(layer, name, 1), layer, 0, TRAINING, full=True)
         gap = surrogate_outputs(evidence)[own, 0] - compute_outputs(evidence)[own, 0]
         errors[name] = float(np.abs(gap).mean())
     assert errors["mcd_lasso_uncentered"] < 0.1 * errors["mcd_lasso"]
@@ -144,7 +144,9 @@ def test_a_decoder_learned_anew_tells_more_from_what_is_left() -> None:
         shares = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
         return float(-np.log(shares[np.arange(len(codes)), layer.train_labels]).mean())
 
-    assert loss(layer.outputs(own.decode(codes))) < 0.8 * loss(layer.outputs(fitted.decode(codes)))
+    assert loss(layer.compute_logits(own.decode(codes))) < 0.8 * loss(
+        layer.compute_logits(fitted.decode(codes))
+    )
 
 
 def test_segments_cover_the_image_once() -> None:
@@ -152,9 +154,9 @@ def test_segments_cover_the_image_once() -> None:
     pixels[:, 16:] = 255
     cuts = ["grid"] + (["slic"] if find_spec("skimage") else [])
     for cut in cuts:
-        numbers = segment_numbers(pixels, cut)
-        parts = [np.asarray(part) for part in segment_images(Image.fromarray(pixels), cut)]
+        numbers = number_segments(pixels, cut)
+        parts = [np.asarray(part) for part in isolate_segments(Image.fromarray(pixels), cut)]
         assert len(parts) == len(np.unique(numbers)) > 1
         visible = sum((part != 128).all(axis=2).astype(int) for part in parts)
         assert (visible == 1).all()
-    assert len(np.unique(segment_numbers(pixels, "grid"))) == 9
+    assert len(np.unique(number_segments(pixels, "grid"))) == 9

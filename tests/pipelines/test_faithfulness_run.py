@@ -21,12 +21,12 @@ from theodolite.models.patches import Patches
 from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer, _head
 from theodolite.pipelines.faithfulness.explanations import (
     TrainingSettings,
-    evidence_of,
     explain_layer,
+    make_surrogate_evidence,
 )
 from theodolite.pipelines.faithfulness.importances import _some_of_each
 from theodolite.pipelines.faithfulness.pipeline import FaithfulnessPipeline
-from theodolite.pipelines.posthoc.concept_cards import strongest
+from theodolite.pipelines.posthoc.concept_cards import select_strongest
 
 EPOCHS = {"sae": 2, "concept_shap": 2, "learned": 2}
 TRAINING = TrainingSettings(**EPOCHS)
@@ -63,7 +63,7 @@ def planted_layer(seed: int = 0) -> ExplainedLayer:
 def test_methods_that_find_the_parts_explain_the_layer(method: str) -> None:
     layer = planted_layer()
     found = explain_layer(layer, method, 2, 0, TRAINING)
-    evidence = evidence_of(found, layer, 0, TRAINING, full=True)
+    evidence = make_surrogate_evidence(found, layer, 0, TRAINING, full=True)
     assert found.without == ()
     error = float(SurrogateError.of(evidence).value())
     average = float(
@@ -76,7 +76,9 @@ def test_methods_that_find_the_parts_explain_the_layer(method: str) -> None:
 def test_random_directions_do_not() -> None:
     layer = planted_layer()
     random, found = (
-        float(SurrogateError.of(evidence_of(one, layer, 0, TRAINING, full=True)).value())
+        float(
+            SurrogateError.of(make_surrogate_evidence(one, layer, 0, TRAINING, full=True)).value()
+        )
         for one in (explain_layer(layer, method, 2, 0, TRAINING) for method in ("random", "nmf"))
     )
     assert random > 2 * found
@@ -84,7 +86,7 @@ def test_random_directions_do_not() -> None:
 
 def test_what_is_rebuilt_is_what_head_and_vectors_give() -> None:
     layer = planted_layer()
-    evidence = evidence_of(
+    evidence = make_surrogate_evidence(
         explain_layer(layer, "nmf", 2, 0, TRAINING), layer, 0, TRAINING, full=True
     )
     stored = surrogate_outputs(evidence, "rebuilt")
@@ -97,7 +99,7 @@ def test_a_class_that_is_never_predicted_gets_no_concepts() -> None:
     layer = planted_layer()
     layer = replace(layer, bias=np.array([0.0, 0.0, -100.0], np.float32))
     found = explain_layer(layer, "nmf", 2, 0, TRAINING)
-    evidence = evidence_of(found, layer, 0, replace(TRAINING, learned=0), full=False)
+    evidence = make_surrogate_evidence(found, layer, 0, replace(TRAINING, learned=0), full=False)
     assert found.without == (
         "class 'c': got 0 samples; needed 2 or more that are predicted as it.",
     )
@@ -135,7 +137,9 @@ def test_deletion_is_left_out_where_more_is_rebuilt_than_directions() -> None:
     layer = planted_layer()
     for method, there in (("pca", False), ("svd", True), ("nmf", True)):
         found = explain_layer(layer, method, 2, 0, TRAINING)
-        assert evidence_of(found, layer, 0, TRAINING, full=False).has("vectors") is there
+        assert (
+            make_surrogate_evidence(found, layer, 0, TRAINING, full=False).has("vectors") is there
+        )
 
 
 def test_samples_of_every_class_are_drawn() -> None:
@@ -180,4 +184,4 @@ def test_wrong_settings_are_said() -> None:
 def test_strongest_patches_are_of_different_images() -> None:
     strength = np.array([1.0, 9.0, 8.0, 0.0, 2.0, -1.0])
     image = np.array([0, 1, 1, 2, 3, 4])
-    assert strongest(strength, image).tolist() == [1, 4, 0]
+    assert select_strongest(strength, image).tolist() == [1, 4, 0]

@@ -7,11 +7,11 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from theodolite.pipelines import parallel
-from theodolite.pipelines.parallel import in_parallel
+from theodolite.pipelines.parallel import run_in_parallel
 
 
 def test_results_come_in_order() -> None:
-    assert list(in_parallel(lambda item: 2 * item, range(20))) == list(range(0, 40, 2))
+    assert list(run_in_parallel(lambda item: 2 * item, range(20))) == list(range(0, 40, 2))
 
 
 def test_fits_beside_each_other_stay_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,5 +32,5 @@ def test_fits_beside_each_other_stay_quiet(monkeypatch: pytest.MonkeyPatch) -> N
         if not number:
             first_out.set()
 
-    list(in_parallel(fit, range(2)))
+    list(run_in_parallel(fit, range(2)))
     assert warnings.filters == before

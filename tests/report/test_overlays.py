@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import theodolite
-from theodolite.explainers.rendering import enlarged
+from theodolite.explainers.rendering import enlarge_map
 from theodolite.report.contours import MOST_POINTS, contour_rings, ring_area, thinned
 from theodolite.report.examples import examples_part
 from theodolite.report.overlays import (
@@ -71,7 +71,7 @@ def test_what_is_drawn_is_what_is_counted() -> None:
         cells = (7, 10)[number % 2]
         concept_map = random.normal(size=(cells, cells))
         size = [(320, 240), (200, 200), (224, 300)][number % 3]
-        values = enlarged(concept_map, size[::-1])
+        values = enlarge_map(concept_map, size[::-1])
         n = int(np.floor(values.size / 12 + 0.5))
         counted = values >= np.partition(values, values.size - n, axis=None)[values.size - n]
         scale = 300 / max(size)

@@ -11,7 +11,7 @@ from jaxtyping import Float, UInt8
 
 from theodolite._storage.map_colors import unsigned_colors
 from theodolite.errors import EvidenceError
-from theodolite.explainers.rendering import bwr, enlarged
+from theodolite.explainers.rendering import bwr, enlarge_map
 
 Values: TypeAlias = Literal["signed", "as they are", "paper lime", "paper shap"]
 Variant: TypeAlias = Literal["ours", "reference"]
@@ -88,7 +88,7 @@ def concept_overlay(
         raise EvidenceError("span", f"{low:g} to {high:g}", "the lower value first")
     wide = high - low if high > low else 1.0
     # stretched before it is enlarged: the range is that of the map, not of what lies between
-    stretched = np.clip(enlarged((concept_map - low) / wide, image.shape[:2]), 0.0, 1.0)
+    stretched = np.clip(enlarge_map((concept_map - low) / wide, image.shape[:2]), 0.0, 1.0)
     _check(image, stretched)
     heat = (colors or magnitude_colors)(stretched)
     of_image = 1.0 - beta if blend == "mixed" else 1.0
@@ -117,7 +117,7 @@ def concept_cut_out(
     """
     if (threshold is None) == (share is None):
         raise EvidenceError("threshold", "both or none of threshold and share", "one of them")
-    pixels = enlarged(concept_map, image.shape[:2])
+    pixels = enlarge_map(concept_map, image.shape[:2])
     _check(image, pixels)
     if share is not None:
         if not 0 < share <= 1:

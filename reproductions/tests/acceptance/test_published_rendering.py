@@ -12,7 +12,7 @@ from theodolite_reproductions.rendering import (
     color_positions,
     concept_cut_out,
     concept_overlay,
-    enlarged,
+    enlarge_map,
     heatmap,
     magnitude_colors,
     masked_image,
@@ -152,7 +152,7 @@ def test_a_concept_is_laid_over_the_image_in_colors() -> None:
 def test_maps_are_enlarged_before_they_are_colored() -> None:
     image = np.zeros((4, 8, 3))
     concept_map = np.array([[0.0, 1.0]])
-    across = enlarged(concept_map, (4, 8))
+    across = enlarge_map(concept_map, (4, 8))
     assert across[0] == pytest.approx([0, 0, 0.125, 0.375, 0.625, 0.875, 1, 1])
     shown = concept_overlay(image, concept_map, beta=1.0)
     assert shown == pytest.approx(magnitude_colors(across), abs=1e-6)

@@ -21,7 +21,7 @@ from theodolite.dissection.search import FormulaSearch, UnitFormula
 from theodolite.errors import EvidenceError
 from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.models.backbones import load_backbone
-from theodolite.pipelines.features import feature_maps
+from theodolite.pipelines.features import compute_feature_maps
 from theodolite_reproductions.detection.alternatives import DissectionAlternative, own_accuracy
 
 torch = pytest.importorskip("torch")
@@ -98,7 +98,9 @@ def test_the_networks_own_accuracy(root: Path) -> None:
     assert data.labels is not None
     backbone = load_backbone("test_resnet", root / "weights.safetensors")
     rows = np.arange(len(data))
-    maps = feature_maps(data, rows, backbone, None, WorkContext(seeds=(0,), cache=root / "cache"))
+    maps = compute_feature_maps(
+        data, rows, backbone, None, WorkContext(seeds=(0,), cache=root / "cache")
+    )
     batch = np.stack([backbone.preprocessing(data.image(int(row))) for row in rows])
     with torch.inference_mode():
         outputs = backbone.network(torch.from_numpy(batch)).numpy()

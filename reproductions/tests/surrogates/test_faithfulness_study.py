@@ -24,7 +24,7 @@ from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.faithful.frame import surrogate_outputs
-from theodolite.pipelines.faithfulness.recipes import FORMS
+from theodolite.pipelines.faithfulness.method_forms import FORMS
 from theodolite.report.html import write_report
 from theodolite_reproductions.protocols import PROTOCOLS
 from theodolite_reproductions.surrogates import middle_layers

@@ -67,7 +67,7 @@ def test_the_area_of_a_concept_is_one_output(
     features = np.column_stack([np.log(sides), np.random.default_rng(0).normal(size=40)])
     monkeypatch.setattr(other_outputs, "_embedded", lambda data, rows, *rest: features[rows])
     layer, facts = other_outputs.area_layer(data, "head", None, "", WorkContext((0,), tmp_path))
-    assert len(layer.classes) == 1 and layer.rows_of(0).all() and len(layer.test) == 13
+    assert len(layer.classes) == 1 and layer.select_training_rows(0).all() and len(layer.test) == 13
     assert facts["share of the variance that the layer explains"] > 0.95
     with pytest.raises(EvidenceError, match="concept of planted"):
         other_outputs.area_layer(data, "tail", None, "", WorkContext((0,), tmp_path))

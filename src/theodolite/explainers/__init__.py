@@ -1,1 +1,1 @@
-"""Saliency, attribution and concept-discovery methods."""
+"""Explanation methods: saliency maps, concept attributions and concept discovery."""

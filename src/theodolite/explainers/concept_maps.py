@@ -1,4 +1,4 @@
-"""Where in an image a concept is active (CoAM)."""
+"""Concept activation maps (CoAM): where in an image a concept is active."""
 
 import numpy as np
 from jaxtyping import Float
@@ -8,7 +8,7 @@ def concept_activation_maps(
     features: Float[np.ndarray, "samples channels height width"],
     vectors: Float[np.ndarray, "concepts channels"],
 ) -> Float[np.ndarray, "samples concepts height width"]:
-    r"""A map per concept: the feature maps weighted by the concept's vector.
+    r"""Return a map per concept: feature maps weighted by the concept's vector.
 
     .. math:: F_j = \frac1d \sum_k c_{jk} E_k
 

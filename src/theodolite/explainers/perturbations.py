@@ -1,4 +1,5 @@
-"""Twelve ways to change an image, as the data set of people's votes on explanations was made."""
+"""Twelve image perturbations of the PASTA data set of ratings. Used by
+:mod:`.perturbed_samples`."""
 
 import math
 from collections.abc import Callable
@@ -11,8 +12,8 @@ from PIL import Image
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
 
-SMALLEST = 8
-"""Pixels on a side: the blur looks seven pixels past each edge, at a mirror image."""
+MIN_SIDE_PIXELS = 8
+"""Smallest side of an image in pixels: the blur reaches seven past each edge."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,9 @@ class Perturbation:
     number: int
     name: str
     does: str
-    """At magnitude m, in the code that made the images."""
+    """Effect at magnitude m, in the code that made the data set."""
     printed: str = ""
-    """What the publication says, where it is something else."""
+    """Effect according to the publication, if it differs."""
 
 
 PERTURBATIONS = (
@@ -60,11 +61,13 @@ PERTURBATIONS = (
         11, "masks", "int(m) black rectangles, a random corner, sides up to the image's own",
     ),
 )  # fmt: skip
-"""In the order of their numbers."""
+"""All perturbations, in the order of their numbers."""
 
 
-def perturbed(image: Image.Image, number: int, *, magnitude: float = 1.0, seed: int) -> Image.Image:
-    """The image, changed in one of the :data:`PERTURBATIONS`; the same for the same seed.
+def perturb_image(
+    image: Image.Image, number: int, *, magnitude: float = 1.0, seed: int
+) -> Image.Image:
+    """Return the image changed by one of the :data:`PERTURBATIONS`; the same for the same seed.
 
     The result has the image's own size; in the publication all images had 224 by 224 pixels.
     Below a magnitude of 1 there are no masks, and the image comes back as it was. The published
@@ -74,9 +77,9 @@ def perturbed(image: Image.Image, number: int, *, magnitude: float = 1.0, seed: 
         raise EvidenceError("number", f"{number}", f"0 to {len(PERTURBATIONS) - 1}")
     if not (math.isfinite(magnitude) and magnitude >= 0):
         raise EvidenceError("magnitude", f"{magnitude}", "a number from 0 on")
-    if min(image.size) < SMALLEST:
+    if min(image.size) < MIN_SIDE_PIXELS:
         raise EvidenceError("image", f"{image.size[0]} by {image.size[1]} pixels",
-                            f"at least {SMALLEST} on each side")  # fmt: skip
+                            f"at least {MIN_SIDE_PIXELS} on each side")  # fmt: skip
     colors = image.convert("RGB")
     if number == 11:
         return _masked(colors, int(magnitude), seed)

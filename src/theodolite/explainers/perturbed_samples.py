@@ -1,4 +1,4 @@
-"""Images to ask people about: changed, and predicted as before, or not as before."""
+"""Find perturbed images with the same or a different prediction, for rating studies."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from jaxtyping import Int
 from PIL import Image
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.perturbations import PERTURBATIONS, perturbed
+from theodolite.explainers.perturbations import PERTURBATIONS, perturb_image
 
 MIX_UP = 13
-"""Its number in the data set; there is no 12."""
+"""Number of mix-up in the data set; 12 is not used."""
 SMALLER = 0.9
 LARGER = tuple(float(m) for m in range(1, 11))
 WEIGHTS = tuple(tenths / 10 for tenths in range(1, 10))
@@ -21,7 +21,7 @@ Predict = Callable[[Sequence[Image.Image]], Int[np.ndarray, " images"]]
 
 @dataclass(frozen=True, eq=False)
 class PerturbedSample:
-    """A changed image that was found.
+    """A perturbed image with its prediction.
 
     Attributes:
         image: The changed image.
@@ -40,10 +40,10 @@ class PerturbedSample:
     changed: bool
 
 
-def same_prediction(
+def find_same_prediction(
     image: Image.Image, predict: Predict, *, seed: int, tries: int = 11
 ) -> PerturbedSample | None:
-    """A change that leaves the prediction as it is (question 5); None if there is none.
+    """Return a change that keeps the prediction (question 5), or None.
 
     A perturbation is drawn and tried at magnitude 1, 0.9, 0.81, …; after so many ``tries`` another
     one is drawn. The published scripts have 10 and 11 tries. All magnitudes share their random
@@ -56,7 +56,7 @@ def same_prediction(
     for number, key in _shuffle_perturbations(seed):
         # the first one mostly fits: the others are made only if it does not
         for magnitudes in ([1.0], [SMALLER**k for k in range(1, tries)]):
-            changed = [perturbed(image, number, magnitude=m, seed=key) for m in magnitudes]
+            changed = [perturb_image(image, number, magnitude=m, seed=key) for m in magnitudes]
             classes = _classes(predict, changed)
             fits = np.flatnonzero(classes == before)
             if len(fits):
@@ -67,10 +67,10 @@ def same_prediction(
     return None
 
 
-def different_prediction(
+def find_different_prediction(
     image: Image.Image, predict: Predict, others: Sequence[Image.Image], *, seed: int
 ) -> PerturbedSample | None:
-    """A change that changes the prediction (question 6); None if there is none.
+    """Return a change that changes the prediction (question 6), or None.
 
     A perturbation is drawn and tried at magnitude 1, 2, …, 10. If no prediction changes, the
     image is mixed with one of the ``others`` that is predicted as another class, which gets the
@@ -93,7 +93,7 @@ def different_prediction(
         which = (number, magnitudes[k])
         return _sample(image, changed[k], which, looked_at + k + 1, int(predictions[k]))
 
-    changed = [perturbed(image, number, magnitude=m, seed=key) for m in LARGER]
+    changed = [perturb_image(image, number, magnitude=m, seed=key) for m in LARGER]
     if sample := first_other(changed, LARGER, number):
         return sample
     looked_at += len(LARGER)
@@ -107,13 +107,13 @@ def different_prediction(
 
 
 def mix_up(image: Image.Image, other: Image.Image, weight: float) -> Image.Image:
-    """(1 - weight) of the image and ``weight`` of the other one, at the image's size."""
+    """Return (1 - weight) of the image plus ``weight`` of the other one, at the image's size."""
     beside = other.convert("RGB").resize(image.size, Image.Resampling.BICUBIC)
     return Image.blend(image.convert("RGB"), beside, weight)
 
 
 def _shuffle_perturbations(seed: int) -> list[tuple[int, int]]:
-    """The numbers of the perturbations in a random order, each with a seed of its own."""
+    """Return the perturbations in random order, each with its own seed."""
     random = np.random.default_rng([seed, 0])
     order = random.permutation(len(PERTURBATIONS))
     keys = random.integers(2**31, size=len(PERTURBATIONS))

@@ -34,7 +34,7 @@ from theodolite.language.sae_baselines import (
     Layer,
     find_unavailable_baselines,
 )
-from theodolite.pipelines.features import weights_digest
+from theodolite.pipelines.features import compute_weights_digest
 
 LATENTS_PER_ACTIVE = 72
 """Number of latents per active one, if ``active`` is not given."""
@@ -155,9 +155,9 @@ class LanguageFeaturesPipeline:
         return train_dictionary(layer.activations, latents, active, steps=self.steps, seed=seed)
 
     def _digests(self, data: ConceptTexts) -> dict[str, str]:
-        own = {} if self.dictionary is None else weights_digest(self.dictionary)
+        own = {} if self.dictionary is None else compute_weights_digest(self.dictionary)
         of_dictionary = {f"dictionary/{name}": digest for name, digest in own.items()}
-        return {**(data.digests or {}), **weights_digest(self.model), **of_dictionary}
+        return {**(data.digests or {}), **compute_weights_digest(self.model), **of_dictionary}
 
     def _settings(self, seed: int, *, splice: bool) -> TokenSettings:
         return TokenSettings(
@@ -170,7 +170,7 @@ class LanguageFeaturesPipeline:
     def _layer(self, network: HookedModel, ids: Ids, which: str, context: WorkContext) -> Layer:
         """Return the layer with its activations, computed once and cached."""
         ends = [network.start, network.end]
-        identity: list[Any] = [weights_digest(self.model), network.module, *ends, which]
+        identity: list[Any] = [compute_weights_digest(self.model), network.module, *ends, which]
         key = hashlib.sha256(json.dumps([identity, list(map(list, ids))]).encode()).hexdigest()
         path = context.cache.resolve() / "activations" / f"{key}.npy"
         n = sum(len(own) for own in ids)

@@ -1,4 +1,4 @@
-"""Networks by name: architecture from timm, weights from a file or from the user's hub."""
+"""Load backbones by name: architecture from timm, weights from a file or from the user's hub."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,24 +16,25 @@ if TYPE_CHECKING:
 
 CIFAR_BLOCKS = {"cifar_resnet20": 3, "cifar_resnet56": 9}
 LITE_SIZES = {"efficientnet_lite0": 224, "efficientnet_lite1": 240, "efficientnet_lite2": 260}
-"""Networks of the original EfficientNet-lite release, and the images that they were trained on:
-(x / 255 - 0.498) / 0.502, so many pixels a side."""
+"""Image sides of the original EfficientNet-lite release, which prepares images as (x / 255 - 0.498)
+/ 0.502.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Backbone:
-    """A network, how it wants its images, and the last layer with places ("" if unknown)."""
+    """A network, its preprocessing, and its last layer with spatial positions ("" if unknown)."""
 
     name: str
     network: "torch.nn.Module"
     preprocessing: Preprocessing
     layer: str
     weights: Path | None = None
-    """The file that they are from; else they are from the hub."""
+    """File of the weights; None if they come from the hub."""
 
 
 def load_backbone(name: str, weights: Path | None = None) -> Backbone:
-    """A network of timm, such as ``resnet50`` or ``vit_base_patch16_224``.
+    """Load a network of timm, such as ``resnet50`` or ``vit_base_patch16_224``.
 
     With ``weights``, a .safetensors file (or a .pt or .pth file of nothing but tensors), nothing is
     fetched; without, timm fetches the weights it knows from the hub. ``efficientnet_lite0``, ``1``
@@ -52,16 +53,16 @@ def load_backbone(name: str, weights: Path | None = None) -> Backbone:
     return Backbone(name, _fast(network), preprocessing, _last_layer(network), weights)
 
 
-def live_backbone(
+def wrap_backbone(
     network: "torch.nn.Module", preprocessing: Preprocessing | None = None
 ) -> Backbone:
-    """A network that is at hand. It is used as it is, and left as it is.
+    """Wrap a network that the caller already has; it is not modified.
 
     How it wants its images is what timm knows of it; of a network that timm did not make, the
     usual 224 pixels with the statistics of ImageNet, unless ``preprocessing`` says otherwise.
     """
     config: Any = getattr(network, "pretrained_cfg", None)
-    if preprocessing is None and timm_knows(network):
+    if preprocessing is None and has_timm_config(network):
         preprocessing = Preprocessing(
             size=tuple(config["input_size"][1:]), mean=config["mean"], spread=config["std"]
         )
@@ -69,8 +70,8 @@ def live_backbone(
     return Backbone(name, network, preprocessing or Preprocessing(), _last_layer(network))
 
 
-def timm_knows(network: Any) -> bool:
-    """Whether timm says how the network wants its images; of its names it always does."""
+def has_timm_config(network: Any) -> bool:
+    """Return whether timm has the preprocessing of a network."""
     config = getattr(network, "pretrained_cfg", None)
     return isinstance(network, str) or (isinstance(config, dict) and "input_size" in config)
 
@@ -115,7 +116,7 @@ def _load(network: "torch.nn.Module", arrays: dict[str, np.ndarray], file: str) 
 
 
 def _renamed(arrays: dict[str, np.ndarray], stages: list[int]) -> dict[str, np.ndarray]:
-    """Names of the original EfficientNet-lite release -> names of timm."""
+    """Rename arrays of the original EfficientNet-lite release to timm's names."""
     places = [f"blocks.{stage}.{i}" for stage, n in enumerate(stages) for i in range(n)]
     outer = {"_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", "_bn1": "bn2",
              "_fc": "classifier"}  # fmt: skip
@@ -145,7 +146,7 @@ def _fast(network: "torch.nn.Module") -> "torch.nn.Module":
 
 
 def _last_layer(network: "torch.nn.Module") -> str:
-    """The last layer whose output still has places: before pooling, before the class token."""
+    """Return the last layer with spatial positions: before pooling and the class token."""
     names = [name for name, _ in network.named_children()]
     for name in ("bn2", "norm", "blocks", "layer4", "layer3", "features", "stages"):
         if name in names:

@@ -1,4 +1,4 @@
-"""Residual networks for images of 32 x 32. Importing this imports torch."""
+"""ResNets for images of 32 x 32 (He et al., 2015). Importing this imports torch."""
 
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -41,7 +41,7 @@ class CifarResNet(nn.Module):
     """
 
     pretrained_cfg: ClassVar[dict[str, Any]] = {"input_size": (3, 32, 32), **IMAGENET}
-    """How it wants its images, said as timm says it."""
+    """Preprocessing in timm's format."""
 
     def __init__(self, n_blocks: int, n_classes: int = 10) -> None:
         super().__init__()

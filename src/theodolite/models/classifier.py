@@ -1,4 +1,4 @@
-"""A network from images to classes, whatever library it comes from."""
+"""Common interface of image classifiers from any library."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.errors import EvidenceError
-from theodolite.models.features import Preprocessing, evaluating
+from theodolite.models.features import Preprocessing, set_evaluation_mode
 
 if TYPE_CHECKING:
     import torch
@@ -17,23 +17,23 @@ BATCH = 32
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
-    """A network from images to classes, and how it wants its images."""
+    """An image classifier with its preprocessing and classes."""
 
     name: str
     network: "torch.nn.Module"
-    """A batch of prepared images to logits (samples, classes), a plain tensor."""
+    """Function from prepared images to logits (samples, classes)."""
     preprocessing: Preprocessing
     layer: str
-    """The last layer with places that the output still looks at; "" if not known."""
+    """Last layer with spatial positions that the output depends on; "" if unknown."""
     classes: tuple[str, ...] = ()
-    """Their names in the order of the logits; () if not known."""
+    """Class names in the order of the logits; () if unknown."""
     grid: tuple[int, int] | None = None
     """Rows and columns of a transformer's patches, where known."""
 
     def probabilities(
         self, batch: Float[np.ndarray, "samples 3 rows columns"]
     ) -> Float[np.ndarray, "samples classes"]:
-        """A softmax over the logits. No more than 32 images go through at once."""
+        """Return the softmax of the logits, computed in batches of 32 images."""
         import torch  # noqa: PLC0415
 
         if not len(batch):
@@ -41,7 +41,7 @@ class Classifier:
         first = next(self.network.parameters(), None)
         device = "cpu" if first is None else first.device
         probabilities = []
-        with evaluating(self.network), torch.inference_mode():
+        with set_evaluation_mode(self.network), torch.inference_mode():
             for start in range(0, len(batch), BATCH):
                 part = np.ascontiguousarray(batch[start : start + BATCH], np.float32)
                 logits = self.network(torch.from_numpy(part).to(device))

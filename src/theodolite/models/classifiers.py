@@ -1,4 +1,4 @@
-"""Classifiers by name, from timm, torchvision, transformers or open_clip, in one form."""
+"""Load image classifiers by name from timm, torchvision, transformers or open_clip."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from theodolite.errors import EvidenceError
 from theodolite.models.backbones import _load, load_backbone
 from theodolite.models.classifier import Classifier
 from theodolite.models.features import Preprocessing
-from theodolite.models.places import last_places
+from theodolite.models.spatial_layers import find_last_spatial_layer
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +27,7 @@ def load_classifier(
     classes: Sequence[str] = (),
     prompt: str = "a photo of a {}",
 ) -> Classifier:
-    """A classifier; what stands before the colon says of which library.
+    """Load a classifier; the prefix before the colon selects the library.
 
     - ``resnet50`` or ``timm:resnet50``: timm, as `load_backbone` has it.
     - ``torchvision:resnet18``.
@@ -49,9 +49,9 @@ def load_classifier(
         raise EvidenceError("classifier", repr(name), f"a library of {', '.join(LIBRARIES)}")
     if library in ZERO_SHOT:
         from theodolite.models.image_text.loading import load_towers  # noqa: PLC0415
-        from theodolite.models.image_text.zero_shot import zero_shot  # noqa: PLC0415
+        from theodolite.models.image_text.zero_shot import build_zero_shot_classifier  # noqa: PLC0415
 
-        return zero_shot(load_towers(name, weights), classes, prompt)
+        return build_zero_shot_classifier(load_towers(name, weights), classes, prompt)
     classifier = _of_library(library, model, weights)
     return replace(
         classifier,
@@ -65,9 +65,9 @@ def _of_library(library: str, model: str, weights: Path | None) -> Classifier:
         return _of_timm(model, weights)
     if library == "torchvision":
         return _of_torchvision(model, weights)
-    from theodolite.models.image_text.transformers_classifier import transformers_classifier  # noqa: PLC0415
+    from theodolite.models.image_text.transformers_classifier import load_transformers_classifier  # noqa: PLC0415
 
-    return transformers_classifier(str(weights or model))
+    return load_transformers_classifier(str(weights or model))
 
 
 def _of_timm(model: str, weights: Path | None) -> Classifier:
@@ -76,7 +76,7 @@ def _of_timm(model: str, weights: Path | None) -> Classifier:
     grid = getattr(getattr(network, "patch_embed", None), "grid_size", None)
     layer = backbone.layer
     if getattr(network, "global_pool", "") == "token":
-        layer = last_places(network) or layer
+        layer = find_last_spatial_layer(network) or layer
     return Classifier(
         model, network, backbone.preprocessing, layer, grid=tuple(grid) if grid else None
     )
@@ -105,11 +105,13 @@ def _of_torchvision(model: str, weights: Path | None) -> Classifier:
     patch = getattr(network, "patch_size", None)
     grid = (side // patch, side // patch) if isinstance(patch, int) else None
     classes = tuple(default_weights.meta["categories"]) if weights is None else ()
-    return Classifier(model, network, preprocessing, last_places(network), classes, grid)
+    return Classifier(
+        model, network, preprocessing, find_last_spatial_layer(network), classes, grid
+    )
 
 
 def _class_names(classes: Sequence[str], network: "torch.nn.Module") -> tuple[str, ...]:
-    """The names, if there are as many as the last layer has outputs."""
+    """Return the names if there is one per output of the last layer."""
     import torch  # noqa: PLC0415
 
     linear_layers = [module for module in network.modules() if isinstance(module, torch.nn.Linear)]

@@ -21,12 +21,12 @@ class ConceptBank:
     vectors: Float[np.ndarray, "concepts channels"]
     intercepts: Float[np.ndarray, " concepts"]
     means: Float[np.ndarray, " concepts"] | None = None
-    r"""Of :math:`c_j \cdot f` over the training samples."""
+    r"""Mean of :math:`c_j \cdot f` over the training samples."""
 
     def scale(
         self, how: Projection
     ) -> tuple[Float[np.ndarray, " concepts"], Float[np.ndarray, " concepts"]]:
-        """What is added to each product, and what the sum is divided by."""
+        """Return the offset and the divisor of each concept's product."""
         if how == "dot":
             return np.zeros(len(self.vectors)), np.ones(len(self.vectors))
         length = np.linalg.norm(self.vectors, axis=1)
@@ -42,7 +42,7 @@ class ConceptBank:
     def project(
         self, features: Float[np.ndarray, "samples channels"], how: Projection = "dot"
     ) -> Float[np.ndarray, "samples concepts"]:
-        r"""The concepts' values on pooled features.
+        r"""Return the concepts' values on pooled features.
 
         ``dot`` is :math:`c_j \cdot f`, as the paper's equation has it; ``margin`` is the signed
         distance to the SVM's plane, :math:`(c_j \cdot f + b_j) / \lVert c_j \rVert`, as the
@@ -59,7 +59,7 @@ class ConceptBank:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """The training rows that show each concept and that do not, drawn once for all settings."""
+    """Training rows with and without each concept, drawn once for all settings."""
 
     positive: tuple[np.ndarray, ...]
     negative: tuple[np.ndarray, ...]
@@ -74,7 +74,7 @@ def draw_examples(
     concepts: Concepts,
     seed: int,
 ) -> Examples:
-    """Rows for each concept, without repetition; all there are if fewer than asked for."""
+    """Draw rows for each concept without repetition; all rows if there are fewer."""
     examples: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     for j, name in enumerate(concepts.names):
         usable = np.ones(len(presence), bool) if known is None else known[:, j]

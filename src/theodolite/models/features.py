@@ -1,4 +1,4 @@
-"""Features of any torch network, at any layer: a map per channel, from a CNN or a ViT."""
+"""Extract feature maps from any layer of a torch network, convolutional or transformer."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """From an image to what the network was trained on."""
+    """Size, mean and spread that a network expects of its images."""
 
     size: tuple[int, int] = (224, 224)
-    """Rows and columns; the image is stretched, so that places keep their shares."""
+    """Rows and columns; images are stretched, so that relative positions stay."""
     mean: tuple[float, float, float] = (0.485, 0.456, 0.406)
     spread: tuple[float, float, float] = (0.229, 0.224, 0.225)
 
@@ -33,7 +33,7 @@ class Preprocessing:
 
 
 class FeatureExtractor:
-    """Calls a network and keeps what one layer gives.
+    """Runs a network and returns the output of one layer as maps.
 
     Args:
         network: Any torch module that takes a batch of images.
@@ -62,11 +62,11 @@ class FeatureExtractor:
     def __call__(
         self, batch: Float[np.ndarray, "samples 3 rows columns"]
     ) -> Float[np.ndarray, "samples channels height width"]:
-        """The layer's maps. The network is put into evaluation and back, and keeps no hook."""
+        """Return the layer's maps; the network's mode is restored and hooks are removed."""
         import torch  # noqa: PLC0415
 
         outputs: list[Any] = []
-        with evaluating(self.network), torch.inference_mode():
+        with set_evaluation_mode(self.network), torch.inference_mode():
             hook = self.layer.register_forward_hook(
                 lambda _, __, output: outputs.append(_copy(output))
             )
@@ -105,7 +105,7 @@ class FeatureExtractor:
 
 
 def _copy(output: Any) -> Any:
-    """A layer's output, before a later one writes over it in place."""
+    """Copy a layer's output, since a later layer may overwrite it in place."""
     first = output[0] if isinstance(output, tuple) else output
     return first.clone() if hasattr(first, "clone") else first
 
@@ -123,8 +123,8 @@ def find_module(network: "torch.nn.Module", name: str) -> "torch.nn.Module":
 
 
 @contextmanager
-def evaluating(network: "torch.nn.Module") -> Iterator[None]:
-    """Evaluation, and each module back as it was: some may be frozen while others train."""
+def set_evaluation_mode(network: "torch.nn.Module") -> Iterator[None]:
+    """Switch a network to evaluation, and restore each module's mode afterwards."""
     modes = [(module, module.training) for module in network.modules()]
     network.eval()
     try:

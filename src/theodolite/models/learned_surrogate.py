@@ -1,4 +1,4 @@
-"""A surrogate that learns to rebuild a model's embedding from concepts, and answers from that."""
+"""Surrogate that learns to reconstruct a model's embedding from concepts (as in ConceptSHAP)."""
 
 import math
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from theodolite.errors import EvidenceError
 if TYPE_CHECKING:
     from torch import Tensor
 
-ENOUGH = 1e-7
-"""A loss, or a learning rate, at which training stops."""
+MIN_LOSS = 1e-7
+"""Loss or learning rate at which training stops."""
 ROWS = 256
 Loss = Literal["cross_entropy", "l1"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedSurrogateSettings:
-    """How the surrogate is trained. Batch and patience are ours, the rest is as published."""
+    """Training settings. Batch and patience are ours, the rest is as published."""
 
     loss: Loss = "cross_entropy"
-    """Between the class probabilities of surrogate and model, or between their logits."""
+    """Loss between class probabilities, or between logits."""
     hidden: int = 500
     learning_rate: float = 0.1
     epochs: int = 100
@@ -34,14 +34,14 @@ class LearnedSurrogateSettings:
 
     def __post_init__(self) -> None:
         for name in ("hidden", "learning_rate", "epochs", "batch", "patience"):
-            least = ENOUGH if name == "learning_rate" else 0
+            least = MIN_LOSS if name == "learning_rate" else 0
             if not least < getattr(self, name) < math.inf:
                 raise EvidenceError(name, f"{getattr(self, name)}", f"a number above {least}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LearnedSurrogate:
-    r"""A model's outputs from concepts alone: the evaluation of ConceptSHAP.
+    r"""Prediction of a model's outputs from concepts alone: the evaluation of ConceptSHAP.
 
     .. math:: \hat y_i = f_i \cdot M(p_i) + b_i, \qquad M(p) = W_2 \max(W_1 p + c_1, 0) + c_2
 
@@ -56,14 +56,14 @@ class LearnedSurrogate:
     head: Float[np.ndarray, "classes dimensions"]
     bias: Float[np.ndarray, " classes"]
     losses: tuple[float, ...]
-    """The mean loss of each epoch."""
+    """Mean loss of each epoch."""
     diverged: bool
-    """Whether a loss was not finite. The weights are the last ones before that."""
+    """Whether a loss became infinite; the weights are the last finite ones."""
 
     def outputs(
         self, projections: Float[np.ndarray, "samples _classes _concepts"]
     ) -> Float[np.ndarray, "samples classes"]:
-        """The surrogate's logits."""
+        """Return the surrogate's logits for concept projections."""
         needed = (len(self.head), self.inner.shape[1])
         if projections.shape[1:] != needed:
             got = f"{projections.shape[1:]} a sample"
@@ -85,7 +85,7 @@ def fit_learned_surrogate(
     bias: Float[np.ndarray, " _classes"],
     settings: LearnedSurrogateSettings | None = None,
 ) -> LearnedSurrogate:
-    """Train a surrogate to answer as the model does.
+    """Train a surrogate to reproduce the model's outputs.
 
     With Adam, whose learning rate is halved where the loss no longer falls, until the loss is all
     but 0 or the epochs are over. The same seed gives the same weights.
@@ -99,14 +99,14 @@ def fit_learned_surrogate(
     """
     import torch  # noqa: PLC0415
 
-    from theodolite.models.schedules import one_thread_if  # noqa: PLC0415
+    from theodolite.models.torch_threads import limit_to_one_thread  # noqa: PLC0415
 
     _check({"projections": projections, "outputs": outputs, "head": head, "bias": bias})
     settings = settings or LearnedSurrogateSettings()
     ones = np.ones((*projections.shape[:2], 1))
     arrays = (np.concatenate([projections, ones], axis=2).transpose(1, 0, 2), outputs, head, bias)
     data = tuple(torch.from_numpy(array.astype(np.float32)) for array in arrays)
-    with torch.no_grad(), one_thread_if(small=True):
+    with torch.no_grad(), limit_to_one_thread():
         (inner, outer, outer_bias), losses, diverged = _train(data, settings)
     return LearnedSurrogate(
         inner=inner[:, :-1].numpy(), inner_bias=inner[:, -1].numpy(), outer=outer.numpy(),
@@ -118,7 +118,7 @@ def fit_learned_surrogate(
 def _train(
     data: "tuple[Tensor, ...]", settings: LearnedSurrogateSettings
 ) -> "tuple[list[Tensor], tuple[float, ...], bool]":
-    """The weights, the mean loss of each epoch, and whether one was not finite."""
+    """Return the weights, the mean loss of each epoch, and whether training diverged."""
     import torch  # noqa: PLC0415
 
     inputs, targets, head, bias = data
@@ -135,7 +135,7 @@ def _train(
     )
     losses: list[float] = []
     sound = [w.clone() for w in weights]
-    while len(losses) < settings.epochs and min([*losses[-1:], *plateau.get_last_lr()]) > ENOUGH:
+    while len(losses) < settings.epochs and min([*losses[-1:], *plateau.get_last_lr()]) > MIN_LOSS:
         total = 0.0
         order = torch.randperm(len(targets), generator=random)
         for start in range(0, len(order), settings.batch):
@@ -157,7 +157,7 @@ def _train(
 def _step(
     weights: "list[Tensor]", data: "tuple[Tensor, ...]", kind: Loss
 ) -> "tuple[float, list[Tensor]]":
-    """The mean loss, and its gradient in each of the weights.
+    """Return the mean loss and its gradient for each weight.
 
     By hand, since no vector of all dimensions for each sample and output is needed: with
     B = F W2 (outputs x hidden), an output is its own hidden units times its row of B.

@@ -1,4 +1,4 @@
-"""Embeddings of images and of their patches: what the last, linear layer of a network sees."""
+"""Cut images into patches and embed them: the inputs of a network's last linear layer."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from PIL import Image
 
 from theodolite.errors import EvidenceError
 from theodolite.models.backbones import Backbone
-from theodolite.models.features import evaluating
+from theodolite.models.features import set_evaluation_mode
 
 if TYPE_CHECKING:
     import torch
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Patches:
-    """Crops of images, and what the network makes of each."""
+    """Crops of images with their embeddings."""
 
     embeddings: Float[np.ndarray, "patches dimensions"]
     image: Int[np.ndarray, " patches"]
-    """Which of the images each is from."""
+    """Number of the image of each patch."""
     boxes: Int[np.ndarray, "patches 4"]
-    """First row, first column, and the row and the column after the last, in pixels."""
+    """First row, first column, end row and end column, in pixels."""
 
 
-def patch_embeddings(
+def compute_patch_embeddings(
     backbone: Backbone,
     images: Iterable[Image.Image],
     *,
@@ -35,7 +35,7 @@ def patch_embeddings(
     per_side: int = 3,
     batch: int = 64,
 ) -> Patches:
-    """Cut each image into overlapping patches, and embed each as if it were an image.
+    """Cut each image into overlapping patches, and embed each as an image.
 
     These are the patches of CRAFT (Fel et al., 2023), but for two things: they reach the right and
     the lower edge, and they are cut from the image as it is and not from the network's input.
@@ -56,21 +56,21 @@ def patch_embeddings(
 
     def crops() -> Iterator[Image.Image]:
         for number, image in enumerate(images):
-            for box in patch_boxes(image.height, image.width, share, per_side):
+            for box in compute_patch_boxes(image.height, image.width, share, per_side):
                 origin.append(number)
                 boxes.append(box)
                 yield image.crop((box[1], box[0], box[3], box[2]))
 
-    embeddings = embeddings_of(backbone, crops(), batch=batch)
+    embeddings = compute_embeddings(backbone, crops(), batch=batch)
     return Patches(embeddings, np.array(origin), np.stack(boxes))
 
 
-def patch_boxes(
+def compute_patch_boxes(
     rows: int, columns: int, share: float, per_side: int
 ) -> Int[np.ndarray, "patches 4"]:
-    """The patches of an image of this size, row by row.
+    """Return the patch boxes of an image of this size, row by row.
 
-    >>> patch_boxes(10, 20, 0.5, 2).tolist()
+    >>> compute_patch_boxes(10, 20, 0.5, 2).tolist()
     [[0, 0, 5, 10], [0, 10, 5, 20], [5, 0, 10, 10], [5, 10, 10, 20]]
     """
     side = np.ceil(np.array([rows, columns]) * share - 1e-9).astype(int)
@@ -79,17 +79,17 @@ def patch_boxes(
     return np.stack([down, across, down + side[0], across + side[1]], axis=1)
 
 
-def embeddings_of(
+def compute_embeddings(
     backbone: Backbone, images: Iterable[Image.Image], *, batch: int = 64
 ) -> Float[np.ndarray, "images dimensions"]:
-    """What the network's last, linear layer is given: pooled features, for most networks."""
+    """Return the input of the network's last linear layer: usually pooled features."""
     import torch  # noqa: PLC0415
 
     network, size = backbone.network, backbone.preprocessing.size
-    layer: Any = network.get_submodule(head_layer(network, size))
+    layer: Any = network.get_submodule(find_head_layer(network, size))
     device = layer.weight.device
     embeddings: list[np.ndarray] = []
-    with evaluating(network), torch.inference_mode():
+    with set_evaluation_mode(network), torch.inference_mode():
         hook = layer.register_forward_pre_hook(
             lambda _, x: embeddings.append(x[0].float().cpu().numpy())
         )
@@ -115,19 +115,19 @@ def _batches(items: Iterable[np.ndarray], size: int) -> Iterator[list[np.ndarray
         yield some
 
 
-def head_of(
+def get_head(
     network: "torch.nn.Module", size: tuple[int, int] | None = None
 ) -> tuple[Float[np.ndarray, "classes dimensions"], Float[np.ndarray, " classes"]]:
-    """Weights and bias of the network's last layer, which is linear; see :func:`head_layer`."""
-    layer: Any = network.get_submodule(head_layer(network, size))
+    """Return weights and bias of the network's last linear layer."""
+    layer: Any = network.get_submodule(find_head_layer(network, size))
     weights = layer.weight.detach().float().cpu().numpy().copy()
     if layer.bias is None:
         return weights, np.zeros(len(weights), np.float32)
     return weights, layer.bias.detach().float().cpu().numpy().copy()
 
 
-def head_layer(network: "torch.nn.Module", size: tuple[int, int] | None = None) -> str:
-    """The name of the linear layer whose output is the network's.
+def find_head_layer(network: "torch.nn.Module", size: tuple[int, int] | None = None) -> str:
+    """Return the name of the linear layer whose output is the network's.
 
     The network is run on blank images of this size (without: the size that timm says, or
     224 x 224) while linear layers answer with numbers of their own, no two with the same: what
@@ -149,7 +149,7 @@ def head_layer(network: "torch.nn.Module", size: tuple[int, int] | None = None) 
 
     linear = torch.nn.Linear
     names: dict[Any, str] = {m: n for n, m in network.named_modules() if isinstance(m, linear)}
-    with evaluating(network), torch.inference_mode():
+    with set_evaluation_mode(network), torch.inference_mode():
         hooks = [layer.register_forward_hook(emit_signature) for layer in names]
         try:
             answer = network(torch.zeros((2, 3, *shape), device=device))

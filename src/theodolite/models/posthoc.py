@@ -27,25 +27,26 @@ class PosthocBottleneck:
     def concepts(
         self, features: Float[np.ndarray, "samples channels"]
     ) -> Float[np.ndarray, "samples concepts"]:
-        """The value of each concept."""
+        """Return the value of each concept."""
         return self.bank.project(features, self.projection)
 
     def projected(self, projection: Projection) -> "PosthocBottleneck":
-        """The same model with concepts counted from elsewhere and in other units: whatever the
-        projection adds goes to the bias, and what it divides by to the weights."""
+        """Return an equivalent model with another projection: its offset goes into the bias, its
+        scale into the weights.
+        """
         before, after = self.bank.scale(self.projection), self.bank.scale(projection)
         of_products = self.weights / before[1][:, None]
         bias = self.bias + (before[0] - after[0]) @ of_products
         return PosthocBottleneck(self.bank, projection, of_products * after[1][:, None], bias)
 
     def predict(self, values: Float[np.ndarray, "samples concepts"]) -> Int[np.ndarray, " samples"]:
-        """The class that the head chooses from concept values."""
+        """Return the class that the head predicts from concept values."""
         return np.asarray((values @ self.weights + self.bias).argmax(axis=1))
 
     def probabilities(
         self, values: Float[np.ndarray, "samples concepts"]
     ) -> Float[np.ndarray, "samples classes"]:
-        """The head's softmax: this is a `ConceptHead`, which concept explainers take."""
+        """Return the softmax of the head; implements ``ConceptHead``."""
         return np.asarray(softmax(values @ self.weights + self.bias, axis=1))
 
 
@@ -79,7 +80,7 @@ def fit_linear(
     head: Head = "logistic",
     seed: int = 0,
 ) -> tuple[Float[np.ndarray, "inputs classes"], Float[np.ndarray, " classes"]]:
-    """Weights and bias of one linear layer from values to classes."""
+    """Fit weights and bias of one linear layer from values to classes."""
     center, spread = values.mean(axis=0), values.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     standard = ((values - center) / spread).astype(np.float32)

@@ -1,1 +1,1 @@
-"""Turn a model and data into evidence."""
+"""Pipelines that turn a model and a data set into evidence."""

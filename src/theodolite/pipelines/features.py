@@ -1,4 +1,4 @@
-"""Feature maps of images, computed once and kept."""
+"""Compute feature maps of images once, and cache them in shards. Used by most image pipelines."""
 
 import hashlib
 import json
@@ -23,13 +23,13 @@ from theodolite.models.features import FeatureExtractor, Preprocessing
 if TYPE_CHECKING:
     import torch
 
-SHARD = 64
+IMAGES_PER_SHARD = 64
 BATCH = 16
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMaps:
-    """The maps of some images, in shards on disk, half precision."""
+    """Cached maps of images in half precision, stored in shards."""
 
     rows: Int[np.ndarray, " images"]
     shards: tuple[Path, ...]
@@ -40,51 +40,55 @@ class FeatureMaps:
 
     @property
     def step(self) -> int:
-        """How many images lie in one shard: a good number to read at a time."""
-        return SHARD
+        """Number of images per shard: an efficient number to read at a time."""
+        return IMAGES_PER_SHARD
 
     def part(self, first: int, last: int) -> Float[np.ndarray, "images channels height width"]:
-        """The maps of some images in a row."""
+        """Return the maps of consecutive images."""
         parts = []
-        for number in range(first // SHARD, (last - 1) // SHARD + 1):
+        for number in range(first // IMAGES_PER_SHARD, (last - 1) // IMAGES_PER_SHARD + 1):
             shard = read_npy(self.shards[number], mapped=True)
-            parts.append(shard[max(first - number * SHARD, 0) : last - number * SHARD])
+            parts.append(
+                shard[max(first - number * IMAGES_PER_SHARD, 0) : last - number * IMAGES_PER_SHARD]
+            )
         return np.concatenate(parts).astype(np.float32)
 
     def pooled(self) -> Float[np.ndarray, "images channels"]:
-        """The mean over places."""
+        """Return the mean over positions."""
         return np.concatenate([maps.mean(axis=(2, 3)) for maps in self])
 
 
 @runtime_checkable
 class ImageFiles(Protocol):
-    """Images in files, by row."""
+    """Interface of a data set with images in files."""
 
     def path(self, row: int) -> Path:
-        """The file."""
+        """Return the file of an image."""
 
     def image(self, row: int) -> Image.Image:
-        """The image, decoded."""
+        """Return the decoded image of a row."""
 
 
-def feature_maps(
+def compute_feature_maps(
     data: ImageFiles,
     rows: Int[np.ndarray, " n"],
     backbone: Backbone,
     layer: str | None,
     context: WorkContext,
 ) -> FeatureMaps:
-    """Maps of the images. A shard is named by the network, its layer and what it looked at.
+    """Compute maps of images; shards are named by network, layer and images.
 
     They are kept in the cache, where the next run finds them; workers on other machines must reach
     it.
     """
     identity = {
-        "network": network_digest(backbone.name, backbone.network),
+        "network": compute_network_digest(backbone.name, backbone.network),
         "layer": layer or backbone.layer,
         "preprocessing": asdict(backbone.preprocessing),
     }
-    parts = [rows[start : start + SHARD] for start in range(0, len(rows), SHARD)]
+    parts = [
+        rows[start : start + IMAGES_PER_SHARD] for start in range(0, len(rows), IMAGES_PER_SHARD)
+    ]
     shards, missing = [], []
     for part in parts:
         images = [sha256_of(data.path(int(row))) for row in part]
@@ -109,7 +113,7 @@ def feature_maps(
 
 
 class Extracts:
-    """A network with its layer. Where it is sent to, it is loaded from its file, once."""
+    """A network with its layer; loaded from its file once per process."""
 
     def __init__(self, backbone: Backbone, layer: str) -> None:
         self._backbone, self._layer = backbone, layer
@@ -145,8 +149,8 @@ def _capture(
     return {"images": np.array(len(rows))}
 
 
-def checked_pooled(features: np.ndarray, n: int, name: str) -> Float[np.ndarray, "n channels"]:
-    """Pooled features from a file: a row of finite numbers for each image."""
+def check_pooled(features: np.ndarray, n: int, name: str) -> Float[np.ndarray, "n channels"]:
+    """Return pooled features from a file: a row of finite numbers for each image."""
     if features.ndim != 2 or len(features) != n or features.dtype.kind != "f":
         raise EvidenceError(
             f"features {name!r}", f"{features.dtype} {features.shape}", f"numbers, {n} rows"
@@ -156,8 +160,8 @@ def checked_pooled(features: np.ndarray, n: int, name: str) -> Float[np.ndarray,
     return np.asarray(features, np.float32)
 
 
-def weights_digest(weights: Path | None) -> dict[str, str]:
-    """The digests of a network's weights, by file; none where they come from a hub."""
+def compute_weights_digest(weights: Path | None) -> dict[str, str]:
+    """Return the digests of weight files; empty if weights come from a hub."""
     if weights is None:
         return {}
     files = sorted(p for p in weights.rglob("*") if p.is_file()) if weights.is_dir() else [weights]
@@ -165,15 +169,15 @@ def weights_digest(weights: Path | None) -> dict[str, str]:
 
 
 def _usable(path: Path) -> bool:
-    """A shard that is there but broken (a full disk, a copy cut off) is made again."""
+    """Return whether a shard exists and is intact; damaged ones are computed again."""
     try:
         return path.is_file() and read_npy(path, mapped=True).ndim == 4
     except UnsafeInputError:
         return False
 
 
-def network_digest(description: str, network: "torch.nn.Module") -> str:
-    """A digest of what is said of a network and of all its weights, wherever they came from."""
+def compute_network_digest(description: str, network: "torch.nn.Module") -> str:
+    """Return a digest of a network's description and all its weights."""
     digest = hashlib.sha256(description.encode())
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(name.encode() + tensor.cpu().numpy().tobytes())

@@ -1,4 +1,4 @@
-"""Several fits at once: one core each, which for fits of this size beats all cores for each."""
+"""Run several fits at once, one core each, which is faster than all cores for each fit."""
 
 import os
 import warnings
@@ -15,15 +15,15 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def in_parallel(do: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """Results in the order of the items. The numbers do not depend on how many cores there are."""
+def run_in_parallel(do: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """Yield results in the order of the items; they do not depend on the number of cores."""
     with threadpool_limits(1), _fits_quiet(), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         yield from pool.map(do, items)
 
 
 @contextmanager
 def _fits_quiet() -> Iterator[None]:
-    """What fits silence, silenced around all threads.
+    """Silence fits around all threads.
 
     Filters of warnings belong to the process: a fit that ends puts back those from before it, also
     for the fits beside it, and the last to end may leave its own for good.
@@ -35,10 +35,10 @@ def _fits_quiet() -> Iterator[None]:
         yield
 
 
-def with_progress(
+def report_progress(
     results: Iterator[Result], what: str, total: int, context: WorkContext
 ) -> Iterator[Result]:
-    """The results, with the progress bar moving."""
+    """Yield the results and advance the progress bar."""
     context.progress(what, 0, total)
     for number, result in enumerate(results, start=1):
         context.progress(what, number, total)

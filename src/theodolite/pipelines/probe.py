@@ -1,4 +1,4 @@
-"""Does a linear classifier on a layer get each image right, without having seen it?"""
+"""Cross-validated linear probe: does it classify each image correctly without having seen it?"""
 
 import warnings
 
@@ -10,10 +10,10 @@ from theodolite.pipelines.features import FeatureMaps
 FOLDS = 5
 
 
-def rightly_classified(
+def find_correctly_classified(
     maps: FeatureMaps, labels: Int[np.ndarray, " n"] | None, seed: int
 ) -> Bool[np.ndarray, " n"] | None:
-    """Whether each image is classified rightly by a ridge classifier of the other folds."""
+    """Return which images a ridge classifier of the other folds classifies correctly."""
     from sklearn.linear_model import RidgeClassifier  # noqa: PLC0415
     from sklearn.model_selection import StratifiedKFold, cross_val_predict  # noqa: PLC0415
     from sklearn.pipeline import make_pipeline  # noqa: PLC0415

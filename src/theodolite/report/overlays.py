@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from PIL import Image, ImageDraw
 
 from theodolite._storage.images import jpeg_bytes
-from theodolite.explainers.rendering import enlarged
+from theodolite.explainers.rendering import enlarge_map
 from theodolite.report.contours import MOST_RINGS, Ring, contour_rings, ring_area, thinned
 
 LONGEST = 300
@@ -98,7 +98,7 @@ def region_of(
 
     Where equal values leave open which pixels belong to it, all of them do.
     """
-    values = _steps(enlarged(concept_map, size[::-1]))
+    values = _steps(enlarge_map(concept_map, size[::-1]))
     n = max(int(np.floor(share * values.size + 0.5)), 1)
     lowest = float(np.partition(values, values.size - n, axis=None)[values.size - n])
     below = values[values < lowest]
@@ -217,7 +217,7 @@ def relevance_overlay(
 
 
 def _draw_outline(image: Image.Image, patches: Float[np.ndarray, "height width"]) -> None:
-    values = _steps(enlarged(patches, image.size[::-1]))
+    values = _steps(enlarge_map(patches, image.size[::-1]))
     if not np.ptp(values):
         return
     rings = contour_rings(values, float(np.quantile(values, 1 - RELEVANT_SHARE)))

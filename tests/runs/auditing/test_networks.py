@@ -18,8 +18,8 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.faithful.frame import surrogate_outputs
-from theodolite.models.backbones import live_backbone, timm_knows
-from theodolite.pipelines.posthoc.network import order_warnings
+from theodolite.models.backbones import has_timm_config, wrap_backbone
+from theodolite.pipelines.posthoc.network import warn_about_class_order
 
 torch = pytest.importorskip("torch")
 timm = pytest.importorskip("timm")
@@ -170,8 +170,8 @@ def test_a_network_that_timm_did_not_make(shapes: Path) -> None:
     assert network.training and not norm.training
     assert "Images were stretched to 32 × 32; mean 0.5, 0.5, 0.5" in given.notes[-1]
     assert given.subject is not None and given.subject.outputs == "probe_only"
-    assert "GUESSED, as for ImageNet" in _seen(live_backbone(network), guessed=True)
-    assert not timm_knows(network) and timm_knows(timm.create_model("test_resnet"))
+    assert "GUESSED, as for ImageNet" in _seen(wrap_backbone(network), guessed=True)
+    assert not has_timm_config(network) and has_timm_config(timm.create_model("test_resnet"))
     for wrong in ({"sise": 3}, {"size": 0}, {"std": 0}, 3, {"mean": (1, 2)}):
         with pytest.raises(EvidenceError, match="preprocessing"):
             network_evidence(network, "0", data, preprocessing=wrong)
@@ -181,7 +181,7 @@ def test_another_order_of_the_classes_is_doubted() -> None:
     labels = np.arange(90) % 3
     right = np.eye(3, dtype=np.float32)[labels]
     noise = np.random.default_rng(0).random((90, 3)).astype(np.float32)
-    assert order_warnings(right, labels) == ()
-    assert order_warnings(noise, labels) == (), "a network that knows nothing has no order"
-    (doubt,) = order_warnings(right[:, [1, 2, 0]], labels)
+    assert warn_about_class_order(right, labels) == ()
+    assert warn_about_class_order(noise, labels) == (), "a network that knows nothing has no order"
+    (doubt,) = warn_about_class_order(right[:, [1, 2, 0]], labels)
     assert "right for 0 % of the images" in doubt and "100 %" in doubt

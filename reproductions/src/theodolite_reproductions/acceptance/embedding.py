@@ -17,7 +17,7 @@ from theodolite.errors import UnsafeInputError
 from theodolite.evidence.pipeline_output import Progress, WorkContext, silent
 from theodolite.models.classifier import Classifier
 from theodolite.models.classifiers import load_classifier
-from theodolite.pipelines.features import weights_digest
+from theodolite.pipelines.features import compute_weights_digest
 from theodolite_reproductions.acceptance.image_text import ImageTextEmbedding, load_embedding
 
 SENTENCES, IMAGES = 1024, 64
@@ -112,7 +112,7 @@ class StandsIn:
 
     def digests(self) -> dict[str, str]:
         """What it was read from, by file."""
-        return weights_digest(self.weights) | weights_digest(self.class_names)
+        return compute_weights_digest(self.weights) | compute_weights_digest(self.class_names)
 
 
 def embedder_for(
@@ -120,6 +120,10 @@ def embedder_for(
 ) -> Embedder:
     """An embedding by name; ``classifier`` is for the offline stand-in."""
     stands_in = classifier.load()
-    identity = [classifier.name, *weights_digest(weights).values(), *classifier.digests().values()]
+    identity = [
+        classifier.name,
+        *compute_weights_digest(weights).values(),
+        *classifier.digests().values(),
+    ]
     loaded = load_embedding(name, weights=weights, classifier=stands_in)
     return Embedder(loaded, " ".join(identity), context.cache, context.progress)

@@ -14,7 +14,7 @@ from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.rating_summary import Aggregate, Ties
 from theodolite.evidence.subject import Subject
-from theodolite.pipelines.features import weights_digest
+from theodolite.pipelines.features import compute_weights_digest
 from theodolite_reproductions.acceptance.embedding import StandsIn, embedder_for
 from theodolite_reproductions.acceptance.features import (
     NEED_VECTORS,
@@ -220,7 +220,7 @@ class AcceptancePipeline:
 
     def digests(self) -> dict[str, str]:
         """Of the weights that vectors are made with."""
-        return weights_digest(self.weights) | self._stands_in().digests()
+        return compute_weights_digest(self.weights) | self._stands_in().digests()
 
     def _stands_in(self) -> StandsIn:
         return StandsIn(self.classifier, self.classifier_weights, self.class_names)

@@ -7,14 +7,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.probing._fillings import filling
-from theodolite.explainers.probing._order import counts, ranks
-from theodolite.explainers.probing.removal import (
+from theodolite.explainers.probing._fillings import make_filling
+from theodolite.explainers.probing._order import count_pixels, rank_pixels
+from theodolite.explainers.probing.pixel_removal import (
     Images,
     Maps,
     Probabilities,
     Removal,
-    image_numbers,
+    check_image_numbers,
 )
 
 
@@ -46,19 +46,21 @@ def as_printed(
         raise EvidenceError("thresholds", f"{tuple(thresholds)}", "at least 2 percent each")
     values = np.empty((2, len(images), len(removal.ways), len(thresholds)))
     forwards = 0
-    for i, number in enumerate(image_numbers(images, maps, None)):
+    for i, number in enumerate(check_image_numbers(images, maps, None)):
         image, seed = images[i], (removal.seed, int(number))
         clean = probabilities(image[None])[0, targets[i]]
         forwards += 1
         for direction, j, k in np.ndindex(2, len(removal.ways), len(thresholds)):
-            place = ranks(maps[i], np.random.default_rng([*seed, 0]))
+            place = rank_pixels(maps[i], np.random.default_rng([*seed, 0]))
             if direction == 1:
                 place = place.size - 1 - place
             moved = []
             for percent in range(1, thresholds[k], 2):
                 way = removal.ways[j]
-                without = filling(way, image, black=removal.black, seed=seed, impute=removal.impute)
-                changed = without(place < counts([percent], place.size)[0])
+                without = make_filling(
+                    way, image, black=removal.black, seed=seed, impute=removal.impute
+                )
+                changed = without(place < count_pixels([percent], place.size)[0])
                 moved.append(abs(clean - probabilities(changed[None])[0, targets[i]]))
                 forwards += 1
             near = np.exp(-np.mean(moved))

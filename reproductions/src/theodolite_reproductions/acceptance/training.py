@@ -42,7 +42,7 @@ def train_layers(
     require("torch", "training", "torch")
     import torch  # noqa: PLC0415
 
-    from theodolite.models.schedules import one_thread_if  # noqa: PLC0415
+    from theodolite.models.torch_threads import limit_to_one_thread  # noqa: PLC0415
 
     if not (0 < validation.sum() < len(validation)):
         raise EvidenceError("validation", f"{validation.sum()} rows", "some, but not all")
@@ -54,7 +54,7 @@ def train_layers(
     known = torch.from_numpy(scaled[~validation])
     target = torch.from_numpy(ratings[~validation].astype(np.float32))
     judge = (torch.from_numpy(scaled[validation]), ratings[validation], levels)
-    with one_thread_if(small=True):
+    with limit_to_one_thread():
         best = _course(parameters, (known, target), judge, settings, random)
     return Layers(
         center=center,

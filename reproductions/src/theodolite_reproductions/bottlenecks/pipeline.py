@@ -15,7 +15,7 @@ from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Claim, Subject
-from theodolite.pipelines.parallel import with_progress
+from theodolite.pipelines.parallel import report_progress
 from theodolite_reproductions.bottlenecks.jobs import (
     Job,
     ModelOutputs,
@@ -61,7 +61,7 @@ class BottleneckPipeline:
         models = list(self._models(forms))
         jobs = self._jobs(models, forms, context)
         all_outputs = list(
-            with_progress(run_jobs(jobs, self.workers), "models", len(jobs), context)
+            report_progress(run_jobs(jobs, self.workers), "models", len(jobs), context)
         )
         n_seeds = len(context.seeds)
         evidence = {

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.models.schedules import one_thread_if
+from theodolite.models.torch_threads import limit_to_one_thread
 from theodolite_reproductions.bottlenecks.checkpoint import Checkpoint, TrainingState
 from theodolite_reproductions.bottlenecks.lightning import interrupts_kept, lightning_quiet
 from theodolite_reproductions.bottlenecks.settings import Optimizer
@@ -92,7 +92,7 @@ def train(
         task = _Task(network.train(), loss, optimizer)
         course = _Course(state, schedule, batches, checkpoint, progress)
         gpu = torch.cuda.is_available()
-        with lightning_quiet(), interrupts_kept(), one_thread_if(data[0][0].ndim == 2):
+        with lightning_quiet(), interrupts_kept(), limit_to_one_thread(when=data[0][0].ndim == 2):
             trainer = Trainer(
                 accelerator="gpu" if gpu else "cpu",
                 devices=1,

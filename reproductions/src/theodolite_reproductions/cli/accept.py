@@ -174,7 +174,7 @@ def _embedder(
 ) -> "Embedder | None":
     from theodolite.errors import EvidenceError, printable
     from theodolite.evidence.pipeline_output import WorkContext
-    from theodolite.pipelines.features import weights_digest
+    from theodolite.pipelines.features import compute_weights_digest
     from theodolite_reproductions.acceptance.embedding import embedder_for
     from theodolite_reproductions.acceptance.scoring import needs_embedding
 
@@ -182,7 +182,7 @@ def _embedder(
         return None
     context = WorkContext((0,), cache or default_cache())
     embedder = embedder_for(card.embedding, weights, classifier, context)
-    files = {*weights_digest(weights).values(), *classifier.digests().values()}
+    files = {*compute_weights_digest(weights).values(), *classifier.digests().values()}
     other = sorted(name for name, digest in card.embedding_files.items() if digest not in files)
     if other:
         raise EvidenceError(

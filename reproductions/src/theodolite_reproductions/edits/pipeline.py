@@ -15,7 +15,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Claim, Subject
-from theodolite.pipelines.features import weights_digest
+from theodolite.pipelines.features import compute_weights_digest
 from theodolite_reproductions.acceptance.embedding import StandsIn, embedder_for
 from theodolite_reproductions.edits.texts import EditedTexts
 
@@ -72,7 +72,7 @@ class TextBottleneckPipeline:
             about={"name": first, "features": first},
             notes=(*data.notes, "Edits of one text count as one: intervals are over originals."),
             facts=facts,
-            inputs={**data.digests, **weights_digest(self.weights)},
+            inputs={**data.digests, **compute_weights_digest(self.weights)},
             claim=Claim("This review, because of these concepts", samples="test texts"),
             subject=Subject(
                 f"the {len(data.concepts)} concepts of a text bottleneck",

@@ -10,8 +10,8 @@ from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.pipeline_output import ComparedModel, WorkContext
 from theodolite.evidence.surrogate_settings import SETTINGS, compute_outputs
 from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer
-from theodolite.pipelines.faithfulness.explanations import TrainingSettings, learned_outputs
-from theodolite.pipelines.parallel import in_parallel, with_progress
+from theodolite.pipelines.faithfulness.explanations import TrainingSettings, compute_learned_outputs
+from theodolite.pipelines.parallel import report_progress, run_in_parallel
 
 
 def settings_of_the_check(
@@ -38,7 +38,7 @@ def settings_of_the_check(
         fit = partial(_fit_surrogate, layer, training)
         jobs = list(zip([*context.seeds] * 2, [*same, *other], strict=True))
         surrogate_outputs = list(
-            with_progress(in_parallel(fit, jobs), "fitted surrogates", len(jobs), context)
+            report_progress(run_in_parallel(fit, jobs), "fitted surrogates", len(jobs), context)
         )
         n = len(same)
         for name, learned in (
@@ -74,4 +74,4 @@ def _fit_surrogate(
     seed, evidence = job
     vectors = np.asarray(evidence.vectors)
     codes = (layer.train @ vectors.T, np.asarray(evidence.projections))
-    return learned_outputs(layer, codes, np.asarray(evidence.importances), seed, training)
+    return compute_learned_outputs(layer, codes, np.asarray(evidence.importances), seed, training)

@@ -14,9 +14,9 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.models.backbones import Backbone
-from theodolite.models.patches import embeddings_of
+from theodolite.models.patches import compute_embeddings
 from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer
-from theodolite.pipelines.features import checked_pooled
+from theodolite.pipelines.features import check_pooled
 
 PENALTIES = (1.0, 10.0, 100.0, 1000.0)
 TRAIN_SHARE = 2 / 3
@@ -34,7 +34,7 @@ def attribute_layer(
     """
     if pooled is None:
         raise EvidenceError("pooled", "none", "a file with features of all images")
-    features = checked_pooled(read_npy(pooled), len(data), pooled.name)
+    features = check_pooled(read_npy(pooled), len(data), pooled.name)
     targets = np.where(data.presence, 1.0, -1.0)
     train, test = np.flatnonzero(~data.is_test), np.flatnonzero(data.is_test)
     head, bias = _fitted(features[train], targets[train])
@@ -136,5 +136,5 @@ def _embedded(
     file = context.cache / "embeddings" / f"{key.hexdigest()}.npy"
     if not file.is_file():
         context.progress("embeddings", 0, 1)
-        write_npy(file, embeddings_of(backbone, (data.image(int(row)) for row in rows)))
+        write_npy(file, compute_embeddings(backbone, (data.image(int(row)) for row in rows)))
     return np.asarray(read_npy(file))

@@ -11,14 +11,18 @@ from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
 from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.models.backbones import Backbone, load_backbone
-from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer, FoundOn, digest_of
+from theodolite.pipelines.faithfulness.explained_layer import (
+    ExplainedLayer,
+    FoundOn,
+    compute_backbone_digest,
+)
+from theodolite.pipelines.faithfulness.method_forms import RECIPES
 from theodolite.pipelines.faithfulness.pipeline import (
     CLAIM,
     Description,
     FaithfulnessPipeline,
     note_classes_without,
 )
-from theodolite.pipelines.faithfulness.recipes import RECIPES
 from theodolite_reproductions.surrogates.check_settings import settings_of_the_check
 from theodolite_reproductions.surrogates.middle_layers import middle_evidence, middle_images
 from theodolite_reproductions.surrogates.other_outputs import area_layer, attribute_layer
@@ -85,7 +89,7 @@ class FaithfulnessStudyPipeline(FaithfulnessPipeline):
             layers = [replace(layer, found_on=on) for on in self.found_on]
         else:
             backbone = load_backbone(self.backbone, self.weights)
-            digest = digest_of(self.weights, self.backbone)
+            digest = compute_backbone_digest(self.weights, self.backbone)
             layer, facts = area_layer(data, self.target, backbone, digest, context)
             layers = [layer]
         training = replace(self.training, learned=0)

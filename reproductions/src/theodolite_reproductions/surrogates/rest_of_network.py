@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.errors import EvidenceError
-from theodolite.models.features import evaluating, find_module
+from theodolite.models.features import find_module, set_evaluation_mode
 
 if TYPE_CHECKING:
     import torch
@@ -105,7 +105,7 @@ class RestOfNetwork:
             got = " and ".join(f"{len(array)}" for array in arrays)
             raise EvidenceError("samples", got, "as many of each, and at least one")
         results = []
-        with evaluating(self.network), torch.no_grad():
+        with set_evaluation_mode(self.network), torch.no_grad():
             for start in range(0, n, self.batch):
                 tensors = [self._tensor(array[start : start + self.batch]) for array in arrays]
                 results.append(step(*tensors).cpu().numpy())

@@ -22,16 +22,16 @@ from theodolite.explainers.concepts.methods import concept_explainer
 from theodolite.models.backbones import load_backbone
 from theodolite.models.concept_bank import ConceptBank
 from theodolite.models.posthoc import PosthocBottleneck
-from theodolite.pipelines.features import feature_maps, network_digest
+from theodolite.pipelines.features import compute_feature_maps, compute_network_digest
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
-from theodolite.pipelines.saliency.pieces import (
+from theodolite.pipelines.saliency.map_tasks import (
     ProbedImages,
-    SaliencyPiece,
+    SaliencyTask,
     SavedNetwork,
-    do_piece,
-    half_if_it_fits,
-    piece_digest,
-    versions,
+    compute_task_digest,
+    list_library_versions,
+    run_task,
+    to_half_precision,
 )
 from theodolite_reproductions.datasets.votes.pasta_images import PastaImages
 
@@ -117,7 +117,7 @@ class TechniqueMaps:
         """Maps, and what became of them and of the answer, with the explanations' own ids."""
         arrays = self.arrays
         fields: dict[str, Any] = {
-            "maps": half_if_it_fits(_smaller(arrays["maps"])), "clean": arrays["clean"],
+            "maps": to_half_precision(_smaller(arrays["maps"])), "clean": arrays["clean"],
             "most_first": arrays["most_first"], "least_first": arrays["least_first"],
             "percents": np.asarray(probed.percents, float), "removals": tuple(probed.ways),
             "samples": Samples(ids=np.array(ids)),
@@ -144,19 +144,19 @@ def maps_of(
     saved = SavedNetwork(network.backbone, weights, classes)
     classifier = saved.classifier()
     pieces = [
-        SaliencyPiece(method, network.layers.get(method, network.layer),
+        SaliencyTask(method, network.layers.get(method, network.layer),
                       dict(options.get(method, {})), (row,), (True,), (False,))
         for method, rows in chosen.items() for row in rows
     ]  # fmt: skip
     digests = {row: sha256_of(data.path(row)) for rows in chosen.values() for row in rows}
     work = Work(
-        what=f"maps of {network.backbone}", do=partial(do_piece, data, probed), items=pieces,
-        digests=[piece_digest(piece, digests) for piece in pieces],
+        what=f"maps of {network.backbone}", do=partial(run_task, data, probed), items=pieces,
+        digests=[compute_task_digest(piece, digests) for piece in pieces],
         about={
-            "network": network_digest(
+            "network": compute_network_digest(
                 f"{classifier.name} {classifier.preprocessing}", classifier.network
             ),
-            "probed": {**vars(probed)}, "versions": versions(),
+            "probed": {**vars(probed)}, "versions": list_library_versions(),
         },
         names=[f"{piece.method}, {data.images[piece.rows[0]]}" for piece in pieces],
         tool=saved, network=True,
@@ -203,7 +203,7 @@ def concepts_of(
     head = PosthocBottleneck(bank, pipeline.projection, model["weights"], model["bias"])
     every = np.arange(len(data))
     backbone = load_backbone(network.backbone, weights)
-    values = head.concepts(feature_maps(data, every, backbone, None, context).pooled())
+    values = head.concepts(compute_feature_maps(data, every, backbone, None, context).pooled())
     styles = np.asarray(head.predict(values), np.int64)
     return [
         _by_concepts(method, network.backbone, list(rows), values, styles, head,

@@ -20,7 +20,7 @@ from theodolite.evidence.technique_columns import (
     SCRIPTED,
     VOTES,
 )
-from theodolite.pipelines.saliency.pieces import ProbedImages
+from theodolite.pipelines.saliency.map_tasks import ProbedImages
 from theodolite_reproductions.acceptance.rendering import map_in
 from theodolite_reproductions.acceptance.tables import votes_name, with_numbers
 from theodolite_reproductions.datasets.votes.pasta_images import PastaImages

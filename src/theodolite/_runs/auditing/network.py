@@ -36,7 +36,7 @@ def network_evidence(
 
     The network is only looked at: it stays in its mode, on its device, and keeps no hook.
     """
-    from theodolite.models.backbones import live_backbone, load_backbone, timm_knows  # noqa: PLC0415
+    from theodolite.models.backbones import has_timm_config, load_backbone, wrap_backbone  # noqa: PLC0415
 
     for name, value in (("model", model), ("data", data)):
         if value is None:
@@ -49,7 +49,7 @@ def network_evidence(
         backbone = load_backbone(model)
         backbone = replace(backbone, preprocessing=custom_preprocessing or backbone.preprocessing)
     elif hasattr(model, "named_modules") and callable(model):
-        backbone = live_backbone(model, custom_preprocessing)
+        backbone = wrap_backbone(model, custom_preprocessing)
     else:
         raise EvidenceError("model", type(model).__name__, "a torch module, or a name of timm")
     if not (layer or backbone.layer):
@@ -65,7 +65,7 @@ def network_evidence(
         inputs=produced.inputs,
         notes=(
             *produced.notes,
-            _seen(backbone, guessed=custom_preprocessing is None and not timm_knows(model)),
+            _seen(backbone, guessed=custom_preprocessing is None and not has_timm_config(model)),
         ),
         facts=tuple(produced.facts),
         tables=produced.tables,

@@ -1,1 +1,1 @@
-"""Which concepts made a concept bottleneck choose a class?"""
+"""Attribute the prediction of a concept bottleneck to its concepts."""

@@ -1,4 +1,5 @@
-"""The smallest change of one concept that changes what a Gaussian head chooses."""
+"""Compute the smallest change of each single concept that changes a Gaussian head's prediction.
+One of the methods of :mod:`.methods`."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -6,12 +7,12 @@ from jaxtyping import Float, Int
 from theodolite.explainers.concepts.heads import GaussianHead
 
 
-def smallest_changes(
+def find_smallest_changes(
     head: GaussianHead,
     values: Float[np.ndarray, "samples concepts"],
     labels: Int[np.ndarray, " samples"],
 ) -> Float[np.ndarray, "samples concepts"]:
-    r"""How far each concept alone must move, with its sign, for the class to be lost.
+    r"""Return the signed change of each concept alone that loses the predicted class.
 
     Where the head does not choose the class, how far the concept must move for it to be won. NaN
     where no change of this concept alone does it. What is given is the distance to the border:
@@ -52,7 +53,7 @@ def _of_sample(
 
 
 def _roots(level: np.ndarray, slope: np.ndarray, bend: np.ndarray) -> np.ndarray:
-    """Both zeros of ``level + slope t + bend t²``, NaN where there are none (or but a touch)."""
+    """Return both zeros of ``level + slope t + bend t²``, NaN unless there are two."""
     with np.errstate(invalid="ignore", divide="ignore"):
         inner = slope**2 - 4 * bend * level
         root = np.sqrt(np.where(inner > 0, inner, np.nan))

@@ -1,4 +1,4 @@
-"""Heads that are fitted on values of concepts: one linear, one of a Gaussian for each class."""
+"""Heads fitted on concept values: logistic regression and quadratic discriminant analysis."""
 
 from dataclasses import dataclass
 
@@ -19,29 +19,29 @@ class LinearHead:
     def probabilities(
         self, values: Float[np.ndarray, "samples concepts"]
     ) -> Float[np.ndarray, "samples classes"]:
-        """The probability of each class."""
+        """Return the probability of each class."""
         return np.asarray(softmax(values @ self.weights + self.bias, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianHead:
-    """A Gaussian of the concepts for each class: quadratic discriminant analysis."""
+    """Quadratic discriminant analysis: a Gaussian of the concepts for each class."""
 
     means: Float[np.ndarray, "classes concepts"]
     precisions: Float[np.ndarray, "classes concepts concepts"]
-    """Inverses of the covariances."""
+    """Inverse covariance matrix of each class."""
     offsets: Float[np.ndarray, " classes"]
-    """Log prior and half the log determinant of the precision."""
+    """Log prior plus half the log determinant of the precision."""
 
     @property
     def weights(self) -> None:
-        """It is not linear."""
+        """None, because the head is not linear."""
         return None
 
     def scores(
         self, values: Float[np.ndarray, "samples concepts"]
     ) -> Float[np.ndarray, "samples classes"]:
-        """Log of prior times density, up to what all classes share; the largest is chosen."""
+        """Return log prior times density, up to a common constant; the largest is predicted."""
         far = np.empty((len(values), len(self.means)))
         # class by class: all at once would hold samples x classes x concepts
         for k, (mean, precision) in enumerate(zip(self.means, self.precisions, strict=True)):
@@ -52,16 +52,16 @@ class GaussianHead:
     def probabilities(
         self, values: Float[np.ndarray, "samples concepts"]
     ) -> Float[np.ndarray, "samples classes"]:
-        """The probability of each class."""
+        """Return the probability of each class."""
         return np.asarray(softmax(self.scores(values), axis=1))
 
 
-def gaussian_head(
+def build_gaussian_head(
     means: Float[np.ndarray, "classes concepts"],
     covariances: Float[np.ndarray, "classes concepts concepts"],
     priors: Float[np.ndarray, " classes"],
 ) -> GaussianHead:
-    """The head of these Gaussians."""
+    """Return the head of given Gaussians."""
     spread = np.linalg.eigvalsh(covariances)  # ascending, (classes, concepts)
     flat = spread[:, 0] <= spread[:, -1] * spread.shape[1] * np.finfo(np.float64).eps
     if flat.any():
@@ -81,7 +81,7 @@ def fit_qda(
     *,
     shrinkage: float = 0.0,
 ) -> GaussianHead:
-    """Fit a Gaussian for each class; without shrinkage, scikit-learn's quadratic analysis.
+    """Fit a Gaussian per class; without shrinkage equal to scikit-learn's QDA.
 
     Args:
         values: The concepts of training samples.
@@ -96,7 +96,7 @@ def fit_qda(
     parts = [numbers[labels == k] for k in range(len(counts))]
     spreads = [shrunk_covariance(empirical_covariance(part), shrinkage) for part in parts]
     means = np.stack([part.mean(axis=0) for part in parts])
-    return gaussian_head(means, np.stack(spreads), counts / counts.sum())
+    return build_gaussian_head(means, np.stack(spreads), counts / counts.sum())
 
 
 def fit_linear(

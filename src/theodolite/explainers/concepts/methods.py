@@ -1,7 +1,5 @@
-"""The ways of explaining a concept bottleneck, by name, and what each of them says.
-
-Importing this loads neither lime nor shap.
-"""
+"""Registry of methods that explain a concept bottleneck. Importing this loads neither lime nor
+shap."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -12,7 +10,7 @@ from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.concept_head import ConceptHead
-from theodolite.explainers.concepts.counterfactual import smallest_changes
+from theodolite.explainers.concepts.counterfactual import find_smallest_changes
 from theodolite.explainers.concepts.heads import GaussianHead
 from theodolite.explainers.concepts.perturbed import lime_values, rise_values, shap_values
 from theodolite.explainers.concepts.table import TECHNIQUES
@@ -36,7 +34,7 @@ def concept_explainer(
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
 ) -> Explain:
-    """A function from concept values, and the class to explain, to a value for each concept.
+    """Return a function from concept values and classes to an attribution per concept.
 
     Args:
         name: One of `TECHNIQUES`, which says what its values mean.
@@ -87,7 +85,7 @@ def _chosen(
             raise EvidenceError(
                 "head", type(head).__name__, "a Gaussian for each class", "Fit it with fit_qda."
             )
-        return lambda values, labels: smallest_changes(head, values, labels)
+        return lambda values, labels: find_smallest_changes(head, values, labels)
     weights = head.weights
     if weights is None:
         raise EvidenceError(
@@ -108,7 +106,6 @@ def _finite(values: Values, what: str) -> Values:
 
 
 def _detected(values: Values) -> Values:
-    """Counts or presences of what a detector found."""
     if values.min() < 0:
         raise EvidenceError(
             "values", f"values down to {values.min():.3g}", "counts or presences, none below 0",

@@ -1,4 +1,4 @@
-"""Explanations by trying other values of the concepts: LIME, SHAP and RISE."""
+"""Attribute predictions to concepts by perturbing concept values: LIME, SHAP and RISE."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ def lime_values(
     seed: int,
     options: Mapping[str, Any],
 ) -> Values:
-    """Weights of lime's local linear model, one for each concept.
+    """Return the weights of lime's local linear model, one for each concept.
 
     The concepts are cut at their quartiles, as lime does by itself: a weight is what it adds to
     the class's probability that the concept is in the quarter where it is.
@@ -57,7 +57,7 @@ def shap_values(
     seed: int,
     options: Mapping[str, Any],
 ) -> Values:
-    """Shapley values by shap's KernelExplainer, against a summary of the background.
+    """Return Shapley values by shap's KernelExplainer, against a summary of the background.
 
     All concepts are kept: shap alone would keep the ten strongest (``l1_reg``).
     """
@@ -90,7 +90,7 @@ def rise_values(
     seed: int,
     options: Mapping[str, Any],
 ) -> Values:
-    """The class's mean probability over random masks that keep the concept.
+    """Return the class's mean probability over random masks that keep the concept.
 
     A concept that is masked takes its mean over the background. Every sample sees the same masks.
     Options: ``n_masks`` (2000) and ``keep`` (0.5), the chance that a concept is kept.
@@ -114,7 +114,7 @@ def rise_values(
 
 @contextmanager
 def _same_start(seed: int) -> Iterator[None]:
-    """numpy's own random state at a seed, and afterwards as it was: the libraries draw from it."""
+    """Seed numpy's global random state, which the libraries use, and restore it."""
     before = np.random.get_state()  # noqa: NPY002
     np.random.set_state(np.random.RandomState(seed).get_state())  # noqa: NPY002
     try:

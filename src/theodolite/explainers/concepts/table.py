@@ -1,4 +1,4 @@
-"""What each way of explaining a concept bottleneck is, and what its numbers mean."""
+"""Table of the methods that explain a concept bottleneck: properties, scale and reference."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,1 +1,1 @@
-"""Which directions does a network use? Concepts found in embeddings, without names for them."""
+"""Discover concepts as directions in a network's embeddings, without labels."""

@@ -1,4 +1,4 @@
-"""What embeddings must be, said before any work is done; and rows of length 1."""
+"""Check embeddings before a method is fitted or applied, and normalize rows."""
 
 import numpy as np
 from jaxtyping import Float
@@ -8,8 +8,10 @@ from theodolite.errors import EvidenceError
 Rows = Float[np.ndarray, "rows dimensions"]
 
 
-def to_fit(embeddings: Rows, n_concepts: int, *, fewest: int, non_negative: bool = False) -> Rows:
-    """The embeddings in double precision, if there are enough to find this many concepts."""
+def check_fit_input(
+    embeddings: Rows, n_concepts: int, *, fewest: int, non_negative: bool = False
+) -> Rows:
+    """Return the embeddings in double precision; raise if there are too few."""
     if n_concepts < 1:
         raise EvidenceError("n_concepts", f"{n_concepts}", "at least 1")
     if len(embeddings) < fewest:
@@ -22,13 +24,13 @@ def to_fit(embeddings: Rows, n_concepts: int, *, fewest: int, non_negative: bool
     return _finite(embeddings, non_negative=non_negative)
 
 
-def to_encode(
+def check_encode_input(
     embeddings: Rows,
     dictionary: Float[np.ndarray, "concepts _dimensions"],
     *,
     non_negative: bool = False,
 ) -> Rows:
-    """The embeddings in double precision, if they are of the kind that was fitted."""
+    """Return the embeddings in double precision; raise if they do not match the fit."""
     if embeddings.shape[1] != dictionary.shape[1]:
         raise EvidenceError(
             "embeddings",
@@ -55,7 +57,7 @@ def _finite(embeddings: Rows, *, non_negative: bool) -> Rows:
 
 
 def require_fitted(array: np.ndarray | None, method: object) -> np.ndarray:
-    """What a fit has found."""
+    """Return an array of a fit; raise if ``fit`` was not called."""
     if array is None:
         raise EvidenceError(
             type(method).__name__, "settings that were not fitted", "a fitted one",
@@ -64,10 +66,10 @@ def require_fitted(array: np.ndarray | None, method: object) -> np.ndarray:
     return array
 
 
-def unit_rows(rows: Rows) -> tuple[Rows, Float[np.ndarray, " rows"]]:
-    """Rows of length 1 that nobody can change, and the lengths they had.
+def normalize_rows(rows: Rows) -> tuple[Rows, Float[np.ndarray, " rows"]]:
+    """Return read-only rows of length 1, and their former lengths.
 
-    >>> unit, length = unit_rows(np.array([[3.0, 4.0]]))
+    >>> unit, length = normalize_rows(np.array([[3.0, 4.0]]))
     >>> unit, length
     (array([[0.6, 0.8]]), array([5.]))
     """
@@ -84,8 +86,8 @@ def unit_rows(rows: Rows) -> tuple[Rows, Float[np.ndarray, " rows"]]:
     return unit, length
 
 
-def independent(strengths: Float[np.ndarray, " found"], n_concepts: int, size: int) -> None:
-    """Refuse directions along which the embeddings do not vary: any others would do as well."""
+def check_independent(strengths: Float[np.ndarray, " found"], n_concepts: int, size: int) -> None:
+    """Raise for directions along which embeddings do not vary, since they are arbitrary."""
     there = int((strengths > strengths[0] * size * np.finfo(np.float64).eps).sum())
     if there < n_concepts:
         raise EvidenceError(
@@ -96,7 +98,9 @@ def independent(strengths: Float[np.ndarray, " found"], n_concepts: int, size: i
         )
 
 
-def towards_the_mean(directions: Rows, embeddings: Float[np.ndarray, "samples dimensions"]) -> Rows:
-    """Turn each direction so that the mean embedding is on its positive side."""
+def orient_towards_mean(
+    directions: Rows, embeddings: Float[np.ndarray, "samples dimensions"]
+) -> Rows:
+    """Flip each direction so that the mean embedding has a positive projection."""
     side = np.where(directions @ embeddings.mean(axis=0) < 0, -1.0, 1.0)
     return np.asarray(directions * side[:, None])

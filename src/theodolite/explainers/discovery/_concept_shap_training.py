@@ -1,4 +1,5 @@
-"""Training of ConceptSHAP's directions and of the network that decodes their codes."""
+"""Train ConceptSHAP's directions and the network that decodes them. Used by
+:mod:`.concept_shap`."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,15 +14,15 @@ if TYPE_CHECKING:
 
 NEAREST = 32
 NEAR = APART = 0.1
-"""Weights of what is asked beside the labels, and of how many embeddings: the published ones."""
+"""Number of nearest embeddings and weight of the regularizers, as published."""
 
 RATE, BATCH = 3e-3, 128
-"""Of a decoder that is trained further."""
+"""Learning rate and batch size of a decoder that is trained further."""
 
 
 @dataclass(frozen=True, eq=False)
 class Decoder:
-    """Codes to embeddings: a layer of rectified units, then a linear one."""
+    """Network from concept projections to embeddings: a ReLU layer and a linear one."""
 
     first: Float[np.ndarray, "concepts hidden"]
     first_bias: Float[np.ndarray, " hidden"]
@@ -35,7 +36,7 @@ class Decoder:
 
 @dataclass(frozen=True)
 class ConceptShapSettings:
-    """How large, how long, how fast."""
+    """Size, epochs and learning rate of the training."""
 
     hidden: int
     epochs: int
@@ -46,7 +47,7 @@ class ConceptShapSettings:
 
 @dataclass(frozen=True, eq=False)
 class LastLayer:
-    """What the reconstruction must still let the network's last layer tell."""
+    """The last layer and the labels that reconstructions must still predict."""
 
     head: Float[np.ndarray, "classes dimensions"]
     bias: Float[np.ndarray, " classes"]
@@ -61,7 +62,7 @@ def train_directions(
     n_concepts: int,
     seed: int,
 ) -> tuple[Float[np.ndarray, "concepts dimensions"], Decoder]:
-    """Directions (of any length) and the decoder of their codes."""
+    """Train directions (of any length) and their decoder."""
     require("torch", "ConceptShap", "torch")
     import torch  # noqa: PLC0415
 
@@ -103,14 +104,14 @@ def train_directions(
     return arrays[0], Decoder(arrays[1] / unit, arrays[2], arrays[3] * unit, arrays[4] * unit)
 
 
-def relearned_decoder(
+def retrain_decoder(
     decoder: Decoder,
     codes: Float[np.ndarray, "n concepts"],
     task: LastLayer,
     epochs: int,
     seed: int,
 ) -> Decoder:
-    """The decoder, trained further on codes as they are, by the cross entropy alone."""
+    """Train the decoder further on fixed projections, by cross-entropy alone."""
     import torch  # noqa: PLC0415
 
     def tensor(values: np.ndarray) -> "Tensor":

@@ -1,4 +1,4 @@
-"""Each sample as a sum of few others: the samples it picks lie in its own subspace."""
+"""Write each sample as a sparse sum of others, for sparse subspace clustering (:mod:`.mcd`)."""
 
 import numpy as np
 from jaxtyping import Float
@@ -7,7 +7,8 @@ from jaxtyping import Float
 def self_representation(
     rows: Float[np.ndarray, "n dimensions"], most: int, tolerance: float = 1e-6
 ) -> Float[np.ndarray, "n n"]:
-    r"""Coefficients :math:`C` with a zero diagonal and :math:`x_i \approx \sum_j C_{ij} x_j`.
+    r"""Return coefficients :math:`C` with a zero diagonal and :math:`x_i \approx \sum_j C_{ij}
+    x_j`.
 
     Orthogonal matching pursuit, a sample at a time: take the other sample that fits the rest best,
     fit all that were taken again, and stop after ``most`` of them (You et al. 2016). Where the
@@ -47,14 +48,14 @@ def self_representation(
 
 
 PENALTY = 1 / 20
-"""Of the lasso, as a share of the smallest penalty that leaves no coefficient at all."""
+"""Lasso penalty relative to the smallest one that gives only zeros."""
 STEPS = 2000
 
 
 def lasso_representation(
     rows: Float[np.ndarray, "n dimensions"], penalty: float = PENALTY
 ) -> Float[np.ndarray, "n n"]:
-    r"""The same by a lasso: the :math:`C` with the least error and absolute sum.
+    r"""Return the lasso coefficients :math:`C` of each sample on the others.
 
     .. math:: \min_c \tfrac12 \lVert x_i - \textstyle\sum_{j \ne i} c_j x_j \rVert^2
         + \lambda_i \lVert c \rVert_1, \qquad

@@ -1,4 +1,4 @@
-"""Groups of samples that belong together, from how strongly each pair does."""
+"""Spectral clustering of samples from pairwise affinities. Used by :mod:`.mcd`."""
 
 import warnings
 
@@ -10,7 +10,8 @@ from threadpoolctl import threadpool_limits
 def spectral_groups(
     affinity: Float[np.ndarray, "n n"], n_groups: int, seed: int
 ) -> Int[np.ndarray, " n"]:
-    """k-means on the leading eigenvectors of the normalized affinity (Ng, Jordan and Weiss 2001).
+    """Run k-means on the leading eigenvectors of the normalized affinity (Ng, Jordan and Weiss
+    2001).
 
     Groups that share nothing are what subspaces ideally give, and then the leading eigenvalues are
     equal. scikit-learn's spectral clustering may miss some of their eigenvectors; here all are

@@ -1,4 +1,4 @@
-"""Directions that are enough for the network's last layer (ConceptSHAP)."""
+"""ConceptSHAP: learn directions that suffice for the network's last layer (Yeh et al., 2020)."""
 
 from dataclasses import dataclass, field, replace
 
@@ -6,12 +6,16 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._checks import to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._checks import (
+    check_encode_input,
+    check_fit_input,
+    normalize_rows,
+)
 from theodolite.explainers.discovery._concept_shap_training import (
     ConceptShapSettings,
     Decoder,
     LastLayer,
-    relearned_decoder,
+    retrain_decoder,
     train_directions,
 )
 from theodolite.explainers.discovery.directions import DirectionConcepts
@@ -54,7 +58,7 @@ class ConceptShap(DirectionConcepts):
 
     def fit(self, embeddings: Embeddings, *, seed: int) -> "ConceptShap":
         """Learn the directions of these embeddings."""
-        values = to_fit(embeddings, self.n_concepts, fewest=self.n_concepts)
+        values = check_fit_input(embeddings, self.n_concepts, fewest=self.n_concepts)
         if values.shape != (len(self.labels), self.head.shape[1]):
             raise EvidenceError(
                 "embeddings",
@@ -76,28 +80,28 @@ class ConceptShap(DirectionConcepts):
             n_concepts=self.n_concepts,
             seed=seed,
         )
-        return replace(self, vectors=unit_rows(directions)[0], decoder=decoder)
+        return replace(self, vectors=normalize_rows(directions)[0], decoder=decoder)
 
     def relearned(self, codes: Codes, *, epochs: int, seed: int) -> "ConceptShap":
-        """The same directions with a decoder that was trained further on these codes alone.
+        """Return these directions with a decoder trained further on these projections.
 
         A row of codes for each label; those of concepts that are left out are 0.
         """
         self.dictionary()
         assert self.decoder is not None  # noqa: S101  learned together with the directions
         task = LastLayer(self.head, self.bias, self.labels)
-        return replace(self, decoder=relearned_decoder(self.decoder, codes, task, epochs, seed))
+        return replace(self, decoder=retrain_decoder(self.decoder, codes, task, epochs, seed))
 
     def encode(self, embeddings: Embeddings) -> Codes:
-        """Projections on the directions; 0 where they are at or below the threshold, if any."""
-        values = to_encode(embeddings, self.dictionary())
+        """Return projections on the directions; 0 at or below the threshold."""
+        values = check_encode_input(embeddings, self.dictionary())
         codes = np.asarray(values @ self.dictionary().T)
         if self.beta > 0:
             codes[codes <= self.beta * np.linalg.norm(values, axis=1, keepdims=True)] = 0.0
         return codes
 
     def decode(self, codes: Codes) -> Embeddings:
-        """What the learned network makes of the codes: not a sum of the directions."""
+        """Decode with the learned network, which is not linear."""
         self.dictionary()
         assert self.decoder is not None  # noqa: S101  learned together with the directions
         return self.decoder(np.asarray(codes, np.float64))

@@ -1,33 +1,33 @@
-"""Concepts that are directions among the embeddings."""
+"""Base classes for methods whose concepts are directions of the embeddings."""
 
 import numpy as np
 
-from theodolite.explainers.discovery._checks import require_fitted, to_encode
+from theodolite.explainers.discovery._checks import check_encode_input, require_fitted
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 
 class DirectionConcepts:
-    """Directions found by a fit: codes are projections on them, embeddings their sums."""
+    """Concepts as directions: codes are projections, reconstructions are sums."""
 
     vectors: Directions | None
 
     def encode(self, embeddings: Embeddings) -> Codes:
-        """Projections on the directions."""
-        return np.asarray(to_encode(embeddings, self.dictionary()) @ self.dictionary().T)
+        """Return the projections on the directions."""
+        return np.asarray(check_encode_input(embeddings, self.dictionary()) @ self.dictionary().T)
 
     def decode(self, codes: Codes) -> Embeddings:
-        """Sums of the directions."""
+        """Return the sums of the directions."""
         return np.asarray(codes @ self.dictionary())
 
     def dictionary(self) -> Directions:
-        """The directions, of length 1."""
+        """Return the directions, normalized to length 1."""
         return require_fitted(self.vectors, self)
 
 
 class SpanConcepts(DirectionConcepts):
-    """Directions that are far from orthogonal: codes are their coordinates by least squares."""
+    """Concepts as non-orthogonal directions: codes are least-squares coordinates."""
 
     def encode(self, embeddings: Embeddings) -> Codes:
-        """Coordinates in the span of the directions, by least squares."""
-        values = to_encode(embeddings, self.dictionary())
+        """Return coordinates in the span of the directions, by least squares."""
+        values = check_encode_input(embeddings, self.dictionary())
         return np.asarray(values @ np.linalg.pinv(self.dictionary()))

@@ -1,4 +1,4 @@
-"""Centers of clusters of embeddings."""
+"""Concepts as k-means cluster centers of embeddings."""
 
 import warnings
 from dataclasses import dataclass, field, replace
@@ -7,7 +7,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._checks import to_fit, unit_rows
+from theodolite.explainers.discovery._checks import check_fit_input, normalize_rows
 from theodolite.explainers.discovery.directions import SpanConcepts
 from theodolite.explainers.discovery.protocol import Directions, Embeddings
 
@@ -37,7 +37,7 @@ class KMeansConcepts(SpanConcepts):
         from sklearn.cluster import KMeans  # noqa: PLC0415
         from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415
 
-        values = to_fit(embeddings, self.n_concepts, fewest=self.n_concepts)
+        values = check_fit_input(embeddings, self.n_concepts, fewest=self.n_concepts)
         clusters = KMeans(self.n_concepts, n_init=self.starts, random_state=seed)
         with threadpool_limits(1), warnings.catch_warnings():  # threads would add in any order
             warnings.simplefilter("ignore", ConvergenceWarning)  # too few clusters: said below
@@ -48,4 +48,4 @@ class KMeansConcepts(SpanConcepts):
                 "embeddings", f"{there} different samples", f"at least {self.n_concepts}",
                 "Ask for fewer concepts: the other samples repeat these.",
             )  # fmt: skip
-        return replace(self, vectors=unit_rows(clusters.cluster_centers_)[0])
+        return replace(self, vectors=normalize_rows(clusters.cluster_centers_)[0])

@@ -1,4 +1,4 @@
-"""Subspaces instead of single directions (MCD)."""
+"""Multi-dimensional concept discovery (MCD): concepts as subspaces (Vielhaben et al., 2023)."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._checks import to_fit, unit_rows
+from theodolite.explainers.discovery._checks import check_fit_input, normalize_rows
 from theodolite.explainers.discovery._self_representation import (
     lasso_representation,
     self_representation,
@@ -17,7 +17,7 @@ from theodolite.explainers.discovery.directions import SpanConcepts
 from theodolite.explainers.discovery.protocol import Directions, Embeddings
 
 DEPENDENT = 1e-6
-"""A direction of length 1 with less than this beside the earlier ones adds nothing."""
+"""Smallest residual length of a new direction, of length 1, that is not dependent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,21 +52,21 @@ class SubspaceConcepts(SpanConcepts):
     explained: float = 0.9
     most: int = 10
     neighbors: int = 10
-    """Other samples that a sample may be a sum of."""
+    """Largest number of other samples in a sample's representation."""
     noise: float = 0.3
-    """The rest of a sample counts as noise when it is a smaller share of its length than this."""
+    """Relative residual length below which the rest of a sample counts as noise."""
     max_samples: int = 2000
-    """Draw this many samples if there are more; the paper draws 10,000."""
+    """Largest number of samples to use; the paper draws 10,000."""
     centered: bool = True
     solver: Literal["omp", "lasso"] = "omp"
-    """How samples are written as sums of others: ``neighbors`` and ``noise`` are for ``omp``."""
+    """Method of sparse representation: ``neighbors`` and ``noise`` are for ``omp``."""
     vectors: Directions | None = field(default=None, repr=False)
     subspace: Int[np.ndarray, " concepts"] | None = field(default=None, repr=False)
-    """The subspace that each row of the dictionary belongs to."""
+    """Subspace of each row of the dictionary."""
 
     def fit(self, embeddings: Embeddings, *, seed: int) -> "SubspaceConcepts":
         """Find the subspaces of these embeddings."""
-        values = to_fit(embeddings, self.n_concepts, fewest=self.n_concepts + 1)
+        values = check_fit_input(embeddings, self.n_concepts, fewest=self.n_concepts + 1)
         values = values[np.linalg.norm(values, axis=1) > 0]
         if len(values) > self.max_samples:
             sample_rows = np.random.default_rng(seed).choice(
@@ -83,10 +83,10 @@ class SubspaceConcepts(SpanConcepts):
                 "embeddings", "groups that do not vary", "samples that span subspaces",
                 "Give more varied samples, or pass centered=False.",
             )  # fmt: skip
-        return replace(self, vectors=unit_rows(union[rows])[0], subspace=owner[rows])
+        return replace(self, vectors=normalize_rows(union[rows])[0], subspace=owner[rows])
 
     def _groups(self, values: Embeddings, seed: int) -> Int[np.ndarray, " n"]:
-        """The group of each sample, the largest group first."""
+        """Return the group of each sample, the largest group first."""
         if len(values) <= self.n_concepts:
             raise EvidenceError(
                 "embeddings",
@@ -94,7 +94,7 @@ class SubspaceConcepts(SpanConcepts):
                 f"more than {self.n_concepts}",
                 "Ask for fewer concepts, or give more samples.",
             )
-        rows = unit_rows(values)[0]
+        rows = normalize_rows(values)[0]
         if self.solver == "lasso":
             weights = np.abs(lasso_representation(rows))
         else:
@@ -120,7 +120,7 @@ class SubspaceConcepts(SpanConcepts):
 
 
 def _independent(rows: Float[np.ndarray, "rows dimensions"]) -> Int[np.ndarray, " kept"]:
-    """Rows that are no sums of earlier ones."""
+    """Return the rows that are linearly independent of earlier ones."""
     indices: list[int] = []
     basis = np.zeros((0, rows.shape[1]))
     for i, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""The ways of finding concepts, by name; importing it loads neither torch nor scikit-learn."""
+"""Registry of concept discovery methods; importing it loads neither torch nor scikit-learn."""
 
 from collections.abc import Callable
 

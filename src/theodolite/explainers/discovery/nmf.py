@@ -1,4 +1,4 @@
-"""Non-negative parts that embeddings are sums of (ICE, CRAFT), and how much of each is there."""
+"""Concepts by non-negative matrix factorization (ICE, CRAFT)."""
 
 import warnings
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.explainers.discovery._checks import to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._checks import (
+    check_encode_input,
+    check_fit_input,
+    normalize_rows,
+)
 from theodolite.explainers.discovery.directions import DirectionConcepts
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
@@ -41,30 +45,30 @@ class NmfConcepts(DirectionConcepts):
         )
 
     def encode(self, embeddings: Embeddings) -> Codes:
-        """Non-negative least squares on the parts."""
+        """Return the non-negative least-squares codes."""
         return non_negative_codes(embeddings, self.dictionary())
 
 
 def non_negative_parts(
     embeddings: Embeddings, n_concepts: int, iterations: int, seed: int
 ) -> Directions:
-    """The parts of a non-negative factorisation, each of length 1."""
+    """Return the parts of a non-negative factorization, normalized to length 1."""
     from sklearn.decomposition import NMF  # noqa: PLC0415
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415
 
-    values = to_fit(embeddings, n_concepts, fewest=n_concepts, non_negative=True)
+    values = check_fit_input(embeddings, n_concepts, fewest=n_concepts, non_negative=True)
     start = "nndsvda" if n_concepts <= values.shape[1] else "random"
     factors = NMF(n_concepts, init=start, random_state=seed, max_iter=iterations)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # stopped by `iterations`: as asked
         factors.fit(values)
-    return unit_rows(factors.components_)[0]
+    return normalize_rows(factors.components_)[0]
 
 
 def non_negative_codes(
     embeddings: Embeddings, parts: Float[np.ndarray, "concepts _dimensions"]
 ) -> Codes:
-    """Codes of at least 0 with the smallest squared error, exactly, whatever the parts' angles.
+    """Return non-negative codes with the smallest squared error, solved exactly.
 
     The parts span few dimensions: what lies beside them is an error that no code can mend. So
     each embedding is first written in an orthonormal basis of the span, where Lawson and Hanson's
@@ -76,7 +80,7 @@ def non_negative_codes(
     """
     from scipy.optimize import nnls  # noqa: PLC0415
 
-    values = to_encode(embeddings, parts, non_negative=True)
+    values = check_encode_input(embeddings, parts, non_negative=True)
     basis, triangle = np.linalg.qr(parts.T)
     codes = np.zeros((len(values), len(parts)))
     for i, inside in enumerate(values @ basis):

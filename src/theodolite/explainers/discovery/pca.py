@@ -1,4 +1,4 @@
-"""Principal components of embeddings."""
+"""Concepts as principal components of embeddings."""
 
 from dataclasses import dataclass, field, replace
 
@@ -6,11 +6,11 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.explainers.discovery._checks import (
-    independent,
+    check_fit_input,
+    check_independent,
+    normalize_rows,
+    orient_towards_mean,
     require_fitted,
-    to_fit,
-    towards_the_mean,
-    unit_rows,
 )
 from theodolite.explainers.discovery.directions import DirectionConcepts
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
@@ -37,21 +37,21 @@ class PcaConcepts(DirectionConcepts):
     n_concepts: int = 5
     vectors: Directions | None = field(default=None, repr=False)
     beside: Float[np.ndarray, " dimensions"] | None = field(default=None, repr=False)
-    """The part of the mean that no concept holds."""
+    """Part of the mean that no concept represents."""
 
     def fit(self, embeddings: Embeddings, *, seed: int) -> "PcaConcepts":
         """Find the concepts of these embeddings."""
         from sklearn.decomposition import PCA  # noqa: PLC0415
 
-        values = to_fit(embeddings, self.n_concepts, fewest=self.n_concepts + 1)
+        values = check_fit_input(embeddings, self.n_concepts, fewest=self.n_concepts + 1)
         with np.errstate(invalid="ignore"):  # shares of no variance at all: refused below
             components = PCA(min(values.shape), svd_solver="full").fit(values)
-        independent(components.singular_values_, self.n_concepts, max(values.shape))
-        leading = towards_the_mean(components.components_[: self.n_concepts], values)
-        vectors, _ = unit_rows(leading)
+        check_independent(components.singular_values_, self.n_concepts, max(values.shape))
+        leading = orient_towards_mean(components.components_[: self.n_concepts], values)
+        vectors, _ = normalize_rows(leading)
         mean = values.mean(axis=0)
         return replace(self, vectors=vectors, beside=mean - (vectors @ mean) @ vectors)
 
     def decode(self, codes: Codes) -> Embeddings:
-        """Sums of the directions, and the part of the mean beside them."""
+        """Return the sums of the directions, plus the remaining part of the mean."""
         return np.asarray(codes @ self.dictionary() + require_fitted(self.beside, self))

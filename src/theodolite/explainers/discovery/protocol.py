@@ -1,4 +1,4 @@
-"""What every way of finding concepts can do."""
+"""Interface that every concept discovery method implements."""
 
 from typing import Protocol, runtime_checkable
 
@@ -12,7 +12,7 @@ Directions = Float[np.ndarray, "concepts dimensions"]
 
 @runtime_checkable
 class Discovery(Protocol):
-    """Finds directions in embeddings, and writes embeddings in terms of them.
+    """Interface of a method: find directions, encode embeddings and decode codes.
 
     The object holds the settings; `fit` leaves it as it is and returns a new one that also holds
     what was found. The same embeddings and seed give the same bytes.
@@ -22,17 +22,17 @@ class Discovery(Protocol):
         """Find the concepts of these embeddings."""
 
     def encode(self, embeddings: Embeddings) -> Codes:
-        """How much of each concept is in each embedding."""
+        """Return the amount of each concept in each embedding."""
 
     def decode(self, codes: Codes) -> Embeddings:
-        """Embeddings made of the concepts: ``codes @ dictionary() + offset`` if it is linear."""
+        """Return embeddings from codes: ``codes @ dictionary() + offset`` if it is linear."""
 
     def dictionary(self) -> Directions:
-        """The direction of each concept, of length 1."""
+        """Return the direction of each concept, of length 1."""
 
 
-def offset_of(fitted: Discovery) -> Float[np.ndarray, " dimensions"]:
-    """What `decode` gives when no concept is there.
+def compute_offset(fitted: Discovery) -> Float[np.ndarray, " dimensions"]:
+    """Return what `decode` gives for codes of zero.
 
     Zeros, except where a method subtracts a mean (PCA) or decodes with a network (ConceptSHAP).
     """

@@ -1,10 +1,10 @@
-"""Directions that mean nothing: what any method has to beat."""
+"""Random directions: the baseline that every discovery method must beat."""
 
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from theodolite.explainers.discovery._checks import to_fit, unit_rows
+from theodolite.explainers.discovery._checks import check_fit_input, normalize_rows
 from theodolite.explainers.discovery.directions import DirectionConcepts
 from theodolite.explainers.discovery.protocol import Directions, Embeddings
 
@@ -28,6 +28,6 @@ class RandomConcepts(DirectionConcepts):
 
     def fit(self, embeddings: Embeddings, *, seed: int) -> "RandomConcepts":
         """Draw the directions."""
-        values = to_fit(embeddings, self.n_concepts, fewest=1)
+        values = check_fit_input(embeddings, self.n_concepts, fewest=1)
         directions = np.random.default_rng(seed).normal(size=(self.n_concepts, values.shape[1]))
-        return replace(self, vectors=unit_rows(directions)[0])
+        return replace(self, vectors=normalize_rows(directions)[0])

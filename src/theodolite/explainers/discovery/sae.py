@@ -1,4 +1,4 @@
-"""Many directions of which few are active at a time (a Top-K sparse autoencoder)."""
+"""Top-k sparse autoencoder as a concept discovery method (package ``overcomplete``)."""
 
 from dataclasses import dataclass, field, replace
 
@@ -7,7 +7,12 @@ from jaxtyping import Float
 
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._checks import (
+    check_encode_input,
+    check_fit_input,
+    normalize_rows,
+    require_fitted,
+)
 from theodolite.explainers.discovery.directions import DirectionConcepts
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
@@ -53,10 +58,10 @@ class SparseAutoencoder(DirectionConcepts):
 
     def fit(self, embeddings: Embeddings, *, seed: int) -> "SparseAutoencoder":
         """Train the autoencoder on these embeddings."""
-        values = to_fit(embeddings, self.n_concepts, fewest=self.n_concepts)
+        values = check_fit_input(embeddings, self.n_concepts, fewest=self.n_concepts)
         unit = float(np.sqrt((values**2).mean())) or 1.0
         weights, bias, rows = self._trained((values / unit).astype(np.float32), seed)
-        vectors, length = unit_rows(rows)
+        vectors, length = normalize_rows(rows)
         # max(0, ·) scales: the code of h is `unit` times that of h / unit
         return replace(
             self, vectors=vectors, weights=weights * length[:, None], bias=bias * length * unit
@@ -89,8 +94,8 @@ class SparseAutoencoder(DirectionConcepts):
         return tuple(values.detach().numpy().astype(np.float64) for values in learned)
 
     def encode(self, embeddings: Embeddings) -> Codes:
-        """The largest codes of each embedding."""
-        values = to_encode(embeddings, self.dictionary())
+        """Return the largest activations of each embedding."""
+        values = check_encode_input(embeddings, self.dictionary())
         codes = values @ require_fitted(self.weights, self).T + require_fitted(self.bias, self)
         codes = np.maximum(codes, 0.0)
         if self.active < codes.shape[1]:

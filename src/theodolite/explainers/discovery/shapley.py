@@ -1,4 +1,4 @@
-"""What each concept adds, averaged over all orders in which concepts could come."""
+"""Shapley values of concepts: mean marginal contribution over all orders of the concepts."""
 
 from collections.abc import Callable
 from math import factorial
@@ -10,13 +10,13 @@ from theodolite.errors import EvidenceError
 
 EXACT_UP_TO = 10
 Value = Callable[[np.ndarray], np.ndarray]
-"""Sets (sets x concepts, true where a concept is in) to their worth (sets, or sets x classes)."""
+"""Function from sets (sets x concepts, booleans) to values (sets, or sets x classes)."""
 
 
 def shapley_importance(
     value: Value, n: int, *, samples: int = 64, seed: int = 0
 ) -> Float[np.ndarray, "*classes concepts"]:
-    r"""The Shapley value of each of ``n`` concepts for any worth of sets of concepts.
+    r"""Return the Shapley value of each of ``n`` concepts for a set function.
 
     .. math:: \phi_k = \sum_{S \not\ni k} \frac{|S|!\,(n - |S| - 1)!}{n!}
         \left(v(S \cup \{k\}) - v(S)\right)
@@ -72,7 +72,7 @@ def concept_completeness_value(
     decode: Callable[[np.ndarray], np.ndarray],
     outputs: Callable[[np.ndarray], np.ndarray],
 ) -> Value:
-    """The worth of a set of concepts: how often each class is still recognized with these alone.
+    """Return the set function of ConceptSHAP: the accuracy per class with only these concepts.
 
     For each class the share of its samples whose largest output is their label, after the codes
     of all other concepts were set to 0 and embeddings were made of the rest by ``decode``. NaN

@@ -1,4 +1,4 @@
-"""How much of an output's variance a concept takes part in, when concepts fade at random."""
+"""Total Sobol indices of concepts: the output variance each takes part in under random masks."""
 
 from collections.abc import Callable
 
@@ -8,9 +8,9 @@ from jaxtyping import Float
 from theodolite.errors import EvidenceError
 
 NUMBERS_AT_ONCE = 8_000_000
-"""Numbers held at a time: embeddings of 64 MB."""
+"""Largest number of values in memory at a time: embeddings of 64 MB."""
 CONSTANT = 1e-12
-"""An output whose standard deviation is a smaller share of its size than this does not vary."""
+"""Relative standard deviation below which an output counts as constant."""
 
 
 def sobol_importance(
@@ -21,7 +21,7 @@ def sobol_importance(
     n_designs: int = 32,
     seed: int,
 ) -> Float[np.ndarray, "classes concepts"]:
-    r"""The total Sobol index of each concept for each output, averaged over samples.
+    r"""Return the total Sobol index of each concept per output, averaged over samples.
 
     A sample's codes are multiplied by masks with values in [0, 1], decoded, and passed to
     ``outputs``. With masks :math:`A`, and :math:`A^{(k)}` which differ from them in concept
@@ -66,7 +66,7 @@ def sobol_importance(
 
 
 def _masks(n_concepts: int, n_designs: int, seed: int) -> Float[np.ndarray, "tables designs k"]:
-    """The masks A, and after them for each concept those with its column changed."""
+    """Return the masks A, then for each concept those with its column replaced."""
     from scipy.stats import qmc  # noqa: PLC0415
 
     points = qmc.Halton(2 * n_concepts, scramble=True, seed=np.random.default_rng(seed))
@@ -80,7 +80,6 @@ def _masks(n_concepts: int, n_designs: int, seed: int) -> Float[np.ndarray, "tab
 def _jansen(
     scores: Float[np.ndarray, "samples tables designs classes"],
 ) -> Float[np.ndarray, "samples concepts classes"]:
-    """Jansen's total indices of each sample."""
     first, changed = scores[:, :1], scores[:, 1:]
     variance = first.var(axis=2, ddof=1)
     size = np.abs(scores).max(axis=(1, 2))[:, None]

@@ -1,10 +1,15 @@
-"""Leading singular vectors of a class's embeddings (CDISCO)."""
+"""Concepts as leading singular vectors of a class's embeddings (CDISCO)."""
 
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from theodolite.explainers.discovery._checks import independent, to_fit, towards_the_mean, unit_rows
+from theodolite.explainers.discovery._checks import (
+    check_fit_input,
+    check_independent,
+    normalize_rows,
+    orient_towards_mean,
+)
 from theodolite.explainers.discovery.directions import DirectionConcepts
 from theodolite.explainers.discovery.protocol import Directions, Embeddings
 
@@ -30,8 +35,8 @@ class SvdConcepts(DirectionConcepts):
 
     def fit(self, embeddings: Embeddings, *, seed: int) -> "SvdConcepts":
         """Find the concepts of these embeddings."""
-        values = to_fit(embeddings, self.n_concepts, fewest=self.n_concepts)
+        values = check_fit_input(embeddings, self.n_concepts, fewest=self.n_concepts)
         _, strengths, directions = np.linalg.svd(values, full_matrices=False)
-        independent(strengths, self.n_concepts, max(values.shape))
-        leading = towards_the_mean(directions[: self.n_concepts], values)
-        return replace(self, vectors=unit_rows(leading)[0])
+        check_independent(strengths, self.n_concepts, max(values.shape))
+        leading = orient_towards_mean(directions[: self.n_concepts], values)
+        return replace(self, vectors=normalize_rows(leading)[0])

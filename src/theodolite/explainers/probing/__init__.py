@@ -1,1 +1,1 @@
-"""What happens when an image, or the network, is changed? Numbers for scores without people."""
+"""Probe saliency maps without raters: remove pixels, add noise, randomize the network."""

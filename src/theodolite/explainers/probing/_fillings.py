@@ -1,4 +1,4 @@
-"""What is put in the place of removed pixels."""
+"""Values that replace removed pixels: ROAD imputation, black, uniform or Gaussian noise."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,13 +12,13 @@ Impute = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Filling = Callable[[Removed], Image]
 
 ROAD_NOISE = 0.01
-"""Standard deviation, in the units of the prepared image, as in ROAD's own code."""
+"""Standard deviation of ROAD's noise, in the units of the prepared image."""
 
 
-def filling(
+def make_filling(
     way: str, image: Image, *, black: Float[np.ndarray, "3"], seed: tuple[int, int], impute: Impute
 ) -> Filling:
-    """From the pixels to remove to the image without them.
+    """Return the function from removed pixels to the image without them.
 
     One field of noise is drawn for the image: steps that remove more and more pixels differ in
     nothing but which pixels they are.

@@ -1,4 +1,4 @@
-"""Which pixels go first, and how many they are."""
+"""Order and number of pixels to remove at each step."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from jaxtyping import Float, Int
 from theodolite.errors import EvidenceError
 
 
-def ranks(
+def rank_pixels(
     relevance: Float[np.ndarray, "rows columns"], random: np.random.Generator
 ) -> Int[np.ndarray, "rows columns"]:
-    """Each pixel's place in ascending order of relevance.
+    """Return each pixel's rank in ascending order of relevance.
 
     Equal pixels come in a random order. By position, a constant map would remove the image from
     its top, and be scored for where the object is.
@@ -23,10 +23,10 @@ def ranks(
     return place.reshape(relevance.shape)
 
 
-def counts(percents: Sequence[float], pixels: int) -> Int[np.ndarray, " steps"]:
-    """How many pixels each percent is: the nearest number, halves up, and at least one.
+def count_pixels(percents: Sequence[float], pixels: int) -> Int[np.ndarray, " steps"]:
+    """Return the number of pixels of each percentage, rounded half up, at least one.
 
-    >>> counts((1, 3, 12.5), 100)
+    >>> count_pixels((1, 3, 12.5), 100)
     array([ 1,  3, 13])
     """
     values = np.asarray(percents, np.float64)

@@ -1,4 +1,4 @@
-"""Missing pixels from their neighbors: conjugate gradients, preconditioned by a multigrid cycle.
+"""Numba kernels that impute missing pixels from neighbors: multigrid-preconditioned CG.
 
 Each missing pixel is the mean of its up to eight neighbors, direct ones weighted twice. That is a
 discrete Laplace equation on the missing pixels with the others as its border, so errors that are

@@ -1,4 +1,4 @@
-"""Does an explanation change when the network has learned nothing? It should."""
+"""Compare maps of a network with those of the same network with random weights (sanity check)."""
 
 import copy
 from typing import TYPE_CHECKING
@@ -7,14 +7,14 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite._stats.ranks import average_ranks
-from theodolite.explainers.probing.removal import Maps
+from theodolite.explainers.probing.pixel_removal import Maps
 
 if TYPE_CHECKING:
     import torch
 
 
 def randomize_weights(network: "torch.nn.Module", *, seed: int) -> "torch.nn.Module":
-    """A copy of a network with every weight drawn anew; the network itself stays as it is.
+    """Return a copy of a network with random weights; the network is not modified.
 
     Each tensor of weights is drawn from a normal distribution of its own mean and spread. A layer's
     usual first values would not do: beside the running statistics of batch normalization they let
@@ -34,8 +34,8 @@ def randomize_weights(network: "torch.nn.Module", *, seed: int) -> "torch.nn.Mod
     return other
 
 
-def map_similarity(maps: Maps, others: Maps) -> Float[np.ndarray, " samples"]:
-    """Spearman's rank correlation of two maps' magnitudes over the pixels of each image.
+def compute_map_similarity(maps: Maps, others: Maps) -> Float[np.ndarray, " samples"]:
+    """Return the Spearman correlation of the magnitudes of two maps, per image.
 
     Signs are left out: a network with other weights may well turn them. NaN where a map is
     constant or not finite.

@@ -1,4 +1,4 @@
-"""How much does an explanation change when the image hardly does?"""
+"""Measure how much saliency maps change when noise is added to images."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.probing.removal import Images, Maps, image_numbers
+from theodolite.explainers.probing.pixel_removal import Images, Maps, check_image_numbers
 
 NOISES = ("uniform", "gaussian")
 
@@ -19,7 +19,7 @@ Explain = Callable[
 
 @dataclass(frozen=True, kw_only=True)
 class StabilitySettings:
-    """Noise that is added to every pixel.
+    """Noise to add to every pixel.
 
     Attributes:
         draws: How often, for each kind of noise.
@@ -50,7 +50,7 @@ class StabilitySettings:
 
 @dataclass(frozen=True, eq=False)
 class MapChanges:
-    """Euclidean lengths: of each map, and of what noise in the image changes in it.
+    """Euclidean length of each map, and of its changes under noise.
 
     The largest change over the length is the relative max-sensitivity of Quantus; the largest
     change alone is the absolute one.
@@ -60,7 +60,7 @@ class MapChanges:
     changes: Float[np.ndarray, "samples noises draws"]
 
 
-def map_changes(
+def measure_map_changes(
     explain: Explain,
     images: Images,
     maps: Maps,
@@ -75,7 +75,7 @@ def map_changes(
     under noise is explained all the same. ``numbers`` are the images' numbers if they are a part
     of more, so that parts give what the whole does.
     """
-    numbers = image_numbers(images, maps, numbers)
+    numbers = check_image_numbers(images, maps, numbers)
     shape = (len(images), len(shaking.noises), shaking.draws)
     changes = np.full(shape, np.nan)
     flat, each = changes.reshape(-1), shape[1] * shape[2]
@@ -83,7 +83,7 @@ def map_changes(
         places = np.arange(start, min(start + shaking.batch, flat.size))
         owner = places // each
         noisy = [
-            images[i] + noise_at(shaking, images.shape[1:], int(numbers[i]), int(place % each))
+            images[i] + draw_noise(shaking, images.shape[1:], int(numbers[i]), int(place % each))
             for i, place in zip(owner, places, strict=True)
         ]
         again = explain(np.stack(noisy).astype(images.dtype), targets[owner])
@@ -91,10 +91,10 @@ def map_changes(
     return MapChanges(_lengths(maps), changes)
 
 
-def noise_at(
+def draw_noise(
     shaking: StabilitySettings, shape: tuple[int, ...], number: int, place: int
 ) -> Float[np.ndarray, "3 rows columns"]:
-    """The noise of one image and one draw, counted through all kinds of noise."""
+    """Return the noise of one image and one draw, numbered over all kinds of noise."""
     kind, draw = divmod(place, shaking.draws)
     noise = shaking.noises[kind]
     random = np.random.default_rng([shaking.seed, number, NOISES.index(noise), draw])
@@ -103,8 +103,8 @@ def noise_at(
     return shaking.radius * random.standard_normal(shape)
 
 
-def chance_changes(maps: Maps, *, seed: int) -> Float[np.ndarray, " samples"]:
-    """How far each map is from another image's, drawn at random: what no relation looks like.
+def compute_chance_changes(maps: Maps, *, seed: int) -> Float[np.ndarray, " samples"]:
+    """Return the distance of each map to a random other image's map: the baseline.
 
     NaN if there is no other image.
     """

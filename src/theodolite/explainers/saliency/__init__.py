@@ -1,1 +1,1 @@
-"""Where in an image a network's answer comes from: one map per image, by many methods."""
+"""Saliency methods: one relevance map per image and class, by gradients, CAMs, LIME, SHAP, RISE."""

@@ -1,4 +1,4 @@
-"""Layers that answer with one channel ablated, for Ablation-CAM."""
+"""Layer wrappers for Ablation-CAM that ablate one channel at a time."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     import torch
 
 
-def ablating(library: Any, place: Place, *, zero: bool) -> Any:
-    """What grad-cam puts into the layer's place.
+def make_ablation_layer(library: Any, place: Place, *, zero: bool) -> Any:
+    """Return the layer that grad-cam inserts in place of the explained one.
 
     The method sets a channel to 0. The library's own layer does so only where the layer's smallest
     output is 0; elsewhere it sets it ten million below the smallest, which drowns what follows.
@@ -33,8 +33,8 @@ def ablating(library: Any, place: Place, *, zero: bool) -> Any:
     return Zeroing()
 
 
-def put_back(network: "torch.nn.Module", stand_in: Any, layer: "torch.nn.Module") -> None:
-    """The layer in its own place again, if it is not."""
+def restore_layer(network: "torch.nn.Module", stand_in: Any, layer: "torch.nn.Module") -> None:
+    """Put the original layer back if it was replaced."""
     for module in network.modules():
         for name, child in module.named_children():
             if child is stand_in:

@@ -1,4 +1,4 @@
-"""B-cos networks explain themselves: the answer is a sum of one contribution per pixel."""
+"""Explain B-cos networks by themselves: their output is a sum of pixel contributions."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.explainers.saliency._work import ExplanationRequest, Maps, fits
+from theodolite.explainers.saliency._work import ExplanationRequest, Maps, check_output
 
 
 def check_bcos(network: Any) -> None:
-    """Refuse a network that does not explain itself."""
+    """Raise unless the network is a B-cos network."""
     if callable(getattr(network, "explain", None)):
         return
     require("bcos", "bcos", "bcos")  # without it nobody can have such a network
@@ -21,7 +21,7 @@ def check_bcos(network: Any) -> None:
 
 
 def bcos(request: ExplanationRequest) -> Maps:
-    """What each pixel contributes to the class's logit, over its six channels."""
+    """Return each pixel's contribution to the class's logit, over its six channels."""
     import torch  # noqa: PLC0415
 
     network: Any = request.network
@@ -32,7 +32,7 @@ def bcos(request: ExplanationRequest) -> Maps:
         )  # fmt: skip
     six = torch.cat([request.images, 1 - request.images], dim=1)
     with torch.no_grad():
-        fits(network(six[:1]), request.targets)
+        check_output(network(six[:1]), request.targets)
     maps = []
     for number, target in enumerate(request.targets):
         image = six[number : number + 1].clone().requires_grad_()

@@ -1,4 +1,4 @@
-"""The class activation maps of grad-cam: rows of the table of explainers."""
+"""Table rows of the class activation map methods of grad-cam."""
 
 from functools import partial
 

@@ -1,8 +1,7 @@
-"""Class activation maps, by grad-cam: a layer's maps, weighted by what each is worth.
+"""Class activation maps by grad-cam, with their original sign and scale.
 
-The library rectifies every map and stretches it to 0..1. What it computes before is what its
-``get_cam_image`` gives, and that is what is taken here, with its signs and its scale.
-"""
+The library rectifies every map and stretches it to 0..1. We take the maps of ``get_cam_image``
+before that step."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +9,14 @@ import numpy as np
 
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.explainers.saliency._ablation import ablating, put_back
+from theodolite.explainers.saliency._ablation import make_ablation_layer, restore_layer
 from theodolite.explainers.saliency._places import Place, find_place
-from theodolite.explainers.saliency._work import ExplanationRequest, Maps, enlarge_maps, quietly
+from theodolite.explainers.saliency._work import (
+    ExplanationRequest,
+    Maps,
+    enlarge_maps,
+    hide_progress_bars,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +36,7 @@ CLASSES = {
 
 
 def cam(method: str, request: ExplanationRequest) -> Maps:
-    """One map per image by the class of grad-cam that a method's name stands for."""
+    """Return one map per image by the grad-cam class of a method's name."""
     place = find_place(request)
     step = request.options["batch"] if method not in {"ablation_cam", "score_cam"} else 1
     parts = []
@@ -57,14 +61,14 @@ def _maps(
     ]
     more: dict[str, Any] = {}
     if method == "ablation_cam":
-        layer = ablating(library, place, zero=request.options["ablated"] == "zero")
+        layer = make_ablation_layer(library, place, zero=request.options["ablated"] == "zero")
         more = {"ablation_layer": layer, "batch_size": request.options["batch"]}
     kind = getattr(library, CLASSES[method])
     explainer = kind(request.network, [place.module], reshape_transform=place.maps, **more)
     explainer.batch_size = request.options["batch"]
     inputs = images.clone().requires_grad_()
     try:
-        with torch.enable_grad(), quietly():
+        with torch.enable_grad(), hide_progress_bars():
             if request.options["values"] == "library":
                 return np.asarray(explainer(inputs, class_targets), np.float32)
             raw = _raw(
@@ -73,7 +77,7 @@ def _maps(
     finally:
         explainer.activations_and_grads.release()
         if more:  # a pass that was cut off has left the ablating layer in its place
-            put_back(request.network, more["ablation_layer"], place.module)
+            restore_layer(request.network, more["ablation_layer"], place.module)
     if method == "ablation_cam":
         # the library divides by the logit, which turns the map over where the logit is below 0
         raw = raw * np.float32(np.sign(explainer.outputs[0, targets[0]].item()))
@@ -85,7 +89,7 @@ def _maps(
 def _raw(
     explainer: Any, place: Place, inputs: "torch.Tensor", class_targets: list[Any], *, by_sum: bool
 ) -> np.ndarray:
-    """The map as the method defines it, at the size of the layer.
+    """Return the map as the method defines it, at the size of the layer.
 
     A principal direction has no side of its own; ``by_sum`` takes the one on which the sum over
     channels of what was decomposed is larger.

@@ -1,4 +1,4 @@
-"""Deep feature factorisation, by grad-cam: a few concepts of a layer, and what each is worth."""
+"""Deep feature factorization by grad-cam: concepts of a layer and their effect on the output."""
 
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def deep_feature_factorization(request: ExplanationRequest) -> Maps:
-    r"""One map per image: :math:`\sum_k d_k H_k / \sum_p H_k(p)`.
+    r"""Return one map per image: :math:`\sum_k d_k H_k / \sum_p H_k(p)`.
 
     The layer's output is factorised for each image alone, :math:`A \approx W H`, after each
     channel's least value was taken off. :math:`H_k` is where concept :math:`k` is. :math:`d_k` is
@@ -37,7 +37,7 @@ def deep_feature_factorization(request: ExplanationRequest) -> Maps:
 
 
 def _concepts(activations: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each concept is, and the part of the layer's output that it makes up."""
+    """Return where each concept is, and its part of the layer's output."""
     name = "pytorch_grad_cam.feature_factorization.deep_feature_factorization"
     library = require(name, "deep_feature_factorization", "explain")
     with warnings.catch_warnings():
@@ -71,7 +71,7 @@ def _drops(
     parts: "torch.Tensor",
     target: int,
 ) -> np.ndarray:
-    """By how much the logit drops without each part."""
+    """Return the drop of the logit without each part."""
     import torch  # noqa: PLC0415
 
     taken = place.to_output_layout(torch.cat([torch.zeros_like(parts[:1]), parts])).to(image.device)

@@ -1,4 +1,4 @@
-"""FullGrad, by grad-cam: what the input and every bias add to the answer, summed over layers."""
+"""FullGrad by grad-cam: contributions of the input and of every bias, summed over layers."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,14 +6,19 @@ import numpy as np
 
 from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
-from theodolite.explainers.saliency._work import ExplanationRequest, Maps, check_network, quietly
+from theodolite.explainers.saliency._work import (
+    ExplanationRequest,
+    Maps,
+    check_network,
+    hide_progress_bars,
+)
 
 if TYPE_CHECKING:
     import torch
 
 
 def full_grad(request: ExplanationRequest) -> Maps:
-    """One map per image, from 0 to 1: the library stretches each part and the sum."""
+    """Return one map per image, from 0 to 1: the library stretches each part and the sum."""
     import torch  # noqa: PLC0415
 
     library = require("pytorch_grad_cam", "full_grad", "explain")
@@ -30,7 +35,7 @@ def full_grad(request: ExplanationRequest) -> Maps:
             target(class_index) for class_index in request.targets[start : start + step]
         ]
         try:
-            with torch.enable_grad(), quietly():
+            with torch.enable_grad(), hide_progress_bars():
                 maps = explainer(request.images[start : start + step], class_targets)
         finally:
             explainer.activations_and_grads.release()
@@ -39,7 +44,7 @@ def full_grad(request: ExplanationRequest) -> Maps:
 
 
 def _biased(network: "torch.nn.Module") -> list["torch.nn.Module"]:
-    """The layers whose biases the library looks at: of exactly these two kinds."""
+    """Return the layers of the two types whose biases the library uses."""
     import torch  # noqa: PLC0415
 
     kinds = {torch.nn.Conv2d, torch.nn.BatchNorm2d}
@@ -47,7 +52,7 @@ def _biased(network: "torch.nn.Module") -> list["torch.nn.Module"]:
 
 
 def _order(request: ExplanationRequest) -> list[int]:
-    """The numbers of the layers with a bias, in the order in which they are used."""
+    """Return the numbers of layers with a bias, in the order of use."""
     import torch  # noqa: PLC0415
 
     layers = _biased(request.network)
@@ -79,7 +84,7 @@ def _order(request: ExplanationRequest) -> list[int]:
 
 
 def _plain_norms(request: ExplanationRequest) -> None:
-    """Take timm's batch norms apart: the library overlooks a norm that has its activation in it."""
+    """Split timm's fused norm-activation layers, which the library would miss."""
     import torch  # noqa: PLC0415
 
     with torch.no_grad():

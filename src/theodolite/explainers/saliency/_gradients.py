@@ -1,4 +1,4 @@
-"""Attribution to pixels, by captum: gradients, integrated gradients, occlusion, Kernel SHAP."""
+"""Pixel attribution by captum: gradients, integrated gradients, occlusion and Kernel SHAP."""
 
 from typing import TYPE_CHECKING
 
@@ -9,10 +9,10 @@ from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency._work import (
     ExplanationRequest,
     Maps,
-    cells,
     check_network,
-    scorer,
-    seeded,
+    make_scorer,
+    number_cells,
+    seed_libraries,
 )
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def saliency(request: ExplanationRequest) -> Maps:
-    """How steep the logit is: the absolute gradient, its largest channel."""
+    """Return the largest absolute gradient of the logit over channels."""
     import torch  # noqa: PLC0415
 
     check_network(request)
@@ -37,7 +37,7 @@ def saliency(request: ExplanationRequest) -> Maps:
 
 
 def integrated_gradients(request: ExplanationRequest) -> Maps:
-    """The gradient along the line from the baseline, times how far the image is from it."""
+    """Return the mean gradient from baseline to image, times their difference."""
     import torch  # noqa: PLC0415
 
     check_network(request)
@@ -56,7 +56,7 @@ def integrated_gradients(request: ExplanationRequest) -> Maps:
 
 
 def gradient_shap(request: ExplanationRequest) -> Maps:
-    """Integrated gradients at random points of the line, from an image with noise."""
+    """Return integrated gradients at random points, from a noisy image."""
     import torch  # noqa: PLC0415
 
     check_network(request)
@@ -64,7 +64,7 @@ def gradient_shap(request: ExplanationRequest) -> Maps:
     parts = []
     for image, target in _one_by_one(request):
         baseline = torch.full_like(image, float(request.options["baseline"]))
-        with torch.enable_grad(), seeded(request.seed):
+        with torch.enable_grad(), seed_libraries(request.seed):
             attributions = method.attribute(
                 image, baselines=baseline, target=target, n_samples=request.options["samples"],
                 stdevs=float(request.options["noise"]),
@@ -74,11 +74,11 @@ def gradient_shap(request: ExplanationRequest) -> Maps:
 
 
 def occlusion(request: ExplanationRequest) -> Maps:
-    """By how much the score drops when a window is covered; the mean over windows at a pixel."""
+    """Return the mean score drop over the covering windows of each pixel."""
     import torch  # noqa: PLC0415
 
     check_network(request)
-    method = require("captum.attr", "occlusion", "explain").Occlusion(scorer(request))
+    method = require("captum.attr", "occlusion", "explain").Occlusion(make_scorer(request))
     window, stride = _windows(request)
     parts = []
     for image, target in _one_by_one(request):
@@ -94,7 +94,7 @@ def occlusion(request: ExplanationRequest) -> Maps:
 
 
 def _windows(request: ExplanationRequest) -> tuple[int, int]:
-    """How large a window is, and how far it moves: by default a seventh of a side, and half."""
+    """Return the window size and step: by default a seventh of a side, and half of that."""
     shorter = min(request.images.shape[2:])
     window = request.options["window"] or max(shorter // 7, 1)
     stride = request.options["stride"] or max(window // 2, 1)
@@ -107,16 +107,16 @@ def _windows(request: ExplanationRequest) -> tuple[int, int]:
 
 
 def kernel_shap(request: ExplanationRequest) -> Maps:
-    """Shapley values of the cells of a grid, estimated by a weighted linear fit."""
+    """Return Shapley values of grid cells, estimated by a weighted linear fit."""
     import torch  # noqa: PLC0415
 
     check_network(request)
-    method = require("captum.attr", "kernel_shap", "explain").KernelShap(scorer(request))
+    method = require("captum.attr", "kernel_shap", "explain").KernelShap(make_scorer(request))
     rows, columns = request.images.shape[2:]
-    grid = torch.from_numpy(cells(rows, columns, request.options["cells"]))
+    grid = torch.from_numpy(number_cells(rows, columns, request.options["cells"]))
     parts = []
     for image, target in _one_by_one(request):
-        with torch.no_grad(), seeded(request.seed):
+        with torch.no_grad(), seed_libraries(request.seed):
             attributions = method.attribute(
                 image, baselines=float(request.options["baseline"]), target=target,
                 feature_mask=grid[None, None].to(image.device),
@@ -128,12 +128,12 @@ def kernel_shap(request: ExplanationRequest) -> Maps:
 
 
 def _one_by_one(request: ExplanationRequest) -> "list[tuple[torch.Tensor, int]]":
-    """Each image alone, so that its map does not depend on the others."""
+    """Return each image alone, so that its map does not depend on others."""
     return [(request.images[i : i + 1], target) for i, target in enumerate(request.targets)]
 
 
 def _joined(attributions: "torch.Tensor", request: ExplanationRequest) -> Maps:
-    """One number per pixel: the sum of its channels, or the one that is largest in size."""
+    """Return one number per pixel: the sum over channels or the largest in size."""
     values = attributions.detach().cpu().numpy()
     if request.options["channels"] == "sum":
         return np.asarray(values.sum(axis=1, dtype=np.float64), np.float32)

@@ -1,4 +1,4 @@
-"""LIME, by the library lime: a linear model of the answer over segments of the image."""
+"""LIME by the library lime: a local linear model over image segments."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from theodolite._storage.optional import require
 from theodolite.explainers.saliency._work import (
     ExplanationRequest,
     Maps,
-    cells,
     check_network,
-    quietly,
-    scorer,
-    seeded,
+    hide_progress_bars,
+    make_scorer,
+    number_cells,
+    seed_libraries,
 )
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -23,7 +23,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def lime(request: ExplanationRequest) -> Maps:
-    """The weight of the segment that a pixel is in; or only the marks of the strongest."""
+    """Return the weight of each pixel's segment, or marks of the strongest segments."""
     check_network(request)
     maps = [
         _explain_image(request, image.cpu().numpy().transpose(1, 2, 0), target)
@@ -38,7 +38,7 @@ def _explain_image(request: ExplanationRequest, image: np.ndarray, target: int) 
     explainer = library.LimeImageExplainer(
         kernel_width=options["kernel_width"], random_state=request.seed
     )
-    with seeded(request.seed), quietly():
+    with seed_libraries(request.seed), hide_progress_bars():
         explanation = explainer.explain_instance(
             image.astype(np.float64),  # segments are filled with means: not of whole numbers
             _classifier(request), labels=(target,), top_labels=None,
@@ -61,7 +61,7 @@ def _explain_image(request: ExplanationRequest, image: np.ndarray, target: int) 
 def _classifier(request: ExplanationRequest) -> Any:
     import torch  # noqa: PLC0415
 
-    scores = scorer(request)
+    scores = make_scorer(request)
 
     def classify(images: np.ndarray) -> np.ndarray:
         batch = torch.from_numpy(np.ascontiguousarray(images.transpose(0, 3, 1, 2), np.float32))
@@ -72,10 +72,10 @@ def _classifier(request: ExplanationRequest) -> Any:
 
 
 def _segments(image: np.ndarray, options: Any) -> np.ndarray:
-    """The number of the segment that each pixel is in, from 0 without gaps."""
+    """Return the segment number of each pixel, from 0 without gaps."""
     name = options["segments"]
     if name == "grid":
-        return cells(image.shape[0], image.shape[1], options["cells"])
+        return number_cells(image.shape[0], image.shape[1], options["cells"])
     # these look at colors, from 0 to 1; the network's own numbers may be anything
     low, high = image.min(), image.max()
     colors = (image - low) / (high - low if high > low else 1)

@@ -1,4 +1,4 @@
-"""Maps that know nothing of the network: what any method has to beat."""
+"""Baseline maps that do not use the network: random, smooth random and center."""
 
 import zlib
 
@@ -8,7 +8,7 @@ from theodolite.explainers.saliency._work import ExplanationRequest, Maps
 
 
 def random(request: ExplanationRequest) -> Maps:
-    """Uniform noise, of the image and the seed: another image has other noise."""
+    """Return uniform noise that depends on the image and the seed."""
     rows, columns = request.images.shape[2:]
     maps = [
         np.random.default_rng([request.seed, zlib.crc32(image.cpu().numpy().tobytes())]).random(
@@ -20,7 +20,7 @@ def random(request: ExplanationRequest) -> Maps:
 
 
 def smooth_random(request: ExplanationRequest) -> Maps:
-    """Broad random hills: noise that filling in from the neighbors does not undo."""
+    """Return smooth random hills, which imputation does not undo."""
     from PIL import Image  # noqa: PLC0415
 
     rows, columns = request.images.shape[2:]
@@ -34,7 +34,7 @@ def smooth_random(request: ExplanationRequest) -> Maps:
 
 
 def center(request: ExplanationRequest) -> Maps:
-    """A bell in the middle: where photographers put things."""
+    """Return a Gaussian bell at the image center."""
     rows, columns = request.images.shape[2:]
     down, across = ((np.arange(size) + 0.5) / size - 0.5 for size in (rows, columns))
     width = request.options["width"]

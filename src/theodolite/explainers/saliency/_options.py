@@ -1,4 +1,4 @@
-"""The options of every method, with their defaults, checked before any work."""
+"""Options of every saliency method with their defaults and checks."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -54,12 +54,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "center": {"width": 0.25},
     }
 )  # fmt: skip
-"""Names and defaults. Of several words the first is the default; None is a number that follows
-from the image."""
+"""Names and defaults. The first of several words is the default; None is derived from the image."""
 
 
-def checked_options(method: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """All options of a method: those given, the others by default."""
+def check_options(method: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return all options of a method: the given ones and the defaults."""
     known = OPTIONS[method]
     chosen = {name: default[0] if _words(default) else default for name, default in known.items()}
     for name, value in (options or {}).items():

@@ -1,4 +1,4 @@
-"""Attribution to pixels and segments, and nulls: rows of the table of explainers."""
+"""Table rows of the attribution methods other than CAMs, and of the baselines."""
 
 from functools import partial
 

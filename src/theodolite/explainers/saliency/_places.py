@@ -1,41 +1,42 @@
-"""The layer whose places a map is made of, and how its output is laid out."""
+"""Find the layer that a map is computed from, and the layout of its output."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.token_grid import MAX_LEADING_TOKENS, find_token_grid
-from theodolite.explainers.saliency._work import ExplanationRequest, fits
+from theodolite.explainers.saliency._work import ExplanationRequest, check_output
 
 if TYPE_CHECKING:
     import torch
 
 Seen = list[tuple[str, "torch.nn.Module", tuple[int, ...]]]
 BEFORE_ATTENTION = ("norm1", "ln_1", "ln1", "layernorm_before", "layer_norm1", "pre_norm")
-"""What libraries call the norm that opens a block. After the last attention nothing of a patch
-reaches the class token any more, so a later layer has no gradients there."""
+"""Names of the norm that opens a transformer block. Later layers have no gradients at patches,
+because only the class token is read.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A layer, and where in its output the places are."""
+    """A layer and the layout of its spatial positions."""
 
     name: str
     module: "torch.nn.Module"
     leading: int | None
-    """Tokens before the patches; None where the layer gives maps."""
+    """Number of tokens before the patches; None if the layer returns maps."""
     channels: int
-    """The axis of the channels."""
+    """Axis of the channels."""
     grid: tuple[int, int]
 
     def maps(self, output: "torch.Tensor") -> "torch.Tensor":
-        """(samples, channels, rows, columns), copied: later layers may write over the output."""
+        """Return maps (samples, channels, rows, columns), copied."""
         if self.leading is not None:
             output = output[:, self.leading :].reshape(len(output), *self.grid, -1)
         return output.movedim(-1, 1).clone() if self.channels == -1 else output.clone()
 
     def to_output_layout(self, maps: "torch.Tensor") -> "torch.Tensor":
-        """Maps in the layout of the layer's output, with 0 at tokens that are not patches."""
+        """Return maps in the layer's layout, with 0 at tokens that are not patches."""
         import torch  # noqa: PLC0415
 
         output = maps.movedim(1, -1) if self.channels == -1 else maps
@@ -47,7 +48,7 @@ class Place:
 
 
 def find_place(request: ExplanationRequest) -> Place:
-    """The layer that was named, else the last with a spatial grid; one image is passed for it."""
+    """Return the named layer, or the last with a spatial grid; runs one image."""
     rows, columns = request.images.shape[2:]
     seen = _seen(request)
     name = request.layer if request.layer is not None else _last(seen, rows / columns)
@@ -73,7 +74,7 @@ def find_place(request: ExplanationRequest) -> Place:
 
 
 def _seen(request: ExplanationRequest) -> Seen:
-    """Every layer that was called, in the order in which they ended, and its output's shape."""
+    """Return every called layer in order, with its output's shape."""
     import torch  # noqa: PLC0415
 
     if request.layer is not None:
@@ -93,7 +94,7 @@ def _seen(request: ExplanationRequest) -> Seen:
     ]
     try:
         with torch.no_grad():
-            fits(request.network(request.images[:1]), request.targets)
+            check_output(request.network(request.images[:1]), request.targets)
     finally:
         for hook in hooks:
             hook.remove()
@@ -110,7 +111,7 @@ def _exists(network: "torch.nn.Module", layer: str) -> None:
 
 
 def _last(seen: Seen, aspect: float) -> str:
-    """The last layer with places; of a transformer, the norm that opens the last block."""
+    """Return the last spatial layer; for a transformer, the norm that opens its last block."""
     placed = [(name, shape) for name, _, shape in seen if _has_places(shape, aspect)]
     if not placed:
         raise EvidenceError(
@@ -140,14 +141,14 @@ def _has_places(shape: tuple[int, ...], aspect: float) -> bool:
 
 
 def _channel_axis(shape: tuple[int, ...], aspect: float) -> int:
-    """Channels come last (Swin) where only the axes before the last are shaped as the image."""
+    """Return the channel axis; last (Swin) only if the axes before match the image's shape."""
     _, a, b, c = shape
     first, last = (abs(r - aspect * k) < max(1, aspect) for r, k in ((b, c), (a, b)))
     return -1 if last and not first else 1
 
 
 def _grid(seen: Seen, tokens: int, request: ExplanationRequest) -> tuple[int, int] | None:
-    """Rows and columns of the patches: those of the convolution that cut the image up."""
+    """Return rows and columns of the patches, from the patch embedding if possible."""
     import torch  # noqa: PLC0415
 
     cut = [

@@ -1,18 +1,23 @@
-"""RISE: the mean score over random masks that keep a pixel."""
+"""RISE: mean score over random masks that keep a pixel."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.saliency._work import ExplanationRequest, Maps, check_network, scorer
+from theodolite.explainers.saliency._work import (
+    ExplanationRequest,
+    Maps,
+    check_network,
+    make_scorer,
+)
 
 if TYPE_CHECKING:
     import torch
 
 
 def rise(request: ExplanationRequest) -> Maps:
-    r"""One map per image: :math:`\frac{1}{N p} \sum_i f(x \odot M_i)\, M_i`.
+    r"""Return one map per image: :math:`\frac{1}{N p} \sum_i f(x \odot M_i)\, M_i`.
 
     A mask :math:`M_i` is a coarse grid of cells, each kept with probability :math:`p`, stretched to
     more than the image's size and cut at a random shift. What is masked gets the baseline.
@@ -23,7 +28,7 @@ def rise(request: ExplanationRequest) -> Maps:
     if not request.options["keep"] < 1:
         raise EvidenceError("option keep of rise", f"{request.options['keep']}", "between 0 and 1")
     check_network(request)
-    scores, step = scorer(request), request.options["batch"]
+    scores, step = make_scorer(request), request.options["batch"]
     total, keep, base = (
         request.options["masks"],
         request.options["keep"],
@@ -43,7 +48,7 @@ def rise(request: ExplanationRequest) -> Maps:
 
 
 def _draw_grids(request: ExplanationRequest) -> tuple["torch.Tensor", "torch.Tensor"]:
-    """All coarse masks and their shifts (as shares of a cell), however they are batched later."""
+    """Draw all coarse masks and shifts at once, independently of batching."""
     import torch  # noqa: PLC0415
 
     chance = torch.Generator().manual_seed(request.seed)
@@ -55,7 +60,7 @@ def _draw_grids(request: ExplanationRequest) -> tuple["torch.Tensor", "torch.Ten
 def _masks(
     grids: "torch.Tensor", shifts: "torch.Tensor", request: ExplanationRequest
 ) -> "torch.Tensor":
-    """Soft masks at the image's size."""
+    """Return soft masks at the image's size."""
     import torch  # noqa: PLC0415
 
     rows, columns = request.images.shape[2:]

@@ -1,4 +1,4 @@
-"""SHAP, by the library shap: Owen values of halves of halves of the image."""
+"""SHAP by the library shap: Owen values over a hierarchical partition of the image."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from theodolite.explainers.saliency._work import (
     ExplanationRequest,
     Maps,
     check_network,
-    quietly,
-    scorer,
-    seeded,
+    hide_progress_bars,
+    make_scorer,
+    seed_libraries,
 )
 
 
 def shap(request: ExplanationRequest) -> Maps:
-    """What a pixel's region adds to the score, shared evenly among its pixels and channels."""
+    """Return each region's contribution to the score, divided among its pixels and channels."""
     check_network(request)
     maps = [
         _explain_image(request, image.cpu().numpy().transpose(1, 2, 0), target)
@@ -33,7 +33,7 @@ def _explain_image(request: ExplanationRequest, image: np.ndarray, target: int) 
     hidden = blur if request.options["background"] == "blur" else np.zeros_like(image)
     masker = library.maskers.Image(hidden, image.shape)
     explainer = library.PartitionExplainer(_score(request, target), masker)
-    with seeded(request.seed), quietly():
+    with seed_libraries(request.seed), hide_progress_bars():
         explanation = explainer(
             image[None], max_evals=request.options["max_evals"],
             batch_size=request.options["batch"], silent=True,
@@ -45,7 +45,7 @@ def _explain_image(request: ExplanationRequest, image: np.ndarray, target: int) 
 def _score(request: ExplanationRequest, target: int) -> Any:
     import torch  # noqa: PLC0415
 
-    scores = scorer(request)
+    scores = make_scorer(request)
 
     def of(images: np.ndarray) -> np.ndarray:
         batch = np.ascontiguousarray(np.asarray(images).transpose(0, 3, 1, 2), np.float32)

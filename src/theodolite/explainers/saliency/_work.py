@@ -1,4 +1,4 @@
-"""What every method is given, and what it may ask of the network."""
+"""Request that every saliency method receives, and shared helpers to run the network."""
 
 import contextlib
 import copy
@@ -23,10 +23,10 @@ Maps = Float[np.ndarray, "samples rows columns"]
 
 @dataclass(frozen=True, eq=False)
 class ExplanationRequest:
-    """Images to explain, and how."""
+    """Images to explain, with network, targets, layer, seed and options."""
 
     network: "torch.nn.Module"
-    """Our own copy: it may be hooked."""
+    """Private copy of the network, which may be hooked."""
     images: "torch.Tensor"
     targets: tuple[int, ...]
     layer: str | None
@@ -35,8 +35,8 @@ class ExplanationRequest:
     options: Mapping[str, Any]
 
 
-def own_copy(network: "torch.nn.Module") -> "torch.nn.Module":
-    """A copy that evaluates, needs no gradients of its weights, and writes over nothing.
+def copy_network(network: "torch.nn.Module") -> "torch.nn.Module":
+    """Return a copy in evaluation mode, without weight gradients and in-place layers.
 
     A layer that writes over its input would change what a hook has kept of the layer before.
     """
@@ -61,7 +61,7 @@ def own_copy(network: "torch.nn.Module") -> "torch.nn.Module":
 
 
 def _unhooked(copied: "torch.nn.Module") -> None:
-    """The hooks came along, and what they do is their owner's: it must not be done by us."""
+    """Remove the hooks that were copied, since they belong to the caller."""
     for module in copied.modules():
         for name in (
             "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks",
@@ -70,8 +70,8 @@ def _unhooked(copied: "torch.nn.Module") -> None:
 
 
 @contextlib.contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Libraries draw from the global generators: seed these, and leave them as they were."""
+def seed_libraries(seed: int) -> Iterator[None]:
+    """Seed the global generators that libraries use, and restore them."""
     import torch  # noqa: PLC0415
 
     python, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002
@@ -88,7 +88,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def _no_lock_between_processes() -> None:
-    """A bar that nobody sees would make a semaphore, which an ended process leaves behind."""
+    """Prevent a hidden progress bar from creating a semaphore that would leak."""
     with contextlib.suppress(ImportError):
         bars = importlib.import_module("tqdm").tqdm
         if not hasattr(bars, "_lock"):
@@ -96,15 +96,15 @@ def _no_lock_between_processes() -> None:
 
 
 @contextlib.contextmanager
-def quietly() -> Iterator[None]:
-    """Without the progress bars that some libraries draw unasked."""
+def hide_progress_bars() -> Iterator[None]:
+    """Hide the progress bars that some libraries draw."""
     _no_lock_between_processes()
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         yield
 
 
-def fits(output: Any, targets: tuple[int, ...]) -> None:
-    """Refuse a network that gives no row of class scores, and classes that it does not have."""
+def check_output(output: Any, targets: tuple[int, ...]) -> None:
+    """Raise unless outputs are rows of class scores that contain the targets."""
     shape = tuple(getattr(output, "shape", ()))
     if len(shape) != 2:
         got = f"shape {shape}" if shape else type(output).__name__
@@ -115,25 +115,25 @@ def fits(output: Any, targets: tuple[int, ...]) -> None:
 
 
 def check_network(request: ExplanationRequest) -> None:
-    """One pass of one image, to refuse early what would fail late."""
+    """Run one image to raise early what would fail late."""
     import torch  # noqa: PLC0415
 
     with torch.no_grad():
-        fits(request.network(request.images[:1]), request.targets)
+        check_output(request.network(request.images[:1]), request.targets)
 
 
 Scores = Callable[["torch.Tensor"], "torch.Tensor"]
 
 
-def scorer(request: ExplanationRequest) -> Scores:
-    """Images to class scores: probabilities or logits, as the method's options say."""
+def make_scorer(request: ExplanationRequest) -> Scores:
+    """Return the function from images to probabilities or logits, as the options say."""
     if request.options["score"] == "logit":
         return lambda images: request.network(images)
     return lambda images: request.network(images).softmax(dim=1)
 
 
 def enlarge_maps(maps: "torch.Tensor", rows: int, columns: int) -> Maps:
-    """Maps at the size of the image, bilinear."""
+    """Return maps at the size of the image, by bilinear interpolation."""
     import torch  # noqa: PLC0415
 
     large = torch.nn.functional.interpolate(
@@ -142,10 +142,10 @@ def enlarge_maps(maps: "torch.Tensor", rows: int, columns: int) -> Maps:
     return np.asarray(large[:, 0].detach().cpu().numpy(), np.float32)
 
 
-def cells(rows: int, columns: int, number: int) -> np.ndarray:
-    """The number of the cell that each pixel is in, row by row; at most one cell per pixel.
+def number_cells(rows: int, columns: int, number: int) -> np.ndarray:
+    """Return the grid cell number of each pixel, row by row; at most one cell per pixel.
 
-    >>> cells(2, 4, 2)
+    >>> number_cells(2, 4, 2)
     array([[0, 0, 1, 1],
            [2, 2, 3, 3]])
     """

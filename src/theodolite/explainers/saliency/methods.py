@@ -1,7 +1,5 @@
-"""The ways of finding where in an image an answer comes from, by name.
-
-Importing it loads no library; making an explainer loads the one it needs.
-"""
+"""Registry of saliency methods. Importing it loads no library; an explainer loads the one it
+needs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,11 +26,11 @@ from theodolite.explainers.saliency._gradients import (
 )
 from theodolite.explainers.saliency._lime import lime
 from theodolite.explainers.saliency._nulls import center, random, smooth_random
-from theodolite.explainers.saliency._options import OPTIONS, checked_options
+from theodolite.explainers.saliency._options import OPTIONS, check_options
 from theodolite.explainers.saliency._other_table import OTHERS
 from theodolite.explainers.saliency._rise import rise
 from theodolite.explainers.saliency._shap import shap
-from theodolite.explainers.saliency._work import ExplanationRequest, Maps, own_copy
+from theodolite.explainers.saliency._work import ExplanationRequest, Maps, copy_network
 from theodolite.explainers.saliency.technique import Technique
 
 if TYPE_CHECKING:
@@ -72,11 +70,11 @@ FUNCTIONS: Mapping[str, Callable[[ExplanationRequest], Maps]] = MappingProxyType
 
 @dataclass(frozen=True, eq=False)
 class Explainer:
-    """A method on a network: images and target classes to maps."""
+    """A saliency method bound to a network: maps images and target classes to maps."""
 
     technique: Technique
     network: "torch.nn.Module"
-    """A copy: the network that was given is never touched."""
+    """Copy of the network; the given one is never modified."""
     layer: str | None
     grid: tuple[int, int] | None
     seed: int
@@ -87,7 +85,7 @@ class Explainer:
         images: Float[np.ndarray, "samples 3 rows columns"],
         targets: Int[np.ndarray, " samples"],
     ) -> Float[np.ndarray, "samples rows columns"]:
-        """One map per image, in single precision, at the image's size."""
+        """Return one map per image, in single precision, at the image's size."""
         import torch  # noqa: PLC0415
 
         if not np.isfinite(images).all():
@@ -114,7 +112,7 @@ def explainer(
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
 ) -> Explainer:
-    """A function (images as the network wants them, target classes) -> one map per image.
+    """Return a function from (prepared images, target classes) to one map per image.
 
     Args:
         name: A key of :data:`TECHNIQUES`.
@@ -129,9 +127,9 @@ def explainer(
     """
     if name not in TECHNIQUES:
         raise EvidenceError("method", repr(name), f"one of {', '.join(TECHNIQUES)}")
-    technique, chosen = TECHNIQUES[name], checked_options(name, options)
+    technique, chosen = TECHNIQUES[name], check_options(name, options)
     if technique.library in MODULES:
         require(MODULES[technique.library], name, "explain")
     if name == "bcos":
         check_bcos(network)
-    return Explainer(technique, own_copy(network), layer, grid, seed, MappingProxyType(chosen))
+    return Explainer(technique, copy_network(network), layer, grid, seed, MappingProxyType(chosen))

@@ -1,4 +1,4 @@
-"""What a way of explaining is: how it works, what it applies to, what its numbers mean."""
+"""Properties of an explanation method: a row of the table of explainers."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,20 +19,20 @@ class Technique:
         "counterfactual",
         "none",
     ]
-    """What the explanation is computed from; "none" for maps that do not look at the network."""
+    """Source of the explanation; "none" for maps that ignore the network."""
     attribution_on: Literal["images", "concepts"]
     stage: Literal["post-hoc", "ante-hoc"]
     applies_to: tuple[str, ...]
     library: str
-    """Who computes it; "ours" where no library is called."""
+    """Library that computes it; "ours" if theodolite does."""
     sign: Literal["positive", "signed"]
-    """Whether relevance against the class is kept."""
+    """Whether negative relevance is kept."""
     scale: str
-    """What the numbers are."""
+    """Meaning of the numbers."""
     loses: str
-    """What the adapter or its library loses; "" if nothing."""
+    """Information that the adapter or its library loses; "" if nothing."""
     cite: str
-    """The key of the method's paper in the list of references; "" for a null."""
+    """Key of the method's paper in the references; "" for a baseline."""
     cost: str
     paper: bool = False
     """Whether it is in Table 7 of :cite:t:`kazmierczak2024benchmarking`."""

@@ -1,1 +1,1 @@
-"""Networks that know images and sentences."""
+"""Image-text models (CLIP, SigLIP) and zero-shot classifiers made from them."""

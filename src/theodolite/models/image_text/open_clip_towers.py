@@ -1,4 +1,4 @@
-"""CLIP and SigLIP of open_clip. Importing this imports torch."""
+"""Load CLIP and SigLIP models of open_clip. Importing this imports torch."""
 
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,16 @@ from theodolite.errors import EvidenceError, UnsafeInputError
 from theodolite.models.backbones import _load
 from theodolite.models.features import Preprocessing
 from theodolite.models.image_text.towers import Towers
-from theodolite.models.places import last_places
+from theodolite.models.spatial_layers import find_last_spatial_layer
 
 HUB, HERE = "hf-hub:", "local-dir:"
 CONFIG = "open_clip_config.json"
 WORDS = {"clean", "language", "reduction_mask", "strip_sep_token"}
-"""How a configuration may want its words cut; anything else could ask for code to be run."""
+"""Tokenizer settings that are accepted; others could execute code."""
 
 
-def open_clip_towers(model: str, source: str) -> Towers:
-    """A model of open_clip.
+def load_open_clip_towers(model: str, source: str) -> Towers:
+    """Load a model of open_clip as image and text towers.
 
     Args:
         model: Its name, such as ``ViT-B-32``, or ``hf-hub:`` and a name on the hub.
@@ -65,14 +65,14 @@ def _as_towers(name: str, network: Any, tokens: Any) -> Towers:
         bias=0.0 if bias is None else float(bias.detach()),
         dimensions=dimensions,
         preprocessing=Preprocessing((rows, columns), tuple(config["mean"]), tuple(config["std"])),
-        layer=last_places(network.visual),
+        layer=find_last_spatial_layer(network.visual),
         sigmoid=bias is not None,
         grid=tuple(grid) if grid is not None else None,
     )
 
 
 def _where(model: str, source: str) -> tuple[str, Path | None, str | None]:
-    """What open_clip is asked for, the file of weights if it is at hand, and else its tag."""
+    """Return open_clip's model name, the local weight file or None, and the weights' tag."""
     path = Path(source)
     model = model if model.startswith(HUB) else model.replace("/", "-")
     if source and path.is_dir():

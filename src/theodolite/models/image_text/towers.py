@@ -1,4 +1,4 @@
-"""CLIP and SigLIP: a network for images and one for sentences that meet in one space."""
+"""Interface of CLIP and SigLIP: an image and a text network with a common embedding space."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Towers:
-    """Two networks and how their products become logits."""
+    """An image and a text network, and how their product becomes a logit."""
 
     name: str
     images: "torch.nn.Module"
-    """From prepared images to vectors, of any length."""
+    """Function from prepared images to vectors of any length."""
     texts: "Callable[[Sequence[str]], torch.Tensor]"
-    """From sentences to vectors, of any length."""
+    """Function from sentences to vectors of any length."""
     scale: float
-    """What a cosine is multiplied by."""
+    """Factor of the cosine similarity."""
     bias: float
-    """What is added then: 0 for CLIP."""
+    """Offset added after scaling; 0 for CLIP."""
     dimensions: int
     preprocessing: Preprocessing
     layer: str
-    """The last layer of ``images`` with places; "" if not known."""
+    """Last layer of ``images`` with spatial positions; "" if unknown."""
     sigmoid: bool = False
-    """Whether it was trained pair by pair (SigLIP) and not by contrast with others (CLIP)."""
+    """Whether it was trained with a sigmoid loss per pair (SigLIP)."""
     grid: tuple[int, int] | None = None
     """Rows and columns of a transformer's patches."""

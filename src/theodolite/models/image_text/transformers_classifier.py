@@ -1,4 +1,4 @@
-"""Image classifiers of transformers. Importing this imports torch."""
+"""Load image classifiers of transformers. Importing this imports torch."""
 
 from pathlib import Path
 from typing import Any
@@ -12,24 +12,24 @@ from theodolite.models.image_text.transformers_towers import (
     load_preprocessing,
     load_pretrained,
 )
-from theodolite.models.places import last_places
+from theodolite.models.spatial_layers import find_last_spatial_layer
 
 
 class Logits(nn.Module):
-    """A classifier of transformers that gives its logits and nothing around them."""
+    """Wrapper of a transformers classifier that returns only logits."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, batch: Tensor) -> Tensor:
-        """A logit for each image and class."""
+        """Return a logit for each image and class."""
         logits: Tensor = self.model(pixel_values=batch).logits
         return logits
 
 
-def transformers_classifier(source: str) -> Classifier:
-    """The classifier of a folder, or of a name on the user's hub."""
+def load_transformers_classifier(source: str) -> Classifier:
+    """Load the classifier of a folder, or of a name on the user's hub."""
     transformers = require("transformers", "transformers", "clip")
     here = {"local_files_only": True} if Path(source).is_dir() else {}
     network: Any = load_pretrained(
@@ -40,7 +40,7 @@ def transformers_classifier(source: str) -> Classifier:
     names = tuple(str(config.id2label[k]) for k in range(config.num_labels))
     numbered = names == tuple(f"LABEL_{k}" for k in range(config.num_labels))
     wrapped = Logits(network).eval()
-    layer = last_places(wrapped)
+    layer = find_last_spatial_layer(wrapped)
     grid = None
     if layer and isinstance(side, int) and isinstance(patch, int):
         grid = (side // patch, side // patch)

@@ -1,4 +1,4 @@
-"""CLIP and SigLIP of transformers. Importing this imports torch."""
+"""Load CLIP and SigLIP models of transformers. Importing this imports torch."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,13 +11,13 @@ from theodolite._storage.optional import require
 from theodolite.errors import EvidenceError
 from theodolite.models.features import Preprocessing
 from theodolite.models.image_text.towers import Towers
-from theodolite.models.places import last_places
+from theodolite.models.spatial_layers import find_last_spatial_layer
 
 SAFE = {"use_safetensors": True, "trust_remote_code": False}
 
 
 class ImageTower(nn.Module):
-    """From prepared images to vectors, a plain tensor."""
+    """Wrapper that maps prepared images to vectors."""
 
     def __init__(self, vision: nn.Module, projection: nn.Module | None) -> None:
         super().__init__()
@@ -25,13 +25,13 @@ class ImageTower(nn.Module):
         self.projection = nn.Identity() if projection is None else projection
 
     def forward(self, batch: Tensor) -> Tensor:
-        """A vector for each image."""
+        """Return a vector for each image."""
         pooled: Tensor = self.projection(self.vision(pixel_values=batch).pooler_output)
         return pooled
 
 
-def transformers_towers(source: str) -> Towers:
-    """A CLIP or SigLIP of transformers, from a folder or from the user's hub.
+def load_transformers_towers(source: str) -> Towers:
+    """Load CLIP or SigLIP from a folder or from the user's hub.
 
     Only .safetensors are read, and no code that comes with a model is run.
     """
@@ -56,14 +56,14 @@ def transformers_towers(source: str) -> Towers:
         bias=0.0 if bias is None else float(bias.detach()),
         dimensions=dimensions,
         preprocessing=load_preprocessing(source, vision.image_size, here),
-        layer=last_places(images),
+        layer=find_last_spatial_layer(images),
         sigmoid=bias is not None,
         grid=(side, side),
     )
 
 
 def _sentences(network: Any, tokens: Any, *, filled: bool) -> Callable[[Sequence[str]], Tensor]:
-    """The text tower. SigLIP was trained on sentences that are ``filled`` up to one length."""
+    """Return the text tower; SigLIP needs sentences ``filled`` (padded) to one length."""
     longest = network.config.text_config.max_position_embeddings
 
     def texts(sentences: Sequence[str]) -> Tensor:
@@ -81,7 +81,7 @@ def _sentences(network: Any, tokens: Any, *, filled: bool) -> Callable[[Sequence
 
 
 def load_pretrained(kind: Any, source: str, **options: Any) -> Any:
-    """What transformers reads from a folder or the hub, or why it does not."""
+    """Load with transformers from a folder or the hub; explain failures."""
     from transformers.utils import logging  # noqa: PLC0415
 
     bar_enabled = logging.is_progress_bar_enabled()
@@ -100,7 +100,7 @@ def load_pretrained(kind: Any, source: str, **options: Any) -> Any:
 
 
 def load_preprocessing(source: str, size: int | None, here: dict[str, Any]) -> Preprocessing:
-    """How the model's own processor prepares images, but for its cropping: we stretch."""
+    """Return the model's own preprocessing, with stretching in place of cropping."""
     from transformers import AutoImageProcessor  # noqa: PLC0415
 
     processor = load_pretrained(AutoImageProcessor, source, trust_remote_code=False, **here)

@@ -1,5 +1,4 @@
-"""A classifier made of sentences: which of them is an image nearest to? Importing this imports
-torch."""
+"""Build zero-shot classifiers from CLIP: one sentence per class. Importing this imports torch."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ PROMPT = "a photo of a {}"
 
 
 class ZeroShot(nn.Module):
-    """Scaled cosines between an image's vector and the sentences' vectors, plus a bias."""
+    """Classifier by scaled cosine similarity between image and sentence vectors."""
 
     sentences: Tensor
 
@@ -26,13 +25,15 @@ class ZeroShot(nn.Module):
         self.register_buffer("sentences", nn.functional.normalize(sentences, dim=-1))
 
     def forward(self, batch: Tensor) -> Tensor:
-        """A logit for each image and sentence."""
+        """Return a logit for each image and sentence."""
         vectors = nn.functional.normalize(self.images(batch), dim=-1)
         return self.scale * (vectors @ self.sentences.T) + self.bias
 
 
-def zero_shot(towers: Towers, classes: Sequence[str], prompt: str = PROMPT) -> Classifier:
-    """The classifier that tells ``classes`` apart by the prompt with each one's name in it.
+def build_zero_shot_classifier(
+    towers: Towers, classes: Sequence[str], prompt: str = PROMPT
+) -> Classifier:
+    """Build a classifier whose classes are given by a prompt with each name.
 
     Its probabilities are a softmax over these classes, for SigLIP too, whose own sigmoids do not
     sum to 1; the decision is the same.

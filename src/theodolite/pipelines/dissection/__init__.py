@@ -1,1 +1,1 @@
-"""Units of a layer and what they detect."""
+"""Network dissection pipelines: which concepts the units of a layer detect."""

@@ -1,4 +1,5 @@
-"""Dissection of a layer: what each unit marks, and the formula of concepts that fits it."""
+"""Pipeline that dissects a layer: activation masks of units, and the concept formulas that fit
+them."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -24,13 +25,13 @@ from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.pipeline_output import Produced, WorkContext
 from theodolite.evidence.subject import Subject
 from theodolite.models.backbones import Backbone, load_backbone
-from theodolite.pipelines.dissection.unit_cards import DissectionResult, unit_cards
-from theodolite.pipelines.dissection.unit_tables import Table, unit_tables
-from theodolite.pipelines.features import FeatureMaps, feature_maps, weights_digest
-from theodolite.pipelines.probe import rightly_classified
+from theodolite.pipelines.dissection.unit_cards import DissectionResult, make_unit_cards
+from theodolite.pipelines.dissection.unit_tables import Table, build_unit_tables
+from theodolite.pipelines.features import FeatureMaps, compute_feature_maps, compute_weights_digest
+from theodolite.pipelines.probe import find_correctly_classified
 
 EXACT_LENGTH = 3
-LONGEST_SIDE = 1024
+MAX_IMAGE_SIDE = 1024
 VOID = "void"
 
 
@@ -42,34 +43,34 @@ class DissectionPipeline:
     weights: Path | None = None
     layer: str | None = None
     units: int | None = None
-    """Only the first so many units of the layer."""
+    """Number of units to dissect, from the first; default: all."""
     quantile: float = PAPER
-    """A unit is active above this quantile of its own values."""
+    """Quantile of a unit's own values above which it is active."""
     method: Method = "linear"
     exact_thresholds: bool = True
     """``false``: in constant memory, off by less than 1/128, where images are too many."""
     grid: int | tuple[int, int] = 112
-    """Rows and columns that all masks are counted on; one number for both."""
+    """Rows and columns on which masks are counted; one number for both."""
     min_images: int = 5
-    """Concepts in fewer images are left out."""
+    """Smallest number of images of a concept."""
     beam: int = 5
     candidates: int = 0
     distinct: bool = True
     length: int = 3
-    """The length of formula that units are scored with."""
+    """Length of the formulas that units are scored with."""
     lengths: int = 10
-    """The lengths that the beam is run to, for the curve and the variants."""
+    """Formula lengths of the beam search, for the curve and variants."""
     search: Literal["beam", "exact"] = "beam"
-    """``exact``: units are scored with the best of all formulas of up to three concepts."""
+    """Formula search; ``exact`` finds the best of all formulas of up to three concepts."""
     cards: int = 6
-    """Units shown with images: so many of the best, and as many drawn at random."""
+    """Number of units shown with images: the best, and as many drawn at random."""
 
     def make(self, data: Any, context: WorkContext) -> Produced:
-        """Capture, pack, threshold, mark, search, count; then the same for masks at random."""
+        """Return the evidence: capture, threshold, mask, search and count; then the null."""
         self._check()
         data, rows = _at_hand(data)
         backbone = load_backbone(self.backbone, self.weights)
-        maps = feature_maps(data, rows, backbone, self.layer, context)
+        maps = compute_feature_maps(data, rows, backbone, self.layer, context)
         atoms = self._pack(data, context)
         limits, peak = self.compute_thresholds(maps)
         seed = context.seeds[0]
@@ -86,14 +87,14 @@ class DissectionPipeline:
             read, atoms, limits, (units, formulas), partial(self._explain, atoms), seed=seed,
             chunk=maps.step, progress=context.progress,
         )  # fmt: skip
-        right = rightly_classified(maps, data.labels, seed)
+        right = find_correctly_classified(maps, data.labels, seed)
         evidence = replace(
             evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.images))
         )
         dissection = DissectionResult(data, atoms, units, read, limits, peak)
         chosen = self._units_to_show(evidence, seed)
-        cards, images = unit_cards(dissection, formula_search, formulas, chosen)
-        tables = unit_tables(atoms, units, formula_search, proved, formulas, evidence)
+        cards, images = make_unit_cards(dissection, formula_search, formulas, chosen)
+        tables = build_unit_tables(atoms, units, formula_search, proved, formulas, evidence)
         finished = FinishedDissection(
             dissection, maps, backbone, formula_search, formulas, right, tables["units"]
         )
@@ -103,7 +104,9 @@ class DissectionPipeline:
             tables=tables,
             notes=(*data.notes, *_notes(right, self)),
             facts=_facts(atoms, formula_search, proved, right),
-            inputs=data.digests() | weights_digest(self.weights) | {"packed masks": atoms.digest()},
+            inputs=data.digests()
+            | compute_weights_digest(self.weights)
+            | {"packed masks": atoms.digest()},
             images=images,
             cards=cards,
             subject=_subject(len(limits), backbone, self.layer, data),
@@ -117,7 +120,7 @@ class DissectionPipeline:
         return {}
 
     def _check(self) -> None:
-        """What can be known to be wrong before an hour of work."""
+        """Raise for settings that cannot work, before hours of computation."""
         self.get_beam(self.lengths)
         if not self.lengths >= EXACT_LENGTH or not 1 <= self.length <= self.lengths:
             needed = f"1 to {self.lengths}, searched to at least {EXACT_LENGTH}"
@@ -126,8 +129,8 @@ class DissectionPipeline:
             raise EvidenceError("length", f"{self.length}", f"{EXACT_LENGTH} if exact")
         if not 0 < self.quantile < 1:
             raise EvidenceError("quantile", f"{self.quantile}", "between 0 and 1")
-        if not all(1 <= side <= LONGEST_SIDE for side in self._grid):
-            raise EvidenceError("grid", f"{self.grid}", f"1 to {LONGEST_SIDE} rows and columns")
+        if not all(1 <= side <= MAX_IMAGE_SIDE for side in self._grid):
+            raise EvidenceError("grid", f"{self.grid}", f"1 to {MAX_IMAGE_SIDE} rows and columns")
 
     @property
     def _grid(self) -> tuple[int, int]:
@@ -147,7 +150,7 @@ class DissectionPipeline:
     def compute_thresholds(
         self, maps: FeatureMaps, change: Callable[[Maps], Maps] | None = None
     ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, "images units"]]:
-        """Each unit's threshold, and its highest value in each image, in one pass."""
+        """Return each unit's threshold and its maximum per image, in one pass."""
         peaks = []
 
         def seen() -> Iterator[Maps]:
@@ -173,7 +176,7 @@ class DissectionPipeline:
         return best_formulas(search(atoms, units, self.get_beam(self.length)))
 
     def _units_to_show(self, evidence: UnitEvidence, seed: int) -> list[tuple[int, str]]:
-        """Units for the cards: the best, and some drawn at random, so that nobody is fooled."""
+        """Choose the units for cards: the best, and some at random to avoid cherry-picking."""
         shared = evidence.shared_pixels.sum(axis=0)
         either = evidence.unit_pixels.sum(axis=0) + evidence.formula_pixels.sum(axis=0) - shared
         first = np.argsort(-shared / np.maximum(either, 1), kind="stable")[: self.cards]
@@ -185,7 +188,7 @@ class DissectionPipeline:
 
 @dataclass(frozen=True, eq=False)
 class FinishedDissection:
-    """What a dissection computed, for further tables."""
+    """Results of a dissection, for further tables."""
 
     result: DissectionResult
     maps: FeatureMaps
@@ -197,7 +200,6 @@ class FinishedDissection:
 
 
 def _subject(n_units: int, backbone: Backbone, layer: str | None, data: MaskData) -> Subject:
-    """Units are named; nothing is compared with what the network puts out."""
     name = f"{backbone.name}, {layer or backbone.layer}"
     return Subject(f"formulas of concepts for {n_units} units", name, "none", data=data.name)
 

@@ -1,4 +1,5 @@
-"""Dissection of maps stored in shards: any number of images, on any number of workers."""
+"""Pipeline that dissects activation maps stored in shards, with any number of images and
+workers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,10 @@ from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.pipeline_output import Produced, WorkContext, silent
 from theodolite.evidence.subject import Subject
 from theodolite.evidence.workers import SerialWorkers
-from theodolite.pipelines.dissection.unit_tables import scored_units, single_concepts
+from theodolite.pipelines.dissection.unit_tables import (
+    tabulate_scored_units,
+    tabulate_single_concepts,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,23 +29,24 @@ class StoredDissectionPipeline:
     """Settings of a dissection of stored maps."""
 
     in_pieces: ClassVar[bool] = True
-    """All that takes long is done by workers, so that a run can be rehearsed."""
+    """Whether all long work is done by workers, so that a run can be rehearsed."""
 
     quantile: float = PAPER
-    """A unit is active above this quantile of its own values."""
+    """Quantile of a unit's own values above which it is active."""
     thresholds: Thresholds = "exact"
-    """``exact`` keeps half a per cent of all values; ``refined`` reads all twice instead and finds
-    the same; ``binned`` reads once and is off by less than 1/128."""
+    """Threshold method: ``exact`` keeps half a percent of all values, ``refined`` reads twice with
+    the same result, ``binned`` reads once with an error below 1/128.
+    """
     min_images: int = 5
-    """Concepts in fewer images are left out."""
+    """Smallest number of images of a concept."""
     beam: int = 5
     length: int = 3
-    """The length of formula that units are scored with."""
+    """Length of the formulas that units are scored with."""
     search: Literal["beam", "exact"] = "beam"
-    """``exact``: units are scored with the best of all formulas of up to three concepts."""
+    """Formula search; ``exact`` finds the best of all formulas of up to three concepts."""
 
     def make(self, data: Any, context: WorkContext) -> Produced:
-        """Threshold, mark, search, count; and the same for masks at random."""
+        """Return the evidence: threshold, mask, search and count; then the null."""
         self._check(data)
         # other workers say themselves how far they are
         progress = context.progress if isinstance(context.workers, SerialWorkers) else silent
@@ -59,9 +64,9 @@ class StoredDissectionPipeline:
         return Produced(
             evidence=[[evidence]],
             tables={
-                "units": scored_units(concepts, formulas, evidence, alone)
+                "units": tabulate_scored_units(concepts, formulas, evidence, alone)
                 | {"threshold": dissection.limits.tolist()},
-                "single_concepts": single_concepts(dissection.atoms, dissection.units),
+                "single_concepts": tabulate_single_concepts(dissection.atoms, dissection.units),
             },
             notes=(*data.notes, *self._notes(data, dissection, parts)),
             facts=_facts(dissection, evidence),
@@ -74,7 +79,7 @@ class StoredDissectionPipeline:
         )
 
     def _check(self, data: Any) -> None:
-        """What can be known to be wrong before an hour of work."""
+        """Raise for settings that cannot work, before hours of computation."""
         if not isinstance(data, StoredMaps):
             raise EvidenceError(
                 "data set", f"{getattr(data, 'name', data)}", "stored maps",

@@ -1,4 +1,4 @@
-"""Units for the report: their formulas, and the images on which they are most active."""
+"""Report cards of units: their formulas, and the images on which they are most active."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ IMAGES_EACH = 4
 
 @dataclass(frozen=True, eq=False)
 class DissectionResult:
-    """What cards are made from."""
+    """Arrays that the cards are made from."""
 
     data: MaskData
     atoms: Atoms
@@ -31,16 +31,16 @@ class DissectionResult:
     read: Callable[[int, int], Maps]
     limits: Float[np.ndarray, " units"]
     peak: Float[np.ndarray, "images units"]
-    """The highest value of each unit in each image."""
+    """Maximum of each unit in each image."""
 
 
-def unit_cards(
+def make_unit_cards(
     dissection: DissectionResult,
     formula_search: FormulaSearch,
     formulas: Sequence[Formula | None],
     selection: Sequence[tuple[int, str]],
 ) -> tuple[list[UnitCard], dict[str, bytes]]:
-    """A card for each unit to be shown, with why; and the images, by file."""
+    """Return a card for each selected unit, and the images by file name."""
     cards, images = [], {}
     for u, why in selection:
         formula = formulas[u]

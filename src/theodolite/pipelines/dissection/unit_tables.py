@@ -1,4 +1,4 @@
-"""Tables of a dissection: a row per unit, and the paper's summaries."""
+"""Tables of a dissection: one row per unit, and the summaries of Mu and Andreas (2020)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from theodolite.evidence.kinds.unit import UnitEvidence
 Table = Mapping[str, Sequence[Any]]
 
 
-def unit_tables(
+def build_unit_tables(
     atoms: Atoms,
     units: UnitMasks,
     formula_search: FormulaSearch,
@@ -23,7 +23,7 @@ def unit_tables(
     formulas: Sequence[Formula | None],
     evidence: UnitEvidence,
 ) -> dict[str, Table]:
-    """All tables that go into the run folder."""
+    """Return all tables that go into the run folder."""
     n = len(formula_search.searched)
     by_length = [
         [formula_search.best(u, length) for u in range(n)]
@@ -32,7 +32,7 @@ def unit_tables(
     stopped = [formula_search.stopped(u) for u in range(n)]
     selected = [formula_search.selected(u) for u in range(n)]
     return {
-        "single_concepts": single_concepts(atoms, units),
+        "single_concepts": tabulate_single_concepts(atoms, units),
         "units": _units(atoms, proved, formulas, evidence, (by_length, stopped, selected)),
         "lengths": _lengths(by_length),
         "higher": _higher(by_length),
@@ -40,8 +40,8 @@ def unit_tables(
     }
 
 
-def single_concepts(atoms: Atoms, units: UnitMasks, most: int = 10) -> Table:
-    """The concepts that overlap most with each unit, one by one: Network Dissection."""
+def tabulate_single_concepts(atoms: Atoms, units: UnitMasks, most: int = 10) -> Table:
+    """Return the best single concepts of each unit, as in Network Dissection."""
     shared, meet = units.with_concepts(atoms)
     area = np.diagonal(atoms.pairs)
     union = np.maximum(units.sizes()[:, None] + area - shared, 1)
@@ -62,13 +62,13 @@ def single_concepts(atoms: Atoms, units: UnitMasks, most: int = 10) -> Table:
     return table
 
 
-def scored_units(
+def tabulate_scored_units(
     concepts: Sequence[str],
     formulas: Sequence[Formula | None],
     evidence: UnitEvidence,
     alone: Sequence[UnitFormula | None],
 ) -> dict[str, list[Any]]:
-    """Each unit with its formula, the formula's scores, and the best single concept."""
+    """Return each unit's formula with its scores, and its best single concept."""
     shared, unit, area = (
         part.sum(axis=0)
         for part in (evidence.shared_pixels, evidence.unit_pixels, evidence.formula_pixels)
@@ -112,7 +112,7 @@ def _units(
     def text(unit_formula: UnitFormula | None) -> str | None:
         return None if unit_formula is None else unit_formula.formula.text(atoms.concepts)
 
-    return scored_units(atoms.concepts, formulas, evidence, by_length[0]) | {
+    return tabulate_scored_units(atoms.concepts, formulas, evidence, by_length[0]) | {
         "three": [text(unit_formula) for unit_formula in by_length[2]],
         "three_detection_accuracy": [
             None if unit_formula is None else unit_formula.detection_accuracy
@@ -139,7 +139,7 @@ def _share(part: Any, whole: Any) -> float | None:
 
 
 def _lengths(by_length: Sequence[Sequence[UnitFormula | None]]) -> Table:
-    """Mean and spread over units for each length (the paper's Figure 2)."""
+    """Return mean and spread over units for each formula length (Figure 2)."""
     iou = [
         [unit_formula.iou for unit_formula in row if unit_formula is not None] for row in by_length
     ]
@@ -166,7 +166,7 @@ def _spread(values: list[float]) -> float | None:
 
 
 def _higher(by_length: Sequence[Sequence[UnitFormula | None]]) -> Table:
-    """Share of units for which one concept, or a formula of three, scores higher (Table 1)."""
+    """Return the fraction of units that score higher with one concept, or with three (Table 1)."""
     third = by_length[2]
     pairs = [(a, b) for a, b in zip(by_length[0], third, strict=True) if a and b]
     table: dict[str, list[Any]] = {"score": [], "higher_for": [], "share": []}
@@ -183,7 +183,7 @@ def _higher(by_length: Sequence[Sequence[UnitFormula | None]]) -> Table:
 def _chosen_lengths(
     stopped: Sequence[UnitFormula | None], selected: Sequence[UnitFormula | None], longest: int
 ) -> Table:
-    """How long the formulas of the two variants are (the paper's Figure 4)."""
+    """Return the formula lengths of the two variants (Figure 4)."""
     table: dict[str, list[Any]] = {"variant": [], "length": [], "units": []}
     for name, chosen in (("chosen by detection", selected), ("stopped by detection", stopped)):
         lengths = [len(unit_formula.formula) for unit_formula in chosen if unit_formula is not None]

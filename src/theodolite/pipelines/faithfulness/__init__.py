@@ -1,1 +1,1 @@
-"""Concepts found in a layer, held against the network."""
+"""Pipeline that tests whether discovered concepts reproduce a network's outputs."""

@@ -1,4 +1,5 @@
-"""The last layer of a network and what it sees: what explanations are found in and held against."""
+"""The last linear layer of a network and its input embeddings, which concepts are found in.
+Built by the faithfulness pipeline and passed to the discovery methods."""
 
 import hashlib
 import json
@@ -18,18 +19,23 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.pipeline_output import WorkContext
 from theodolite.models.backbones import Backbone
-from theodolite.models.patches import Patches, embeddings_of, head_of, patch_embeddings
-from theodolite.pipelines.features import checked_pooled
+from theodolite.models.patches import (
+    Patches,
+    compute_embeddings,
+    compute_patch_embeddings,
+    get_head,
+)
+from theodolite.pipelines.features import check_pooled
 
 HeadFrom = Literal["network", "probe"]
 FoundOn = Literal["predicted", "positive", "all"]
 SHARE, PER_SIDE = 5 / 13, 3
-"""Patches: their side as a share of the image's, and how many a row and a column."""
+"""Patch side as a fraction of the image's, and patches per row and column."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExplainedLayer:
-    """Embeddings to find concepts in and to hold them against, and the linear layer after them."""
+    """Embeddings of training and test samples, and the linear layer that follows."""
 
     train: Float[np.ndarray, "train dimensions"]
     test: Float[np.ndarray, "test dimensions"]
@@ -40,41 +46,42 @@ class ExplainedLayer:
     classes: Classes
     samples: Samples
     patches: dict[int, "ClassPatches"]
-    """Of each class the patches of training images predicted as it, of those at hand."""
+    """Embeddings of patches of training images, by their predicted class."""
     segments: Mapping[str, Mapping[int, Float[np.ndarray, "segments dimensions"]]] = field(
         default_factory=dict
     )
-    """The same of segments, by the way they were cut."""
+    """Embeddings of segments, by segmentation method and class."""
     places: tuple[np.ndarray, np.ndarray] | None = None
-    """Maps of training and test images, (images, dimensions, rows, columns): what is pooled."""
+    """Maps of training and test images (images, dimensions, rows, columns), before pooling."""
     found_on: FoundOn = "predicted"
-    """Training samples that an output's concepts are found in: those predicted as the class, those
-    where the output is above 0, or all."""
+    """Training samples in which an output's concepts are found: predicted as the class, with a
+    positive output, or all.
+    """
 
-    def rows_of(self, of: int) -> Bool[np.ndarray, " train"]:
-        """Training samples that the concepts of an output are found in."""
+    def select_training_rows(self, of: int) -> Bool[np.ndarray, " train"]:
+        """Return the training samples in which a class's concepts are found."""
         if self.found_on == "all":
             return np.ones(len(self.train), bool)
         if self.found_on == "positive":
-            return np.asarray(self.outputs(self.train)[:, of] > 0)
+            return np.asarray(self.compute_logits(self.train)[:, of] > 0)
         return np.asarray(self.predicted == of)
 
-    def parts_of(self, cut: str, of: int) -> Float[np.ndarray, "parts dimensions"]:
-        """Embeddings of patches or segments of a class; none if no image is at hand."""
+    def get_part_embeddings(self, cut: str, of: int) -> Float[np.ndarray, "parts dimensions"]:
+        """Return embeddings of a class's patches or segments; empty without images."""
         if cut == "patches" and of in self.patches:
             return self.patches[of].patches.embeddings
         return self.segments.get(cut, {}).get(of, self.train[:0])
 
-    def outputs(
+    def compute_logits(
         self, embeddings: Float[np.ndarray, "n dimensions"]
     ) -> Float[np.ndarray, "n classes"]:
-        """What the network puts out."""
+        """Return the layer's outputs for embeddings."""
         return np.asarray(embeddings @ self.head.T + self.bias)
 
     @cached_property
     def predicted(self) -> Int[np.ndarray, " train"]:
-        """What the network says of the training samples."""
-        return np.asarray(self.outputs(self.train).argmax(axis=1))
+        """Predicted classes of the training samples."""
+        return np.asarray(self.compute_logits(self.train).argmax(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,31 +90,31 @@ class ClassPatches:
 
     patches: Patches
     rows: Int[np.ndarray, " images"]
-    """The images, as rows of the data set."""
+    """Rows of the images in the data set."""
 
 
-def layer_from_pooled(
+def make_layer_from_pooled(
     data: LabeledImages, pooled: Path, head: HeadFrom, backbone: Backbone
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Embeddings from a file, and the layer: the network's own, or fitted to the classes."""
+    """Return embeddings from a file and the layer: the network's own, or a fitted one."""
     n_rows = int(data.row_in_table.max()) + 1  # more rows are those of classes left out
     table = read_npy(pooled)
-    features = checked_pooled(table[:n_rows] if table.ndim else table, n_rows, pooled.name)
+    features = check_pooled(table[:n_rows] if table.ndim else table, n_rows, pooled.name)
     embeddings = features[data.row_in_table]
     return embeddings, _head(embeddings, data, head, backbone)
 
 
-def layer_from_images(
+def make_layer_from_images(
     data: LabeledImages, head: HeadFrom, backbone: Backbone
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Embeddings of all images by the network itself, and the layer."""
+    """Return embeddings computed by the network, and the layer."""
     if not data.at_hand.all():
         missing = int((~data.at_hand).sum())
         raise EvidenceError(
             f"data set {data.name!r}", f"{missing} images that are not there", "all of them",
             "Or give their features in a file, as `pooled`.",
         )  # fmt: skip
-    embeddings = embeddings_of(backbone, (data.image(row) for row in range(len(data))))
+    embeddings = compute_embeddings(backbone, (data.image(row) for row in range(len(data))))
     return embeddings, _head(embeddings, data, head, backbone)
 
 
@@ -118,7 +125,7 @@ def _head(
     backbone: Backbone,
 ) -> tuple[Float[np.ndarray, "classes dimensions"], Float[np.ndarray, " classes"]]:
     if head == "network":
-        weights, bias = head_of(backbone.network, backbone.preprocessing.size)
+        weights, bias = get_head(backbone.network, backbone.preprocessing.size)
         if weights.shape != (len(data.classes), embeddings.shape[1]):
             raise EvidenceError(
                 f"last layer of {backbone.name!r}", f"{weights.shape}",
@@ -142,7 +149,7 @@ def _head(
     return weights.astype(np.float32), bias.astype(np.float32)
 
 
-def class_patches(
+def embed_class_patches(
     data: LabeledImages,
     predicted: Int[np.ndarray, " images"],
     backbone: Backbone,
@@ -150,7 +157,7 @@ def class_patches(
     digest: str,
     context: WorkContext,
 ) -> dict[int, ClassPatches]:
-    """Patches of up to ``most`` training images predicted as a class, embedded once and kept."""
+    """Embed patches of up to ``most`` training images per predicted class, cached."""
     patches = {}
     for number in range(len(data.classes)):
         context.progress("patches", number, len(data.classes))
@@ -174,12 +181,12 @@ def _load_or_embed(
     if all(file.is_file() for file in files):
         return Patches(*(read_npy(file) for file in files))
     images = (data.image(int(row)) for row in rows)
-    patches = patch_embeddings(backbone, images, share=SHARE, per_side=PER_SIDE)
+    patches = compute_patch_embeddings(backbone, images, share=SHARE, per_side=PER_SIDE)
     for file, values in zip(files, (patches.embeddings, patches.image, patches.boxes), strict=True):
         write_npy(file, values)
     return patches
 
 
-def digest_of(weights: Path | None, backbone: str) -> str:
-    """Names the network that embeds patches."""
+def compute_backbone_digest(weights: Path | None, backbone: str) -> str:
+    """Return a digest of the network that embeds patches."""
     return json.dumps([backbone, None if weights is None else sha256_of(weights)])

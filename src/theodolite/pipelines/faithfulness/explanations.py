@@ -1,4 +1,4 @@
-"""Explanations of a layer by concepts that a method finds in it."""
+"""Explain a layer by the concepts that a method discovers in it, and return surrogate evidence."""
 
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -13,7 +13,7 @@ from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.explainers.discovery.concept_shap import ConceptShap
 from theodolite.explainers.discovery.importance import gradient_importance
 from theodolite.explainers.discovery.methods import METHODS
-from theodolite.explainers.discovery.protocol import Discovery, offset_of
+from theodolite.explainers.discovery.protocol import Discovery, compute_offset
 from theodolite.models.learned_surrogate import (
     LearnedSurrogateSettings,
     Loss,
@@ -21,25 +21,25 @@ from theodolite.models.learned_surrogate import (
 )
 from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer
 from theodolite.pipelines.faithfulness.importances import (
-    importance_for,
-    most_important,
+    compute_importance,
+    keep_most_important,
     shapley_table,
 )
-from theodolite.pipelines.faithfulness.recipes import RECIPES, MethodRecipe, Weighing
-from theodolite.pipelines.parallel import in_parallel
+from theodolite.pipelines.faithfulness.method_forms import RECIPES, MethodRecipe, Weighing
+from theodolite.pipelines.parallel import run_in_parallel
 
 GLOBAL = ("concept_shap", "sae")
-"""Methods that find concepts for all classes together."""
+"""Methods that find one set of concepts for all classes."""
 CONCEPT_SHAP_CONCEPTS = 100
-MOST_PLACES = 20_000
-"""Places that an autoencoder is fitted to."""
-MOST_LEARNED = 10
-"""Concepts a class up to which a surrogate is fitted: beyond, it would fit anything."""
+MAX_PLACES = 20_000
+"""Largest number of positions that an autoencoder is fitted to."""
+MAX_CONCEPTS_FOR_SURROGATE = 10
+"""Largest number of concepts per class for a fitted surrogate; more would overfit."""
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Epochs of what is trained; 0 leaves the fitted surrogate out. And what that is fitted by."""
+    """Epochs of trained methods (0 skips the fitted surrogate), and the surrogate's loss."""
 
     loss: Loss = "cross_entropy"
     sae: int = 50
@@ -49,7 +49,7 @@ class TrainingSettings:
 
 @dataclass(frozen=True, eq=False)
 class DiscoveredConcepts:
-    """The concepts of one class, or of all."""
+    """Concepts of one class, or of all."""
 
     of: int | None
     fitted: Discovery
@@ -65,24 +65,24 @@ class Explanation:
 
     parts: tuple[DiscoveredConcepts, ...]
     without: tuple[str, ...] = ()
-    """Why classes got no concepts: one reason for each that has none."""
+    """Reasons why classes have no concepts."""
 
     def gathered(self, name: str, axis: int) -> np.ndarray:
-        """An array of all parts."""
+        """Return an array concatenated over all parts."""
         return np.concatenate([getattr(part, name) for part in self.parts], axis=axis)
 
 
 def explain_layer(
     layer: ExplainedLayer, method: str, n_concepts: int, seed: int, training: TrainingSettings
 ) -> Explanation:
-    """Find concepts, and say how important each is and how much of it is in each sample."""
+    """Find concepts, their importances and their amounts in each sample."""
     if method not in RECIPES:
         raise EvidenceError("method", repr(method), f"one of {sorted(RECIPES)}")
     recipe = RECIPES[method]
     if recipe.method in GLOBAL:
         return Explanation((_of_all(layer, recipe, n_concepts, seed, training),))
     find = partial(_try_class, layer, recipe, n_concepts, seed)
-    outcomes = list(in_parallel(find, range(len(layer.classes))))
+    outcomes = list(run_in_parallel(find, range(len(layer.classes))))
     parts = tuple(part for part in outcomes if isinstance(part, DiscoveredConcepts))
     reasons = tuple(part for part in outcomes if isinstance(part, str))
     if not parts:
@@ -96,7 +96,7 @@ def explain_layer(
 def _try_class(
     layer: ExplainedLayer, recipe: MethodRecipe, n_concepts: int, seed: int, of: int
 ) -> DiscoveredConcepts | str:
-    """The concepts of a class, or why there are none: one class must not end the run."""
+    """Return the concepts of a class, or the reason why there are none."""
     try:
         return _of_class(layer, recipe, n_concepts, seed, of)
     except EvidenceError as error:
@@ -106,8 +106,8 @@ def _try_class(
 def _of_class(
     layer: ExplainedLayer, recipe: MethodRecipe, n_concepts: int, seed: int, of: int
 ) -> DiscoveredConcepts:
-    own = layer.train[layer.rows_of(of)]
-    rows = own if recipe.rows == "images" else layer.parts_of(recipe.rows, of)
+    own = layer.train[layer.select_training_rows(of)]
+    rows = own if recipe.rows == "images" else layer.get_part_embeddings(recipe.rows, of)
     if len(rows) < max(n_concepts, 2) or not len(own):
         raise EvidenceError(
             f"class {layer.classes.names[of]!r}", f"{min(len(rows), len(own))} samples",
@@ -116,12 +116,12 @@ def _of_class(
     class_seed = int(np.random.SeedSequence([seed, of]).generate_state(1)[0])
     way = METHODS[recipe.method](n_concepts=n_concepts, **recipe.settings)
     fitted = way.fit(rows, seed=class_seed)
-    importance = importance_for(layer, fitted, recipe.weighing, of, class_seed)
+    importance = compute_importance(layer, fitted, recipe.weighing, of, class_seed)
     codes = fitted.encode(layer.test)
     table = np.full((len(importance), len(layer.classes)), np.nan)
     table[:, of] = importance
     rebuilt = np.zeros((len(codes), len(layer.classes)))
-    rebuilt[:, of] = layer.outputs(fitted.decode(codes))[:, of] - layer.bias[of]
+    rebuilt[:, of] = layer.compute_logits(fitted.decode(codes))[:, of] - layer.bias[of]
     name = layer.classes.names[of]
     names = tuple(f"{name}: {k + 1}" for k in range(len(importance)))
     return DiscoveredConcepts(of, fitted, names, codes, table, rebuilt)
@@ -142,9 +142,9 @@ def _of_all(
         table = gradient_importance(layer.head, fitted.dictionary()).T
     else:
         shap, importances = _weighed_shap(layer, training.concept_shap, seed, recipe.weighing)
-        table, n = most_important(importances, n_concepts), len(importances)
+        table, n = keep_most_important(importances, n_concepts), len(importances)
         fitted, codes = shap, shap.encode(layer.test)
-    rebuilt = layer.outputs(fitted.decode(codes)) - layer.bias
+    rebuilt = layer.compute_logits(fitted.decode(codes)) - layer.bias
     names = tuple(f"concept {k + 1}" for k in range(n))
     return DiscoveredConcepts(None, fitted, names, codes, table, rebuilt)
 
@@ -153,7 +153,7 @@ def _of_all(
 def _weighed_shap(
     layer: ExplainedLayer, epochs: int, seed: int, weighing: Weighing
 ) -> tuple[ConceptShap, Float[np.ndarray, "concepts classes"]]:
-    """Trained once: how many concepts a class is explained by matters only afterwards."""
+    """Train ConceptSHAP once and compute importances; the number of concepts matters later."""
     n = min(CONCEPT_SHAP_CONCEPTS, len(layer.train), layer.train.shape[1])
     shap = ConceptShap(layer.head, layer.bias, layer.train_labels, n_concepts=n, epochs=epochs)
     fitted = shap.fit(layer.train, seed=seed)
@@ -163,18 +163,18 @@ def _weighed_shap(
 def _in_places(
     layer: ExplainedLayer, way: Discovery, seed: int
 ) -> tuple[Discovery, Float[np.ndarray, "test concepts"]]:
-    """Directions of places; what is in an image is the mean over its places, as in pooling."""
+    """Find directions in positions; an image's amount is the mean over its positions."""
     if layer.places is None:
         raise EvidenceError("places", "none", "features before they are pooled")
     train, test = (np.moveaxis(part, 1, -1) for part in layer.places)
     rows = train.reshape(-1, train.shape[-1])
-    chosen = np.random.default_rng(seed).permutation(len(rows))[:MOST_PLACES]
+    chosen = np.random.default_rng(seed).permutation(len(rows))[:MAX_PLACES]
     fitted = way.fit(rows[np.sort(chosen)], seed=seed)
     codes = [fitted.encode(maps.reshape(-1, maps.shape[-1])).mean(axis=0) for maps in test]
     return fitted, np.stack(codes)
 
 
-def evidence_of(
+def make_surrogate_evidence(
     explanation: Explanation,
     layer: ExplainedLayer,
     seed: int,
@@ -182,15 +182,18 @@ def evidence_of(
     *,
     full: bool,
 ) -> SurrogateEvidence:
-    """Evidence on the test samples; with the embeddings themselves only if it is to be ``full``."""
+    """Return evidence on the test samples; embeddings are included only if ``full``."""
     importances = explanation.gathered("importances", 0)
     codes = explanation.gathered("codes", 1)
-    outputs = layer.outputs(layer.test)
+    outputs = layer.compute_logits(layer.test)
     learned = None
-    if training.learned and (~np.isnan(importances)).sum(axis=0).max() <= MOST_LEARNED:
+    if (
+        training.learned
+        and (~np.isnan(importances)).sum(axis=0).max() <= MAX_CONCEPTS_FOR_SURROGATE
+    ):
         of_train = [part.fitted.encode(layer.train) for part in explanation.parts]
         both = (np.concatenate(of_train, axis=1), codes)
-        learned = learned_outputs(layer, both, importances, seed, training)
+        learned = compute_learned_outputs(layer, both, importances, seed, training)
     # deletion adds up directions: what is rebuilt otherwise would not be what it takes away
     adds_up = all(_adds_up(part.fitted) for part in explanation.parts)
     return SurrogateEvidence(
@@ -214,23 +217,23 @@ def evidence_of(
 
 
 def _adds_up(fitted: Discovery) -> bool:
-    """Whether embeddings are rebuilt by adding up directions, and nothing else."""
-    return not hasattr(fitted, "decoder") and bool(np.abs(offset_of(fitted)).max() < 1e-9)
+    """Return whether reconstruction is linear in the directions."""
+    return not hasattr(fitted, "decoder") and bool(np.abs(compute_offset(fitted)).max() < 1e-9)
 
 
-def learned_outputs(
+def compute_learned_outputs(
     layer: ExplainedLayer,
     codes: tuple[np.ndarray, np.ndarray],
     importances: Float[np.ndarray, "concepts classes"],
     seed: int,
     training: TrainingSettings,
 ) -> Float[np.ndarray, "test classes"] | None:
-    """What a surrogate puts out that was fitted on the training samples."""
+    """Return the outputs of a surrogate fitted on the training samples."""
     there = ~np.isnan(importances)
     train, test = (_by_class(part, there) for part in codes)
     settings = LearnedSurrogateSettings(loss=training.loss, epochs=training.learned, seed=seed)
     fitted = fit_learned_surrogate(
-        train, layer.outputs(layer.train), layer.head, layer.bias, settings
+        train, layer.compute_logits(layer.train), layer.head, layer.bias, settings
     )
     outputs = fitted.outputs(test)
     # one that ran off while it was fitted says nothing
@@ -238,7 +241,6 @@ def learned_outputs(
 
 
 def _by_class(codes: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """The codes of each class's own concepts; 0 where a class has fewer than others."""
     n = int(there.sum(axis=0).max())
     by_class = np.zeros((len(codes), there.shape[1], n), np.float32)
     for of in range(there.shape[1]):

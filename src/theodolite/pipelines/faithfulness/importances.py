@@ -1,4 +1,4 @@
-"""How much each concept counts for a class, by the ways of the compared methods."""
+"""Compute the importance of each concept for each class, as the compared methods define it."""
 
 from dataclasses import replace
 
@@ -15,23 +15,23 @@ from theodolite.explainers.discovery.shapley import (
 )
 from theodolite.explainers.discovery.sobol import sobol_importance
 from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer
-from theodolite.pipelines.faithfulness.recipes import Weighing
+from theodolite.pipelines.faithfulness.method_forms import Weighing
 
-MOST_ROWS = 500
-"""Training samples on which sets of concepts are asked for their worth."""
+MAX_ROWS = 500
+"""Largest number of training samples for set functions of Shapley values."""
 RELEARNED_EPOCHS = 2
 
 
-def importance_for(
+def compute_importance(
     layer: ExplainedLayer, fitted: Discovery, weighing: Weighing, of: int, seed: int
 ) -> Float[np.ndarray, " concepts"]:
-    """Importances of a class's own concepts."""
+    """Return the importances of a class's own concepts."""
     if weighing == "sobol":
         # decoding is linear, so the output is read from the codes at once
         gives = fitted.dictionary() @ layer.head[of]
         return np.asarray(
             sobol_importance(
-                fitted.encode(layer.train[layer.rows_of(of)]),
+                fitted.encode(layer.train[layer.select_training_rows(of)]),
                 lambda codes: codes,
                 lambda codes: (codes @ gives)[:, None] + layer.bias[of],
                 seed=seed,
@@ -45,14 +45,14 @@ def importance_for(
 def contrast_importance(
     layer: ExplainedLayer, vectors: Float[np.ndarray, "concepts dimensions"], of: int
 ) -> Float[np.ndarray, " concepts"]:
-    r"""CDISCO's own importances: how much more a direction matters to a class than to others.
+    r"""Return CDISCO's importances: how much more a direction matters to this class than to others.
 
     The slope of the cross entropy at an embedding, where it is above 0, times the embedding, is
     projected on each direction. The mean over training samples predicted as the class, minus the
     mean over samples of other classes, in standard deviations of these, is the importance
     (Graziani et al. 2023, and their code). 0 where nothing varies.
     """
-    outputs = layer.outputs(layer.train).astype(np.float64)
+    outputs = layer.compute_logits(layer.train).astype(np.float64)
     share = np.exp(outputs - outputs.max(axis=1, keepdims=True))
     share /= share.sum(axis=1, keepdims=True)
     share[np.arange(len(share)), layer.train_labels] -= 1
@@ -71,8 +71,8 @@ def contrast_importance(
 def shapley_table(
     layer: ExplainedLayer, fitted: ConceptShap, n: int, seed: int, *, relearned: bool
 ) -> Float[np.ndarray, "concepts classes"]:
-    """Class-specific importances: Shapley values of how many samples are still recognized."""
-    rows = _some_of_each(layer.train_labels, MOST_ROWS, seed)
+    """Return class-specific Shapley values of recognition accuracy."""
+    rows = _some_of_each(layer.train_labels, MAX_ROWS, seed)
     value = (
         _relearned_value(layer, fitted, rows, seed) if relearned else _value(layer, fitted, rows)
     )
@@ -97,7 +97,7 @@ def _value(layer: ExplainedLayer, fitted: ConceptShap, rows: np.ndarray) -> Valu
 def _relearned_value(
     layer: ExplainedLayer, fitted: ConceptShap, rows: np.ndarray, seed: int
 ) -> Value:
-    """The worth of a set with a decoder that was trained further with these concepts alone."""
+    """Return the set function with a decoder retrained on each set."""
     codes = fitted.encode(layer.train)
 
     def value(sets: np.ndarray) -> np.ndarray:
@@ -105,7 +105,7 @@ def _relearned_value(
         for chosen in sets:
             own = fitted.relearned(codes * chosen, epochs=RELEARNED_EPOCHS, seed=seed).decode
             each = concept_completeness_value(
-                codes[rows] * chosen, layer.train_labels[rows], own, layer.outputs
+                codes[rows] * chosen, layer.train_labels[rows], own, layer.compute_logits
             )
             worth.append(each(np.ones((1, codes.shape[1]), bool))[0])
         return np.stack(worth)
@@ -114,7 +114,7 @@ def _relearned_value(
 
 
 def _some_of_each(labels: np.ndarray, n: int, seed: int) -> np.ndarray:
-    """Rows drawn at random, as many of each class as there are."""
+    """Draw rows at random, balanced over classes."""
     order = np.random.default_rng(seed).permutation(len(labels))
     turn = np.zeros(len(labels), int)
     for of in np.unique(labels):
@@ -123,8 +123,8 @@ def _some_of_each(labels: np.ndarray, n: int, seed: int) -> np.ndarray:
     return np.asarray(order[np.argsort(turn[order], kind="stable")][:n])
 
 
-def most_important(table: np.ndarray, n: int) -> np.ndarray:
-    """Of each class only its most important concepts; the others do not explain it."""
+def keep_most_important(table: np.ndarray, n: int) -> np.ndarray:
+    """Keep only the most important concepts of each class; others become NaN."""
     order = np.argsort(-np.abs(table), axis=0, kind="stable")[:n]
     chosen = np.full(table.shape, np.nan)
     np.put_along_axis(chosen, order, np.take_along_axis(table, order, axis=0), axis=0)

@@ -1,4 +1,5 @@
-"""Concepts found without labels, and whether they make up what a network puts out."""
+"""Pipeline that discovers concepts without labels and tests if they reproduce the network's
+outputs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,21 +21,24 @@ from theodolite.models.learned_surrogate import Loss
 from theodolite.pipelines.faithfulness.explained_layer import (
     ExplainedLayer,
     HeadFrom,
-    class_patches,
-    digest_of,
-    layer_from_images,
-    layer_from_pooled,
+    compute_backbone_digest,
+    embed_class_patches,
+    make_layer_from_images,
+    make_layer_from_pooled,
 )
 from theodolite.pipelines.faithfulness.explanations import (
     Explanation,
     TrainingSettings,
-    evidence_of,
     explain_layer,
+    make_surrogate_evidence,
 )
-from theodolite.pipelines.faithfulness.parts_of_images import class_segments, place_maps
-from theodolite.pipelines.faithfulness.recipes import FORMS, RECIPES
-from theodolite.pipelines.features import weights_digest
-from theodolite.pipelines.posthoc.concept_cards import concept_cards
+from theodolite.pipelines.faithfulness.image_segments import (
+    compute_place_maps,
+    embed_class_segments,
+)
+from theodolite.pipelines.faithfulness.method_forms import FORMS, RECIPES
+from theodolite.pipelines.features import compute_weights_digest
+from theodolite.pipelines.posthoc.concept_cards import make_concept_cards
 
 Description = dict[str, float | int | str]
 CLAIM = Claim("These concepts, with these importances, make up the output", samples="test samples")
@@ -43,36 +47,36 @@ TRAINED = {"sae", "concept_shap", "learned"}
 
 @dataclass(frozen=True, kw_only=True)
 class FaithfulnessPipeline:
-    """Which methods find how many concepts, and what is asked of them."""
+    """Settings: discovery methods, numbers of concepts and training."""
 
     backbone: str
     weights: Path | None = None
     pooled: Path | None = None
-    """Embeddings of all images, a row each (.npy), where not all images are at hand."""
+    """Embeddings of all images, a row each (.npy), if images are not available."""
     head: HeadFrom = "network"
-    """The layer that is explained: the network's own last layer, or one fitted to the classes."""
+    """Layer to explain: the network's last layer, or one fitted to the classes."""
     methods: Sequence[str] = ("nmf", "svd", "pca", "kmeans", "mcd", "random")
-    """The first is the one that the verdicts are about."""
+    """Discovery methods; the verdicts are about the first."""
     concepts: int = 5
-    """Concepts a class."""
+    """Number of concepts per class."""
     numbers: Sequence[int] = ()
-    """Further numbers of concepts a class, for the curve of score against number."""
+    """Further numbers of concepts per class, for the curve."""
     curve_methods: Sequence[str] = ()
     repeats: int = 3
-    """How many of the seeds the methods are run with; the settings of the check take all."""
+    """Number of seeds for the methods; the check settings use all seeds."""
     fit_methods: bool = True
-    """Whether a surrogate is fitted to each method as well, and not to the check alone."""
+    """Whether to fit a surrogate to each method, not only to the check."""
     learned_loss: Loss = "cross_entropy"
-    """What the fitted surrogate is fitted by: class probabilities, or outputs (``l1``)."""
+    """Loss of the fitted surrogate: on class probabilities, or on outputs (``l1``)."""
     patch_images: int = 6
-    """Training images a class that are cut into patches."""
+    """Number of training images per class that are cut into patches."""
     card_classes: int = 4
-    """Classes whose concepts the report shows."""
+    """Number of classes whose concepts the report shows."""
     epochs: dict[str, int] = field(default_factory=dict)
-    """Epochs of ``sae``, ``concept_shap`` and ``learned``; 0 leaves the last out."""
+    """Epochs of ``sae``, ``concept_shap`` and ``learned``; 0 skips the last."""
 
     def make(self, data: LabeledImages, context: WorkContext) -> Produced:
-        """Find concepts by every method, and hold each explanation against the network."""
+        """Find concepts by every method, and return the evidence of each explanation."""
         self._check()
         if not isinstance(data, LabeledImages):
             raise EvidenceError(
@@ -84,8 +88,8 @@ class FaithfulnessPipeline:
         first, models, without = self.explain(layer, context, self.training)
         models += self.make_more_models(layer, data, backbone, context)
         without |= self.describe_classes_without(models)
-        cards, images = concept_cards(first, layer, data, self.card_classes)
-        accuracy = float(np.mean(layer.outputs(layer.test).argmax(axis=1) == layer.labels))
+        cards, images = make_concept_cards(first, layer, data, self.card_classes)
+        accuracy = float(np.mean(layer.compute_logits(layer.test).argmax(axis=1) == layer.labels))
         return Produced(
             evidence=models[0].evidence,
             about={**models[0].about, "name": models[0].name},
@@ -131,7 +135,7 @@ class FaithfulnessPipeline:
         return "the reference layer" if self.head == "probe" else "the network"
 
     def get_subject(self, data: LabeledImages | ConceptData | MaskData) -> Subject:
-        """Concepts of the first method; of a fitted layer, if the network has other classes."""
+        """Return the subject: concepts of the first method, of the network or a fitted layer."""
         fitted = "a linear layer that theodolite fitted to its embeddings and the same labels"
         own = self.head == "network"
         return Subject(
@@ -145,7 +149,7 @@ class FaithfulnessPipeline:
     def explain(
         self, layer: ExplainedLayer, context: WorkContext, training: TrainingSettings
     ) -> tuple[Explanation, list[ComparedModel], dict[str, tuple[str, ...]]]:
-        """Every method's explanations, the first of them, and classes that got none."""
+        """Return the first explanation, those of other methods, and classes without any."""
         jobs = [(m, n) for m in self.methods for n in self._numbers(m)]
         chosen = context.seeds[: self.repeats]
         steps = len(jobs) * len(chosen)
@@ -161,7 +165,7 @@ class FaithfulnessPipeline:
                 context.progress("explanations", len(models) * len(chosen) + len(seeds), steps)
                 explanation = explain_layer(layer, method, n, seed, training)
                 full = main and method == self.methods[0]
-                seeds.append([evidence_of(explanation, layer, seed, epochs, full=full)])
+                seeds.append([make_surrogate_evidence(explanation, layer, seed, epochs, full=full)])
                 explanations = explanations or [explanation]
                 without[f"{method}-{n}"] = explanation.without
             there = ~np.isnan(np.asarray(seeds[0][0].importances))
@@ -192,13 +196,15 @@ class FaithfulnessPipeline:
     ) -> ExplainedLayer:
         context.progress("embeddings", 0, 1)
         if self.pooled is None:
-            embeddings, (head, bias) = layer_from_images(data, self.head, backbone)
+            embeddings, (head, bias) = make_layer_from_images(data, self.head, backbone)
         else:
-            embeddings, (head, bias) = layer_from_pooled(data, self.pooled, self.head, backbone)
+            embeddings, (head, bias) = make_layer_from_pooled(
+                data, self.pooled, self.head, backbone
+            )
         context.progress("embeddings", 1, 1)
-        digest = digest_of(self.weights, self.backbone)
+        digest = compute_backbone_digest(self.weights, self.backbone)
         predicted = (embeddings @ head.T + bias).argmax(axis=1)
-        patches = class_patches(data, predicted, backbone, self.patch_images, digest, context)
+        patches = embed_class_patches(data, predicted, backbone, self.patch_images, digest, context)
         test = np.flatnonzero(data.is_test)
         looked_at = {RECIPES[method].rows for method in self.methods}
         return ExplainedLayer(
@@ -212,11 +218,11 @@ class FaithfulnessPipeline:
             samples=Samples(index=test, ids=np.array([data.ids[row] for row in test])),
             patches=patches,
             segments={
-                cut: class_segments(data, patches, backbone, cut)
+                cut: embed_class_segments(data, patches, backbone, cut)
                 for cut in ("grid", "slic")
                 if cut in looked_at
             },
-            places=place_maps(data, backbone) if "places" in looked_at else None,
+            places=compute_place_maps(data, backbone) if "places" in looked_at else None,
         )
 
     def _notes(self) -> list[str]:
@@ -236,7 +242,7 @@ class FaithfulnessPipeline:
     def get_digests(self, data: LabeledImages | ConceptData | MaskData) -> dict[str, str]:
         """Return the digest of every input file."""
         pooled = {} if self.pooled is None else {self.pooled.name: sha256_of(self.pooled)}
-        return data.digests() | weights_digest(self.weights) | pooled
+        return data.digests() | compute_weights_digest(self.weights) | pooled
 
 
 def note_classes_without(without: dict[str, tuple[str, ...]]) -> list[str]:

@@ -1,1 +1,1 @@
-"""A post-hoc concept bottleneck on a network."""
+"""Pipeline that fits and audits a post-hoc concept bottleneck on a network."""

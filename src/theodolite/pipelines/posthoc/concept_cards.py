@@ -1,4 +1,4 @@
-"""Concepts to look at: the patches of images in which each is strongest."""
+"""Report cards of concepts: the image patches in which each is strongest."""
 
 from collections.abc import Iterator
 
@@ -12,13 +12,13 @@ from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, Expl
 from theodolite.pipelines.faithfulness.explanations import DiscoveredConcepts, Explanation
 
 PATCHES = 4
-LONGEST = 112
+MAX_PATCH_SIDE = 112
 
 
-def concept_cards(
+def make_concept_cards(
     explanation: Explanation, layer: ExplainedLayer, data: LabeledImages, n_classes: int
 ) -> tuple[list[ConceptCard], dict[str, bytes]]:
-    """The strongest concepts of some classes, spread over all; and the images, by file."""
+    """Return cards of the strongest concepts of some classes, and the images by file name."""
     usable = [
         (of, part)
         for of in layer.patches
@@ -44,7 +44,7 @@ def _cards(
     order = [int(k) for k in np.argsort(-np.abs(np.nan_to_num(adds)), kind="stable")]
     strength = part.fitted.encode(class_patches.patches.embeddings)
     for k in [k for k in order if not np.isnan(importance[k])][:5]:
-        best = strongest(strength[:, k], class_patches.patches.image)
+        best = select_strongest(strength[:, k], class_patches.patches.image)
         files = {
             f"concepts/{of:03d}-{k:03d}-{at}.jpg": _cut(class_patches, int(row), data)
             for at, row in enumerate(best)
@@ -61,12 +61,12 @@ def _cards(
         )
 
 
-def strongest(
+def select_strongest(
     strength: Float[np.ndarray, " patches"], image: Int[np.ndarray, " patches"]
 ) -> Int[np.ndarray, " shown"]:
-    """The patches with most of a concept, one an image; none without any of it.
+    """Return the patches with most of a concept, one per image.
 
-    >>> strongest(np.array([3.0, 5.0, 1.0, 0.0]), np.array([0, 0, 1, 2]))
+    >>> select_strongest(np.array([3.0, 5.0, 1.0, 0.0]), np.array([0, 0, 1, 2]))
     array([1, 2])
     """
     order = np.argsort(-strength, kind="stable")
@@ -77,4 +77,4 @@ def strongest(
 def _cut(class_patches: ClassPatches, row: int, data: LabeledImages) -> bytes:
     top, left, bottom, right = (int(v) for v in class_patches.patches.boxes[row])
     image = data.image(int(class_patches.rows[class_patches.patches.image[row]]))
-    return jpeg_bytes(image.crop((left, top, right, bottom)), longest=LONGEST)
+    return jpeg_bytes(image.crop((left, top, right, bottom)), longest=MAX_PATCH_SIDE)

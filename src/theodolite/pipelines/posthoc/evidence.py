@@ -1,4 +1,4 @@
-"""What a post-hoc bottleneck is asked with: evidence, and facts for the report."""
+"""Build the evidence and report facts of a post-hoc concept bottleneck."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Setting = tuple[int, float]
 
 @dataclass(frozen=True, eq=False)
 class PostHocInputs:
-    """What all settings share."""
+    """Inputs that all settings share."""
 
     features: Float[np.ndarray, "images channels"]
     train: Int[np.ndarray, " train"]
@@ -32,10 +32,10 @@ class PostHocInputs:
     notes: tuple[str, ...]
 
 
-def evidence_of(
+def make_evidence(
     data: ConceptData, work: PostHocInputs, model: PosthocBottleneck, answers: NetworkOutputs | None
 ) -> list[Evidence]:
-    """All that one model allows to be asked."""
+    """Return all evidence that one model allows."""
     evidence: list[Evidence] = [concept_evidence(data, work.test, model, work.features[work.test])]
     if data.has_place().any():
         evidence.append(location_evidence(data, work, model))
@@ -48,7 +48,7 @@ def evidence_of(
 def location_evidence(
     data: ConceptData, work: PostHocInputs, model: PosthocBottleneck
 ) -> LocationEvidence:
-    """Where the concepts are active, and where they are."""
+    """Return where concepts are active, and where they are annotated."""
     rows = work.maps.rows
     maps, pooled = [], []
     for features in work.maps:
@@ -74,7 +74,7 @@ def concept_evidence(
     model: PosthocBottleneck,
     features: Float[np.ndarray, "n channels"],
 ) -> ConceptEvidence:
-    """What the bottleneck says of some images, and what is true."""
+    """Return concept predictions on some images, with the truth."""
     values = model.concepts(features)
     return ConceptEvidence(
         values=values,
@@ -100,7 +100,7 @@ def facts(
     bundles: Sequence[Sequence[Evidence]],
     answers: NetworkOutputs | None,
 ) -> list[tuple[str, float | int | str]]:
-    """Accuracies, and of how many images."""
+    """Return accuracies and numbers of images."""
     test_evidence = [b for seed in bundles for b in seed if isinstance(b, ConceptEvidence)]
     map_evidence = [
         b.explained for seed in bundles for b in seed if isinstance(b, LocationEvidence)
@@ -120,7 +120,7 @@ def facts(
 
 
 def setting_facts(best: Setting) -> tuple[tuple[str, float | int], ...]:
-    """The setting that the held-out images chose."""
+    """Return the setting that the held-out images chose."""
     return ("examples per concept", best[0]), ("SVM regulariser", best[1])
 
 
@@ -131,7 +131,7 @@ def _accuracy(seeds: Sequence[ConceptEvidence]) -> float:
 def settings_table(
     tried: dict[Setting, tuple[float, float]], best: Setting
 ) -> dict[str, Sequence[Any]]:
-    """Every setting that was tried, with its accuracies."""
+    """Return every setting that was tried, with its accuracies."""
     return {
         "examples": [n for n, _ in tried],
         "regulariser": [c for _, c in tried],

@@ -1,7 +1,6 @@
-"""Bottlenecks that were fitted before, found again in the cache.
+"""Fit post-hoc bottlenecks, or load them from the cache if they were fitted before.
 
-A head is the same for every projection, so runs that differ in that alone, or in what they score,
-share it.
+A head is the same for every projection, so runs that differ only in projection or scores share it.
 """
 
 import hashlib
@@ -20,12 +19,12 @@ from theodolite.models.concept_bank import ConceptBank, draw_examples, fit_conce
 from theodolite.models.posthoc import Head, PosthocBottleneck, fit_linear, fit_posthoc
 
 VERSION = 1
-"""Of what is fitted: files of another are not looked at."""
+"""Version of the fits; files of other versions are ignored."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """What a bottleneck is fitted to."""
+    """Data that a bottleneck is fitted to."""
 
     features: Float[np.ndarray, "samples channels"]
     labels: Int[np.ndarray, " samples"]
@@ -34,7 +33,7 @@ class TrainingSet:
     concepts: Concepts
 
     def digest(self) -> str:
-        """Of all of it."""
+        """Return a digest of all training data."""
         state = hashlib.sha256(json.dumps(self.concepts.names).encode())
         for array in (self.features, self.labels, self.presence, self.known):
             if array is not None:
@@ -45,7 +44,7 @@ class TrainingSet:
 
 @dataclass(frozen=True)
 class FitSettings:
-    """How."""
+    """Settings of a fit."""
 
     n_examples: int
     regulariser: float
@@ -53,10 +52,10 @@ class FitSettings:
     seed: int
 
 
-def fitted_once(
+def fit_or_load(
     training: TrainingSet, n_classes: int, settings: FitSettings, cache: Path
 ) -> PosthocBottleneck:
-    """The bottleneck on plain products, from the cache if it was fitted before."""
+    """Return the bottleneck on plain products, fitted or from the cache."""
     identity = [VERSION, sklearn.__version__, training.digest(), n_classes, vars(settings)]
     key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
     path = cache.resolve() / "bottlenecks" / f"{key}.safetensors"
@@ -74,13 +73,13 @@ def fitted_once(
     return model
 
 
-def linear_once(
+def fit_or_load_linear(
     features: Float[np.ndarray, "samples channels"],
     labels: Int[np.ndarray, " samples"],
     n_classes: int,
     cache: Path,
 ) -> tuple[Float[np.ndarray, "channels classes"], Float[np.ndarray, " classes"]]:
-    """A linear layer from features to classes, from the cache if it was fitted before."""
+    """Return a linear layer from features to classes, fitted or from the cache."""
     nothing = np.zeros((len(labels), 0), bool)
     digest = TrainingSet(features, labels, nothing, None, Concepts()).digest()
     identity = [VERSION, sklearn.__version__, "linear", digest, n_classes]

@@ -1,9 +1,7 @@
-"""The network that a post-hoc bottleneck stands for, and evidence of how far it does.
+"""Compare a post-hoc bottleneck with the network it explains, as surrogate evidence.
 
-A surrogate adds the network's bias to what its concepts make up. Where the bias lies depends on
-where zero is: features are counted from the mean of the training images, so that the bias is what
-the network puts out there, and a concept's value is what sets an image apart from that mean.
-"""
+Features are centered on the mean training image. So the bias is the network's output there, and a
+concept's value is the image's difference from that mean."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +15,9 @@ from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.subject import Claim, Outputs, Subject
 from theodolite.models.backbones import Backbone
-from theodolite.models.features import evaluating
+from theodolite.models.features import set_evaluation_mode
 from theodolite.models.posthoc import PosthocBottleneck
-from theodolite.pipelines.posthoc.fitted import linear_once
+from theodolite.pipelines.posthoc.fitted import fit_or_load_linear
 
 BATCH = 16
 OWN = "the network's own outputs"
@@ -28,17 +26,17 @@ FITTED = "a linear layer that theodolite trained on its pooled features and the 
 
 @dataclass(frozen=True, eq=False)
 class NetworkOutputs:
-    """What the network answers, or a layer in its place, on all rows that are looked at."""
+    """Outputs of the network, or of a layer fitted in its place."""
 
     by: str
-    """Where the answers are from."""
+    """Source of the outputs."""
     outputs: Float[np.ndarray, "images classes"]
-    """Rows that were not looked at are 0."""
+    """Outputs of all rows; rows that were not computed are 0."""
     head: Float[np.ndarray, "classes channels"] | None = None
     warnings: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
-        """What was compared with what."""
+        """Return notes on what was compared."""
         fitted = self.by == FITTED
         stands = "" if fitted else " This asks whether it may stand for the network's."
         return [
@@ -49,8 +47,8 @@ class NetworkOutputs:
         ]
 
 
-def subject_of(answers: NetworkOutputs | None, data: ConceptData, network: str) -> Subject:
-    """The bottleneck as an explanation of the network, and what it was held against."""
+def make_subject(answers: NetworkOutputs | None, data: ConceptData, network: str) -> Subject:
+    """Return the bottleneck as an explanation of the network, and its reference."""
     outputs: Outputs = "none"
     if answers is not None:
         outputs = "probe_only" if answers.by == FITTED else "model"
@@ -63,36 +61,38 @@ def subject_of(answers: NetworkOutputs | None, data: ConceptData, network: str) 
     )
 
 
-def claim_of(data: ConceptData) -> Claim:
-    """What the bottleneck says of an image, in the words of the data set."""
+def make_claim(data: ConceptData) -> Claim:
+    """Return the claim of the bottleneck in the terms of the data set."""
     label, several, concepts = data.nouns
     return Claim(f"This {label}, because of these {concepts}", concepts, several, "test images")
 
 
-def fitted_answers(
+def compute_fitted_outputs(
     features: Float[np.ndarray, "images channels"],
     data: ConceptData,
     train: Int[np.ndarray, " train"],
     cache: Path,
 ) -> NetworkOutputs | None:
-    """Answers of a linear layer of the network's own; None where a class was never trained."""
-    weights, bias = linear_once(features[train], data.labels[train], len(data.classes), cache)
+    """Return outputs of a fitted linear layer; None if a class has no training image."""
+    weights, bias = fit_or_load_linear(
+        features[train], data.labels[train], len(data.classes), cache
+    )
     if not np.isfinite(bias).all():
         return None
     return NetworkOutputs(FITTED, features @ weights.astype(np.float32) + bias, weights.T)
 
 
-def own_answers(
+def compute_network_outputs(
     backbone: Backbone, data: ConceptData, rows: Int[np.ndarray, " rows"]
 ) -> NetworkOutputs | None:
-    """The network's own outputs, if it has as many as the data set has classes."""
+    """Return the network's own outputs if its classes match in number, or None."""
     import torch  # noqa: PLC0415  only where a network is run
 
     network, n_classes = backbone.network, len(data.classes)
     first = next(network.parameters(), None)
     device = "cpu" if first is None else first.device
     outputs = np.zeros((len(data), n_classes), np.float32)
-    with evaluating(network), torch.inference_mode():
+    with set_evaluation_mode(network), torch.inference_mode():
         for at in range(0, len(rows), BATCH):
             some = rows[at : at + BATCH]
             images = [backbone.preprocessing(data.image(int(row))) for row in some]
@@ -105,13 +105,15 @@ def own_answers(
             outputs[some] = batch_outputs.float().cpu().numpy()
     if not np.isfinite(outputs).all():
         return None
-    return NetworkOutputs(OWN, outputs, warnings=order_warnings(outputs[rows], data.labels[rows]))
+    return NetworkOutputs(
+        OWN, outputs, warnings=warn_about_class_order(outputs[rows], data.labels[rows])
+    )
 
 
-def order_warnings(
+def warn_about_class_order(
     outputs: Float[np.ndarray, "rows classes"], labels: Int[np.ndarray, " rows"]
 ) -> tuple[str, ...]:
-    """Whether the outputs seem to be of the same classes in another order."""
+    """Return a warning if outputs seem to be in another class order."""
     n_classes = outputs.shape[1]
     counts = np.zeros((n_classes, n_classes))
     np.add.at(counts, (labels, outputs.argmax(axis=1)), 1)
@@ -137,7 +139,7 @@ def surrogate_evidence(
     data: ConceptData,
     split: tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]],
 ) -> SurrogateEvidence:
-    """The bottleneck as a surrogate of the network: concepts, weights, and what they stand for."""
+    """Return the bottleneck as a surrogate of the network."""
     train, test = split
     lengths = np.linalg.norm(model.bank.vectors, axis=1)
     lengths = np.where(lengths > 0, lengths, 1.0)

@@ -1,4 +1,4 @@
-"""Post-hoc concept bottleneck on a frozen network: the experiment of paper 000."""
+"""Pipeline that fits a post-hoc concept bottleneck on a frozen network and audits it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,66 +18,65 @@ from theodolite.evidence.pipeline_output import Produced, WorkContext
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.concept_bank import Projection
 from theodolite.models.posthoc import Head, PosthocBottleneck
-from theodolite.pipelines.features import checked_pooled, feature_maps, weights_digest
-from theodolite.pipelines.parallel import in_parallel, with_progress
+from theodolite.pipelines.features import check_pooled, compute_feature_maps, compute_weights_digest
+from theodolite.pipelines.parallel import report_progress, run_in_parallel
 from theodolite.pipelines.posthoc.evidence import (
     PostHocInputs,
     Setting,
-    evidence_of,
     facts,
+    make_evidence,
     setting_facts,
     settings_table,
 )
-from theodolite.pipelines.posthoc.fitted import FitSettings, TrainingSet, fitted_once
+from theodolite.pipelines.posthoc.fitted import FitSettings, TrainingSet, fit_or_load
 from theodolite.pipelines.posthoc.network import (
     NetworkOutputs,
-    claim_of,
-    fitted_answers,
-    own_answers,
-    subject_of,
+    compute_fitted_outputs,
+    compute_network_outputs,
+    make_claim,
+    make_subject,
 )
-from theodolite.pipelines.posthoc.units import unit_evidence_of
+from theodolite.pipelines.posthoc.units import make_unit_evidence
 
 
 @dataclass(frozen=True, kw_only=True)
 class PosthocPipeline:
-    """Settings of the experiment."""
+    """Settings of the post-hoc concept bottleneck pipeline."""
 
     backbone: str
     weights: Path | None = None
     layer: str | None = None
     pooled: Path | None = None
-    """Pooled features of all images, a row each (.npy), where not all images are at hand."""
+    """Pooled features of all images, a row each (.npy), if images are not available."""
     n_examples: Sequence[int] = (50, 100)
-    """Examples with and without each concept."""
+    """Numbers of examples with and without each concept, to try."""
     regulariser: Sequence[float] = (0.001, 0.01, 0.1, 1.0, 10.0)
-    """C of the SVM."""
+    """Values of the SVM's C, to try."""
     projection: Projection = "dot"
     head: Head = "logistic"
     held_out: float = 0.2
-    """Share of the training images that choose among the settings; the test set never does."""
+    """Fraction of training images that choose among the settings."""
     units: bool = False
-    """Also ask what the layer's units detect, where the data set has masks."""
+    """Whether to dissect the layer's units, if the data set has masks."""
     setting_seeds: bool = False
-    """Also try every setting with every seed; the first seed's trials choose in any case."""
+    """Whether to try every setting with every seed; the first seed's trials choose."""
 
     def make(self, data: ConceptData, context: WorkContext) -> Produced:
-        """Features, vectors for each setting, the best setting's model for each seed, evidence."""
+        """Fit each setting, choose the best, and return the evidence for each seed."""
         backbone = load_backbone(self.backbone, self.weights)
         produced = self._produce(data, self._prepare(data, backbone, context), None, context)
         return self._with_layer(produced, backbone)
 
     def make_with(self, backbone: Backbone, data: ConceptData, context: WorkContext) -> Produced:
-        """The same with a network that is at hand; ``backbone`` of the settings is only its name.
+        """Return the evidence with a given network; ``backbone`` is only its name.
 
         If it puts out as many numbers as there are classes, it answers for itself.
         """
         work = self._prepare(data, backbone, context)
-        own = own_answers(backbone, data, np.concatenate([work.train, work.test]))
+        own = compute_network_outputs(backbone, data, np.concatenate([work.train, work.test]))
         return self._with_layer(self._produce(data, work, own, context), backbone)
 
     def _with_layer(self, produced: Produced, backbone: Backbone) -> Produced:
-        """With the layer that was looked at, as the subject names it."""
         assert produced.subject is not None  # noqa: S101  made below
         layer = self.layer or backbone.layer
         network = f"{backbone.name}, {layer}" if layer else backbone.name
@@ -94,15 +93,17 @@ class PosthocPipeline:
         best = max(tried, key=lambda setting: tried[setting][0])
         fit = partial(self._fit, data, work, context, work.train, best)
         models = list(
-            with_progress(in_parallel(fit, context.seeds), "models", len(context.seeds), context)
+            report_progress(
+                run_in_parallel(fit, context.seeds), "models", len(context.seeds), context
+            )
         )
-        answers = own or fitted_answers(work.features, data, work.train, context.cache)
-        bundles = [evidence_of(data, work, model, answers) for model in models]
+        answers = own or compute_fitted_outputs(work.features, data, work.train, context.cache)
+        bundles = [make_evidence(data, work, model, answers) for model in models]
         tables: dict[str, Any] = {"settings": settings_table(tried, best)}
         tables |= self.more_tables(data, work, models, bundles, answers, context.seeds)
         if self.setting_seeds:
             tables["setting_seeds"] = self._setting_seeds(data, work, context, tried)
-        if self.units and (unit_result := unit_evidence_of(data, work.maps, context.seeds[0])):
+        if self.units and (unit_result := make_unit_evidence(data, work.maps, context.seeds[0])):
             bundles[0].append(unit_result[0])
             tables["unit_formulas"] = unit_result[1]
         return Produced(
@@ -119,8 +120,8 @@ class PosthocPipeline:
                 "bias": models[0].bias,
             },
             image=lambda name: jpeg_bytes(data.image(data.images.index(name)), longest=320),
-            subject=subject_of(answers, data, self.backbone),
-            claim=claim_of(data),
+            subject=make_subject(answers, data, self.backbone),
+            claim=make_claim(data),
         )
 
     def more_tables(
@@ -139,11 +140,11 @@ class PosthocPipeline:
         self, data: ConceptData, backbone: Backbone, context: WorkContext
     ) -> PostHocInputs:
         test, train = np.flatnonzero(data.is_test), np.flatnonzero(~data.is_test)
-        inputs = weights_digest(self.weights)
+        inputs = compute_weights_digest(self.weights)
         if self.pooled is not None:
-            features = checked_pooled(read_npy(self.pooled), len(data), self.pooled.name)
+            features = check_pooled(read_npy(self.pooled), len(data), self.pooled.name)
             at_hand = data.at_hand(test)
-            maps = feature_maps(data, at_hand, backbone, self.layer, context)
+            maps = compute_feature_maps(data, at_hand, backbone, self.layer, context)
             note = (
                 f"{len(at_hand)} of {len(test)} test images were at hand: location is scored on "
                 "these, the other scores on all, from pooled features given as a file."
@@ -156,8 +157,8 @@ class PosthocPipeline:
                 f"data set {data.name!r}", f"{len(train)} training and {len(test)} test images",
                 "some of both", f"Put the images into {data.folder.name!r}.",
             )  # fmt: skip
-        of_train = feature_maps(data, train, backbone, self.layer, context).pooled()
-        of_test = feature_maps(data, test, backbone, self.layer, context)
+        of_train = compute_feature_maps(data, train, backbone, self.layer, context).pooled()
+        of_test = compute_feature_maps(data, test, backbone, self.layer, context)
         features = np.zeros((len(data), of_train.shape[1]), np.float32)
         features[train], features[test] = of_train, of_test.pooled()
         return PostHocInputs(features, train, test, of_test, inputs, ())
@@ -175,7 +176,7 @@ class PosthocPipeline:
         training = TrainingSet(
             work.features[rows], data.labels[rows], data.presence[rows], known, data.concepts
         )
-        model = fitted_once(
+        model = fit_or_load(
             training, len(data.classes), FitSettings(*setting, self.head, seed), context.cache
         )
         return model.projected(self.projection)
@@ -187,7 +188,7 @@ class PosthocPipeline:
         context: WorkContext,
         tried: dict[Setting, tuple[float, float]],
     ) -> dict[str, list[Any]]:
-        """Every setting with every seed: examples are drawn and images held out anew."""
+        """Try every setting with every seed, with new examples and held-out images."""
         parts = []
         for number, seed in enumerate(context.seeds):
             own = self._try_settings(data, work, context, seed) if number else tried
@@ -198,7 +199,7 @@ class PosthocPipeline:
     def _try_settings(
         self, data: ConceptData, work: PostHocInputs, context: WorkContext, seed: int
     ) -> dict[Setting, tuple[float, float]]:
-        """Accuracy on the held-out training images and on the test set, for each setting."""
+        """Return held-out and test accuracy for each setting."""
         chooses = split_rows(data.labels[work.train], self.held_out, seed)
         fit, choose = work.train[~chooses], work.train[chooses]
         settings = [(n, c) for n in self.n_examples for c in self.regulariser]
@@ -211,7 +212,7 @@ class PosthocPipeline:
             )
             return on_choose, on_test
 
-        scores = with_progress(
-            in_parallel(accuracies, settings), "settings", len(settings), context
+        scores = report_progress(
+            run_in_parallel(accuracies, settings), "settings", len(settings), context
         )
         return dict(zip(settings, scores, strict=True))

@@ -1,4 +1,4 @@
-"""What the units of the explained layer detect, where a concept data set has masks."""
+"""Dissect the units of the explained layer, where the data set has concept masks."""
 
 from dataclasses import replace
 
@@ -11,20 +11,20 @@ from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.pipelines.features import FeatureMaps
 
 GRID = 112
-FEWEST = 2
-"""Masks are dealt out over other images for the null."""
+MIN_IMAGES = 2
+"""Smallest number of images, since the null permutes masks over images."""
 
 
-def unit_evidence_of(
+def make_unit_evidence(
     data: ConceptData, maps: FeatureMaps, seed: int
 ) -> tuple[UnitEvidence, dict[str, list[str]]] | None:
-    """Each unit with the formula of parts that it marks best, and the formulas in words.
+    """Return each unit with its best formula of parts, and the formulas in words.
 
     None where there are no masks. Units are taken as channels of the layer; parts are what has a
     mask, so they are the concepts that a unit can be named after.
     """
     masked = sorted({row for row, _ in data.mask_files} & {int(row) for row in maps.rows})
-    if len(masked) < FEWEST:
+    if len(masked) < MIN_IMAGES:
         return None
     rows = np.array(masked)
     at = np.flatnonzero(np.isin(maps.rows, rows))

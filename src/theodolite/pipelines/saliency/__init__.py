@@ -1,1 +1,1 @@
-"""Maps of saliency methods, put to every test."""
+"""Pipeline that computes saliency maps and applies every test to them."""

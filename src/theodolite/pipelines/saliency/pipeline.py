@@ -1,4 +1,4 @@
-"""Methods that mark what matters in an image, on one network, held against it: paper 004."""
+"""Pipeline that computes saliency maps of an image classifier and tests them on the network."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,66 +20,66 @@ from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.pipeline_output import ComparedModel, Produced, WorkContext
 from theodolite.evidence.subject import Subject
 from theodolite.evidence.workers import Arrays, Work
-from theodolite.explainers.probing.removal import WAYS, Removal
-from theodolite.explainers.probing.stability import StabilitySettings, chance_changes
+from theodolite.explainers.probing.pixel_removal import WAYS, Removal
+from theodolite.explainers.probing.stability import StabilitySettings, compute_chance_changes
 from theodolite.explainers.saliency.methods import TECHNIQUES
 from theodolite.explainers.saliency.methods import explainer as _checked_method
 from theodolite.models.classifier import Classifier
-from theodolite.pipelines.features import network_digest, weights_digest
-from theodolite.pipelines.saliency.pieces import (
+from theodolite.pipelines.features import compute_network_digest, compute_weights_digest
+from theodolite.pipelines.saliency.map_tasks import (
     ProbedImages,
-    SaliencyPiece,
+    SaliencyTask,
     SavedNetwork,
-    do_piece,
-    half_if_it_fits,
-    piece_digest,
-    versions,
+    compute_task_digest,
+    list_library_versions,
+    run_task,
+    to_half_precision,
 )
 
 CHANCES = {"random": "random", "smooth": "smooth_random", "center": "center"}
-"""Maps that know nothing of the network, and the methods that draw them."""
+"""Uninformative baseline maps, and the methods that draw them."""
 NOT_HERE = {"bcos"}
-"""Methods that need a network of their own kind."""
+"""Methods that need a special network."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SaliencyPipeline:
-    """Which methods mark which images, and what is done with their maps."""
+    """Settings: methods, images and tests."""
 
     backbone: str
     weights: Path | None = None
     class_names: Path | None = None
-    """A JSON list of the network's classes."""
+    """File with a JSON list of the network's classes."""
     methods: Sequence[str] = tuple(name for name in TECHNIQUES if name not in NOT_HERE)
-    """The first is the one that the verdicts are about."""
+    """Saliency methods; the verdicts are about the first."""
     layer: str | None = None
-    """Whose places the methods that need one look at; the last that has any, if not given."""
+    """Layer of the methods that need one; default: the last spatial layer."""
     layers: Mapping[str, str] = field(default_factory=dict)
-    """Of single methods: another layer, where that one would be too slow."""
+    """Other layers for single methods, where the default is too slow."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Of each method: options other than the usual ones."""
+    """Options of each method that differ from the defaults."""
     images: int = 37
-    """How many, drawn evenly over the data set's classes."""
+    """Number of images, drawn evenly over the classes."""
     objects: Sequence[str] = ()
-    """Concepts whose masks are the object; all of the category ``object`` if not given."""
+    """Concepts whose masks are the object; default: the category ``object``."""
     ways: Sequence[str] = WAYS
-    """How pixels are removed; scores are read from the first unless they ask for another."""
+    """Ways to remove pixels; scores use the first by default."""
     percents: Sequence[float] = tuple(range(1, 50, 2))
     noises: Sequence[str] = ("uniform",)
     draws: int = 4
-    """Draws of each noise."""
+    """Number of draws of each noise."""
     radius: float = 0.2
     shaken: int = 8
-    """So many images get noise; each draw costs an explanation."""
+    """Number of images that get noise; each draw costs an explanation."""
     randomized: int = 8
-    """So many images are explained again with random weights."""
+    """Number of images that are explained again with random weights."""
     chunk: int = 4
-    """Images in one piece of work."""
+    """Number of images per task."""
     shown: int = 5
-    """Images in the report."""
+    """Number of images in the report."""
 
     def make(self, data: MaskData, context: WorkContext) -> Produced:
-        """Explain, remove, shake, randomize: method by method, a few images at a time."""
+        """Explain, remove, add noise and randomize, in tasks of a few images per method."""
         if not isinstance(data, MaskData):
             raise EvidenceError("dataset", type(data).__name__, "one with masks, such as pets")
         names = self._names()
@@ -113,7 +113,9 @@ class SaliencyPipeline:
             tables={"methods": _method_table(self.methods, by_seed[0])},
             notes=(*data.notes, *self._notes()),
             facts=self._facts(marked, by_seed[0][self.methods[0]]["confidence"]),
-            inputs=data.digests() | weights_digest(self.weights) | _digest_of(self.class_names),
+            inputs=data.digests()
+            | compute_weights_digest(self.weights)
+            | _digest_of(self.class_names),
             images={
                 f"images/sample-{at:04d}.jpg": jpeg_bytes(data.image(int(row)), longest=224)
                 for at, row in enumerate(rows[: self.shown])
@@ -122,12 +124,11 @@ class SaliencyPipeline:
         )
 
     def _subject(self, classifier: Classifier, data: MaskData) -> Subject:
-        """Maps of the first method, of answers that were read from the network itself."""
         maps = f"maps of relevance by {TECHNIQUES[self.methods[0]].title}"
         return Subject(maps, classifier.name, "model", data=data.name)
 
     def _check(self, classifier: Classifier) -> None:
-        """What can be known to be wrong before an hour of work."""
+        """Raise for settings that cannot work, before hours of computation."""
         unknown = [m for m in self.methods if m not in TECHNIQUES]
         if unknown or not self.methods or len(set(self.methods)) < len(self.methods):
             needed = f"some of {', '.join(TECHNIQUES)}, each once"
@@ -169,21 +170,21 @@ class SaliencyPipeline:
         seed: int,
         context: WorkContext,
     ) -> dict[str, Arrays]:
-        """What every method gave, its images put together; and every map that knows nothing."""
+        """Return each method's results over all images, and the baseline maps."""
         names, pieces = map(list, zip(*self._pieces(rows), strict=True))
         probed = self._probe_settings(seed)
         digests = {int(row): sha256_of(data.path(int(row))) for row in rows}
         work = Work(
             what="explanations",
-            do=partial(do_piece, data, probed),
+            do=partial(run_task, data, probed),
             items=pieces,
-            digests=[piece_digest(piece, digests) for piece in pieces],
+            digests=[compute_task_digest(piece, digests) for piece in pieces],
             about={
-                "network": network_digest(
+                "network": compute_network_digest(
                     f"{classifier.name} {classifier.preprocessing}", classifier.network
                 ),
                 "probed": {**vars(probed)},
-                "versions": versions(),
+                "versions": list_library_versions(),
             },
             names=[f"{piece.method}, {data.images[piece.rows[0]]}" for piece in pieces],
             tool=SavedNetwork(self.backbone, self.weights, self._names()),
@@ -199,15 +200,15 @@ class SaliencyPipeline:
             parts_by_name.setdefault(name, []).append(arrays)
         return {name: _join(parts) for name, parts in parts_by_name.items()}
 
-    def _pieces(self, rows: Int[np.ndarray, " n"]) -> Iterator[tuple[str, SaliencyPiece]]:
-        """A few images at a time, with the name that their maps go by; chance comes first."""
+    def _pieces(self, rows: Int[np.ndarray, " n"]) -> Iterator[tuple[str, SaliencyTask]]:
+        """Yield tasks of a few images with their map name; baselines first."""
         jobs = [(f"chance {chance}", method, True) for chance, method in CHANCES.items()]
         jobs += [(method, method, False) for method in self.methods]
         for name, method, chance in jobs:
             for at in range(0, len(rows), self.chunk):
                 some = tuple(int(row) for row in rows[at : at + self.chunk])
                 places = range(at, at + len(some))
-                piece = SaliencyPiece(
+                piece = SaliencyTask(
                     method,
                     None if chance else self._layer(method),
                     {} if chance else dict(self.options.get(method, {})),
@@ -225,7 +226,7 @@ class SaliencyPipeline:
         maps = arrays["maps"]
         chances = [by_name[f"chance {name}"] for name in CHANCES]
         fields: dict[str, Any] = {
-            "maps": half_if_it_fits(maps),
+            "maps": to_half_precision(maps),
             "clean": arrays["clean"],
             "most_first": arrays["most_first"],
             "least_first": arrays["least_first"],
@@ -237,7 +238,7 @@ class SaliencyPipeline:
         place = np.arange(len(maps))
         if self.shaken and self.draws and self.noises:
             # as many others as there are draws: a maximum grows with what it is taken of
-            others = [chance_changes(maps, seed=seed + draw) for draw in range(self.draws)]
+            others = [compute_chance_changes(maps, seed=seed + draw) for draw in range(self.draws)]
             fields |= {
                 "norms": arrays["norms"],
                 "changes": arrays["changes"],
@@ -252,7 +253,6 @@ class SaliencyPipeline:
         return SaliencyEvidence(**fields, **common)
 
     def _names(self) -> tuple[str, ...]:
-        """The network's classes, as the file names them."""
         if self.class_names is None:
             return ()
         names = read_json(self.class_names, "class names")
@@ -285,7 +285,7 @@ class SaliencyPipeline:
 
 
 def _draw_rows(data: MaskData, n: int, seed: int) -> Int[np.ndarray, " n"]:
-    """Images at random, from the data set's classes in turn."""
+    """Draw images at random, from the classes in turn."""
     rows = np.random.default_rng(seed).permutation(data.at_hand())
     if not len(rows):
         raise EvidenceError("images", "none at hand", "at least one")
@@ -302,7 +302,7 @@ def _draw_rows(data: MaskData, n: int, seed: int) -> Int[np.ndarray, " n"]:
 def _objects(
     data: MaskData, rows: np.ndarray, grid: tuple[int, int], objects: Sequence[str]
 ) -> Bool[np.ndarray, "n rows columns"]:
-    """Where the object is, on the network's own grid."""
+    """Return the object's pixels on the network's grid."""
     usual = [c for c, kind in zip(data.concepts, data.categories, strict=True) if kind == "object"]
     names = list(objects or usual)
     unknown = [name for name in names if name not in data.concepts]
@@ -327,7 +327,7 @@ def _describe(method: str) -> dict[str, float | int | str]:
 
 
 def _method_table(methods: Sequence[str], by_name: Mapping[str, Arrays]) -> dict[str, list[Any]]:
-    """What each method is, what it loses, and how long it took."""
+    """Return a table of the methods: properties, losses and run time."""
     rows = [TECHNIQUES[method] for method in methods]
     return {
         "method": list(methods),
@@ -343,7 +343,7 @@ def _method_table(methods: Sequence[str], by_name: Mapping[str, Arrays]) -> dict
 
 
 def _distinct_classes(names: Sequence[str]) -> Classes:
-    """Names that occur twice are told apart by their numbers."""
+    """Return class names with numbers added to duplicates."""
     twice = {name for name, count in Counter(names).items() if count > 1}
     return Classes(
         tuple(f"{name} ({i})" if name in twice else name for i, name in enumerate(names))

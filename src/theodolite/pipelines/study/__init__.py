@@ -1,1 +1,1 @@
-"""Explanations of a run, made into material for a study."""
+"""Turn explanations of a run into material for a rating study."""

@@ -1,4 +1,4 @@
-"""From a run of a post-hoc concept bottleneck to what people are shown in a study."""
+"""Make study material from a run of a post-hoc concept bottleneck."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,27 +23,27 @@ from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
 from theodolite.pipelines.study.twins import (
     TwinImage,
     TwinSettings,
-    no_material_yet,
-    twin_images,
+    check_no_material,
+    make_twin_images,
 )
 
 TECHNIQUES = ("linear_head", "lime_cbm", "shap_cbm", "rise_cbm")
-"""Those that explain any linear head."""
+"""Techniques that explain any linear head."""
 BATCH = 16
 Values = Callable[[Sequence[Image.Image]], Float[np.ndarray, "images concepts"]]
 
 
 @dataclass(frozen=True, eq=False)
 class PosthocRun:
-    """What is left of a run: how it was made, from what, and the bottleneck."""
+    """A finished run: its pipeline, its data and the bottleneck."""
 
     pipeline: PosthocPipeline
     data: ConceptData
     model: Mapping[str, np.ndarray]
-    """As the run folder's model.safetensors has it."""
+    """Arrays from the run folder's model.safetensors."""
 
     def bottleneck(self) -> PosthocBottleneck:
-        """From features to concepts and classes."""
+        """Return the bottleneck of the run."""
         data, model = self.data, self.model
         needed = {"vectors", "intercepts", "weights", "bias"}
         shape = (len(data.concepts), len(data.classes))
@@ -64,7 +64,7 @@ def material_from_posthoc_run(
     progress: Progress = silent,
     origin: Mapping[str, str] | None = None,
 ) -> Material:
-    """Explain test images, and changed ones, by concepts; write all that people are shown.
+    """Explain test images and changed ones by concepts, and write the study material.
 
     Args:
         run: Its settings, data and bottleneck.
@@ -73,7 +73,7 @@ def material_from_posthoc_run(
         progress: Told how far it is.
         origin: What else is to be known about the run, such as its digest.
     """
-    no_material_yet(folder)
+    check_no_material(folder)
     techniques = settings.choose(TECHNIQUES) if settings.techniques else TECHNIQUES[:1]
     data, bottleneck = run.data, run.bottleneck()
     values = _values(run.pipeline, bottleneck)
@@ -84,7 +84,7 @@ def material_from_posthoc_run(
     def predict(images: Sequence[Image.Image]) -> Int[np.ndarray, " images"]:
         return np.asarray(bottleneck.predict(values(images)), np.int64)
 
-    twins = twin_images(data, [*real, *spare], predict, settings, progress)
+    twins = make_twin_images(data, [*real, *spare], predict, settings, progress)
     # marked parts are not all there are, and few people know their names: none is to be framed
     checks = planned_checks([None] * len(spare), hidden=settings.checks, seed=settings.seed)
     background = values([twin.images[0] for twin in twins.values()])
@@ -118,7 +118,6 @@ def material_from_posthoc_run(
 
 
 def _values(pipeline: PosthocPipeline, bottleneck: PosthocBottleneck) -> Values:
-    """From images to the values of their concepts."""
     backbone = load_backbone(pipeline.backbone, pipeline.weights)
     extract = FeatureExtractor(backbone.network, pipeline.layer or backbone.layer)
 

@@ -1,4 +1,4 @@
-"""From a run of methods that mark pixels to what people are shown in a study."""
+"""Make study material from a run of saliency methods."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,14 +23,14 @@ from theodolite.evidence.pipeline_output import Progress, silent
 from theodolite.explainers.rendering import bwr
 from theodolite.explainers.saliency.methods import TECHNIQUES, explainer
 from theodolite.models.classifier import Classifier
-from theodolite.pipelines.features import network_digest
-from theodolite.pipelines.saliency.pieces import SavedNetwork, versions
+from theodolite.pipelines.features import compute_network_digest
+from theodolite.pipelines.saliency.map_tasks import SavedNetwork, list_library_versions
 from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _draw_rows
 from theodolite.pipelines.study.twins import (
     TwinImage,
     TwinSettings,
-    no_material_yet,
-    twin_images,
+    check_no_material,
+    make_twin_images,
 )
 
 __all__ = ["TwinSettings", "material_from_saliency_run"]
@@ -45,7 +45,7 @@ def material_from_saliency_run(
     progress: Progress = silent,
     origin: Mapping[str, str] | None = None,
 ) -> Material:
-    """Explain images, and changed ones, once more, and write all that people are shown.
+    """Explain images and changed ones again, and write the study material.
 
     The same settings and seed give the same bytes. A method is explained by its layer and options
     in the run. The network looks at the images as people do: no larger than ``longest``.
@@ -58,13 +58,13 @@ def material_from_saliency_run(
         progress: Told how far it is.
         origin: What else is to be known about the run, such as its digest.
     """
-    no_material_yet(folder)
+    check_no_material(folder)
     techniques = settings.choose(pipeline.methods)
     objects = _object_names(data, pipeline.objects)
     classifier = SavedNetwork(pipeline.backbone, pipeline.weights, pipeline._names()).classifier()
     candidates = _draw_rows(data, settings.images + PRACTICE + settings.checks, settings.seed)
     real, spare = settings.rows(candidates)
-    twins = twin_images(data, [*real, *spare], _predict(classifier), settings,
+    twins = make_twin_images(data, [*real, *spare], _predict(classifier), settings,
                          progress)  # fmt: skip
     frames = [_frame(data, row, twins[row].images[0].size, objects) for row in spare]
     checks = planned_checks(frames, hidden=settings.checks, seed=settings.seed)
@@ -83,9 +83,9 @@ def material_from_saliency_run(
         "pipeline": "saliency",
         "data set": data.name,
         "network": classifier.name,
-        "network digest": network_digest(classifier.name, classifier.network),
+        "network digest": compute_network_digest(classifier.name, classifier.network),
         "seed": f"{settings.seed}",
-        **{f"version of {name}": version for name, version in versions().items()},
+        **{f"version of {name}": version for name, version in list_library_versions().items()},
     }
     return material_from_arrays(
         items, folder, looks=looks, seed=settings.seed, origin={**source, **(origin or {})}
@@ -93,13 +93,13 @@ def material_from_saliency_run(
 
 
 Job = tuple[int, str, Callable[[Item], Item]]
-"""A row, a technique, what is made of the item."""
+"""Row, technique and the function that finishes the item."""
 
 
 def _jobs(
     techniques: Sequence[str], real: Sequence[int], spare: Sequence[int], checks: Sequence[Checked]
 ) -> list[Job]:
-    """Every explanation of the study, technique by technique; checks take techniques in turn."""
+    """List every explanation of the study by technique; checks take techniques in turn."""
     jobs: list[Job] = [(row, name, lambda item: item) for name in techniques for row in real]
     for number, check in enumerate(checks):
         jobs.append((spare[check.spare], techniques[number % len(techniques)], check.make))
@@ -151,7 +151,6 @@ def _name(classifier: Classifier, label: int) -> str:
 
 
 def _object_names(data: MaskData, objects: Sequence[str]) -> list[str]:
-    """The concepts whose masks are the object."""
     unknown = [name for name in objects if name not in data.concepts]
     if unknown:
         raise EvidenceError("objects", repr(unknown[0]), f"some of {data.concepts[:8]}")
@@ -160,7 +159,7 @@ def _object_names(data: MaskData, objects: Sequence[str]) -> list[str]:
 
 
 def _frame(data: MaskData, row: int, size: tuple[int, int], objects: Sequence[str]) -> Frame | None:
-    """The one object of an image, if it has exactly one that can be framed."""
+    """Return the frame of the object, if the image has exactly one that can be framed."""
     layers = data.layers(row, size[::-1])
     masks = {name: (layers == data.concepts.index(name) + 1).any(axis=0) for name in objects}
     there = [(name, mask) for name, mask in masks.items() if mask.any()]

@@ -1,4 +1,4 @@
-"""What a study shows, made from a run folder: which run it was, with what, and with which seed."""
+"""Make study material from a run folder. Public in ``theodolite.ext.studies``."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from theodolite.pipelines.study.material import TwinSettings, material_from_sali
 def material_of_run(
     run: Path, data: Path, folder: Path, settings: TwinSettings, progress: Progress
 ) -> Material:
-    """The material of a study, from a finished run of saliency or of a post-hoc bottleneck.
+    """Return study material from a finished saliency or post-hoc bottleneck run.
 
     Args:
         run: The run folder. It is checked against its seal first.
@@ -63,6 +63,6 @@ def material_of_run(
 
 
 def seed_of_run(run: Path) -> int:
-    """The first seed of a run: with it a study shows the run's own images."""
+    """Return the first seed of a run, with which a study shows the run's images."""
 
     return read_record(run / "run.json", RunRecord).spec.seeds[0]

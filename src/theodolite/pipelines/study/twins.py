@@ -1,4 +1,4 @@
-"""Images for a study with their changed twins, and what a network says of each."""
+"""Draw study images with changed twins, and the network's prediction for each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,16 +16,16 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.pipeline_output import Progress
 from theodolite.explainers.perturbed_samples import (
     PerturbedSample,
-    different_prediction,
-    same_prediction,
+    find_different_prediction,
+    find_same_prediction,
 )
 
-BESIDE = 8
-"""Other images that one may be mixed with."""
-DRAWS = 6
-"""How often a change is drawn anew if it left the image as it was, or nothing of it."""
-PLAIN = 0.3
-"""A changed image keeps this share of the contrast, or it is but a plain surface."""
+MIX_CANDIDATES = 8
+"""Number of other images that one may be mixed with."""
+MAX_DRAWS = 6
+"""Largest number of draws of a change that is visible and leaves content."""
+MIN_CONTRAST_FRACTION = 0.3
+"""Smallest fraction of the contrast that a changed image must keep."""
 BATCH = 16
 Predict: TypeAlias = Callable[[Sequence[Image.Image]], Int[np.ndarray, " images"]]
 Explanation: TypeAlias = Float[np.ndarray, "rows columns"] | Mapping[str, float]
@@ -33,19 +33,19 @@ Explanation: TypeAlias = Float[np.ndarray, "rows columns"] | Mapping[str, float]
 
 @dataclass(frozen=True, kw_only=True)
 class TwinSettings:
-    """How much is asked, and how it looks."""
+    """Settings of a study's material."""
 
     images: int = 20
     techniques: Sequence[str] = ()
-    """All that the run has, if not given."""
+    """Techniques to show; default: all of the run."""
     checks: int = 6
-    """Hidden ones, each with an image of its own, as the three practice items have."""
+    """Number of hidden checks, each with its own image, as the three practice items have."""
     seed: int = 0
-    """Of images, changes and methods; with the run's own, the images are the run's own."""
+    """Seed of images, changes and methods; the run's seed gives the run's images."""
     colors: Literal["even", "paper"] = "even"
-    """``paper``: blue over white to red, as published, the steps of which do not look even."""
+    """Color scale; ``paper`` is blue-white-red as published, with uneven steps."""
     longest: int = 640
-    """Pixels of an image's longer side, for people and for the network."""
+    """Pixels of the longer side of images, for people and for the network."""
 
     def __post_init__(self) -> None:
         for name, least in (("images", 1), ("checks", 0), ("longest", 32)):
@@ -57,7 +57,7 @@ class TwinSettings:
             raise EvidenceError("colors", repr(self.colors), "'even' or 'paper'")
 
     def rows(self, candidates: Int[np.ndarray, " n"]) -> tuple[list[int], list[int]]:
-        """Of rows in a random order: those of the study, and others for practice and checks.
+        """Return the study's rows in random order, and others for practice and checks.
 
         Refused if there are too few: practice shows the explanation, and whoever meets the image
         again would no longer say blindly what they see.
@@ -77,7 +77,7 @@ class TwinSettings:
         return rows[: self.images], rows[self.images :]
 
     def choose(self, there: Sequence[str]) -> tuple[str, ...]:
-        """The techniques, if the run has them."""
+        """Return the techniques; raise if the run lacks any."""
         strange = [name for name in self.techniques if name not in there]
         if strange:
             raise EvidenceError("techniques", repr(strange[0]), f"some of {', '.join(there)}")
@@ -86,30 +86,30 @@ class TwinSettings:
 
 @runtime_checkable
 class NamedImages(Protocol):
-    """A data set, as far as it is shown."""
+    """Interface of a data set with named images."""
 
     @property
     def images(self) -> tuple[str, ...]:
-        """Their names."""
+        """Names of the images."""
 
     def image(self, row: int) -> Image.Image:
-        """An image, decoded."""
+        """Return the decoded image of a row."""
 
 
 @dataclass(frozen=True, eq=False)
 class TwinImage:
-    """An image, its twins for questions 5 and 6 where there are any, and the classes."""
+    """An image, its twins for questions 5 and 6 where available, and their classes."""
 
     key: str
     images: tuple[Image.Image, ...]
     classes: tuple[int, ...]
     roles: tuple[str, ...]
-    """Of each: shown, same or different."""
+    """Role of each image: shown, same or different."""
 
     def item(
         self, technique: str, explanations: Sequence[Explanation], name: Callable[[int], str]
     ) -> Item:
-        """All of it, explained by one technique."""
+        """Return the study item with the explanations of one technique."""
         answers: dict[str, Answer] = {}
         for role, image, label, explanation in zip(
             self.roles, self.images, self.classes, explanations, strict=True
@@ -129,14 +129,14 @@ class TwinImage:
         )
 
 
-def twin_images(
+def make_twin_images(
     data: NamedImages,
     rows: Sequence[int],
     predict: Predict,
     settings: TwinSettings,
     progress: Progress,
 ) -> dict[int, TwinImage]:
-    """Every image with its twins, by row."""
+    """Return every image with its twins, by row."""
     reduced = {row: _reduce(data.image(row), settings.longest) for row in rows}
     cached_predict = _with_memory(predict, list(reduced.values()))
     twins: dict[int, TwinImage] = {}
@@ -152,12 +152,12 @@ def _with_twins(
 ) -> TwinImage:
     image = images[row]
     random = np.random.default_rng([seed, 11, row])
-    beside = [images[int(i)] for i in random.permutation(list(images)) if i != row][:BESIDE]
+    beside = [images[int(i)] for i in random.permutation(list(images)) if i != row][:MIX_CANDIDATES]
     first = int(random.integers(2**31))
     twins = {
-        "same": _visible(image, first, lambda s: same_prediction(image, predict, seed=s)),
+        "same": _visible(image, first, lambda s: find_same_prediction(image, predict, seed=s)),
         "different": _visible(
-            image, first, lambda s: different_prediction(image, predict, beside, seed=s)
+            image, first, lambda s: find_different_prediction(image, predict, beside, seed=s)
         ),
     }
     there = {role: sample for role, sample in twins.items() if sample is not None}
@@ -173,9 +173,9 @@ def _with_twins(
 def _visible(
     image: Image.Image, seed: int, search: Callable[[int], PerturbedSample | None]
 ) -> PerturbedSample | None:
-    """A change that can be seen, and in which something is still to be seen, if one is found."""
-    least = PLAIN * float(np.asarray(image.convert("L")).std())
-    for draw in range(DRAWS):
+    """Return a change that is visible and leaves visible content, or None."""
+    least = MIN_CONTRAST_FRACTION * float(np.asarray(image.convert("L")).std())
+    for draw in range(MAX_DRAWS):
         sample = search(seed + draw)
         if (
             sample is not None
@@ -187,7 +187,7 @@ def _visible(
 
 
 def _with_memory(predict: Predict, images: Sequence[Image.Image]) -> Predict:
-    """The same, with the classes of these images found once and for all."""
+    """Return a prediction function that caches the classes of these images."""
     classes = [int(label) for at in range(0, len(images), BATCH)
                for label in predict(images[at : at + BATCH])]  # fmt: skip
     known = {id(image): label for image, label in zip(images, classes, strict=True)}
@@ -209,8 +209,8 @@ def _reduce(image: Image.Image, longest: int) -> Image.Image:
     return plain
 
 
-def no_material_yet(folder: Path) -> None:
-    """Refuse a study folder that has its material."""
+def check_no_material(folder: Path) -> None:
+    """Raise if a study folder already has material."""
     if (folder / INSTANCES).exists():
         raise EvidenceError(
             f"folder {folder.name!r}", "one with material in it", "a new one",

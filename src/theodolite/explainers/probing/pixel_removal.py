@@ -1,4 +1,5 @@
-"""How sure does a network stay while pixels are removed, the least or the most relevant first?"""
+"""Measure the target probability while the least or most relevant pixels of images are removed.
+Called by the saliency pipeline; returns removal curves."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,8 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.probing._fillings import Impute, filling
-from theodolite.explainers.probing._order import counts, ranks
+from theodolite.explainers.probing._fillings import Impute, make_filling
+from theodolite.explainers.probing._order import count_pixels, rank_pixels
 from theodolite.explainers.probing.imputation import impute_pixels
 
 WAYS = ("road", "black", "uniform", "gaussian")
@@ -22,7 +23,7 @@ Maps = Float[np.ndarray, "samples rows columns"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Removal:
-    """Which pixels are removed, and what is put in their place.
+    """Settings of pixel removal: fillings, percentages and batch size.
 
     Attributes:
         black: The network's value of a black pixel, for each channel: ``(0 - mean) / spread``.
@@ -54,12 +55,12 @@ class Removal:
             raise EvidenceError("ways", f"{unknown or 'none'}", f"some of {', '.join(WAYS)}")
         if self.batch < 1:
             raise EvidenceError("batch", f"{self.batch}", "at least 1")
-        counts(self.percents, 1)
+        count_pixels(self.percents, 1)
 
 
 @dataclass(frozen=True, eq=False)
 class RemovalCurves:
-    """Probability of the target class, on the whole image and on what is left of it.
+    """Probability of the target class for whole images and after each removal step.
 
     Attributes:
         clean: On the whole image.
@@ -76,7 +77,7 @@ class RemovalCurves:
     forwards: int
 
 
-def removal_curves(
+def compute_removal_curves(
     probabilities: Probabilities,
     images: Images,
     maps: Maps,
@@ -85,7 +86,7 @@ def removal_curves(
     removal: Removal,
     numbers: Int[np.ndarray, " samples"] | None = None,
 ) -> RemovalCurves:
-    """What is left of the target's probability, after each step, in each way and both orders.
+    """Return the target's probability after each step, for each filling and both orders.
 
     Each image is changed once for each step. Thresholds that stop at different steps share them,
     so that scores for any of them are means over the beginning of a curve. The changed images of
@@ -100,7 +101,7 @@ def removal_curves(
         numbers: The images' numbers, if they are a part of more: the result is then the same as
             for all of them together. Else they are counted from 0.
     """
-    numbers = image_numbers(images, maps, numbers)
+    numbers = check_image_numbers(images, maps, numbers)
     n, ways, steps = len(images), len(removal.ways), len(removal.percents)
     target_probabilities = np.full((n, 1 + 2 * ways * steps), np.nan)
     flat, owner = (
@@ -123,14 +124,14 @@ def removal_curves(
 def _changed(
     images: Images, maps: Maps, numbers: Int[np.ndarray, " samples"], removal: Removal
 ) -> Iterator[Float[np.ndarray, "3 rows columns"]]:
-    """Each image whole, then by order, way and step."""
-    many = counts(removal.percents, max(maps[:1].size, 1))
+    """Yield each image whole, then by order, filling and step."""
+    many = count_pixels(removal.percents, max(maps[:1].size, 1))
     for image, relevance, number in zip(images, maps, numbers, strict=True):
         yield image
         seed = (removal.seed, int(number))
-        ascending = ranks(relevance, np.random.default_rng([*seed, 0]))
+        ascending = rank_pixels(relevance, np.random.default_rng([*seed, 0]))
         fillings = [
-            filling(way, image, black=removal.black, seed=seed, impute=removal.impute)
+            make_filling(way, image, black=removal.black, seed=seed, impute=removal.impute)
             for way in removal.ways
         ]
         for place in (ascending, relevance.size - 1 - ascending):
@@ -139,10 +140,10 @@ def _changed(
                     yield without(place < count)
 
 
-def image_numbers(
+def check_image_numbers(
     images: Images, maps: Maps, numbers: Int[np.ndarray, " samples"] | None
 ) -> Int[np.ndarray, " samples"]:
-    """The images' numbers, if images and maps can be used."""
+    """Return the images' numbers; raise if images and maps do not match."""
     for name, values in (("images", images), ("maps", maps)):
         wrong = int((~np.isfinite(values)).any(axis=tuple(range(1, values.ndim))).sum())
         if wrong:

@@ -1,4 +1,4 @@
-"""One method on a few images: maps, and what becomes of them and of the answer."""
+"""Tasks of the saliency pipeline: maps of one method on a few images, and all tests of them."""
 
 import hashlib
 import importlib.metadata
@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.evidence.workers import Arrays
-from theodolite.explainers.probing.randomization import map_similarity, randomize_weights
-from theodolite.explainers.probing.removal import Removal, removal_curves
-from theodolite.explainers.probing.stability import StabilitySettings, map_changes
+from theodolite.explainers.probing.pixel_removal import Removal, compute_removal_curves
+from theodolite.explainers.probing.randomization import compute_map_similarity, randomize_weights
+from theodolite.explainers.probing.stability import StabilitySettings, measure_map_changes
 from theodolite.explainers.saliency.methods import explainer
 from theodolite.models.classifier import Classifier
 from theodolite.models.classifiers import load_classifier
@@ -25,13 +25,12 @@ from theodolite.pipelines.features import ImageFiles
 Batch = Float[np.ndarray, "samples 3 rows columns"]
 LIBRARIES = ("torch", "grad-cam", "captum", "lime", "shap", "numpy", "scikit-image")
 CHANCE_SEED = 1_000_003
-"""Added to a run's seed for the random map that others are held against: if the run also scores a
-random map of its own, it is another one."""
+"""Offset of the seed of the baseline map, so that it differs from a scored random map."""
 
 
 @dataclass(frozen=True)
 class ProbedImages:
-    """What is done with each map."""
+    """Settings of the tests of each map."""
 
     ways: tuple[str, ...]
     percents: tuple[float, ...]
@@ -42,26 +41,26 @@ class ProbedImages:
 
 
 @dataclass(frozen=True)
-class SaliencyPiece:
-    """A method and the images that it is run on."""
+class SaliencyTask:
+    """A method and the images that it runs on."""
 
     method: str
     layer: str | None
     options: Mapping[str, Any]
     rows: tuple[int, ...]
-    """Of the data set."""
+    """Rows of the images in the data set."""
     shaken: tuple[bool, ...]
     randomized: tuple[bool, ...]
     chance: bool = False
-    """Whether the map is the random one that others are held against."""
+    """Whether the map is the random baseline."""
 
     def as_dict(self) -> dict[str, Any]:
-        """All that decides it beside images and network, as plain JSON."""
+        """Return everything that determines the result besides images and network, as JSON."""
         return asdict(self)
 
 
 class SavedNetwork:
-    """A classifier as a tool: where it is sent to, it is loaded from its file, once."""
+    """A classifier that each process loads from its file once."""
 
     def __init__(self, name: str, weights: Path | None, classes: tuple[str, ...]) -> None:
         self.name, self.weights, self.classes = name, weights, classes
@@ -80,7 +79,7 @@ def _load(name: str, weights: Path | None, classes: tuple[str, ...]) -> "LoadedN
 
 @dataclass(eq=False)
 class LoadedNetwork:
-    """The classifier, and the same with random weights once it is asked for."""
+    """A classifier, and on demand the same with random weights."""
 
     classifier: Classifier
 
@@ -97,14 +96,14 @@ class LoadedNetwork:
 
 
 def prepare(data: ImageFiles, rows: tuple[int, ...], classifier: Classifier) -> Batch:
-    """The images as the network wants them."""
+    """Return the images preprocessed for the network."""
     return np.stack([classifier.preprocessing(data.image(row)) for row in rows])
 
 
-def do_piece(
-    data: ImageFiles, probed: ProbedImages, piece: SaliencyPiece, loaded: LoadedNetwork
+def run_task(
+    data: ImageFiles, probed: ProbedImages, piece: SaliencyTask, loaded: LoadedNetwork
 ) -> Arrays:
-    """Maps of some images, and everything that is asked of them."""
+    """Return the maps of some images, and the results of all tests."""
     classifier = loaded.classifier
     batch = prepare(data, piece.rows, classifier)
     probabilities = classifier.probabilities(batch)
@@ -122,7 +121,7 @@ def do_piece(
     maps = explain(batch, targets)
     seconds = time.process_time() - started
     numbers = np.asarray(piece.rows)
-    curves = removal_curves(
+    curves = compute_removal_curves(
         classifier.probabilities, batch, maps, targets=targets, numbers=numbers,
         removal=Removal(black=loaded.black, seed=probed.seed, ways=probed.ways,
                         percents=probed.percents),
@@ -147,7 +146,7 @@ def _changes(
     maps: np.ndarray,
     targets: np.ndarray,
     probed: ProbedImages,
-    piece: SaliencyPiece,
+    piece: SaliencyTask,
 ) -> np.ndarray:
     changes = np.full((len(batch), max(len(probed.noises), 1), max(probed.draws, 1)), np.nan)
     some = np.flatnonzero(piece.shaken)
@@ -155,7 +154,7 @@ def _changes(
         shaking = StabilitySettings(
             draws=probed.draws, seed=probed.seed, noises=probed.noises, radius=probed.radius
         )
-        moved = map_changes(
+        moved = measure_map_changes(
             explain, batch[some], maps[some], targets=targets[some], shaking=shaking,
             numbers=np.asarray(piece.rows)[some],
         )  # fmt: skip
@@ -169,25 +168,25 @@ def _alike(
     maps: np.ndarray,
     targets: np.ndarray,
     loaded: LoadedNetwork,
-    piece: SaliencyPiece,
+    piece: SaliencyTask,
 ) -> np.ndarray:
     similarity = np.full(len(batch), np.nan)
     some = np.flatnonzero(piece.randomized)
     if len(some):
         again = method(loaded.forgetful)(batch[some], targets[some])
-        similarity[some] = map_similarity(maps[some], again)
+        similarity[some] = compute_map_similarity(maps[some], again)
     return similarity
 
 
-def half_if_it_fits(maps: np.ndarray) -> np.ndarray:
-    """Half precision where it keeps the maps: neither too large for it nor lost below its end."""
+def to_half_precision(maps: np.ndarray) -> np.ndarray:
+    """Return maps in half precision, unless they would overflow or vanish."""
     top = np.abs(maps).reshape(len(maps), -1).max(axis=1)
     fits = ((top == 0) | ((top < 6e4) & (top > 1e-2))).all()
     return maps.astype(np.float16) if fits else maps
 
 
-def versions() -> dict[str, str]:
-    """Of the libraries that make maps: another version may make others."""
+def list_library_versions() -> dict[str, str]:
+    """Return the versions of the libraries that compute maps."""
     by_package = {}
     for package in LIBRARIES:
         try:
@@ -197,7 +196,7 @@ def versions() -> dict[str, str]:
     return by_package
 
 
-def piece_digest(piece: SaliencyPiece, images: Mapping[int, str]) -> str:
-    """A digest of what a piece looks at and how."""
+def compute_task_digest(piece: SaliencyTask, images: Mapping[int, str]) -> str:
+    """Return a digest of a task's images and settings."""
     identity = [piece.as_dict(), [images[row] for row in piece.rows]]
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""How each method of the benchmark is put together, and forms of it that papers leave open."""
+"""Discovery methods and their variants: what they look at and how concepts are weighted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ Weighing = Literal["slope", "sobol", "contrast", "shapley", "shapley, relearned"
 
 @dataclass(frozen=True)
 class MethodRecipe:
-    """A way of finding directions, what it looks at, and how they are weighed."""
+    """A discovery method, its input rows and its importance measure."""
 
     method: str
-    """A name of ``METHODS``."""
+    """Name in ``METHODS``."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     rows: Rows = "images"
     weighing: Weighing = "slope"
@@ -37,6 +37,6 @@ RECIPES: dict[str, MethodRecipe] = {
     "sae_places": MethodRecipe("sae", rows="places"),
     "concept_shap_relearned": MethodRecipe("concept_shap", weighing="shapley, relearned"),
 }
-"""Methods and forms of them, by name."""
+"""Methods and their variants, by name."""
 FORMS = tuple(name for name in RECIPES if name not in METHODS)
-"""Those that are forms of another; no surrogate is fitted to them."""
+"""Names of the variants; no surrogate is fitted to them."""

@@ -1,4 +1,5 @@
-"""Threads of a training, which must not change those of its process."""
+"""Limit torch to one thread while a small network trains. Used by the learned surrogate and the
+bottleneck training of the reproductions."""
 
 import threading
 from collections.abc import Iterator
@@ -11,9 +12,11 @@ _alone = [0, 0]  # how many trainings want one thread; how many threads there we
 
 
 @contextmanager
-def one_thread_if(small: bool) -> Iterator[None]:  # noqa: FBT001  reads as a sentence
-    """Small networks are several times faster on one thread, and then equal on any machine."""
-    if not small:
+def limit_to_one_thread(*, when: bool = True) -> Iterator[None]:
+    """Limit torch to one thread in the block: small networks train faster, and equally
+    everywhere.
+    """
+    if not when:
         yield
         return
     with _threads:

@@ -1,4 +1,4 @@
-"""Segments of images, and all places of the last map: what some methods find concepts in."""
+"""Segment images and compute unpooled maps, for methods that find concepts in parts of images."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -12,8 +12,8 @@ from theodolite.datasets.labeled_images import LabeledImages
 from theodolite.errors import EvidenceError
 from theodolite.models.backbones import Backbone
 from theodolite.models.features import FeatureExtractor
-from theodolite.models.patches import embeddings_of
-from theodolite.models.places import last_places
+from theodolite.models.patches import compute_embeddings
+from theodolite.models.spatial_layers import find_last_spatial_layer
 
 if TYPE_CHECKING:
     from theodolite.pipelines.faithfulness.explained_layer import ClassPatches
@@ -23,8 +23,8 @@ GRAY = 128
 BATCH = 64
 
 
-def segment_numbers(pixels: np.ndarray, cut: str) -> Int[np.ndarray, "rows columns"]:
-    """The segment of each pixel: of a grid of nine, or of some nine superpixels (SLIC)."""
+def number_segments(pixels: np.ndarray, cut: str) -> Int[np.ndarray, "rows columns"]:
+    """Return the segment of each pixel: a 3 x 3 grid or about nine SLIC superpixels."""
     rows, columns = pixels.shape[:2]
     if cut == "slic":
         segmentation = require("skimage.segmentation", "hu_mcd_slic", "explain")
@@ -35,33 +35,33 @@ def segment_numbers(pixels: np.ndarray, cut: str) -> Int[np.ndarray, "rows colum
     return np.asarray(PER_SIDE * down[:, None] + across[None, :])
 
 
-def segment_images(image: Image.Image, cut: str) -> Iterator[Image.Image]:
-    """The image with one segment at a time, all else gray."""
+def isolate_segments(image: Image.Image, cut: str) -> Iterator[Image.Image]:
+    """Yield the image with one segment at a time, the rest gray."""
     pixels = np.asarray(image.convert("RGB"))
-    numbers = segment_numbers(pixels, cut)
+    numbers = number_segments(pixels, cut)
     for number in np.unique(numbers):
         yield Image.fromarray(np.where((numbers == number)[..., None], pixels, np.uint8(GRAY)))
 
 
-def class_segments(
+def embed_class_segments(
     data: LabeledImages, patches: "dict[int, ClassPatches]", backbone: Backbone, cut: str
 ) -> dict[int, Float[np.ndarray, "segments dimensions"]]:
-    """Embeddings of the segments of those images of each class that are cut into patches."""
+    """Return embeddings of segments of the images that are cut into patches, by class."""
     return {
-        number: embeddings_of(
+        number: compute_embeddings(
             backbone,
-            (part for row in own.rows for part in segment_images(data.image(int(row)), cut)),
+            (part for row in own.rows for part in isolate_segments(data.image(int(row)), cut)),
         )
         for number, own in patches.items()
     }
 
 
-def place_maps(data: LabeledImages, backbone: Backbone) -> tuple[np.ndarray, np.ndarray]:
-    """The last maps that still have places, of training and of test images.
+def compute_place_maps(data: LabeledImages, backbone: Backbone) -> tuple[np.ndarray, np.ndarray]:
+    """Return the last spatial maps of training and test images.
 
     Their means are the embeddings, if the network pools by the mean and has nothing in between.
     """
-    name = last_places(backbone.network)
+    name = find_last_spatial_layer(backbone.network)
     if not name:
         raise EvidenceError("places", f"no known layer of {backbone.name!r}", "one with places")
     extract = FeatureExtractor(backbone.network, name, channels="first")

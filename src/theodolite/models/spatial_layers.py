@@ -1,4 +1,4 @@
-"""Which layer of a network still has places, and is still seen by the output."""
+"""Find the last layer of a network that has spatial positions and still affects the output."""
 
 import re
 from typing import TYPE_CHECKING
@@ -16,8 +16,8 @@ CONVOLUTION = re.compile(
 MERGED = re.compile(r"\.downsample\.reduction$")
 
 
-def last_places(network: "torch.nn.Module") -> str:
-    """The name of that layer, "" if not known.
+def find_last_spatial_layer(network: "torch.nn.Module") -> str:
+    """Return the name of that layer, or "" if unknown.
 
     In a transformer that answers from its class token, the patches that leave the last block are
     not looked at: every gradient there is 0. The norm at the start of that block is the last
