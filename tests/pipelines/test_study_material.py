@@ -40,7 +40,7 @@ from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _draw_rows
 from theodolite.pipelines.study import twins
 from theodolite.pipelines.study.concepts import PosthocRun, material_from_posthoc_run
 from theodolite.pipelines.study.material import material_from_saliency_run
-from theodolite.pipelines.study.run_material import get_run_seed, material_of_run
+from theodolite.pipelines.study.run_material import material_of_run, seed_of_run
 from theodolite.pipelines.study.twins import TwinImage, TwinSettings, _visible, _with_memory
 
 CLASSES = [f"kind {letter}" for letter in "abcdefghij"]
@@ -385,7 +385,7 @@ def finished(root: Path) -> Path:
 
 
 def test_from_a_run_folder(root: Path, finished: Path, tmp_path: Path) -> None:
-    wanted = TwinSettings(images=2, checks=0, seed=get_run_seed(finished))
+    wanted = TwinSettings(images=2, checks=0, seed=seed_of_run(finished))
     assert wanted.seed == 5
     made = material_of_run(finished, root, tmp_path / "study", wanted, lambda *_: None)
     evidence = load(finished / "evidence" / "seed-5" / "saliency")

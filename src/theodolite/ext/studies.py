@@ -52,7 +52,6 @@ __all__ = [
     "explanations_from",
     "fisher_interval",
     "frame_of",
-    "get_run_seed",
     "image_exposure_index",
     "image_path",
     "image_size",
@@ -79,6 +78,7 @@ __all__ = [
     "read_text",
     "read_yaml",
     "sample_variance",
+    "seed_of_run",
     "sha256_of",
     "shown_from",
     "size_within",
@@ -168,7 +168,7 @@ if TYPE_CHECKING:
     from theodolite.metrics.accepted.krippendorff import KrippendorffAlpha
     from theodolite.metrics.accepted.raters import PairwiseAgreement, RaterAgreement
     from theodolite.metrics.base import CATALOGUE, Metric
-    from theodolite.pipelines.study.run_material import get_run_seed, material_of_run
+    from theodolite.pipelines.study.run_material import material_of_run, seed_of_run
     from theodolite.pipelines.study.twins import TwinSettings
     from theodolite.results import Interval, Source
 else:
@@ -198,7 +198,7 @@ else:
             "metrics.accepted.krippendorff": "KrippendorffAlpha",
             "metrics.accepted.raters": "PairwiseAgreement RaterAgreement",
             "metrics.base": "CATALOGUE Metric",
-            "pipelines.study.run_material": "material_of_run get_run_seed",
+            "pipelines.study.run_material": "material_of_run seed_of_run",
             "pipelines.study.twins": "TwinSettings",
             "results": "Interval Source",
             "_stats.intervals": (
