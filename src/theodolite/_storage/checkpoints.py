@@ -1,9 +1,7 @@
-"""Weights that torch saved (.pt, .pth).
+"""Read weights that torch saved (.pt, .pth) without running the code they may contain.
 
-Such a file is a pickle: a program. It is read only if it lists tensors and nothing else, which is
-checked in its text before torch sees it, and then with torch's reader that runs nothing. There is
-no way around either.
-"""
+Such a file is a pickle, which is a program. It is read only if it lists tensors and nothing else.
+Its text is checked before torch sees it; then torch's safe reader loads it."""
 
 import pickletools
 import zipfile

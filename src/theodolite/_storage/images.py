@@ -1,4 +1,4 @@
-"""Images: a few plain formats, with a cap on size."""
+"""Read images in a few plain formats, with a limit on their size."""
 
 import io
 import warnings
@@ -16,12 +16,12 @@ MAX_PIXELS = 100_000_000
 
 
 def read_image(path: Path, mode: str = "RGB") -> Image.Image:
-    """The image, decoded; anything but a plain image of a sensible size is refused."""
+    """Return the decoded image; raise for other formats and excessive sizes."""
     return _decoded(existing(path, "image"), path.name, mode)
 
 
 def image_from(content: bytes, name: str) -> Image.Image:
-    """An image from bytes, under the same rules."""
+    """Return an image from bytes, under the same limits."""
     return _decoded(io.BytesIO(content), name, "RGB")
 
 
@@ -45,7 +45,7 @@ def _decoded(source: Path | io.BytesIO, name: str, mode: str) -> Image.Image:
 
 
 def image_size(path: Path) -> tuple[int, int]:
-    """Rows and columns, from the header alone."""
+    """Return rows and columns, from the header alone."""
     try:
         with Image.open(existing(path, "image"), formats=FORMATS) as image:
             return image.height, image.width
@@ -56,12 +56,12 @@ def image_size(path: Path) -> tuple[int, int]:
 
 
 def read_mask(path: Path) -> np.ndarray:
-    """A gray image as booleans: anything above half is inside."""
+    """Return a gray image as Booleans: True above half."""
     return np.asarray(read_image(path, "L")) > 127
 
 
 def jpeg_bytes(image: Image.Image, *, longest: int, quality: int = 85) -> bytes:
-    """The image as JPEG, reduced so that its longer side is at most ``longest``."""
+    """Return the image as JPEG, reduced to ``longest`` pixels on its longer side."""
     reduced = image.copy()
     reduced.thumbnail((longest, longest), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
@@ -72,7 +72,7 @@ def jpeg_bytes(image: Image.Image, *, longest: int, quality: int = 85) -> bytes:
 def sample_grid(
     image: Shaped[np.ndarray, "height width *channels"], grid: tuple[int, int]
 ) -> Shaped[np.ndarray, "rows columns *channels"]:
-    """The pixel under the middle of each cell of a grid that is stretched over the image.
+    """Return the pixels at the centers of a grid stretched over the image.
 
     Row r takes pixel floor((r + 0.5) / rows * height), in whole numbers, so without rounding.
 

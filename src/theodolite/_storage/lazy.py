@@ -1,4 +1,4 @@
-"""Public names that import what they need when they are first used."""
+"""Public names of a package that import their module on first use."""
 
 import importlib
 from collections.abc import Callable, Mapping

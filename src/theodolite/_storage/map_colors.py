@@ -1,4 +1,4 @@
-"""Numbers of a map as colors: even steps, also for people who are color-blind."""
+"""Color maps for relevance, perceptually even and readable for color-blind people."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""Tensors of a .safetensors file that stay on disk until they are touched."""
+"""Memory-map the tensors of a .safetensors file."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""How much memory packed data may take: checked before anything is unpacked."""
+"""Limit the memory that packed data may take, before anything is unpacked."""
 
 import functools
 import os
@@ -14,7 +14,7 @@ _chosen: list[int] = []
 
 
 def most_memory() -> int:
-    """The bytes that data may take once unpacked.
+    """Return the number of bytes that unpacked data may take.
 
     What was chosen, else what the environment says, else a quarter of the machine's memory, but
     not more than 4 GiB.
@@ -27,12 +27,12 @@ def most_memory() -> int:
 
 
 def choose_most_memory(limit: int | None) -> None:
-    """Set the limit of this process; none is the usual one."""
+    """Set the limit of this process; None restores the default."""
     _chosen[:] = [] if limit is None else [limit]
 
 
 def parse_bytes(text: str, what: str) -> int:
-    """A number of bytes as people write it.
+    """Parse a number of bytes such as 8G.
 
     >>> parse_bytes("1.5GB", "--max-memory"), parse_bytes("300 MiB", "--max-memory")
     (1610612736, 314572800)
@@ -45,7 +45,7 @@ def parse_bytes(text: str, what: str) -> int:
 
 
 def check_memory(size: int, what: str, do: str = "") -> None:
-    """Refuse what would take more than may be taken."""
+    """Raise if data would exceed the memory limit."""
     limit = most_memory()
     if size > limit:
         raise UnsafeInputError(

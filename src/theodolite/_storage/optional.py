@@ -1,4 +1,4 @@
-"""Libraries that come with an extra: import them, or say what to install."""
+"""Import optional libraries, or say which extra to install."""
 
 import importlib
 import re

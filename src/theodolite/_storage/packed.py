@@ -1,4 +1,4 @@
-"""Arrays by name as one block of bytes that knows whether it is whole."""
+"""Pack named arrays into one block of bytes with a digest (safetensors format)."""
 
 import hashlib
 import json

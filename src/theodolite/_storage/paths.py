@@ -1,4 +1,4 @@
-"""Where files may be: inside the folder that was named, and nowhere else."""
+"""Confine files to a folder, write them atomically, and lock folders."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""JSON records: checked when they are read, and equal bytes for equal content."""
+"""JSON records: validated when read, and byte-identical for equal content."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Images that people are shown: decoded apart, made anew, with nothing in them but pixels."""
+"""Re-encode images for display to participants: decoded in a separate process, pixels only."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Tables as Parquet, and the columns of a CSV file."""
+"""Read and write Parquet tables, and read columns of CSV files."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""JSON, YAML and CSV."""
+"""Read and write JSON, YAML and CSV text with limits on size."""
 
 import csv
 import gzip

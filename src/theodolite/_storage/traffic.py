@@ -1,4 +1,4 @@
-"""How much this process has asked of stores: counted where their files are read and written."""
+"""Count the bytes and requests of this process to stores, for cost estimates."""
 
 from dataclasses import dataclass
 from threading import Lock

@@ -1,4 +1,4 @@
-"""Files of other people: nothing of ours takes their place unasked."""
+"""Refuse to overwrite files that theodolite did not write."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Exchange data with other libraries, one module each; each loads when it is first used."""
+"""Exchange data with other libraries, one module each; each loads on first use."""
 
 from typing import TYPE_CHECKING
 

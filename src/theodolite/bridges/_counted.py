@@ -1,4 +1,4 @@
-"""What a metric has counted so far, as one block of bytes that can be sent, kept and added to."""
+"""Accumulate a metric over batches as one block of bytes; used by the torchmetrics bridge."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

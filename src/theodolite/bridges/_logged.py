@@ -1,4 +1,4 @@
-"""A finished run as a tracker of experiments takes it: numbers, words and files by name."""
+"""Collect the scores, texts and files of a run for experiment trackers (MLflow, W&B)."""
 
 import math
 import re

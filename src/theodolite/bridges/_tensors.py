@@ -1,4 +1,4 @@
-"""Numbers out of the containers that other libraries keep them in."""
+"""Convert tensors, arrays and lists of other libraries to NumPy arrays."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""The class behind ``theodolite.bridges.torchmetrics``; it is imported only where it is used."""
+"""The torchmetrics class behind ``theodolite.bridges.torchmetrics``. Importing this imports
+torch."""
 
 import hashlib
 from typing import Any

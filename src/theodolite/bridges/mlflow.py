@@ -1,4 +1,4 @@
-"""A finished run, told to MLflow."""
+"""Log a finished run to MLflow."""
 
 import time
 from itertools import islice

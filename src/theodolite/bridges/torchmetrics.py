@@ -1,4 +1,4 @@
-"""Scores while a network is trained: any metric of the catalogue as one of torchmetrics."""
+"""Compute theodolite metrics during training: any registered metric as a torchmetrics metric."""
 
 from typing import TYPE_CHECKING, Any
 

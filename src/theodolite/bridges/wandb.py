@@ -1,4 +1,4 @@
-"""A finished run, told to Weights & Biases."""
+"""Log a finished run to Weights & Biases."""
 
 import re
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Read concept, mask, rating and text data sets."""
+"""Readers of concept, mask, rating and text data sets."""

@@ -1,4 +1,4 @@
-"""Images with concepts: what every reader of a data set returns."""
+"""Concept data set: what every reader of images with concepts returns to the pipelines."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class ConceptData:
 
     name: str
     folder: Path
-    """Where the images are; names in ``images`` are relative to it."""
+    """Folder of the images; names in ``images`` are relative to it."""
     images: tuple[str, ...]
     labels: Int[np.ndarray, " images"]
     is_test: Bool[np.ndarray, " images"]
@@ -37,42 +37,42 @@ class ConceptData:
     points: Float[np.ndarray, "images parts places 2"] | None = None
     boxes: Float[np.ndarray, "images parts boxes 4"] | None = None
     objects: Float[np.ndarray, "images 4"] | None = None
-    """The box of the whole object in each image: top, left, bottom, right."""
+    """Box of the whole object in each image: top, left, bottom, right."""
     groups: Int[np.ndarray, " images"] | None = None
-    """Images that belong together (one patient, one street): intervals keep them together."""
+    """Groups of dependent images (one patient, one street), used as clusters."""
     mask_files: Mapping[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
-    """(image, part) -> files with its masks"""
+    """Mask files by (image, part)."""
     nouns: tuple[str, str, str] = ("class", "classes", "concepts")
-    """What the data set calls one class, several, and its concepts."""
+    """Words for one class, several classes, and concepts in this data set."""
     tables: tuple[Path, ...] = ()
-    """The annotation files that this was read from."""
+    """Annotation files that were read."""
     notes: tuple[str, ...] = ()
-    """What a reader of the scores must know about these labels."""
+    """Notes on the labels for readers of the scores."""
 
     def __len__(self) -> int:
         return len(self.images)
 
     def path(self, row: int) -> Path:
-        """The file of an image."""
+        """Return the file of an image."""
         return confined(self.folder, self.images[row])
 
     def at_hand(self, rows: Int[np.ndarray, " n"]) -> Int[np.ndarray, " m"]:
-        """Those rows whose image is in the folder; copies of data sets are often partial."""
+        """Return the rows whose image file exists."""
         there = [self.path(int(row)).is_file() for row in rows]
         return np.asarray(rows[np.asarray(there, bool)])
 
     def image(self, row: int) -> Image.Image:
-        """An image, decoded."""
+        """Return the decoded image of a row."""
         return read_image(self.path(row))
 
     def sizes(self, rows: Int[np.ndarray, " n"]) -> Int[np.ndarray, "n 2"]:
-        """Rows and columns of the images."""
+        """Return the rows and columns of the images."""
         return np.array([image_size(self.path(int(r))) for r in rows], np.int64).reshape(-1, 2)
 
     def masks(
         self, rows: Int[np.ndarray, " n"], grid: int = 112
     ) -> Bool[np.ndarray, "n parts g g"] | None:
-        """Masks of the parts on a square grid that is stretched over each image."""
+        """Return masks of the parts on a square grid stretched over each image."""
         if not self.mask_files:
             return None
         masks = np.zeros((len(rows), len(self.parts), grid, grid), bool)
@@ -86,7 +86,7 @@ class ConceptData:
         return masks
 
     def has_place(self) -> Bool[np.ndarray, " concepts"]:
-        """Which concepts have a place in some image."""
+        """Return which concepts are located in some image."""
         part_has_place = np.zeros(len(self.parts), bool)
         for places in (self.points, self.boxes):
             if places is not None:
@@ -97,7 +97,7 @@ class ConceptData:
     def places(
         self, rows: Int[np.ndarray, " n"], sizes: Int[np.ndarray, "n 2"]
     ) -> dict[str, np.ndarray]:
-        """Points and boxes of the images. What rounding put a pixel outside is moved in."""
+        """Return points and boxes of the images, clipped to the image."""
         arrays = {}
         for name, all_places in (("points", self.points), ("boxes", self.boxes)):
             if all_places is None:
@@ -121,13 +121,13 @@ class ConceptData:
             )
 
     def check_images(self, rows: Int[np.ndarray, " n"]) -> None:
-        """Decode every image and mask, and see that places lie inside."""
+        """Decode every image and mask, and check that places lie inside."""
         sizes = [self.image(int(row)).size[::-1] for row in rows]
         self.places(rows, np.array(sizes, np.int64).reshape(-1, 2))
         self.masks(np.unique([row for row, _ in self.mask_files]).astype(np.int64), grid=1)
 
     def summary(self) -> list[tuple[str, str]]:
-        """What is in it, in a few lines."""
+        """Return a short description of the content."""
         kinds = [kind for kind in ("points", "boxes") if getattr(self, kind) is not None]
         kinds += ["masks"] if self.mask_files else []
         return [
@@ -141,12 +141,12 @@ class ConceptData:
         ]
 
     def digests(self) -> dict[str, str]:
-        """Digests of the annotation files, by name."""
+        """Return digests of the annotation files, by name."""
         return {path.name: sha256_of(path) for path in self.tables}
 
 
 def split_rows(labels: Int[np.ndarray, " n"], share: float, seed: int) -> Bool[np.ndarray, " n"]:
-    """A seeded split that takes the same share of every class (rounded, at least one of two)."""
+    """Return a seeded test split, stratified by class."""
     if not 0 < share < 1:
         raise EvidenceError("test share", f"{share}", "a number between 0 and 1")
     random = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Handwritten digits and their strokes: a concept bottleneck to try things on, without any file."""
+"""Handwritten digits and their strokes: a built-in concept bottleneck for the demo."""
 
 from typing import Any
 
@@ -16,11 +16,11 @@ STROKES = {
     "open to the left": (2, 3, 5, 7, 9),
     "open to the right": (4, 5, 6),
 }
-"""Which digits have which stroke."""
+"""Digits that have each stroke."""
 
 
 def digit_strokes(*, hard: bool = False) -> dict[str, Any]:
-    """Arrays of a concept bottleneck that reads a digit by its strokes, for `theodolite.audit`.
+    """Return arrays of a concept bottleneck that reads digits by strokes.
 
     Args:
         hard: Whether strokes are passed on as yes or no; else as how sure each detector is.

@@ -1,4 +1,4 @@
-"""Images with one class each: what it takes to explain a classifier."""
+"""Labeled images for explaining a classifier: CIFAR-10 and CUB readers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,23 +21,23 @@ CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "hors
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LabeledImages:
-    """Images with a class each, in the data set's own order."""
+    """Images with one class each, in the data set's own order."""
 
     name: str
     classes: tuple[str, ...]
     ids: tuple[str, ...]
-    """The name of each image."""
+    """Name of each image."""
     labels: Int[np.ndarray, " images"]
     is_test: Bool[np.ndarray, " images"]
     at_hand: Bool[np.ndarray, " images"]
-    """Whether the image is there; copies of data sets are often partial."""
+    """Whether each image file exists."""
     row_in_table: Int[np.ndarray, " images"]
-    """The row of each image in a table of all images of the data set."""
+    """Row of each image in a table of all images of the data set."""
     read: Callable[[str], Image.Image]
     files: tuple[Path, ...]
-    """What this was read from, but for images in files of their own."""
+    """Files that were read, except images in files of their own."""
     notes: tuple[str, ...] = ()
-    """What a reader of the scores must know about these images."""
+    """Notes on the images for readers of the scores."""
 
     def __post_init__(self) -> None:
         if len(self.ids) != len(self.labels) or not len(self.ids):
@@ -51,11 +51,11 @@ class LabeledImages:
         return len(self.ids)
 
     def image(self, row: int) -> Image.Image:
-        """An image, decoded."""
+        """Return the decoded image of a row."""
         return self.read(self.ids[row])
 
     def digests(self) -> dict[str, str]:
-        """Digests of the files that this was read from, by name."""
+        """Return digests of the files that were read, by name."""
         return {path.name: sha256_of(path) for path in self.files}
 
 

@@ -1,4 +1,4 @@
-"""Texts, each with or without one of several concepts."""
+"""Labeled texts: concept data sets of texts for SAE audits (sae-probes format)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,43 +13,43 @@ from theodolite._storage.text import read_csv
 from theodolite.errors import EvidenceError, UnsafeInputError
 
 FEWEST = 4
-"""Texts of a concept with it, and without."""
+"""Smallest number of texts with a concept, and without it."""
 LONGEST = 100_000
-"""Characters of a text."""
+"""Largest number of characters of a text."""
 
 
 @dataclass(frozen=True, eq=False)
 class LabeledTexts:
-    """Texts that were collected concept by concept: of each, one concept is known."""
+    """Texts collected per concept; each text has a label for one concept."""
 
     name: str
     texts: tuple[str, ...]
     concepts: tuple[str, ...]
     concept: Int[np.ndarray, " texts"]
-    """Which concept each was collected for."""
+    """Concept that each text was collected for."""
     label: Bool[np.ndarray, " texts"]
-    """Whether it has it."""
+    """Whether the text has its concept."""
     last_tokens: Bool[np.ndarray, " concepts"]
-    """Whether a concept sits at the end of its texts: then long ones are cut at their beginning."""
+    """Whether a concept is at the end of its texts, so that long ones lose their beginning."""
     notes: tuple[str, ...] = ()
     digests: dict[str, str] | None = None
 
     documents = None
-    """No two are from one document, as far as is known."""
+    """Document of each text: all different, as far as known."""
 
     @property
     def at_end(self) -> Bool[np.ndarray, " texts"]:
-        """Whether each text's concept sits at its end."""
+        """Whether each text's concept is at its end."""
         return np.asarray(self.last_tokens[self.concept])
 
     @property
     def truth(self) -> Bool[np.ndarray, "texts concepts"]:
-        """Whether a text has each concept; False where that is not known."""
+        """Whether a text has each concept; False where unknown."""
         return np.asarray(self.known & self.label[:, None])
 
     @property
     def known(self) -> Bool[np.ndarray, "texts concepts"]:
-        """Where that is known: of the text's own concept."""
+        """Where the truth is known: for the text's own concept."""
         return np.asarray(self.concept[:, None] == np.arange(len(self.concepts)))
 
 

@@ -1,7 +1,6 @@
-"""A small data set of drawn shapes, written as a folder that ``folder`` reads.
+"""Generate a small data set of drawn shapes in the format that ``folder`` reads.
 
-It shows the format by example, and serves where a real image is not needed: the truth about what
-is where is exact.
+It is an example of the format with exact ground truth. Used by ``theodolite data``.
 """
 
 import csv

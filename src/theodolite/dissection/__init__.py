@@ -1,1 +1,1 @@
-"""Find the concepts that units detect."""
+"""Network dissection: find the concept formulas that the units of a layer detect."""

@@ -1,4 +1,4 @@
-"""Group the pixels of an image by the set of labels they carry."""
+"""Numba kernels that group the pixels of an image by their set of labels (atoms)."""
 
 import numpy as np
 

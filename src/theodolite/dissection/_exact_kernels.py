@@ -1,10 +1,9 @@
-"""The best formula of up to three concepts, proved best by bounds.
+"""Numba kernels that find the best formula of up to three concepts, proved optimal by bounds.
 
 Let t be the best overlap so far and U the unit. A formula G beats it exactly if u - t o > t |U|,
 where u are its pixels inside the unit and o those outside. Both sums are additive over pixels, so
 every chain of three concepts is linear in one triple count, which pair counts bound from both
-sides. Triples are counted only where that bound beats t.
-"""
+sides. Triples are counted only where that bound beats t."""
 
 import numpy as np
 

@@ -1,4 +1,5 @@
-"""Counts of three concepts at once: the unit's own tables, bounds, and every chain of a triple."""
+"""Numba kernels that count three concepts at once: the unit's tables, bounds, and chains of a
+triple."""
 
 import numpy as np
 

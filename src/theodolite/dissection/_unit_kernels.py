@@ -1,4 +1,4 @@
-"""From low-resolution activations to counts of active pixels per atom, without upsampling all."""
+"""Numba kernels that count active pixels per atom from low-resolution activations."""
 
 import numpy as np
 

@@ -1,7 +1,6 @@
-"""Concept masks, packed: pixels of one image that carry the same labels are one atom.
+"""Pack concept masks exactly: all pixels of an image with the same labels form one atom.
 
-An image of 112 x 112 has tens of atoms instead of 12,544 pixels, and every count stays exact.
-"""
+An image of 112 x 112 has tens of atoms instead of 12,544 pixels. Used by every dissection."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,14 +29,14 @@ class Atoms:
     categories: tuple[str, ...]
     grid: tuple[int, int]
     start: Integer[np.ndarray, " image_starts"]
-    """Where each image's atoms begin."""
+    """Start of each image's atoms."""
     weight: Integer[np.ndarray, " atoms"]
-    """Pixels of each atom."""
+    """Number of pixels of each atom."""
     label_start: Integer[np.ndarray, " atom_starts"]
     label: Integer[np.ndarray, " labels"]
-    """The concepts of each atom, in order."""
+    """Concepts of each atom, in order."""
     number: Integer[np.ndarray, "images pixels"]
-    """Each pixel's atom, counted from the image's first."""
+    """Atom of each pixel, counted from the image's first."""
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -51,7 +50,7 @@ class Atoms:
     def by_concept(
         self,
     ) -> tuple[Integer[np.ndarray, " concept_starts"], Integer[np.ndarray, " labels"]]:
-        """For each concept where its atoms begin, and the atoms that carry it."""
+        """Start of each concept's atoms, and the atoms that contain it."""
         from theodolite.dissection import _atom_kernels as kernels  # noqa: PLC0415
 
         start, atom = kernels.atoms_by_concept(self.label_start, self.label, len(self.concepts))
@@ -59,7 +58,7 @@ class Atoms:
 
     @cached_property
     def pairs(self) -> Integer[np.ndarray, "concepts concepts"]:
-        """Pixels that each pair of concepts shares; on the diagonal, the pixels of each."""
+        """Pixels that each pair of concepts shares; the diagonal has the pixels of each."""
         from theodolite.dissection import _atom_kernels as kernels  # noqa: PLC0415
 
         shared: np.ndarray = kernels.pair_table(
@@ -69,20 +68,20 @@ class Atoms:
 
     @cached_property
     def images_with(self) -> Integer[np.ndarray, " concepts"]:
-        """Images that show each concept."""
+        """Number of images that show each concept."""
         owner = np.repeat(self.image, np.diff(self.label_start)).astype(np.int64)
         both = np.unique(owner * len(self.concepts) + self.label)
         return np.bincount(both % len(self.concepts), minlength=len(self.concepts))
 
     def digest(self) -> str:
-        """A digest of every mask, and so of the files that they came from."""
+        """Return a digest of all masks."""
         hasher = hashlib.sha256("\n".join(self.concepts).encode())
         for array in (self.start, self.weight, self.label_start, self.label, self.number):
             hasher.update(np.ascontiguousarray(array).tobytes())
         return hasher.hexdigest()
 
     def without_rare(self, least: int) -> "Atoms":
-        """Without the concepts that fewer images show."""
+        """Return the masks without concepts that fewer than ``least`` images show."""
         frequent = self.images_with >= least
         if not frequent.any():
             raise EvidenceError(
@@ -105,7 +104,7 @@ class Atoms:
         )
 
     def with_void(self, concept: int) -> "Atoms":
-        """Where this last concept is, nothing counts: its atoms have no pixels and no concepts."""
+        """Return the masks with the pixels of this last concept excluded."""
         owner = np.repeat(np.arange(len(self.weight)), np.diff(self.label_start))
         void = np.zeros(len(self.weight), bool)
         void[owner[self.label == concept]] = True
@@ -123,7 +122,7 @@ class Atoms:
         )
 
     def mask(self, image: int, concept: int) -> np.ndarray:
-        """A concept's mask in one image."""
+        """Return a concept's mask in one image."""
         first, last = self.start[image], self.start[image + 1]
         has = [
             concept in self.label[self.label_start[a] : self.label_start[a + 1]]

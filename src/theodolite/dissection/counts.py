@@ -1,4 +1,4 @@
-"""Pixel counts of units and their formulas, image by image: what the scores are made of."""
+"""Count the pixels of units and their formulas, image by image, for the scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Counts:
 
 
 class Members:
-    """Which atoms a formula holds in."""
+    """Atoms in which formulas and their concepts hold."""
 
     def __init__(self, atoms: Atoms) -> None:
         self.atoms = atoms
@@ -43,7 +43,7 @@ class Members:
 
 
 def count(atoms: Atoms, units: UnitMasks, formulas: Sequence[Formula | None]) -> Counts:
-    """Count for each unit with its own formula; a unit without one has an empty formula."""
+    """Count each unit with its own formula; a unit without one has an empty formula."""
     holds = Members(atoms)
     shape = (len(atoms), len(units))
     counts = Counts(*(np.zeros(shape, np.int32) for _ in range(3)))
@@ -58,7 +58,7 @@ def count(atoms: Atoms, units: UnitMasks, formulas: Sequence[Formula | None]) ->
 def per_image(
     atoms: Atoms, units: UnitMasks, unit: int, where: Bool[np.ndarray, " atoms"]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pixels of a unit, of a mask given by its atoms, and of both, image by image."""
+    """Return pixels of a unit, of a mask and of both, image by image."""
     rows = slice(units.start[unit], units.start[unit + 1])
     atom, active = units.atom[rows], units.count[rows]
     image, n = atoms.image[atom], len(atoms)
@@ -84,7 +84,7 @@ class LiteralScores:
 def literal_scores(
     atoms: Atoms, units: UnitMasks, unit: int, formula: Formula
 ) -> list[LiteralScores]:
-    """Each literal of a unit's formula, scored like a formula of its own."""
+    """Score each literal of a unit's formula as a formula of its own."""
     holds = Members(atoms)
     scores = []
     for concept, meant in formula.literals():
@@ -106,7 +106,7 @@ def literal_scores(
 def annotated_images(
     atoms: Atoms, formulas: Sequence[Formula | None]
 ) -> Bool[np.ndarray, "p units"]:
-    """Whether each image has any concept of the categories that a formula speaks of."""
+    """Return whether each image has any concept of a formula's categories."""
     names = sorted(set(atoms.categories))
     has = np.zeros((len(atoms), len(names)), bool)
     owner = np.repeat(atoms.image, np.diff(atoms.label_start))

@@ -1,4 +1,4 @@
-"""From activations and label maps to formulas for units, and to evidence for their scores."""
+"""Dissect units from activations and label maps in memory. Public as ``theodolite.dissect``."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -32,26 +32,26 @@ Search = Literal["beam", "exact"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dissection:
-    """What was found out about the units of a layer."""
+    """Result of a dissection: the formula of each unit, and evidence for its scores."""
 
     atoms: Atoms
     limits: Float[np.ndarray, " units"]
     units: UnitMasks
     fits: tuple[UnitFormula | None, ...]
-    """The best formula of each unit; none for a unit that meets no concept."""
+    """Best formula of each unit; None for a unit that overlaps no concept."""
     evidence: UnitEvidence
-    """For ``theodolite.audit``."""
+    """Evidence for ``theodolite.audit``."""
     proof: Optimum | None = None
-    """With ``search="exact"``: no formula of this length overlaps more."""
+    """Proof that no formula of this length overlaps more, with ``search="exact"``."""
     resampled: str = ""
-    """What was done to masks of another resolution; empty where nothing was."""
+    """Note on masks that were resampled; empty otherwise."""
 
     def formulas(self) -> list[str]:
-        """The best formula of each unit, in words; empty for a unit that meets no concept."""
+        """Return the best formula of each unit in words; empty if there is none."""
         return ["" if fit is None else fit.formula.text(self.atoms.concepts) for fit in self.fits]
 
     def to_records(self) -> list[dict[str, Any]]:
-        """A row for each unit: its best formula, and how well that fits; undefined without one."""
+        """Return a dict per unit: its best formula and the scores."""
         searched = "beam" if self.proof is None else "exact"
         return [
             {
@@ -71,7 +71,7 @@ class Dissection:
         ]
 
     def table(self, *, resamples: int = 200, seed: int = 0) -> list[dict[str, Any]]:
-        """The same rows with a 95 % interval over images, and the overlap that chance reaches.
+        """Return the records with 95 % intervals over images, and the null's overlap.
 
         Args:
             resamples: How often images are drawn again.
@@ -84,7 +84,7 @@ class Dissection:
         ]
 
     def to_frame(self) -> Any:
-        """The rows of `to_records` as a pandas frame."""
+        """Return the records as a pandas frame."""
         return require("pandas", "to_frame", "notebook").DataFrame(self.to_records())
 
     def __repr__(self) -> str:
@@ -168,7 +168,7 @@ def _formulas(
 def unit_formulas(
     atoms: Atoms, units: UnitMasks, formulas: Sequence[Formula | None]
 ) -> tuple[UnitFormula | None, ...]:
-    """Each formula with the counts that its scores are made of."""
+    """Return each formula with its counts."""
     counts = count(atoms, units, formulas)
     return tuple(
         None if formula is None else UnitFormula(
@@ -184,7 +184,7 @@ def unit_formulas(
 def iou_intervals(
     evidence: UnitEvidence, resamples: int, seed: int
 ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, " units"], Float[np.ndarray, " units"]]:
-    """Per unit the 2.5th and 97.5th percentile of its overlap over draws of images, and its null.
+    """Return percentile intervals of each unit's overlap over images, and of its null.
 
     The null is the overlap of the formula that the same search finds for masks dealt out over
     other images.
@@ -224,13 +224,13 @@ def _activations(values: Any, n: int) -> np.ndarray:
 
 
 def best_formulas(formula_search: FormulaSearch, length: int | None = None) -> list[Formula | None]:
-    """The best formula of each unit, up to a length."""
+    """Return the best formula of each unit, up to a length."""
     best = [formula_search.best(u, length) for u in range(len(formula_search.searched))]
     return [None if unit_formula is None else unit_formula.formula for unit_formula in best]
 
 
 def derangement(n: int, seed: int | tuple[int, int]) -> Integer[np.ndarray, " n"]:
-    """For each image another one, never its own, and each once."""
+    """Return a random permutation of images without fixed points."""
     ring = np.random.default_rng(seed).permutation(n)
     other = np.empty_like(ring)
     other[ring] = np.roll(ring, 1)
@@ -248,7 +248,7 @@ def unit_evidence(
     chunk: int = 128,
     progress: Progress = silent,
 ) -> UnitEvidence:
-    """Counts for every unit with its formula.
+    """Return counts for every unit with its formula.
 
     And the same with its masks dealt out over other images, and the formula that ``explain``
     finds for those: what a search finds where there is little to find. Little, not nothing: what is

@@ -1,4 +1,4 @@
-"""A unit's mask drawn on an image: what it marks stays clear, the rest lies under a veil."""
+"""Draw a unit's activation mask on an image: active pixels stay clear, the rest is dimmed."""
 
 import numpy as np
 from jaxtyping import Bool, Float

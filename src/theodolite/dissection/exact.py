@@ -1,4 +1,4 @@
-"""The formula with the highest overlap of all: found by bounds, proved by leaving nothing out."""
+"""Find the formula with the highest overlap of all, by branch and bound."""
 
 from dataclasses import dataclass, replace
 
@@ -15,22 +15,22 @@ from theodolite.errors import EvidenceError
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The best formulas, and what the beam had found."""
+    """Best formulas, and what the beam search had found."""
 
     formulas: tuple[Formula | None, ...]
     iou: Float[np.ndarray, " units"]
     beam_iou: Float[np.ndarray, " units"]
     counted: Integer[np.ndarray, " units"]
-    """Triples of concepts whose pixels had to be counted."""
+    """Number of concept triples whose pixels had to be counted."""
 
     @property
     def missed(self) -> int:
-        """Units for which the beam does not find the best formula."""
+        """Number of units for which the beam misses the best formula."""
         return int((self.iou > self.beam_iou + 1e-12).sum())
 
 
 def optimum(atoms: Atoms, units: UnitMasks, lengths: int = 3, beam: Beam | None = None) -> Optimum:
-    """The best of all formulas of up to ``lengths`` concepts, for each unit.
+    """Return the best of all formulas of up to ``lengths`` concepts, for each unit.
 
     The formulas are those that a beam search could ever reach: chains of OR, AND and AND NOT. The
     search starts from what ``beam`` finds; the better that is, the less is left to prove.
@@ -65,7 +65,7 @@ def optimum(atoms: Atoms, units: UnitMasks, lengths: int = 3, beam: Beam | None 
 def triple_tables(
     atoms: Atoms, pairs: Integer[np.ndarray, "k k"], names: Integer[np.ndarray, " k"]
 ) -> tuple[np.ndarray, ...]:
-    """What ``improve`` needs of all places: pair counts of some concepts, and where these are."""
+    """Return the tables that ``improve`` needs: pair counts and positions of concepts."""
     start, atom = atoms.by_concept
     return pairs, names, start, atom, atoms.weight, atoms.label_start, atoms.label
 
@@ -80,7 +80,7 @@ def improve(
     best: Integer[np.ndarray, " 8"],
     precision: float = 0.0,
 ) -> int:
-    """Look for a better formula than ``incumbent`` among all of up to ``lengths`` concepts.
+    """Search for a better formula than ``incumbent`` among all of up to ``lengths`` concepts.
 
     Args:
         tables: From ``triple_tables``.
@@ -103,6 +103,6 @@ def improve(
 
 
 def formula_of(row: Integer[np.ndarray, " 8"]) -> Formula:
-    """What ``improve`` wrote."""
+    """Return the formula that ``improve`` wrote."""
     steps = [(OPERATORS[row[4]], int(row[5])), (OPERATORS[row[6]], int(row[7]))]
     return Formula(int(row[3]), tuple(steps[: row[0] - 1]))

@@ -1,4 +1,4 @@
-"""Formulas of concepts: chains of OR, AND and AND NOT, as compositional explanations grow them."""
+"""Formulas of concepts: chains of OR, AND and AND NOT (Mu and Andreas, 2020)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -38,15 +38,15 @@ class Formula:
 
     @property
     def negated(self) -> bool:
-        """Whether a NOT is in it."""
+        """Whether the formula contains a NOT."""
         return any(operator == "AND NOT" for operator, _ in self.steps)
 
     def literals(self) -> tuple[tuple[int, bool], ...]:
-        """Each concept with whether it is meant as it is (True) or negated."""
+        """Return each concept with True, or False if it is negated."""
         return ((self.first, True), *((c, op != "AND NOT") for op, c in self.steps))
 
     def text(self, names: Sequence[str]) -> str:
-        """As the published code prints it."""
+        """Return the formula as the published code prints it."""
         text = names[self.first]
         for operator, concept in self.steps:
             if operator == "AND NOT":
@@ -57,7 +57,7 @@ class Formula:
 
     @staticmethod
     def parse(text: str, names: Sequence[str]) -> "Formula":
-        """Read a printed formula back."""
+        """Parse a printed formula."""
         number = {name: i for i, name in enumerate(names)}
         steps: list[tuple[Operator, int]] = []
         rest = text.strip()
@@ -71,7 +71,7 @@ class Formula:
         return Formula(number[rest], tuple(reversed(steps)))
 
     def holds(self, mask: Callable[[int], np.ndarray]) -> np.ndarray:
-        """Where it holds, from where each concept is."""
+        """Return where the formula holds, given a mask for each concept."""
         where = np.asarray(mask(self.first), bool)
         for operator, concept in self.steps:
             there = np.asarray(mask(concept), bool)
@@ -82,12 +82,12 @@ class Formula:
         return where
 
     def equivalent(self, other: "Formula") -> bool:
-        """Whether both hold in the same places, whatever the masks are."""
+        """Return whether both formulas are logically equivalent."""
         concepts = sorted({*self.concepts, *other.concepts})
         return bool(np.array_equal(self._table(concepts), other._table(concepts)))
 
     def simplified(self) -> "Formula":
-        """Without the steps that change nothing, whatever the masks are."""
+        """Return the formula without steps that have no logical effect."""
         for dropped in range(len(self.steps)):
             shorter = Formula(self.first, self.steps[:dropped] + self.steps[dropped + 1 :])
             if self.equivalent(shorter):
@@ -106,7 +106,7 @@ class Formula:
 
 
 def as_rows(formulas: Sequence[Formula | None], longest: int) -> Integer[np.ndarray, "n numbers"]:
-    """Formulas as whole numbers: length, operators, concepts; a length of 0 is no formula.
+    """Encode formulas as integers: length, operators, concepts; length 0 is no formula.
 
     >>> as_rows([Formula(4, (("AND NOT", 7),)), None], 2).tolist()
     [[2, -1, 2, 4, 7], [0, -1, -1, -1, -1]]
@@ -123,7 +123,7 @@ def as_rows(formulas: Sequence[Formula | None], longest: int) -> Integer[np.ndar
 
 
 def from_rows(rows: Integer[np.ndarray, "n numbers"]) -> list[Formula | None]:
-    """What ``as_rows`` made whole numbers of."""
+    """Decode the integers of ``as_rows``."""
     longest = rows.shape[1] // 2
     formulas: list[Formula | None] = []
     for length, *numbers in rows.tolist():

@@ -1,4 +1,4 @@
-"""Masks as people have them: label maps, planes of true and false, void pixels, any size."""
+"""Accept masks in any common form: label maps, Boolean planes, void pixels, any size."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class PackedMasks:
 
     atoms: Atoms
     resampled: str
-    """Empty where the masks were taken as they are."""
+    """Note on resampled masks; empty if none were."""
 
 
 def packed_masks(
@@ -31,7 +31,7 @@ def packed_masks(
     void: int | Sequence[int] | None,
     resolution: Resolution,
 ) -> PackedMasks:
-    """Concept masks of all images on one grid; void pixels count neither for nor against."""
+    """Return concept masks of all images on one grid; void pixels are excluded."""
     layers = [_layers(mask, len(concepts)) for mask in masks]
     if not layers:
         raise EvidenceError("label maps", "none", "one or several for each image")
@@ -50,7 +50,7 @@ def packed_masks(
 
 
 def grid_of(shapes: Sequence[tuple[int, ...]], resolution: Resolution) -> tuple[int, int]:
-    """The grid to work on: the largest of the masks' own, or a smaller one of the same shape.
+    """Return the grid to work on: the largest of the masks, or a smaller one of its shape.
 
     >>> grid_of([(240, 320)], "auto"), grid_of([(240, 320)], "full"), grid_of([(9, 9)], (3, 4))
     ((221, 295), (240, 320), (3, 4))
@@ -94,7 +94,7 @@ def _numbered_planes(
 
 
 def nearest(planes: Layers, grid: tuple[int, int]) -> Layers:
-    """Planes on another grid: each place gets the value of the pixel that its middle lies in."""
+    """Resample planes to another grid by nearest neighbor."""
     if planes.shape[1:] == grid:
         return planes
     return np.stack([sample_grid(plane, grid) for plane in planes])

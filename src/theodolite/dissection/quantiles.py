@@ -1,4 +1,4 @@
-"""Quantiles of each unit's values over any number of images, shard by shard."""
+"""Quantiles of each unit's values over any number of images, accumulated shard by shard."""
 
 import math
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ Method = Literal["linear", "hazen"]
 
 
 class Quantiles(Protocol):
-    """Sees maps, and tells quantiles at the end."""
+    """Interface: add maps, then return quantiles."""
 
     def take(self, maps: Maps) -> None:
-        """See some more maps."""
+        """Add the values of some maps."""
 
     def quantile(self, share: float, method: Method = "linear") -> Float[np.ndarray, " units"]:
-        """The value below which this share of all values lies."""
+        """Return the value below which this fraction of all values lies."""
 
 
 def position(share: float, n: int, method: Method) -> float:
-    """Where a quantile lies among n sorted values, counted from 0."""
+    """Return the position of a quantile among n sorted values, from 0."""
     at = share * (n - 1) if method == "linear" else share * n - 0.5
     return min(max(at, 0.0), n - 1)
 
@@ -47,7 +47,7 @@ class TopValues:
         self._units = units
 
     def take(self, maps: Maps) -> None:
-        """See some more maps."""
+        """Add the values of some maps."""
         values = np.moveaxis(maps, 1, 0).reshape(self._units, -1)
         self.seen += values.shape[1]
         self._blocks.append(self._top(values))
@@ -73,25 +73,25 @@ class TopValues:
         return both
 
     def largest(self) -> np.ndarray:
-        """Largest first."""
+        """Return the values of each unit, largest first."""
         self._squeeze()
         return np.sort(self._blocks[0], axis=1)[:, ::-1]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """To be kept, or sent; the same bytes in whatever order the maps came."""
+        """Return the state as arrays, independent of the order of the maps."""
         top = self.largest() + np.float32(0)  # -0.0 is 0, or equal values would have two forms
         return {"top": np.ascontiguousarray(top), "seen": np.array([self.seen], np.int64)}
 
     @classmethod
     def of(cls, arrays: Mapping[str, np.ndarray], keep: int) -> "TopValues":
-        """From what ``arrays`` gave."""
+        """Restore the state from arrays."""
         back = cls(len(arrays["top"]), keep)
         back.seen, back._waiting = int(arrays["seen"][0]), arrays["top"].shape[1]
         back._blocks = [arrays["top"]]
         return back
 
     def quantile(self, share: float, method: Method = "linear") -> Float[np.ndarray, " units"]:
-        """As ``numpy.quantile`` of all values seen."""
+        """Return the quantile like ``numpy.quantile`` of all values seen."""
         at = position(share, self.seen, method)
         low = math.floor(at)
         from_top = self.seen - 1 - low
@@ -121,11 +121,11 @@ class ValueCounts:
 
     @property
     def seen(self) -> int:
-        """Values of each unit."""
+        """Number of values of each unit."""
         return int(self.counts[0].sum())
 
     def take(self, maps: Maps) -> None:
-        """See some more maps."""
+        """Add the values of some maps."""
         for unit, code in enumerate(ordered_codes(maps) >> np.uint32(32 - BITS)):
             self.counts[unit] += np.bincount(code, minlength=1 << BITS)
 
@@ -135,14 +135,14 @@ class ValueCounts:
         return both
 
     def quantile(self, share: float, method: Method = "linear") -> Float[np.ndarray, " units"]:
-        """The middle of the bin that holds the quantile; exactly 0 for the bin of 0."""
+        """Return the middle of the bin that holds the quantile; exactly 0 for the bin of 0."""
         rank = math.floor(position(share, self.seen, method))
         code = (self.counts.cumsum(axis=1) <= rank).sum(axis=1).astype(np.uint32)
         return middle_of_bin(code)
 
 
 def middle_of_bin(code: UInt32[np.ndarray, " units"]) -> Float[np.ndarray, " units"]:
-    """The middle of the values with these leading 16 bits; exactly 0 for the bin of 0."""
+    """Return the middle of the values with these leading 16 bits; exactly 0 for 0."""
     low, high = (
         value_of((code + np.uint32(step)) << np.uint32(32 - BITS)).astype(float) for step in (0, 1)
     )
@@ -150,14 +150,14 @@ def middle_of_bin(code: UInt32[np.ndarray, " units"]) -> Float[np.ndarray, " uni
 
 
 def ordered_codes(maps: Maps) -> UInt32[np.ndarray, "units values"]:
-    """Each unit's values as whole numbers that are ordered like them."""
+    """Return each unit's values as integers with the same order."""
     values = np.moveaxis(maps, 1, 0).reshape(maps.shape[1], -1).astype(np.float32)
     values += np.float32(0)  # -0.0 is 0
     return _in_order(values.view(np.uint32))
 
 
 def value_of(codes: UInt32[np.ndarray, "..."]) -> Float32[np.ndarray, "..."]:
-    """The values that such numbers stand for."""
+    """Return the values of such integers."""
     return _back(codes).view(np.float32)
 
 

@@ -1,4 +1,4 @@
-"""The formula that a unit detects: beam search as published, or without its repeats."""
+"""Beam search for the formula that a unit detects, as published or without duplicate masks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ UNITS_WORTH_THREADS = 4
 
 @dataclass(frozen=True)
 class Beam:
-    """How to search.
+    """Settings of the beam search.
 
     The published settings are ``Beam(size=5, candidates=50, distinct=False)``.
     """
@@ -26,13 +26,15 @@ class Beam:
     size: int = 5
     lengths: int = 3
     candidates: int = 0
-    """Concepts to extend formulas with: the best this many on their own; 0 for all."""
+    """Number of best single concepts that extend formulas; 0 for all."""
     distinct: bool = True
-    """Leave out formulas with the mask of another in the beam. The published code keeps them, so
-    that "A OR A" can crowd out better ones."""
+    """Whether to drop formulas with the mask of another in the beam. The published code keeps them,
+    so that "A OR A" can crowd out better ones.
+    """
     stop: bool = False
-    """End as soon as a longer formula is detected less often, or no more often and with a NOT (the
-    published stopping rule)."""
+    """Whether to stop when a longer formula is detected less often, or equally often with a NOT
+    (the published rule).
+    """
 
     def __post_init__(self) -> None:
         if self.size < 1 or not 1 <= self.lengths <= LONGEST or self.candidates < 0:
@@ -43,16 +45,16 @@ class Beam:
 
 @dataclass(frozen=True)
 class UnitFormula:
-    """A formula for a unit, with the counts that scores are made of."""
+    """A formula for a unit, with its counts."""
 
     formula: Formula
     unit_pixels: int
     formula_pixels: int
     shared_pixels: int
     images: int
-    """Images that show the formula."""
+    """Number of images that show the formula."""
     shared_images: int
-    """Images in which unit and formula share a pixel."""
+    """Number of images in which unit and formula share a pixel."""
 
     @property
     def iou(self) -> float:
@@ -62,13 +64,13 @@ class UnitFormula:
 
     @property
     def detection_accuracy(self) -> float:
-        """Of the images that show the formula, the share in which the unit meets it."""
+        """Fraction of images with the formula in which the unit meets it."""
         return self.shared_images / self.images if self.images else float("nan")
 
 
 @dataclass(frozen=True, eq=False)
 class FormulaSearch:
-    """What was found for every unit, length by length."""
+    """Results of the search for every unit and length."""
 
     beam: Beam
     unit_pixels: Integer[np.ndarray, " units"]
@@ -77,7 +79,7 @@ class FormulaSearch:
     searched: Integer[np.ndarray, " units"]
 
     def best(self, unit: int, length: int | None = None) -> UnitFormula | None:
-        """The highest overlap among formulas of up to this length; None if nothing overlaps."""
+        """Return the formula with the highest overlap up to this length, or None."""
         return self._at(self.by_overlap, unit, self.beam.lengths if length is None else length)
 
     def _at(self, rows: np.ndarray, unit: int, length: int) -> UnitFormula | None:
@@ -97,7 +99,7 @@ class FormulaSearch:
         )
 
     def stopped(self, unit: int, tolerance: float = 0.0) -> UnitFormula | None:
-        """By the paper's stopping rule: go on while the best formula is detected more often.
+        """Return the formula of the published stopping rule: extend while detection improves.
 
         Equally often (to four digits) is enough if nothing in it is negated. With a tolerance,
         which the paper leaves to later work, a formula may be detected less often than the one
@@ -120,7 +122,7 @@ class FormulaSearch:
         return best
 
     def selected(self, unit: int) -> UnitFormula | None:
-        """By detection: in each step the formula of the beam that is detected most often."""
+        """Return the formula that is selected by detection at each step."""
         best = self._at(self.by_detection, unit, 1)
         if best is None:
             return None
@@ -134,7 +136,7 @@ class FormulaSearch:
 
 
 def kernel_tables(atoms: Atoms) -> tuple[Any, ...]:
-    """What the kernels share over all units."""
+    """Return the tables that the kernels share over all units."""
     start, atom = atoms.by_concept
     return (
         atoms.pairs, start, atom, atoms.weight, atoms.label_start, atoms.label, atoms.image,
@@ -142,7 +144,7 @@ def kernel_tables(atoms: Atoms) -> tuple[Any, ...]:
 
 
 def unit_rows(units: UnitMasks, unit: int) -> tuple[np.ndarray, np.ndarray]:
-    """The atoms that a unit marks, and how many pixels of each."""
+    """Return the atoms that a unit marks, and the pixels of each."""
     rows = slice(units.start[unit], units.start[unit + 1])
     return units.atom[rows], units.count[rows]
 

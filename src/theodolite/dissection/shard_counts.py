@@ -1,4 +1,4 @@
-"""Pixel counts of units and their formulas in one shard: what the scores are made of."""
+"""Count the pixels of units and formulas in one shard; a pass of :mod:`.sharded`."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,7 +19,7 @@ from theodolite.evidence.workers import Arrays, Work
 def counting_work(
     marks: Marks, formulas: Sequence[Formula | None], chance: Sequence[Formula | None]
 ) -> Work:
-    """The counts of every shard, from what was marked in it: activations are not read again."""
+    """Return the work that counts every shard, without reading activations again."""
     own, other = as_rows(formulas, LONGEST), as_rows(chance, LONGEST)
     categories = marks.atoms.categories
     items = _Cut(marks)
@@ -66,7 +66,7 @@ def count_shard(
     formulas: Integer[np.ndarray, "units numbers"],
     chance: Integer[np.ndarray, "units numbers"],
 ) -> Arrays:
-    """Pixels of each unit, of its formula and of both in each image of a shard."""
+    """Return pixels of each unit, its formula and both, per image of a shard."""
     n = len(marks["start"]) - 1
     names = tuple(map(str, range(len(categories))))
     atoms = Atoms(

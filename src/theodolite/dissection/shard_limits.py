@@ -1,4 +1,4 @@
-"""Each unit's threshold over all shards: from its largest values, or counted in bins."""
+"""Compute each unit's threshold over all shards; a pass of :mod:`.sharded`."""
 
 import math
 from functools import partial
@@ -37,7 +37,7 @@ def shard_limits(
     method: Method = "linear",
     how: Thresholds = "exact",
 ) -> Limits:
-    """The threshold of each unit, and the shards that it was found from: those that did not fail.
+    """Return each unit's threshold, and the shards that did not fail.
 
     With ``exact`` and ``refined`` these are the quantiles of all values, to the last bit.
     """
@@ -65,14 +65,14 @@ def _from_largest(source: MapShards, workers: Workers, quantile: float, method: 
 
 
 def largest_of_shard(number: int, source: MapShards, keep: int) -> Arrays:
-    """The largest values of each unit, largest first."""
+    """Return the largest values of each unit, in descending order."""
     top = TopValues(source.shape[1], keep)
     top.take(read_shard(source, number)[0])
     return {**top.arrays(), "done": np.array([number])}
 
 
 def merge_largest(left: Arrays, right: Arrays, keep: int) -> Arrays:
-    """The largest of both."""
+    """Return the largest values of both results."""
     both = TopValues.of(left, keep) + TopValues.of(right, keep)
     return {**both.arrays(), "done": np.concatenate([left["done"], right["done"]])}
 
@@ -112,7 +112,7 @@ def _refined(source: MapShards, workers: Workers, quantile: float, method: Metho
 
 
 def bins_of_shard(number: int, source: MapShards) -> Arrays:
-    """How many values of each unit have which leading 16 bits."""
+    """Count each unit's values by their leading 16 bits."""
     codes = ordered_codes(read_shard(source, number)[0])
     return _counted(codes >> np.uint32(32 - BITS), number, codes.shape[1])
 
@@ -120,7 +120,7 @@ def bins_of_shard(number: int, source: MapShards) -> Arrays:
 def rest_of_shard(
     number: int, source: MapShards, bins: UInt32[np.ndarray, " two_a_unit"]
 ) -> Arrays:
-    """How many values of each unit's two bins have which trailing 16 bits."""
+    """Count the values in each unit's two bins by their trailing 16 bits."""
     codes = ordered_codes(read_shard(source, number)[0])
     leading = codes >> np.uint32(BITS)
     rest = [codes[slot // 2][leading[slot // 2] == own] for slot, own in enumerate(bins)]
@@ -150,7 +150,7 @@ def _counted(
 
 
 def merge_counts(left: Arrays, right: Arrays) -> Arrays:
-    """The sums."""
+    """Return the sums of the counts."""
     keys = np.concatenate([left["key"], right["key"]])
     order = np.argsort(keys, kind="stable")  # two sorted runs: a merge, not a sort
     keys, counts = keys[order], np.concatenate([left["count"], right["count"]])[order]

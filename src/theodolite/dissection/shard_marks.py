@@ -1,4 +1,5 @@
-"""What units mark in one shard, and all shards put together without their pixels."""
+"""Compute the activation masks of units in one shard, and join shards; a pass of
+:mod:`.sharded`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ ATOM_ARRAYS = ("start", "weight", "label_start", "label")
 def mark_shard(
     number: int, source: MapShards, limits: Float[np.ndarray, " units"], seed: int
 ) -> Arrays:
-    """Active pixels of each unit per atom, in its own images and in others of the same shard.
+    """Count active pixels of each unit per atom, in its own images and in permuted ones.
 
     The pixels themselves stay here: of the label maps only atoms and their weights go on. A shard
     of one image has no others to deal masks out over, and gives no rows for them.
@@ -57,7 +58,7 @@ def _rows(which: str, units: UnitMasks) -> dict[str, np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class JoinedUnits:
-    """The rows of all shards, unit by unit, and how many each shard has of each unit."""
+    """Rows of all shards by unit, and their number per shard and unit."""
 
     units: UnitMasks
     per_shard: Integer[np.ndarray, "shards units"]
@@ -69,7 +70,7 @@ class JoinedUnits:
         return np.asarray(before + self.units.start[:-1])
 
     def of_shard(self, at: int, first_atom: int) -> UnitMasks:
-        """The rows of one shard, with atoms counted from its first."""
+        """Return the rows of one shard, with atoms counted from its first."""
         begin, n = self._begin[at], self.per_shard[at]
         start = np.concatenate([[0], np.cumsum(n)])
         rows = np.arange(start[-1]) + np.repeat(begin - start[:-1], n)
@@ -80,18 +81,18 @@ class JoinedUnits:
 
 @dataclass(frozen=True, eq=False)
 class Marks:
-    """All shards that did not fail."""
+    """Masks of all shards that did not fail."""
 
     numbers: tuple[int, ...]
     atoms: Atoms
-    """Without pixels: ``atoms.number`` is empty."""
+    """Atoms without pixels: ``atoms.number`` is empty."""
     first_image: Integer[np.ndarray, " shard_starts"]
     own: JoinedUnits
     dealt: JoinedUnits
     fires: Sequence[Bool[np.ndarray, "_images units"]]
 
     def atoms_of(self, at: int) -> Atoms:
-        """The atoms of one shard."""
+        """Return the atoms of one shard."""
         first, last = self.first_image[at], self.first_image[at + 1]
         start = self.atoms.start[first : last + 1]
         label_start = self.atoms.label_start[start[0] : start[-1] + 1]
@@ -107,13 +108,13 @@ class Marks:
         )
 
     def units_of(self, at: int) -> tuple[UnitMasks, UnitMasks]:
-        """What units mark in one shard, in its own images and in others."""
+        """Return the units' masks in one shard, in its own images and in permuted ones."""
         first = int(self.atoms.start[self.first_image[at]])
         return self.own.of_shard(at, first), self.dealt.of_shard(at, first)
 
 
 def join_marks(source: MapShards, numbers: Sequence[int], parts: Sequence[Arrays]) -> Marks:
-    """Put shards together, in order."""
+    """Join the masks of shards, in order."""
     if not parts:
         raise EvidenceError("activations", "no shard that could be marked", "at least one")
     n_atoms = [len(part["weight"]) for part in parts]

@@ -1,4 +1,5 @@
-"""The search over blocks of units: each is searched on the label maps of all images."""
+"""Search formulas for blocks of units over the label maps of all images; a pass of
+:mod:`.sharded`."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -23,15 +24,15 @@ Rows = dict[str, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """What a search found for every unit."""
+    """Results of the search for every unit."""
 
     searched: FormulaSearch
     formulas: list[Formula | None]
-    """That units are scored with."""
+    """Formulas that units are scored with."""
     proved: Optimum | None
-    """The best of all formulas, where these were asked for."""
+    """Best of all formulas, if exact search was requested."""
     failed: int
-    """Units that could not be searched; they have no formula."""
+    """Units whose search failed; they have no formula."""
 
 
 def search_blocks(
@@ -45,7 +46,7 @@ def search_blocks(
     block: int = BLOCK,
     progress: Progress = silent,
 ) -> SearchResult:
-    """Search for every unit, a block of them at a time; blocks of any size give the same."""
+    """Search for every unit in blocks; the block size does not affect results."""
     firsts = range(0, len(units), block)
     items = [_rows(units, first, min(first + block, len(units))) for first in firsts]
     work = Work(
@@ -93,7 +94,7 @@ def _rows(units: UnitMasks, first: int, last: int) -> Rows:
 
 
 def search_block(rows: Rows, atoms: Atoms, beam: Beam, exact: bool) -> Arrays:  # noqa: FBT001
-    """The formulas of some units, as numbers."""
+    """Return the formulas of some units as numbers."""
     units = UnitMasks(rows["start"], rows["atom"], rows["count"])
     with limit_to_one_thread():  # whoever wants more cores has more workers
         formula_search = search(atoms, units, beam)

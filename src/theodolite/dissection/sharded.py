@@ -1,4 +1,4 @@
-"""Dissect activations that do not fit into memory: shard by shard, on any number of workers."""
+"""Dissect activations that exceed memory, shard by shard on any number of workers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from theodolite.evidence.workers import Workers
 
 @dataclass(frozen=True, eq=False)
 class ShardedDissection:
-    """What was found out about the units of a layer; counts come shard by shard."""
+    """Result of a sharded dissection; counts are computed shard by shard."""
 
     source: MapShards
     workers: Workers
@@ -33,30 +33,30 @@ class ShardedDissection:
     marks: Marks
     search: SearchResult
     chance: SearchResult
-    """What the same search finds for masks that were dealt out over other images."""
+    """Result of the same search for permuted masks: the null."""
 
     @property
     def atoms(self) -> Atoms:
-        """The label maps of all images, without their pixels."""
+        """Label maps of all images, without their pixels."""
         return self.marks.atoms
 
     @property
     def units(self) -> UnitMasks:
-        """The masks of the units in all images."""
+        """Masks of the units in all images."""
         return self.marks.own.units
 
     @property
     def searched(self) -> FormulaSearch:
-        """What the beam found, length by length."""
+        """Results of the beam search by length."""
         return self.search.searched
 
     def formulas(self) -> list[str]:
-        """The best formula of each unit, in words; empty for a unit that meets no concept."""
+        """Return the best formula of each unit in words; empty if there is none."""
         names = self.atoms.concepts
         return ["" if formula is None else formula.text(names) for formula in self.search.formulas]
 
     def evidence(self, progress: Progress = silent) -> Iterator[UnitEvidence]:
-        """Counts of one shard after the other; a shard that fails is left out.
+        """Yield the counts of each shard; failed shards are skipped.
 
         Samples keep the numbers that their images have in the whole.
         """
@@ -89,7 +89,7 @@ def dissect_shards(
     seed: int = 0,
     progress: Progress = silent,
 ) -> ShardedDissection:
-    """Find the formula of concepts that each unit detects, as ``dissect`` does, piece by piece.
+    """Find the formula of each unit shard by shard, with the results of ``dissect``.
 
     Args:
         source: Where the shards are.

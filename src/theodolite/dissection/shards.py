@@ -1,4 +1,4 @@
-"""Activations and label maps in shards: what a dissection needs to know of where they are."""
+"""Interface of sharded activations and label maps, which a sharded dissection reads."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -18,15 +18,15 @@ ShardMaps = tuple[
 
 @runtime_checkable
 class MapShards(Protocol):
-    """Images cut into pieces of equal size. It goes to other processes: keep it small."""
+    """Images in shards of equal size; sent to other processes, so keep it small."""
 
     @property
     def concepts(self) -> tuple[str, ...]:
-        """Their names."""
+        """Names of the concepts."""
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """What kind of concept each is."""
+        """Category of each concept."""
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -38,22 +38,22 @@ class MapShards(Protocol):
 
     @property
     def shard_rows(self) -> int:
-        """Images of a shard; the last may have fewer."""
+        """Number of images per shard; the last may have fewer."""
 
     def shard(self, number: int) -> ShardMaps:
-        """Activations, and label maps: 0 for nothing, c + 1 for concept c."""
+        """Return activations and label maps: 0 for no label, c + 1 for concept c."""
 
     def digest(self, number: int) -> str:
-        """A digest of a shard, known without reading it."""
+        """Return the digest of a shard without reading it."""
 
 
 def n_shards(source: MapShards) -> int:
-    """How many there are."""
+    """Return the number of shards."""
     return -(-source.shape[0] // source.shard_rows)
 
 
 def read_shard(source: MapShards, number: int) -> ShardMaps:
-    """A shard, checked: what does not fit must not be counted."""
+    """Read a shard and check its shapes and values."""
     maps, labels = source.shard(number)
     n = min(source.shard_rows, source.shape[0] - number * source.shard_rows)
     needed = ((n, *source.shape[1:]), (n, *source.grid))
@@ -77,7 +77,7 @@ def shard_work(
     numbers: Sequence[int],
     settings: Mapping[str, Any],
 ) -> Work:
-    """The same work for some shards."""
+    """Return the work that applies one function to some shards."""
     return Work(
         what=what,
         do=do,
@@ -90,7 +90,7 @@ def shard_work(
 
 
 def digest_of(*arrays: np.ndarray) -> str:
-    """A digest of arrays, their types and shapes."""
+    """Return a digest of arrays with their types and shapes."""
     hasher = hashlib.sha256()
     for array in arrays:
         hasher.update(f"{array.dtype.str} {array.shape}\n".encode())

@@ -1,4 +1,4 @@
-"""What a unit marks: thresholds over all images, then active pixels per atom."""
+"""Compute activation masks of units: thresholds over all images, then active pixels per atom."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ def thresholds(
     method: Method = "linear",
     exact: bool = True,
 ) -> Float[np.ndarray, " units"]:
-    """The value that a share ``1 - quantile`` of each unit's values exceeds, on all places.
+    """Return the value that a fraction ``1 - quantile`` of each unit's values exceeds.
 
     The paper says 0.995; the published code reads a sketch at 994/999 by Hazen's rule. A unit that
     is silent on more than that has threshold 0: its mask is wherever it is active at all. Exact
@@ -52,7 +52,7 @@ def thresholds(
 
 @dataclass(frozen=True, eq=False)
 class UnitMasks:
-    """The masks of units, as active pixels per atom."""
+    """Masks of units as active pixels per atom."""
 
     start: Integer[np.ndarray, " unit_starts"]
     atom: Integer[np.ndarray, " rows"]
@@ -62,12 +62,12 @@ class UnitMasks:
         return len(self.start) - 1
 
     def sizes(self) -> Integer[np.ndarray, " units"]:
-        """Active pixels of each unit."""
+        """Return the number of active pixels of each unit."""
         total = np.concatenate([[0], np.cumsum(self.count, dtype=np.int64)])
         return np.asarray(total[self.start[1:]] - total[self.start[:-1]])
 
     def with_concepts(self, atoms: Atoms) -> tuple[np.ndarray, np.ndarray]:
-        """Pixels that each unit and concept share, and images in which they meet."""
+        """Return pixels that units and concepts share, and images in which they meet."""
         from theodolite.dissection import _unit_kernels as kernels  # noqa: PLC0415
 
         shared, meet = kernels.unit_concepts(
@@ -77,13 +77,13 @@ class UnitMasks:
         return shared, meet
 
     def by_image(self, atoms: Atoms) -> "UnitMasks":
-        """Each unit's rows in the order of the images whose atoms they name."""
+        """Return each unit's rows sorted by image."""
         unit = np.repeat(np.arange(len(self)), np.diff(self.start))
         order = np.lexsort((atoms.image[self.atom], unit))
         return UnitMasks(self.start, self.atom[order], self.count[order])
 
     def some(self, which: Sequence[int]) -> "UnitMasks":
-        """A few of the units."""
+        """Return the masks of some units."""
         rows = np.concatenate([np.arange(self.start[u], self.start[u + 1]) for u in which])
         lengths = [self.start[u + 1] - self.start[u] for u in which]
         return UnitMasks(

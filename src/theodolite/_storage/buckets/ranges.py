@@ -1,18 +1,18 @@
-"""Ranges that lie close together are read in one request."""
+"""Coalesce byte ranges that lie close together into one request. Used by ``Store.read_ranges``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 MOST_GAP = 1 << 16
 MOST_WASTE = 0.25
-"""Of the bytes that are needed."""
+"""Largest fraction of unneeded bytes in a request."""
 Range = tuple[str, int, int]
-"""A name, where to begin, and how many bytes."""
+"""Name, first byte and number of bytes."""
 
 
 @dataclass
 class Span:
-    """Bytes that are read at once, and the ranges in them by their numbers."""
+    """Bytes of one request, and the numbers of the ranges that it contains."""
 
     name: str
     start: int
@@ -21,14 +21,14 @@ class Span:
     members: list[int] = field(default_factory=list)
 
     def takes(self, start: int, length: int) -> bool:
-        """Whether a range that begins later is worth reading with it."""
+        """Return whether a later range is worth reading in this request."""
         needed = self.needed + length
         whole = max(self.end, start + length) - self.start
         return start - self.end < MOST_GAP and whole - needed < MOST_WASTE * needed
 
 
 def spans_of(ranges: Sequence[Range]) -> list[Span]:
-    """The requests for some ranges.
+    """Return the requests for some ranges.
 
     >>> [(s.start, s.end, s.members) for s in spans_of([("a", 0, 90), ("a", 100, 90), ("b", 0, 5)])]
     [(0, 190, [0, 1]), (0, 5, [2])]

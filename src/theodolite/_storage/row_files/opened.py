@@ -1,4 +1,4 @@
-"""A file below an address as a stream: local, or parts of it fetched from a bucket as needed."""
+"""Open a file below an address as a stream: local, or fetched in parts from a bucket."""
 
 import io
 from collections.abc import Iterator

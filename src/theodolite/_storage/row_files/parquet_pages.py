@@ -1,9 +1,7 @@
-"""What the pages of a Parquet file say of themselves, before anything is unpacked.
+"""Read the page headers of a Parquet file, to bound its memory before unpacking.
 
-The footer's sizes are the writer's word, and pyarrow allocates what a page's own header says. So
-the headers are walked: a header is a Thrift struct in compact form, of which a few numbers are
-needed and the rest is skipped.
-"""
+The footer's sizes are not reliable, and pyarrow allocates what a page's own header says. So the
+headers are parsed: each is a Thrift struct in compact form, of which a few numbers are needed."""
 
 import io
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
-"""The packed pieces of a stored Zarr array.
+"""Read the packed chunks of a stored Zarr array with a memory limit.
 
-They are unpacked here and not by zarr, because zarr unpacks to whatever size a piece has: a file
-of some kilobytes could fill the memory. Here a piece that does not have exactly the size that its
-header says is refused when that size is reached.
+They are unpacked here and not by zarr, because zarr unpacks to whatever size a chunk has: a file
+of some kilobytes could fill the memory. Here a chunk that exceeds its stated size is refused.
 """
 
 import math

@@ -1,8 +1,6 @@
-"""What the header of a stored Zarr array says, checked before any value is read.
+"""Parse and check the header of a stored Zarr array before any value is read.
 
-The format lets a header ask for any decoder, for objects, for pieces of any size. Only what holds
-plain numbers comes through.
-"""
+The format allows any decoder, objects and chunks of any size. Only plain numbers are accepted."""
 
 import json
 import math

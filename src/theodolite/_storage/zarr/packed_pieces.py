@@ -1,4 +1,4 @@
-"""Packed chunks of arrays whose place is known, so that nothing of Zarr's own files is read."""
+"""Read packed chunks at known positions, without Zarr's own metadata files."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Where the chunks of an array lie that others wrote: listed once, so that none is guessed."""
+"""Locate the chunks of Zarr arrays that others wrote, from one listing of names."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Writes arrays as sharded Zarr version 3, a file at a time."""
+"""Write arrays as sharded Zarr version 3, one file at a time."""
 
 import hashlib
 import json

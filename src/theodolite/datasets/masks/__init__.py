@@ -1,1 +1,1 @@
-"""Images with a mask for each concept."""
+"""Readers of image data sets with concept masks, for network dissection."""

@@ -1,4 +1,4 @@
-"""Several data sets of masks as one, as Broden is: concepts of the same name are one concept."""
+"""Join several mask data sets into one, as in Broden; equal names become one concept."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Images with concepts as masks: what every reader of such a data set returns, and its parts."""
+"""Mask data set: what every reader of images with concept masks returns, and shared helpers."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -29,23 +29,22 @@ class MaskData:
 
     name: str
     folder: Path
-    """Where the images are; names in ``images`` are relative to it."""
+    """Folder of the images; names in ``images`` are relative to it."""
     images: tuple[str, ...]
     concepts: tuple[str, ...]
     categories: tuple[str, ...]
-    """Of each concept: object, part, scene, texture, color, material ..."""
+    """Category of each concept: object, part, scene, texture, color, material, …"""
     scenes: tuple[tuple[int, ...], ...]
-    """Of each image: the concepts that cover all of it."""
+    """Concepts that cover each whole image."""
     read_layers: Callable[[int, Grid], Layers]
     void: bool = False
-    """Whether one number more than there are concepts marks pixels that count neither for nor
-    against."""
+    """Whether label ``n_concepts + 1`` marks pixels to ignore."""
     labels: Int[np.ndarray, " images"] | None = None
     classes: tuple[str, ...] = ()
     tables: tuple[Path, ...] = ()
-    """The annotation files that this was read from."""
+    """Annotation files that were read."""
     notes: tuple[str, ...] = ()
-    """What a reader of the scores must know about these masks."""
+    """Notes on the masks for readers of the scores."""
 
     def __post_init__(self) -> None:
         n, k = len(self.images), len(self.concepts)
@@ -70,21 +69,21 @@ class MaskData:
         return len(self.images)
 
     def path(self, row: int) -> Path:
-        """The file of an image."""
+        """Return the file of an image."""
         return confined(self.folder, self.images[row])
 
     def at_hand(self, rows: Int[np.ndarray, " n"] | None = None) -> Int[np.ndarray, " m"]:
-        """Those rows (of all) whose image is in the folder; copies are often partial."""
+        """Return the rows whose image file exists."""
         rows = np.arange(len(self)) if rows is None else rows
         there = [self.path(int(row)).is_file() for row in rows]
         return np.asarray(rows[np.asarray(there, bool)])
 
     def image(self, row: int) -> Image.Image:
-        """An image, decoded."""
+        """Return the decoded image of a row."""
         return read_image(self.path(row))
 
     def layers(self, row: int, grid: Grid = (112, 112)) -> Layers:
-        """What is where in an image: 0 for no label, c + 1 for concept c.
+        """Return the label layers of an image: 0 for no label, c + 1 for concept c.
 
         Where masks overlap there are several layers, and always at least one. The concepts that
         cover the whole image are in ``scenes`` and not here.
@@ -100,7 +99,7 @@ class MaskData:
         return layers
 
     def summary(self) -> list[tuple[str, str]]:
-        """What is in it, in a few lines."""
+        """Return a short description of the content."""
         kinds = Counter(self.categories)
         return [
             ("classes", f"{len(self.classes)}"),
@@ -114,14 +113,14 @@ class MaskData:
             self.layers(int(row))
 
     def digests(self) -> dict[str, str]:
-        """Digests of the annotation files, by name."""
+        """Return digests of the annotation files, by name."""
         return {f"{path.parent.name}/{path.name}": sha256_of(path) for path in self.tables}
 
 
 def box_mask(
     box: tuple[float, float, float, float], grid: Grid, what: str = "box"
 ) -> Bool[np.ndarray, "rows columns"]:
-    """The cells whose middle is in a box (top, left, bottom, right, as shares of the image).
+    """Return the grid cells whose center is in a box, given in fractions of the image.
 
     >>> box_mask((0.0, 0.5, 1.0, 1.0), (1, 4))
     array([[False, False,  True,  True]])
@@ -136,7 +135,7 @@ def box_mask(
 def layers_of_masks(
     masks: Sequence[tuple[int, Bool[np.ndarray, "rows columns"]]], grid: Grid = (112, 112)
 ) -> Layers:
-    """Masks of concepts as layers: each goes to the first where no other concept is in its place.
+    """Return masks as layers; each goes to the first layer that is free at its pixels.
 
     ``grid`` is the shape of the one empty layer that no masks give.
 
@@ -158,7 +157,7 @@ def layers_of_masks(
 def as_layer(
     numbers: Int[np.ndarray, "rows columns"], entry: Mapping[int, int], what: str
 ) -> Layer:
-    """The numbers of a label map as a layer; ``entry`` has all that may occur (0: no label)."""
+    """Return the numbers of a label map as a layer; ``entry`` maps all allowed numbers."""
     unique_numbers, where = np.unique(numbers, return_inverse=True)
     unknown = [int(number) for number in unique_numbers if int(number) not in entry]
     if unknown:
@@ -168,7 +167,7 @@ def as_layer(
 
 
 def gray_numbers(path: Path, grid: Grid) -> Int[np.ndarray, "rows columns"]:
-    """The numbers of a gray label map, on the grid."""
+    """Return the numbers of a gray label map on the grid."""
     pixels = np.asarray(read_image(path, "RGB"))
     if (pixels != pixels[..., :1]).any():
         raise UnsafeInputError(
@@ -181,7 +180,7 @@ def gray_numbers(path: Path, grid: Grid) -> Int[np.ndarray, "rows columns"]:
 
 
 def distinct(names: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
-    """The names; those that occur twice are followed by their number.
+    """Return the names, with a number added to duplicates.
 
     >>> distinct(["door", "bank", "bank"], [1, 2, 3])
     ('door', 'bank (2)', 'bank (3)')
@@ -194,7 +193,7 @@ def distinct(names: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
 def as_classes(
     scenes: Sequence[tuple[int, ...]], concepts: Sequence[str]
 ) -> tuple[Int[np.ndarray, " images"] | None, tuple[str, ...]]:
-    """Scenes as classes and their names, if every image has exactly one."""
+    """Return scenes as classes with names, if every image has exactly one."""
     if any(len(row) != 1 for row in scenes):
         return None, ()
     used, labels = np.unique([row[0] for row in scenes], return_inverse=True)

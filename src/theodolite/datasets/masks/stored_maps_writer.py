@@ -1,4 +1,4 @@
-"""Write activations and label maps in shards, as they come from a network."""
+"""Write activations and label maps in shards, as a network produces them."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,1 +1,1 @@
-"""What a study shows to its participants."""
+"""Material of a rating study: items, images, texts and hidden checks."""

@@ -1,4 +1,4 @@
-"""Practice items and hidden checks: made from facts that nobody can see otherwise."""
+"""Make practice items and hidden attention checks of a study from known facts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,16 +13,16 @@ from theodolite.datasets.study_material.explained_images import Item
 from theodolite.datasets.study_material.material import Box, Check, Kind
 
 PRACTICE = 3
-"""One of each kind."""
+"""Number of practice items, one of each kind."""
 SMALLEST, LARGEST = 0.04, 0.45
 """Of the image. Around a larger object a frame of the whole image would be right as well."""
 ONE_PIECE = 0.95
 RATINGS = (1, 2, 4, 5)
-"""Asked for; the middle is where a careless hand rests."""
+"""Ratings that checks ask for; the middle is excluded."""
 Task: TypeAlias = Literal["frame", "rating", "pair"]
 FIRST: tuple[Task, ...] = ("frame", "rating", "pair")
 HIDDEN: tuple[Task, ...] = ("rating", "pair", "frame")
-"""In turn."""
+"""Order in which kinds of hidden checks alternate."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Frame:
 
 
 def frame_of(mask: Bool[np.ndarray, "rows columns"], name: str) -> Frame | None:
-    """The frame of an object; None if it is in pieces, too small, or most of the image.
+    """Return the frame of an object; None if it is fragmented, too small or too large.
 
     >>> mask = np.zeros((10, 10), bool)
     >>> mask[2:6, 3:8] = True
@@ -55,14 +55,14 @@ def frame_of(mask: Bool[np.ndarray, "rows columns"], name: str) -> Frame | None:
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """Which of the spare images is used, and what is made of its explanation."""
+    """Spare image of a check, and the function that changes its item."""
 
     spare: int
     make: Callable[[Item], Item]
 
 
 def planned_checks(frames: Sequence[Frame | None], *, hidden: int, seed: int) -> list[Checked]:
-    """Three practice items, then so many hidden checks, one spare image for each.
+    """Return three practice items and ``hidden`` checks, with a spare image each.
 
     Args:
         frames: Of each spare image, the object that can be framed in it, if any.
@@ -104,7 +104,7 @@ def planned_checks(frames: Sequence[Frame | None], *, hidden: int, seed: int) ->
 
 
 def instructed_item(item: Item, *, question: str, rating: int, kind: Kind) -> Item:
-    """An item that says which rating to give."""
+    """Return an item that states which rating to give."""
     number = question.removeprefix("q")
     check = Check(
         ratings={question: rating},
@@ -116,7 +116,7 @@ def instructed_item(item: Item, *, question: str, rating: int, kind: Kind) -> It
 
 
 def identical_item(item: Item, *, kind: Kind) -> Item:
-    """An item whose changed image is not changed at all."""
+    """Return an item whose changed image is unchanged."""
     practice = "Look closely at the two explanations of question 5."
     check = Check(
         ratings={"q5": 1},
@@ -128,7 +128,7 @@ def identical_item(item: Item, *, kind: Kind) -> Item:
 
 
 def framed_item(item: Item, *, frame: Frame, kind: Kind) -> Item:
-    """An item that asks for a frame around an object."""
+    """Return an item that asks for a frame around an object."""
     check = Check(
         box=frame.box,
         instruction=f"Here, please draw a single frame around the whole {frame.name}.",

@@ -1,4 +1,4 @@
-"""Explained images in memory, and how they become what people are shown."""
+"""Turn explained images in memory into the files and records of a study."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -27,19 +27,19 @@ RECENT = 24
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """What a network said of an image, and why: a map or concepts, never both."""
+    """Prediction for an image with its explanation: a map or concepts."""
 
     image: Image.Image
     predicted: str
     map: Float[np.ndarray, "rows columns"] | None = None
-    """How much each place matters; it is stretched to the image."""
+    """Relevance of each position; stretched to the image."""
     concepts: Mapping[str, float] | None = None
-    """How much each concept matters; undefined ones are left out."""
+    """Importance of each concept; undefined ones are left out."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Item:
-    """One explanation to ask people about, with the images of questions 5 and 6."""
+    """One explanation to rate, with the images of questions 5 and 6."""
 
     image_key: str
     technique: str
@@ -47,31 +47,31 @@ class Item:
     same: Answer | None = None
     different: Answer | None = None
     positive: bool = False
-    """Whether the technique's maps know nothing that speaks against the class."""
+    """Whether the technique's maps have no negative relevance."""
     kind: Kind = "real"
     check: Check | None = None
 
     def key(self, seed: int) -> str:
-        """A name that does not tell the technique."""
+        """Return a name that does not reveal the technique."""
         text = f"{seed} {self.kind} {self.image_key} {self.technique}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Looks:
-    """How images and maps are shown."""
+    """Display settings of images and maps."""
 
     legend: Legend = "signed"
     colors: Colors | None = None
-    """Of the maps, least to most; those with even steps if not given."""
+    """Colors of the maps, from least to most; perceptually even by default."""
     scaled: bool = True
-    """Whether maps are put between -1 and 1 by their own largest values; else they are there."""
+    """Whether to scale maps to -1 to 1 by their own maximum."""
     photographs: bool = True
-    """Whether images are kept as JPEG; drawings look better as PNG."""
+    """Whether images are stored as JPEG; drawings look better as PNG."""
     longest: int = 640
     """Pixels of an image's longer side."""
     concepts: int = 20
-    """So many are shown, those of the largest size."""
+    """Number of concepts to show, those of the largest size."""
 
 
 def material_from_arrays(
@@ -82,7 +82,7 @@ def material_from_arrays(
     seed: int = 0,
     origin: Mapping[str, str] | None = None,
 ) -> Material:
-    """Write explanations of any kind into a study folder: images, maps, records.
+    """Write explanations of any kind to a study folder: images, maps and records.
 
     The items may be made one after the other: each is written before the next is asked for.
     """
