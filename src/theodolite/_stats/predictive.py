@@ -45,6 +45,11 @@ class PredictiveTerms:
     parameters: Float[np.ndarray, " columns"] | None = None
     """Numbers that had to be learned then."""
 
+    def column(self, j: int) -> "PredictiveTerms":
+        """Return the terms of one column alone."""
+        parts = (self.out, self.inside, self.surprise, self.learned, self.parameters)
+        return PredictiveTerms(*(None if part is None else part[j : j + 1] for part in parts))  # type: ignore[arg-type]
+
 
 def predictive_terms(
     values: Float[np.ndarray, "samples columns"],

@@ -287,6 +287,11 @@ def fault_interval(moments: PredictiveMoments, tolerance: float, level: float) -
     )
 
 
+def p_above(moments: PredictiveMoments, test: DefectTest, share: float) -> float:
+    """Return the p-value of a leak of this share, or smaller."""
+    return _one_side(moments.value - share, moments.wider * moments.error, test.df)
+
+
 def _largest(value: float, reach: float, apart: float) -> float:
     """The largest share that comes down to the value by its own error, ``reach`` times its root,
     and by one that does not depend on it."""

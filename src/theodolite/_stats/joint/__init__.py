@@ -1,0 +1,1 @@
+"""What all values together add to predicting the label beyond all true concepts."""
