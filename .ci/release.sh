@@ -19,6 +19,9 @@ pythons() {  # those that we support, each by a path that works
   done
 }
 
+# numbers in verdicts are those of today's code
+[ -z "${THEODOLITE_FULL:-}" ] || python -m tools.validation --check
+
 rm -rf "$home/release" && mkdir "$home/release" && cd "$home/release"
 uv venv -q -p "$(command -v python)" build
 install "$PWD/build" hatchling jaxtyping numpy pydantic safetensors scipy  # build-system.requires

@@ -10,9 +10,14 @@ the wheel has a line of each. Make them with
 After changes of code that should change no number, draw three conditions of each again:
 
     theodolite metrics validate --renew validation --out FOLDER
+
+Before a release, name the records that are not of today's code:
+
+    python -m tools.validation --check
 """
 
 import json
+import sys
 from pathlib import Path
 
 from theodolite.metrics.validation import FILE, summaries_text, summarize_record
@@ -29,5 +34,20 @@ def build_summaries() -> str:
     return summaries_text({name: summarize_record(record) for name, record in newest.items()})
 
 
+def list_stale() -> list[str]:
+    """Return a line for each record of a deciding metric that is not of today's code."""
+    from theodolite._planted.certification.certificate import stale  # noqa: PLC0415  not in a build
+    from theodolite.metrics.catalogue import catalogue  # noqa: PLC0415
+
+    lines = []
+    for name, metric in sorted(catalogue().items()):
+        path = RECORDS / f"{name}-{metric.version}.json"
+        if metric.decides and (reasons := stale(json.loads(path.read_text("utf-8")))):
+            lines.append(f"{name}: {', '.join(reasons)}")
+    return lines
+
+
 if __name__ == "__main__":
+    if "--check" in sys.argv[1:]:
+        sys.exit("\n".join(list_stale()) or 0)
     SUMMARIES.write_text(build_summaries(), encoding="utf-8")

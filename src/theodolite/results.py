@@ -97,6 +97,24 @@ class DefectTest:
 
 
 @dataclass(frozen=True)
+class AnnotationAllowance:
+    """How much of a leak wrong annotations of the concepts could explain."""
+
+    error: float
+    """Rate of wrong annotations that is allowed for; the largest, where concepts differ."""
+    declared: bool
+    """Whether the evidence says so, or the default is assumed."""
+    share: float
+    """The score that honest values could reach because of them."""
+    p_nonzero: float
+    """Of a fault of that share, or smaller."""
+    p_above_tolerance: float
+    """Of a fault of the tolerance and that share together, or smaller."""
+    tipping: float | None
+    """The smallest rate tried that would explain the lower end; None if none does."""
+
+
+@dataclass(frozen=True)
 class Caveat:
     """Why some answers cannot be read from a score, whatever its value."""
 
@@ -124,6 +142,20 @@ class DetailDraws:
     """Whether each is better than the draws: than all of them, and surely than their mean."""
 
 
+@dataclass(frozen=True, eq=False)
+class DetailTests:
+    """Tests of the fault of each concept; p-values are doubled for their two sides."""
+
+    tolerance: float
+    low: Float[np.ndarray, " n"]
+    high: Float[np.ndarray, " n"]
+    p_below_tolerance: Float[np.ndarray, " n"]
+    p_above_tolerance: Float[np.ndarray, " n"]
+    """Allows for wrong annotations."""
+    allowance: Float[np.ndarray, " n"]
+    """What wrong annotations could explain."""
+
+
 @dataclass(frozen=True)
 class Detail:
     """The score of each concept, class or unit behind the headline."""
@@ -137,6 +169,16 @@ class Detail:
     """The same on the samples that something was chosen on: no evidence, and beside the value so
     that a reader sees by how much it flatters."""
     draws: DetailDraws | None = None
+    tests: DetailTests | None = None
+
+
+@dataclass(frozen=True)
+class PairShare:
+    """Two concepts, and the weight of models that use the product of their values."""
+
+    first: str
+    second: str
+    weight: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,6 +212,18 @@ class Score:
     defect: DefectTest | None = None
     """Of a score that looks for a fault."""
     caveat: Caveat | None = None
+    n_labels: int | None = None
+    """Number of labels, for a score that reads them."""
+    n_rarest_label: int | None = None
+    """Samples or clusters of the rarest label."""
+    n_concepts: int | None = None
+    """Number of concepts, for a score that reads all of them together."""
+    annotation: AnnotationAllowance | None = None
+    """What wrong annotations could explain, for a score that allows for them."""
+    pairs: tuple[PairShare, ...] = ()
+    """Pairs of concepts whose values tell something together, the heaviest first."""
+    n_required: int | None = None
+    """Samples or clusters that the good answer needs, for a score that knows."""
     sweep: tuple["Score", ...] = field(default=(), repr=False, compare=False)
     """Of ``theodolite.score``: the scores with the other values of options that take several."""
 

@@ -14,7 +14,7 @@ from theodolite._planted.ratings import accepting_votes
 from theodolite.metrics.catalogue import catalogue
 
 DECIDING = [name for name, metric in catalogue().items() if metric.decides]
-SLOW = {"concept_location": 20, "concept_global_importance": 20}
+SAMPLES = {"concept_location": 20, "concept_global_importance": 20, "joint_task_leakage": 1000}
 DRAWS = 20 if os.environ.get("THEODOLITE_FULL") else 10
 TOO_SURE = Foreign(
     "mean vote", lambda ratings: np.nanmean(ratings), ("ratings",), "accepted", "higher",
@@ -32,7 +32,7 @@ def test_worthless_is_not_praised_and_what_is_there_is_seen(name: str) -> None:
     """
     subject = CatalogueSubject(name)
     usual, end = subject.generator.usual, subject.generator.dials[-1]
-    n = SLOW.get(name, 60)
+    n = SAMPLES.get(name, 60)
     cells = [replace(usual, clusters=n), replace(usual, clusters=n, dial=end)]
     worthless, perfect = certify(subject, cells=cells, draws=DRAWS).cells
     assert worthless.alarms <= DRAWS // 4, worthless.answers

@@ -1,7 +1,7 @@
 """How planted evidence looks: the dial, and all that a score should not be misled by."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,6 +13,8 @@ Representation = Literal[
     "binary", "constant",
 ]  # fmt: skip
 Form = Literal["line", "square"]
+Leak = Literal["thin", "pair", "pair with truth", "wave"]
+Truths = Literal["free", "class", "class correlated", "class level", "product"]
 CODES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "float64": lambda values: values,
     "float32": lambda values: values.astype(np.float32),
@@ -22,6 +24,11 @@ CODES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "int8": lambda values: np.round(127 * values),
     "uint16": lambda values: np.round(65535 * values),
 }
+OF_JOINT_LEAKS = (
+    "leak", "leaking", "truths", "balance", "crosstalk", "annotation_error", "error_declared",
+    "shuffled",
+)  # fmt: skip
+"""Fields that leave the draws of other generators as they are."""
 LEVELS = {"three digits": 1000, "two digits": 100, "percent": 100, "int8": 127, "uint16": 65535}
 """How many steps there are from 0 to 1."""
 
@@ -55,6 +62,23 @@ class Condition:
     """How often the model was trained."""
     form: Form = "line"
     """How pairs of values depend on each other."""
+    leak: Leak = "thin"
+    """Where a joint leak is: in many values a little, in two together, in one and another true
+    concept, or in a wave over the ranks of one."""
+    leaking: int = 0
+    """Concepts that a thin leak is spread over; 0 for all."""
+    truths: Truths = "free"
+    """How true concepts and labels depend on each other."""
+    balance: float = 0.5
+    """Share of the first of two labels."""
+    crosstalk: float = 0.0
+    """How much a value carries of the other true concepts."""
+    annotation_error: float = 0.0
+    """Share of wrong annotations of the concepts."""
+    error_declared: bool = False
+    """Whether the evidence says how many annotations are wrong."""
+    shuffled: bool = False
+    """Whether rows of a cluster lie apart."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.dial <= 1:
@@ -65,11 +89,25 @@ class Condition:
         if least < 1 or self.labels < 2:
             raise EvidenceError("condition", f"{asdict(self)}", "one or more of each, two labels")
 
+    @property
+    def rarest_label(self) -> int:
+        """Clusters of the rarest label, which nineteen of twenty draws have."""
+        shares = np.full(self.labels, 1 / self.labels)
+        if self.balance != 0.5:
+            shares = np.array([self.balance, 1 - self.balance])
+        counts = np.random.default_rng(0).multinomial(self.clusters, shares, 400)
+        return int(np.quantile(counts.min(axis=1), 0.05))
+
     def describe(self) -> dict[str, Any]:
-        """As plain JSON."""
-        return asdict(self)
+        """Return plain JSON; of what only joint leaks vary, what is not as usual."""
+        plain = {f.name: f.default for f in fields(self)}
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in OF_JOINT_LEAKS or value != plain[name]
+        }
 
     def changed_from(self, usual: "Condition") -> dict[str, Any]:
         """What is not as usual."""
-        plain = usual.describe()
-        return {name: value for name, value in self.describe().items() if value != plain[name]}
+        plain = asdict(usual)
+        return {name: value for name, value in asdict(self).items() if value != plain[name]}

@@ -1,6 +1,6 @@
 """What a generator is: evidence with a planted truth, and what that truth is."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -65,6 +65,12 @@ class Generator:
     """(metric, size of the fault) -> the dial at which it is that large"""
     no_ends: tuple[str, ...] = ()
     """Metrics whose best value no explanation of this kind reaches."""
+    cells: Callable[[str], list[Condition]] | None = None
+    """(size) -> the conditions of a validation, in place of the usual grid"""
+    has_truth: Callable[[Condition], bool] = field(default=lambda condition: True)
+    """Whether an interval can be held against the planted truth."""
+    rates: Callable[[Condition], Mapping[str, float]] = field(default=lambda condition: {})
+    """(condition) -> answer -> the share of draws that must have it"""
 
     @property
     def how(self) -> How:

@@ -4,6 +4,7 @@ from theodolite._planted import (
     attributions,
     concepts,
     edits,
+    joint,
     judgments,
     leakage,
     ratings,
@@ -17,8 +18,8 @@ from theodolite._planted.generators import Generator
 from theodolite.errors import EvidenceError
 
 MODULES = (
-    concepts, saliency, values, leakage, surrogates, units, ratings, edits, judgments, tokens,
-    attributions,
+    concepts, saliency, values, joint, leakage, surrogates, units, ratings, edits, judgments,
+    tokens, attributions,
 )  # fmt: skip
 GENERATORS = tuple(
     each for module in MODULES for each in vars(module).values() if isinstance(each, Generator)

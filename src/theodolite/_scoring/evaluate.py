@@ -288,7 +288,9 @@ def _with_inference(
         tolerance, level = metric.tolerance or 0.0, plan.resampling.level
         moments = over_seeds_of_moments([seed.moments for seed in estimates.seeds])
         if moments:
-            return with_moments(score, metric, moments, counts, level)
+            concepts = getattr(estimates.evidence, "concepts", None)
+            names = () if concepts is None else concepts.names
+            return with_moments(score, metric, moments, counts, level, names)
         return replace(score, defect=test_defect(score, tolerance, level))
     return score
 

@@ -111,6 +111,10 @@ class Metric:
     """Whether it is read as a percentage although it may lie below 0: then it is none."""
     tolerance: float | None = None
     """How much more than a clean null we would still accept; a convention, on the card."""
+    judged_with: tuple[str, ...] = ()
+    """Metrics whose scores its verdict reads beside its own."""
+    item_tolerance: float | None = None
+    """The same of a single concept, for a score whose verdict looks at each."""
     asked_as: str = ""
     """Its question in words that fit the kind of evidence, where the usual ones do not."""
     threshold_from: Literal["worst", "null"] = "worst"

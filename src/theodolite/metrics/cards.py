@@ -47,7 +47,8 @@ def certificate_text(entry: Metric) -> str:
     certificate = get_validation(entry.name, entry.version)
     if certificate is None:
         return "none yet"
-    return f"{certificate.text} ({certificate.size}, theodolite {certificate.theodolite})"
+    release = f"{certificate.size}, theodolite {certificate.theodolite}"
+    return f"{certificate.text}; valid for {certificate.range_text} ({release})"
 
 
 def _option(entry: Metric, name: str) -> str:

@@ -41,26 +41,55 @@ class ValidationSummary:
     """Number of samples up to which all conditions held, where they did not for more."""
     least_clusters: int | None
     most_labels: int | None
+    least_per_label: int | None
+    """Samples or clusters of the rarest label."""
     most_concepts: int | None
     representations: tuple[str, ...]
     powers: tuple[tuple[int, float | None], ...]
     """Samples, and the planted effect from which on 80 % of the draws make the claim."""
 
-    def outside(self, samples: int, clusters: int | None = None, labels: int | None = None) -> str:
+    @property
+    def range_text(self) -> str:
+        """Sizes of evidence that the validation covers, in words."""
+        if self.least_samples is None:
+            return "no number of samples"
+        parts = [f"{self.least_samples:,} samples or more"]
+        if self.holds_up_to is not None:
+            parts = [f"{self.least_samples:,} to {self.holds_up_to:,} samples"]
+        if self.least_clusters is not None:
+            parts.append(f"{self.least_clusters} clusters or more")
+        if self.most_concepts is not None:
+            parts.append(f"up to {self.most_concepts} concepts")
+        if self.most_labels is not None:
+            parts.append(f"up to {self.most_labels} labels")
+        if self.least_per_label is not None:
+            parts.append(f"{self.least_per_label} samples or more of the rarest label")
+        return ", ".join(parts)
+
+    def outside(
+        self,
+        samples: int,
+        clusters: int | None = None,
+        labels: int | None = None,
+        concepts: int | None = None,
+        rarest: int | None = None,
+    ) -> str:
         """Return why evidence of this size is outside; empty where it is inside.
 
         Args:
             samples: Number of rows.
             clusters: Number of clusters; none where each sample is its own.
             labels: Number of labels, where the metric reads them.
+            concepts: Number of concepts, where the metric reads all together.
+            rarest: Samples or clusters of the rarest label.
         """
         if self.least_samples is None:
-            return "its certificate holds for no number of samples"
+            return "its validation holds for no number of samples"
         n = samples if clusters is None else clusters
         least = self.least_samples
         if clusters is not None and clusters < samples:
             if self.least_clusters is None:
-                return "its certificate does not hold for samples in clusters"
+                return "its validation does not hold for samples in clusters"
             least = self.least_clusters
         if n < least:
             word = "samples" if clusters is None else "clusters"
@@ -69,6 +98,12 @@ class ValidationSummary:
             return f"{n} samples or clusters, certified up to {self.holds_up_to}"
         if labels is not None and self.most_labels is not None and labels > self.most_labels:
             return f"{labels} labels, certified up to {self.most_labels}"
+        if rarest is not None and self.least_per_label and rarest < self.least_per_label:
+            each = f"{rarest} samples or clusters of the rarest label"
+            return f"{each}, certified from {self.least_per_label} on"
+        most = self.most_concepts
+        if concepts is not None and most is not None and concepts > most:
+            return f"{concepts} concepts, certified up to {most}"
         return ""
 
 
@@ -139,6 +174,7 @@ def summarize_record(record: Mapping[str, Any]) -> dict[str, Any]:
         "holds_up_to": within["holds_up_to"],
         "least_clusters": within["least_clusters"],
         "most_labels": within["most_labels"],
+        "least_per_label": within.get("least_per_label"),
         "most_concepts": within["most_concepts"],
         "representations": within["representations"],
         "powers": [[power["samples"], power["dial"]] for power in record["power"]],

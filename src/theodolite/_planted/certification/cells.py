@@ -51,16 +51,22 @@ SLOW = {
     "concept_global_importance": 4, "detection_and_accuracy": 4,
     "surrogate_rank_correlation": 2, "predictive_task_leakage": 2,
     "predictive_interconcept_leakage": 4, "predictive_embedding_leakage": 4, "splitting": 2,
+    "joint_task_leakage": 16,
 }  # fmt: skip
 """How many times as long as others these take."""
 TOO_SLOW = ("niche_impurity", "oracle_impurity")
 """Seconds an evaluation: a few cells of few draws."""
 FEWEST = 20
+MORE_AT_TOLERANCE = 6
+"""As many times the draws where as much leaks as is accepted: their pooled rate is the smallest
+that a validation has to tell."""
 
 
 def cells_of(subject: CertifiedSubject, size: Size) -> list[Condition]:
     """Every condition, at each setting of the dial that it is asked at."""
     generator = subject.generator
+    if generator.cells is not None:
+        return generator.cells(size)
     if size == "ci" or subject.name in TOO_SLOW:
         few = replace(generator.usual, clusters=SMALL)
         cells = [replace(few, dial=dial) for dial in generator.dials]
@@ -116,4 +122,7 @@ def repetitions(
         return max(40 // SLOW.get(subject.name, 1), FEWEST)
     rows = condition.clusters * condition.rows * max(condition.concepts / 12, 1.0)
     base = (400 if decides else 120) / SLOW.get(subject.name, 1)
+    if subject.generator.cells is not None and condition.dial == subject.tolerance:
+        base *= MORE_AT_TOLERANCE
+        rows *= max(condition.labels / 2, 1.0)
     return max(int(base / max(rows / 500, 1.0)) // FEWEST, 1) * FEWEST

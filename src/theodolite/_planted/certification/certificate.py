@@ -10,10 +10,11 @@ from typing import Any
 
 from theodolite._planted.certification.certify import Certified
 from theodolite._planted.certification.characteristics import Characteristics
-from theodolite._planted.certification.code_digest import code_digest
+from theodolite._planted.certification.code_digest import code_digest, planted_digest
 from theodolite._planted.certification.lines import plain_cells
 from theodolite._planted.certification.subjects import CatalogueSubject
 from theodolite._planted.conditions import Condition
+from theodolite._planted.registry import generator_for
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.validation import get_validation
 
@@ -34,6 +35,7 @@ def certificate(certified: Certified, date: str) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         **subject.identity(),
         "digest": code_digest(subject.name) if catalogued else None,
+        "planted_digest": planted_digest(subject.generator) if catalogued else None,
         "resampled": "as an audit does" if catalogued else "by computing it again",
         "theodolite": version("theodolite"),
         "date": date,
@@ -76,16 +78,21 @@ def certified_range(certified: Certified) -> dict[str, Any]:
     bundled = _holding(certified, {"clusters", "rows", "within"}, lambda c: c.clusters, rows=True)
     usual = subject.generator.usual
     kinds = _holding(certified, {"values"}, lambda c: c.values)
-    labels = _holding(certified, {"labels", "clusters"}, lambda c: c.labels)
-    concepts = _holding(certified, {"concepts"}, lambda c: c.concepts)
+    by_labels = {"labels", "clusters", "concepts"}
+    labels = _holding(certified, by_labels, lambda c: c.labels, least="labels")
+    per_label = _holding(certified, by_labels | {"balance"}, lambda c: c.rarest_label)
+    concepts = _holding(certified, {"concepts", "clusters"}, lambda c: c.concepts, least="concepts")
     single = all(line.holds for line in certified.lines)
     least, up_to = longest_run(holding)
     return {
         "samples": [least, max(plain, default=None)],
         "holds_up_to": up_to,
         "least_clusters": _from_below(bundled),
-        "most_labels": _up_to({usual.labels: any(holding.values()), **labels}),
-        "most_concepts": _up_to({usual.concepts: any(holding.values()), **concepts}),
+        "most_labels": _up_to({usual.labels: any(holding.values()), **labels}) if labels else None,
+        "least_per_label": _from_below(per_label),
+        "most_concepts": (
+            _up_to({usual.concepts: any(holding.values()), **concepts}) if concepts else None
+        ),
         "representations": ["float64", *(kind for kind, holds in kinds.items() if holds)],
         "unknown": all(_holding(certified, {"unknown"}, lambda c: c.unknown).values()),
         "copies": all(_holding(certified, {"clusters", "rows"}, lambda c: c.rows).values()),
@@ -106,10 +113,21 @@ def _holding(
     *,
     rows: bool = False,
     unequal: bool = False,
+    least: str = "",
 ) -> dict[Any, bool]:
-    """Whether all cells hold in which nothing but these (and the dial) is not as usual."""
+    """Whether all cells hold in which nothing but these (and the dial) is not as usual.
+
+    With ``least`` of the cells in which that is not as usual, at the largest number of samples at
+    which each was tried.
+    """
     usual = certified.subject.generator.usual
     held_by: dict[Any, bool] = {}
+    sizes: dict[Any, int] = {}
+    if least:
+        for cell in certified.cells:
+            condition = Condition(**cell.condition)
+            if condition.dial == 0:
+                sizes[by(condition)] = max(sizes.get(by(condition), 0), condition.clusters)
     for cell in certified.cells:
         condition = Condition(**cell.condition)
         changed = set(condition.changed_from(usual)) - {"dial"}
@@ -117,7 +135,11 @@ def _holding(
             continue
         if (rows and condition.within == 0) or (unequal and not condition.unequal):
             continue
+        if least and least not in changed:
+            continue
         key = by(condition)
+        if least and condition.clusters < sizes.get(key, 0):
+            continue
         held_by[key] = held_by.get(key, True) and not cell.failures
     return held_by
 
@@ -166,9 +188,12 @@ def summary(certified: Certified) -> str:
     """One line for cards and pages."""
     cells = certified.cells
     worthless = [cell for cell in cells if cell.condition["dial"] == 0]
-    with_interval = [cell for cell in cells if cell.intervals]
+    has_truth = certified.subject.generator.has_truth
+    with_interval = [c for c in cells if c.intervals and has_truth(Condition(**c.condition))]
     alarms, draws = sum(c.alarms for c in worthless), sum(c.draws for c in worthless)
-    parts = [f"false alarms {100 * alarms / max(draws, 1):.1f} % of 2.5 allowed"]
+    failed = sum(bool(cell.failures) for cell in cells)
+    parts = [f"{failed} of {len(cells)} conditions fail"] if failed else []
+    parts += [f"false alarms {100 * alarms / max(draws, 1):.1f} % of 2.5 allowed"]
     if with_interval:
         shares = sorted(cell.covered / cell.intervals for cell in with_interval)
         low = shares[len(shares) // 10]
@@ -179,8 +204,8 @@ def summary(certified: Certified) -> str:
     sizes = list(plain_cells(certified.subject, cells))
     if sizes:
         parts.append(f"tried from {min(sizes):,} to {max(sizes):,} samples")
-    failed = sum(bool(cell.failures) for cell in cells)
-    parts.append(f"{len(cells) - failed} of {len(cells)} conditions hold")
+    if not failed:
+        parts.append(f"all {len(cells)} conditions hold")
     return "; ".join(parts)
 
 
@@ -210,6 +235,8 @@ def stale(content: dict[str, Any]) -> Sequence[str]:
         reasons.append("of another format")
     if content["digest"] != code_digest(content["metric"]):
         reasons.append("the code has changed since")
+    if content.get("planted_digest") != planted_digest(generator_for(content["metric"])):
+        reasons.append("the planted evidence has changed since")
     return reasons
 
 

@@ -3,7 +3,8 @@
 Lines leave room for chance: a score that just keeps a promise fails one cell in a thousand.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,10 @@ class Expected:
     """Whether nothing is planted: no fault, or nothing that could beat a null."""
     unsure: float = 0.0
     """Variance of the truth over that of a value, where the truth comes from a large sample."""
+    has_truth: bool = True
+    """Whether the interval is about the planted truth."""
+    rates: Mapping[str, float] = field(default_factory=dict)
+    """The share of draws that must have an answer, by answer."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,9 @@ def characteristics(draws: Draws, condition: dict[str, Any], expected: Expected)
         seconds=float(draws.seconds.mean()),
         failures=(),
     )  # fmt: skip
-    failures = (*_claims(cell, expected), *_interval(cell), *_bias(cell, off, expected, slack))
+    failures = (*_claims(cell, expected), *_rates(cell, expected))
+    if expected.has_truth:
+        failures += (*_interval(cell), *_bias(cell, off, expected, slack))
     return Characteristics(**{**cell.__dict__, "failures": failures})
 
 
@@ -145,6 +152,16 @@ def _claims(cell: Characteristics, expected: Expected) -> tuple[str, ...]:
     if clean > (most := most_often(FALSE_CLEAN, n)):
         wrong.append(f"falsely called free: {clean} of {n}, at most {most}")
     return tuple(wrong)
+
+
+def _rates(cell: Characteristics, expected: Expected) -> tuple[str, ...]:
+    """Answers that are given too seldom."""
+    least = {answer: least_often(rate, cell.draws) for answer, rate in expected.rates.items()}
+    return tuple(
+        f"{answer}: {cell.answers[answer]} of {cell.draws}, at least {count}"
+        for answer, count in least.items()
+        if cell.answers[answer] < count
+    )
 
 
 def _interval(cell: Characteristics) -> tuple[str, ...]:

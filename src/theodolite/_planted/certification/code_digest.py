@@ -6,11 +6,14 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from theodolite._planted.generators import Generator
 from theodolite.metrics.catalogue import find_metric
 
 ROOT = Path(__file__).parents[2]
 WHOLE = ("_stats", "_scoring")
 """Rooms of which everything counts."""
+VERDICTS = ("rules.py", "draws.py", "leakage.py")
+"""Modules that decide answers."""
 FOLLOWED = ("theodolite.metrics.",)
 """Rooms of which what is imported counts."""
 NOT_CODE = (
@@ -27,10 +30,22 @@ def code_digest(metric: str) -> str:
     digest = hashlib.sha256()
     paths = [path for room in WHOLE for path in (ROOT / room).rglob("*.py")]
     paths += (ROOT / "_stats" / "native").glob("*.[ch]")
-    paths += [ROOT / "_verdicts" / "rules.py", ROOT / "_verdicts" / "draws.py", *_followed(module)]
+    paths += [ROOT / "_verdicts" / name for name in VERDICTS]
+    paths += _followed(module)
     for path in sorted(set(paths)):
         name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
         digest.update(name.encode() + b"\0" + _without_words(path))
+    return digest.hexdigest()
+
+
+def planted_digest(generator: Generator) -> str:
+    """Return the digest of the code that draws planted evidence."""
+    module = sys.modules[generator.make.__module__]
+    names = ("conditions.py", "draws.py", "generators.py", "information.py")
+    paths = [ROOT / "_planted" / name for name in names]
+    digest = hashlib.sha256()
+    for path in [*paths, Path(str(module.__file__))]:
+        digest.update(path.name.encode() + b"\0" + _without_words(path))
     return digest.hexdigest()
 
 

@@ -76,6 +76,8 @@ def _summed_up(
         subject.tolerance,
         worthless=cell.dial == 0,
         unsure=cell.clusters / subject.generator.truth_rows(subject.name),
+        has_truth=subject.generator.has_truth(cell),
+        rates=subject.generator.rates(cell),
     )
     return characteristics(draws, cell.describe(), expected)
 

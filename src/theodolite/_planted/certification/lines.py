@@ -4,8 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import beta
 
-from theodolite._planted.certification.characteristics import Characteristics
+from theodolite._planted.certification.characteristics import (
+    FALSE_ALARMS,
+    FALSE_CLEAN,
+    Characteristics,
+)
 from theodolite._planted.certification.subjects import CertifiedSubject
 from theodolite._planted.conditions import Condition
 
@@ -57,7 +62,35 @@ def lines_over_cells(subject: CertifiedSubject, cells: Sequence[Characteristics]
         for n, row in plain_cells(subject, cells).items()
     }
     full = [n for n, row in rows.items() if len(row) == len(dials)]
-    return [_order(subject, rows[max(full)]), *_ends(subject, rows[max(full)])] if full else []
+    lines = pooled_lines(subject, cells)
+    if full:
+        lines += [_order(subject, rows[max(full)]), *_ends(subject, rows[max(full)])]
+    return lines
+
+
+def pooled_lines(subject: CertifiedSubject, cells: Sequence[Characteristics]) -> list[Line]:
+    """Wrong answers over all cells together, where a score looks for a fault."""
+    if not subject.is_defect_metric or subject.tolerance is None:
+        return []
+    clean = [cell for cell in cells if cell.condition["dial"] == 0]
+    at = [
+        cell
+        for cell in cells
+        if cell.condition["dial"] == subject.tolerance and "leaking" not in cell.condition
+    ]
+    alarms = sum(cell.answers["no"] + cell.answers["partly"] for cell in clean)
+    free = sum(cell.answers["yes"] for cell in at)
+    return [
+        _pooled("pooled false alarms", alarms, sum(c.draws for c in clean), FALSE_ALARMS),
+        _pooled("pooled falsely called free", free, sum(c.draws for c in at), FALSE_CLEAN),
+    ]
+
+
+def _pooled(name: str, count: int, draws: int, most: float) -> Line:
+    """Whether the upper end of the exact interval of a rate stays below what is allowed."""
+    high = float(beta.ppf(0.975, count + 1, draws - count)) if count < draws else 1.0
+    text = f"{count} of {draws:,}, at most {100 * high:.2f} %; {100 * most:.1f} % allowed"
+    return Line(name, high <= most, text)
 
 
 def _order(subject: CertifiedSubject, row: Sequence[Characteristics]) -> Line:

@@ -19,7 +19,7 @@ from theodolite._planted.certification.certificate import (
     write_certificate,
 )
 from theodolite._planted.certification.certify import certify
-from theodolite._planted.certification.code_digest import code_digest
+from theodolite._planted.certification.code_digest import code_digest, planted_digest
 from theodolite._planted.certification.subjects import CatalogueSubject
 from theodolite._planted.conditions import Condition
 from theodolite.evidence.workers import Workers
@@ -78,6 +78,7 @@ def renew(
     renewal = Renewal(content["metric"], len(chosen), tuple(differences))
     if renewal.holds:
         content["digest"] = code_digest(content["metric"])
+        content["planted_digest"] = planted_digest(subject.generator)
         content["theodolite"] = version("theodolite")
         content["renewed"] = {"date": date, "conditions": [cell["condition"] for cell in chosen]}
         write_certificate(path, content)

@@ -18,8 +18,8 @@ from theodolite._planted.generators import (
 )
 from theodolite._planted.registry import generator_for
 from theodolite._scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
+from theodolite._verdicts.from_scores import score_verdict
 from theodolite._verdicts.repeats import find_repeats, with_doubt
-from theodolite._verdicts.rules import verdict
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.shards import InMemoryShards
 from theodolite.metrics.base import Metric
@@ -137,20 +137,22 @@ class CatalogueSubject:
         """Evidence with a planted truth."""
         return self.generator.draw(self.name, condition, seed)
 
-    def score(self, planted: Planted, resampling: Resampling) -> Score:
-        """The quoted score, rows that repeat each other treated as an audit does."""
-        request = MetricRequest(self.metric, quoted_options(self.metric))
+    def scores(self, planted: Planted, resampling: Resampling) -> tuple[Score, ...]:
+        """Return the quoted score, and those that its verdict reads beside it, as an audit does."""
         kind = type(planted.evidence[0])
         repeats = find_repeats([{kind: InMemoryShards(bundle)} for bundle in planted.evidence])
-        run = MetricRun(request, [kinds[kind] for kinds in repeats.seeds])
-        scores = evaluate_all([run], resampling)[0]
-        return with_doubt(scores[:1], repeats.caveat)[0]
+        evidence = [kinds[kind] for kinds in repeats.seeds]
+        metrics = [self.metric, *map(find_metric, self.metric.judged_with)]
+        runs = [MetricRun(MetricRequest(m, quoted_options(m)), evidence) for m in metrics]
+        scores = [group[0] for group in evaluate_all(runs, resampling)]
+        return with_doubt(scores, repeats.caveat)
 
     def outcome(self, planted: Planted, resampling: Resampling) -> Outcome:
         """As an audit computes and reads it."""
         start = time.process_time()
-        score = self.score(planted, resampling)
-        answer = ANSWERS.index(verdict(score, certified=False).answer)
+        scores = self.scores(planted, resampling)
+        score = scores[0]
+        answer = ANSWERS.index(score_verdict(score, scores, validated=False).answer)
         seconds = time.process_time() - start
         interval, truth = score.interval, planted.truth
         low = high = np.nan

@@ -61,10 +61,28 @@ needed concepts = 3, as in `values`. Check the order of rows and columns, and th
         "concepts", "classes", optional=True
     )
     """How much each concept belongs to each class, 0 to 1, as annotators said."""
+    annotation_error: Float[np.ndarray, " concepts"] | None = array("concepts", optional=True)
+    """Share of wrong annotations of each concept, or one number for all; .05 is allowed for if not
+    given."""
     concepts: Concepts = Concepts()
     classes: Classes = Classes()
 
+    def __post_init__(self) -> None:
+        error = self.annotation_error
+        if error is not None and np.ndim(error) == 0 and np.ndim(self.values) == 2:
+            each = np.full(np.shape(self.values)[1], error, float)
+            object.__setattr__(self, "annotation_error", each)
+        super().__post_init__()
+
     def check(self) -> None:
+        error = self.annotation_error
+        if error is not None and not (error.min() >= 0 and error.max() < 0.5):
+            raise EvidenceError(
+                "annotation_error",
+                f"{error.min():g} to {error.max():g}",
+                "shares from 0 to less than 0.5",
+                "From repeated annotation with disagreement d: (1 - sqrt(1 - 2 d)) / 2.",
+            )
         class_truth = self.class_truth
         if class_truth is not None and (class_truth.min() < 0 or class_truth.max() > 1):
             raise EvidenceError(

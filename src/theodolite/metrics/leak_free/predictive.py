@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite._stats.grouped_weights import RowWeights
+from theodolite._stats.joint.annotation import concept_allowances
 from theodolite._stats.predictive import PredictiveTerms, predictive_terms
 from theodolite._stats.predictive_interval import (
     PredictiveMoments,
@@ -30,16 +31,26 @@ from theodolite.metrics.leak_free._terms import (
     weighted_means,
 )
 from theodolite.metrics.option_types import ConceptsOrPairs
+from theodolite.metrics.states import ITEM
 
 Rows = Float[np.ndarray, "rows samples"]
 ConceptRows = Float[np.ndarray, "rows concepts"]
 Concepts = Literal["concepts"]
+ASSUMED_ERROR = 0.05
+"""Rate of wrong annotations that is allowed for where none is declared."""
 
 
 def concept_strata(evidence: ConceptEvidence) -> Int[np.ndarray, "concepts samples"]:
     """Whether each sample has each concept, as a number; -1 where that is not known."""
     strata = np.asarray(evidence.truth).astype(np.int64).T
     return strata if evidence.known is None else np.where(np.asarray(evidence.known).T, strata, -1)
+
+
+def annotation_errors(evidence: ConceptEvidence) -> Float[np.ndarray, " concepts"]:
+    """Return the rate of wrong annotations of each concept that is allowed for."""
+    if evidence.annotation_error is not None:
+        return np.asarray(evidence.annotation_error)
+    return np.full(np.shape(evidence.values)[1], ASSUMED_ERROR)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,21 +82,37 @@ class PredictiveGains:
         own = self.labels, self.clusters, self.strata
         return predictive_moments(self.terms, *own, ceiling=ceiling_of(*own, self.estimate))
 
+    def moments_by_concept(self) -> dict[str, np.ndarray]:
+        """Return what the test of each concept is made from, by name."""
+        each = [
+            predictive_moments(
+                self.terms.column(j), self.labels, self.clusters, self.strata[j : j + 1]
+            ).arrays()
+            for j in range(len(self.strata))
+        ]
+        return {ITEM + name: np.array([concept[name] for concept in each]) for name in each[0]}
+
 
 @leakage_metric(
     "predictive_task_leakage",
     title="Predictive task leakage",
     tolerance=0.05,
+    item_tolerance=0.1,
+    decides=False,
+    may_use=("known", "annotation_error"),
     is_percentage=True,
     card=Card(
         question="By how much does a concept's value help to predict the answer for samples that "
         "were never seen, beyond the true concept?",
         interpretation="0.1 means that, on average, a concept's value takes away a tenth of the "
         "surprise that the true concept leaves about the label. 0 or a little less: nothing.",
-        limitations="A lower bound: what hides in the last digits, or in less than 1/128 of the "
-        "ranks, is not seen, and with fewer than 100 clusters or with many labels much of a leak "
-        "is missed. Rows that repeat each other must be declared as clusters. Whatever the value "
-        "grades beyond yes and no counts, if it has to do with the label.",
+        limitations="One concept at a time: what several values tell only together is not seen, "
+        "and a mean over concepts hides one that leaks among many. `joint_task_leakage` decides, "
+        "with the tests of single concepts from here. A lower bound: what hides in the last "
+        "digits, or in less than 1/128 of the ranks, is not seen, and with fewer than 100 clusters "
+        "or with many labels much of a leak is missed. Rows that repeat each other must be "
+        "declared as clusters. Whatever the value grades beyond yes and no counts, if it has to "
+        "do with the label.",
         cost="a sort and 23 small models per concept",
         template="The values of {noun} give away {value} of what the true {noun} leave open about "
         "the label ({low}–{high}{best}). {null}{enough}.",
@@ -127,7 +154,13 @@ class PredictiveTaskLeakage(Pooled):
     ) -> tuple[ConceptRows, dict[str, np.ndarray]]:
         del over
         gains = _learn(evidence)
-        return gains.shares(weights), gains.moments().arrays()
+        counted = row_weights(gains.labels, gains.clusters)
+        rows = np.ones(len(gains.labels)) if counted is None else counted
+        allowance = concept_allowances(
+            gains.strata, gains.labels, rows, annotation_errors(evidence)
+        )
+        by_concept = gains.moments_by_concept() | {f"{ITEM}allowance": allowance}
+        return gains.shares(weights), gains.moments().arrays() | by_concept
 
 
 def _learn(evidence: ConceptEvidence) -> PredictiveGains:
