@@ -19,21 +19,21 @@ from theodolite._verdicts.rules import verdict
 from theodolite.results import Score, Verdict
 
 SCORES = (
-    "concept_existence", "relevance_mass", "predictive_task_leakage", "surrogate_distance",
+    "concept_existence", "relevance_mass", "joint_task_leakage", "surrogate_distance",
     "detection_accuracy", "acceptance",
 )  # fmt: skip
 RESAMPLING = Resampling(resamples=150, most_null_draws=5)
 
 
 def scores_of(clusters: int, seed: int, rows: int) -> list[Score]:
-    """One score of nothing for each question."""
+    """Return scores of nothing for each question."""
     scores = []
     for name in SCORES:
         subject = CatalogueSubject(name)
         condition = replace(
             subject.generator.usual, clusters=clusters, rows=rows, within=0.33 * (rows > 1)
         )
-        scores.append(subject.score(subject.draw(condition, seed), RESAMPLING))
+        scores += subject.scores(subject.draw(condition, seed), RESAMPLING)
     return scores
 
 

@@ -38,7 +38,7 @@ def test_guide_names_the_metrics_that_decide() -> None:
     assert set(re.findall(r"`(\w+)`", table)) == {m.name for m in own if m.decides}
     leakage = (ROOT / "docs" / "leakage.md").read_text()
     decides = re.findall(r"`(\w+)`, which decides", leakage)
-    assert decides == ["predictive_task_leakage", "predictive_embedding_leakage"]
+    assert decides == ["joint_task_leakage", "predictive_embedding_leakage"]
 
 
 PAGES = [

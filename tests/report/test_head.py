@@ -16,7 +16,7 @@ from theodolite.results import Answer, Interval, Null, Score, Verdict
 GIVEN = make_unstated_subject()
 METRIC = {
     "exists": "concept_existence", "located": "concept_location",
-    "leak_free": "predictive_task_leakage", "faithful": "surrogate_distance",
+    "leak_free": "joint_task_leakage", "faithful": "surrogate_distance",
     "detects": "unit_iou", "accepted": "acceptance",
 }  # fmt: skip
 

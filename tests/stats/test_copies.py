@@ -1,9 +1,9 @@
-"""Copies and near-copies are seen, and independent rows are not taken for them."""
+"""Copies are seen, and independent rows are not taken for them."""
 
 import numpy as np
 import pytest
 
-from theodolite._stats.copies import copy_clusters, near_copy_share
+from theodolite._stats.copies import copy_clusters
 
 CODES = {
     "float": lambda x: x,
@@ -53,30 +53,3 @@ def test_the_same_values_with_other_labels_are_no_copies() -> None:
     rows = np.repeat(rows_of(100, 4, 0), 2, axis=0)
     assert copy_clusters(rows, np.arange(200) % 2) is None
     assert copy_clusters(rows, np.arange(200) // 2 % 2) is not None
-
-
-@pytest.mark.parametrize("columns", [3, 12])
-def test_near_copies_are_more_than_chance_would_make(columns: int) -> None:
-    alone = [near_copy_share(rows_of(300, columns, seed)) for seed in range(10)]
-    assert max(alone) < 0.05
-    pairs = np.repeat(rows_of(150, columns, 3), 2, axis=0)
-    for spread in (0.001, 0.02, 0.1 if columns > 3 else 0.02):
-        noise = np.random.default_rng(4).normal(0, 0.15 * spread, pairs.shape)
-        assert near_copy_share(pairs + noise) > 0.1
-
-
-@pytest.mark.parametrize("n", [60, 300, 2000])
-def test_concepts_that_go_together_are_no_near_copies(n: int) -> None:
-    """Twelve columns that span two dimensions: rows are as far apart as in two."""
-    for seed in range(5):
-        random = np.random.default_rng(seed)
-        spanned = random.normal(size=(n, 2)) @ random.normal(size=(2, 12))
-        assert near_copy_share(spanned + 0.05 * random.normal(size=spanned.shape)) < 0.05
-        assert near_copy_share(np.round(rows_of(n, 3, seed), 2)) < 0.1
-
-
-def test_what_cannot_be_known_is_undefined() -> None:
-    assert np.isnan(near_copy_share(rows_of(300, 1, 0)))
-    assert np.isnan(near_copy_share(np.ones((300, 3))))
-    assert copy_clusters(np.ones((300, 3))) is None
-    assert copy_clusters(rows_of(1, 3, 0)) is None

@@ -89,7 +89,7 @@ def test_near_copies_cannot_accuse_until_clusters_are_declared() -> None:
     answers = audit([undeclared], QUICK)
     (answer,) = [v for v in answers.verdicts if v.question == "leak_free"]
     assert (answer.answer, answer.reason) == ("inconclusive", "data_quality")
-    assert any("near-identical" in note for note in answers.notes)
+    assert any("rows are alike" in note for note in answers.notes)
     independent = replace(base, samples=Samples(clusters=np.arange(len(base))))
     assert leaks(independent).answer == leaks(base).answer == "no"
 
@@ -127,3 +127,14 @@ def test_no_effect_is_named_that_cannot_be(few: bool) -> None:
     assert (answer.min_detectable_effect >= possible) == few
     assert ("even the best possible would be missed" in answer.summary) == few
     assert ("an effect below" in answer.summary) != few
+
+
+def test_similar_rows_found_among_rows_that_also_repeat() -> None:
+    """A few exact copies must not hide groups of similar rows."""
+    base = planted_evidence(replace(LEAKING, clusters=150, rows=2, within=0.02), seed=2)
+    rows = np.concatenate([np.arange(len(base)), np.arange(10)])
+    copied = replace(base[rows], samples=Samples())
+    answers = audit([copied], QUICK)
+    (answer,) = [v for v in answers.verdicts if v.question == "leak_free"]
+    assert (answer.answer, answer.reason) == ("inconclusive", "data_quality")
+    assert any("repeat others" in note for note in answers.notes)

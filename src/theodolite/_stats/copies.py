@@ -1,9 +1,7 @@
-"""Rows that repeat others, and rows that nearly do: samples that nobody declared as clusters."""
+"""Rows that repeat others: samples that nobody declared as clusters."""
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
-
-from theodolite._stats.ranks import average_ranks
+from jaxtyping import Int, Shaped
 
 FEWEST_DISTINCT = 20
 ALIKE_BY_HALF = 0.95
@@ -11,11 +9,6 @@ ALIKE_BY_HALF = 0.95
 levels make of different samples."""
 FEWEST_REPEATS = 0.01
 """A pair that is equal by accident does no harm; the whole evidence need not come in clusters."""
-MOST_COLUMNS = 12
-MOST_ROWS = 100_000
-MOST_QUERIES = 2_000
-CLOSE = 0.01
-FIFTH = 5
 
 
 def copy_clusters(
@@ -44,36 +37,6 @@ def copy_clusters(
         return None
     by_half = len(_equal_rows(_codes(rows[:, ::2]))[0])
     return first[number] if by_half >= ALIKE_BY_HALF * distinct else None
-
-
-def near_copy_share(values: Shaped[np.ndarray, "samples columns"]) -> float:
-    """The share of rows whose first neighbor is far closer than their second.
-
-    Of independent rows the volumes of the balls that reach to one neighbor after the other grow by
-    independent steps: j times the logarithm of what the j-th reach grows by, times the dimension,
-    is exponential. The dimension is that of the rows themselves, taken from the second to the fifth
-    neighbor, for concepts that go together span fewer dimensions than there are concepts. Of
-    independent rows a hundredth is so close. NaN where it cannot be known: fewer than two columns
-    of many values, few rows, or too many.
-    """
-    rows = np.asarray(values).reshape(len(values), -1)
-    counts = np.array([len(np.unique(column)) for column in rows.T])
-    chosen = np.argsort(-counts, kind="stable")[:MOST_COLUMNS]
-    chosen = chosen[counts[chosen] >= FEWEST_DISTINCT]
-    if len(chosen) < 2 or not FEWEST_DISTINCT <= len(rows) <= MOST_ROWS:
-        return float("nan")
-    from scipy.spatial import cKDTree  # noqa: PLC0415  only when needed
-
-    ranks = average_ranks(rows[:, np.sort(chosen)].T).T / len(rows)
-    queries = ranks[:: -(-len(rows) // MOST_QUERIES)]
-    reach: Float[np.ndarray, "queries neighbors"] = cKDTree(ranks).query(queries, FIFTH + 1)[0]
-    reach = reach[reach[:, 1] > 0][:, 1:]  # equal rows are copies, or what few levels make
-    if len(reach) < FEWEST_DISTINCT:
-        return float("nan")
-    steps = np.log(reach[:, 2:] / reach[:, 1:-1]) * np.arange(2, FIFTH)
-    width = float(steps.mean())  # one over the dimension
-    apart = np.log(reach[:, 1] / reach[:, 0])
-    return float((apart > -np.log(CLOSE) * width).mean()) if width > 0 else float("nan")
 
 
 def _codes(part: np.ndarray) -> Int[np.ndarray, "samples columns"]:

@@ -63,9 +63,8 @@ def wilson_interval(
     Args:
         estimate: The mean and its variance.
         bounds: Between which each number lies.
-        most: Rows; the effective number is not larger where the mean is within ten rows' worth of
-            a bound, and what little varies may be too little. Further in, numbers between the
-            bounds may well vary less than zeros and ones.
+        most: Rows; the effective number is not larger where fewer than ten rows' worth contribute
+            to the distance from a bound, and what little varies may be too little.
         clusters: Draws that are independent: the effective number where nothing varied.
         level: Of the interval.
     """
@@ -74,7 +73,8 @@ def wilson_interval(
     variance = estimate.variance / width**2
     spread = share * (1 - share)
     effective = spread / variance if variance > 1e-30 and spread > 0 else float(clusters)
-    if variance > 1e-30 and most * min(share, 1 - share) < NEAR_A_BOUND:
+    near = min(share, 1 - share)
+    if variance > 1e-30 and _contributions(near, variance, most) < NEAR_A_BOUND:
         effective = min(effective, most)
     t2 = quantile(estimate.df, level) ** 2
     center = (share + t2 / (2 * effective)) / (1 + t2 / effective)
@@ -84,6 +84,17 @@ def wilson_interval(
     ends = bounds[0] + width * low, bounds[0] + width * high
     return _interval(estimate, min(ends[0], estimate.value), max(ends[1], estimate.value), level,
                      WILSON)  # fmt: skip
+
+
+def _contributions(distance: float, variance: float, rows: int) -> float:
+    """Return how many rows' worth make up the distance of a mean from a bound.
+
+    Of zeros and ones the rows that are not on the bound; of numbers that are all alike, all rows.
+
+    >>> round(_contributions(0.0621, 1.6e-7, 100), 1), round(_contributions(0.25, 0.006944, 12), 2)
+    (99.6, 5.14)
+    """
+    return 0.0 if distance <= 0 else 1 / (1 / rows + variance / distance**2)
 
 
 def fisher_interval(estimate: Estimate, level: float) -> Interval:

@@ -18,6 +18,7 @@ from theodolite._verdicts.missing import OWN_OUTPUTS, MissingEvidence, missing
 from theodolite._verdicts.notes import (
     evidence_warnings,
     fallbacks,
+    range_notes,
     subsample_notes,
     validation_notes,
 )
@@ -152,6 +153,7 @@ def answer_shards(
     notes += [*subsample_notes(runs, resampling), *validation_notes(r.metric for r in requests)]
     groups = evaluate_all(runs, resampling, workers, progress, failures)
     scores = with_doubt([score for group in groups for score in group], repeats.caveat)
+    notes += range_notes(scores)
     seconds = time.monotonic() - started
     failed = tuple(failures or ())
     return AuditAnswers(

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from theodolite._storage.records import Record
-from theodolite.results import Answer, Detail, DetailDraws, Items
+from theodolite.results import Answer, Detail, DetailDraws, DetailTests, Items
 
 Numbers = list[float | None]
 OF_DRAWS = ("mean", "low", "high", "beaten", "n")
+OF_TESTS = ("low", "high", "p_below_tolerance", "p_above_tolerance", "allowance")
 
 
 class DetailDrawsRecord(Record):
@@ -23,6 +24,17 @@ class DetailDrawsRecord(Record):
     answers: tuple[Answer, ...]
 
 
+class DetailTestsRecord(Record):
+    """Tests of the fault of each concept."""
+
+    tolerance: float
+    low: Numbers
+    high: Numbers
+    p_below_tolerance: Numbers
+    p_above_tolerance: Numbers
+    allowance: Numbers
+
+
 class DetailRecord(Record):
     """The score of each concept or class."""
 
@@ -33,6 +45,7 @@ class DetailRecord(Record):
     high: Numbers | None
     chosen: Numbers | None = None
     draws: DetailDrawsRecord | None = None
+    tests: DetailTestsRecord | None = None
 
 
 def written(value: float) -> float | None:
@@ -58,11 +71,17 @@ def detail_record(detail: Detail) -> DetailRecord:
         own = vars(detail.draws)
         arrays_of = {name: listed(own[name]) for name in OF_DRAWS}
         draws = DetailDrawsRecord(null=own["null"], answers=own["answers"], **arrays_of)
+    tests = None
+    if detail.tests is not None:
+        own = vars(detail.tests)
+        columns = {name: listed(own[name]) for name in OF_TESTS}
+        tests = DetailTestsRecord(tolerance=own["tolerance"], **columns)
     return DetailRecord(
         over=detail.over,
         names=list(detail.names),
         values=listed(detail.values),
         draws=draws,
+        tests=tests,
         **{name: None if array is None else listed(array) for name, array in arrays.items()},
     )
 
@@ -76,6 +95,10 @@ def detail_of(detail: DetailRecord) -> Detail:
     if detail.draws is not None:
         arrays = {name: numbers(getattr(detail.draws, name)) for name in OF_DRAWS}
         draws = DetailDraws(detail.draws.null, **arrays, answers=detail.draws.answers)
+    tests = None
+    if detail.tests is not None:
+        columns = {name: numbers(getattr(detail.tests, name)) for name in OF_TESTS}
+        tests = DetailTests(detail.tests.tolerance, **columns)
     return Detail(
-        detail.over, tuple(detail.names), numbers(detail.values), low, high, chosen, draws
+        detail.over, tuple(detail.names), numbers(detail.values), low, high, chosen, draws, tests
     )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from theodolite._stats.multiple import correct_holm
+from theodolite._verdicts.leakage import EACH, JOINT, leakage_claim_p, leakage_verdict
 from theodolite._verdicts.missing import MissingScoreLike, missing
 from theodolite._verdicts.notes import validation_notes
 from theodolite._verdicts.rules import ALPHA, claim_p, verdict
@@ -36,7 +37,7 @@ def verdicts(
     apart = subject is not None and not subject.decides and bool(chosen["faithful"])
     if apart:
         chosen["faithful"] = []
-    claims = {question: _claim_p(own) for question, own in chosen.items() if own}
+    claims = {question: _claim_p(own, scores) for question, own in chosen.items() if own}
     steps = correct_holm(list(claims.values()), ALPHA)
     at = {question: number for number, question in enumerate(claims)}
     answers = []
@@ -59,7 +60,7 @@ def verdicts(
             answers.append(Verdict(question, asks, "not_evaluated", because))
             continue
         number = at[question]
-        answer = _worst(own, float(steps.level[number]), float(steps.p[number]))
+        answer = _worst(own, scores, float(steps.level[number]), float(steps.p[number]))
         answers.append(_unless_silent(answer, scores))
     return tuple(answers)
 
@@ -71,7 +72,36 @@ def stand_in_verdict(
     if subject.outputs != "probe_only":
         return None
     own = _deciding("faithful", scores, headlines)
-    return _worst(own, ALPHA, _claim_p(own)) if own else None
+    return _worst(own, scores, ALPHA, _claim_p(own, scores)) if own else None
+
+
+def score_verdict(
+    score: Score,
+    scores: Sequence[Score],
+    alpha: float = ALPHA,
+    p: float | None = None,
+    *,
+    validated: bool = True,
+) -> Verdict:
+    """Return the answer of one score, with the others that its rule reads.
+
+    Args:
+        score: The score that decides.
+        scores: All scores of the evidence.
+        alpha: Level of its claim.
+        p: Of its claim, corrected for other questions; its own if not given.
+        validated: Whether an answer needs a validation record; not where one is being made.
+    """
+    if score.metric != JOINT:
+        return verdict(score, alpha, p, certified=validated)
+    each = _single_concepts(scores)
+    p = leakage_claim_p(score, each) if p is None else p
+    return leakage_verdict(score, each, alpha, p, validated=validated)
+
+
+def _single_concepts(scores: Sequence[Score]) -> Score | None:
+    """The score whose tests of single concepts the joint score is read with."""
+    return next((score for score in scores if score.metric == EACH), None)
 
 
 def _deciding(
@@ -101,10 +131,12 @@ def _would_decide(failure: Failed, question: Question) -> bool:
     return metric is not None and metric.question == question and metric.decides
 
 
-def _claim_p(own: Sequence[Score]) -> float:
+def _claim_p(own: Sequence[Score], scores: Sequence[Score]) -> float:
     """Of one score its own. Of several that look for a fault: that all are free, or that one is
     not, which is corrected for their number."""
     if len(own) == 1:
+        if own[0].metric == JOINT:
+            return leakage_claim_p(own[0], _single_concepts(scores))
         return claim_p(own[0])
     tests = [score.defect for score in own if score.defect is not None]
     if not tests:
@@ -113,15 +145,15 @@ def _claim_p(own: Sequence[Score]) -> float:
     return min(free, len(tests) * min(test.p_above_tolerance for test in tests), 1.0)
 
 
-def _worst(own: Sequence[Score], alpha: float, p: float) -> Verdict:
+def _worst(own: Sequence[Score], scores: Sequence[Score], alpha: float, p: float) -> Verdict:
     """A fault shown by any of the scores that look for it is a fault: the worst answer counts.
 
     To be free of it needs all of them, so nothing is corrected; to have it needs one of several.
     """
     if len(own) == 1:
-        return verdict(own[0], alpha, p)
-    answers = [verdict(score, alpha, p) for score in own]
-    strict = [verdict(score, alpha / len(own), p) for score in own]
+        return score_verdict(own[0], scores, alpha, p)
+    answers = [score_verdict(score, scores, alpha, p) for score in own]
+    strict = [score_verdict(score, scores, alpha / len(own), p) for score in own]
     bad = [answer for answer in strict if answer.answer in ("no", "partly")]
     if bad:
         return min(bad, key=lambda v: ("no", "partly").index(v.answer))

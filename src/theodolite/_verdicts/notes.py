@@ -9,6 +9,7 @@ from theodolite.evidence.plugins import is_ours
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.validation import get_validation
+from theodolite.results import Score
 
 
 def subsample_notes(runs: Sequence[MetricRun], resampling: Resampling) -> list[str]:
@@ -58,6 +59,19 @@ def fallbacks(requests: Sequence[MetricRequest]) -> list[str]:
         for option, value in request.options.items()
         if option in request.metric.uses_if and value != request.metric.default(option)
     ]
+
+
+def range_notes(scores: Iterable[Score]) -> list[str]:
+    """Return the validated range of scores with limits of their own, and where the evidence is."""
+    notes = []
+    for score in scores:
+        validation = get_validation(score.metric, score.version)
+        if score.n_labels is None or validation is None:
+            continue
+        sizes = f"{score.n_samples:,} samples, {score.n_concepts} concepts, {score.n_labels} labels"
+        title = catalogue()[score.metric].title
+        notes.append(f"{title}: validated for {validation.range_text}; this evidence: {sizes}.")
+    return notes
 
 
 def validation_notes(metrics: Iterable[Metric]) -> list[str]:

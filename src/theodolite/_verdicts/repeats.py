@@ -6,22 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from theodolite._stats.copies import copy_clusters, near_copy_share
+from theodolite._stats.copies import copy_clusters
+from theodolite._stats.similar_rows import find_similar_rows
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.metrics.catalogue import find_metric
+from theodolite.metrics.leak_free.predictive import concept_strata
 from theodolite.results import Caveat, Score
 
-MOST_NEAR_COPIES = 0.1
-"""Of independent rows it is a hundredth; of sixty rows seldom more than 0.07."""
-NEAR_COPIES = Caveat(
-    "data_quality",
-    "rows come in near-identical pairs: declare clusters, or each row as its own cluster if they "
-    "are independent",
-    ("no", "partly"),
-)
 ROWS: dict[type[Evidence], str] = {ConceptEvidence: "values", EmbeddingEvidence: "vectors"}
 """Kinds whose rows are compared, and the array that they are compared by."""
 Seeds = Sequence[Mapping[type[Evidence], Shards]]
@@ -54,13 +48,23 @@ def find_repeats(seeds: Seeds) -> RepeatedRows:
     ]
     rows = np.asarray(values).reshape(len(values), -1)
     clusters = copy_clusters(rows, *([np.hstack(others)] if others else []))
+    notes: tuple[str, ...] = ()
+    distinct = np.arange(len(rows))
     if clusters is not None:
-        n = len(clusters) - len(np.unique(clusters))
-        note = f"{n:,} of {len(clusters):,} rows repeat others; they are counted once."
-        return RepeatedRows([_declared(kinds, evidence, clusters) for kinds in seeds], (note,))
-    if near_copy_share(rows) > MOST_NEAR_COPIES:
-        return RepeatedRows(seeds, (f"{NEAR_COPIES.summary.capitalize()}.",), NEAR_COPIES)
-    return RepeatedRows(seeds)
+        distinct = np.unique(clusters)
+        n = len(clusters) - len(distinct)
+        notes = (f"{n:,} of {len(clusters):,} rows repeat others; they are counted once.",)
+        seeds = [_declared(kinds, evidence, clusters) for kinds in seeds]
+    similar = None
+    if inner.truth is not None and inner.labels is not None:
+        strata = np.repeat(concept_strata(inner).T, rows.shape[1] // inner.truth.shape[1], axis=1)
+        labels = np.asarray(inner.labels)
+        similar = find_similar_rows(rows[distinct], strata[distinct], labels[distinct])
+    if similar is None:
+        return RepeatedRows(seeds, notes)
+    summary = similar.summary
+    caveat = Caveat("data_quality", summary, ("no", "partly"))
+    return RepeatedRows(seeds, (*notes, f"{summary[0].upper()}{summary[1:]}."), caveat)
 
 
 def _declared(

@@ -62,22 +62,30 @@ def verdict(
     )
     known = None if math.isnan(p) else p
     answered = replace(answered, p=known)
-    doubt = score.caveat or (_certificate_doubt(score) if certified else None)
+    doubt = score.caveat or (validation_caveat(score) if certified else None)
     if doubt is not None and answered.answer in doubt.answers:
         because = f"{answered.summary.rstrip('.')}; but {doubt.summary}."
         return replace(answered, answer="inconclusive", summary=because, reason=doubt.reason)
     return answered
 
 
-def _certificate_doubt(score: Score) -> Caveat | None:
-    """A word needs a certificate of this very version, and evidence within what it was tried on."""
+def validation_caveat(score: Score) -> Caveat | None:
+    """Return why an answer is outside what this version of the metric was validated on."""
     if score.version != find_metric(score.metric).version:  # read from an older file
         return None
-    certificate = get_validation(score.metric, score.version)
-    if certificate is None:
-        return Caveat("outside_validated_range", f"{score.metric} has no certificate")
+    validation = get_validation(score.metric, score.version)
+    if validation is None:
+        return Caveat("outside_validated_range", f"{score.metric} has no validation record")
     n, _ = _number_of_draws(score)
-    outside = "" if n is None else certificate.outside(score.n_samples or n, score.n_clusters)
+    if n is None:
+        return None
+    outside = validation.outside(
+        score.n_samples or n,
+        score.n_clusters,
+        score.n_labels,
+        score.n_concepts,
+        score.n_rarest_label,
+    )
     return Caveat("outside_validated_range", outside) if outside else None
 
 
@@ -367,7 +375,8 @@ def _against_clean(score: Score, alpha: float) -> Verdict:
     if test.p_above_tolerance <= alpha:
         return _answer(score, "no", f"{text}, more than {clean}; {allowed}.")
     if test.p_below_tolerance <= alpha:
-        because = f"{text}, about as much as {clean}; {allowed}."
+        much = "more than" if test.low > 0 else "not distinguishable from"
+        because = f"{text}, {much} {clean}; {allowed}."
         return _answer(score, "yes", because, min_detectable_effect=least_seen)
     if test.p_nonzero <= alpha and test.low > -1e-12:
         because = f"{text}, more than {clean}, but perhaps not too much; {allowed}."

@@ -18,18 +18,26 @@ from theodolite._verdicts.detail_records import (
     numbers,
     written,
 )
+from theodolite._verdicts.score_parts import (
+    AnnotationRecord,
+    CaveatRecord,
+    DefectRecord,
+    IntervalRecord,
+    NullRecord,
+    PairRecord,
+)
 from theodolite.evidence.subject import Subject
 from theodolite.results import (
+    AnnotationAllowance,
     Answer,
     Caveat,
     DefectTest,
     Failed,
     Interval,
     Null,
+    PairShare,
     Reason,
-    Scope,
     Score,
-    Source,
     Verdict,
 )
 
@@ -65,53 +73,6 @@ Filter = dict[str, Plain | list[Plain]]
 """Models by what tells them apart, such as ``encoding: soft``; a list stands for any of it."""
 
 
-class IntervalRecord(Record):
-    """An interval and what was varied."""
-
-    low: float
-    high: float
-    level: float
-    over: Source
-    method: str
-    n: int
-    scope: Scope = "fixed"
-    error: float | None = None
-    df: float | None = None
-
-
-class NullRecord(Record):
-    """A null and the interval of score minus null."""
-
-    name: str
-    value: float | None
-    difference: IntervalRecord | None
-    per_seed: list[float | None] = Field(default_factory=list)
-    p: float | None = None
-    draws: list[float] = Field(default_factory=list)
-    label: str = ""
-    """Display text."""
-
-
-class DefectRecord(Record):
-    """What a score that looks for a fault shows."""
-
-    low: float
-    high: float
-    p_below_tolerance: float
-    p_nonzero: float
-    p_above_tolerance: float
-    error: float
-    df: float
-
-
-class CaveatRecord(Record):
-    """Why some answers cannot be read from a score."""
-
-    reason: Reason
-    summary: str
-    answers: tuple[Answer, ...]
-
-
 class ScoreRecord(Record):
     """One score. Undefined numbers are null."""
 
@@ -140,6 +101,12 @@ class ScoreRecord(Record):
     n_clusters: int | None = None
     defect: DefectRecord | None = None
     caveat: CaveatRecord | None = None
+    n_labels: int | None = None
+    n_rarest_label: int | None = None
+    n_concepts: int | None = None
+    annotation: AnnotationRecord | None = None
+    pairs: list[PairRecord] = Field(default_factory=list)
+    n_required: int | None = None
 
 
 class NotComputedRecord(Record):
@@ -257,6 +224,12 @@ def score_record(score: Score) -> ScoreRecord:
         n_clusters=score.n_clusters,
         defect=None if score.defect is None else DefectRecord(**vars(score.defect)),
         caveat=None if score.caveat is None else CaveatRecord(**vars(score.caveat)),
+        n_labels=score.n_labels,
+        n_rarest_label=score.n_rarest_label,
+        n_concepts=score.n_concepts,
+        annotation=None if score.annotation is None else AnnotationRecord(**vars(score.annotation)),
+        pairs=[PairRecord(**vars(pair)) for pair in score.pairs],
+        n_required=score.n_required,
         detail=None if score.detail is None else detail_record(score.detail),
     )
 
@@ -307,6 +280,16 @@ def score_of(record: ScoreRecord) -> Score:
         n_clusters=record.n_clusters,
         defect=None if record.defect is None else DefectTest(**record.defect.model_dump()),
         caveat=None if record.caveat is None else Caveat(**record.caveat.model_dump()),
+        n_labels=record.n_labels,
+        n_rarest_label=record.n_rarest_label,
+        n_concepts=record.n_concepts,
+        annotation=(
+            None
+            if record.annotation is None
+            else AnnotationAllowance(**record.annotation.model_dump())
+        ),
+        pairs=tuple(PairShare(**pair.model_dump()) for pair in record.pairs),
+        n_required=record.n_required,
         detail=None if record.detail is None else detail_of(record.detail),
     )
 

@@ -94,6 +94,11 @@ def _docstring_parts(metric: Metric) -> tuple[Any, list[tuple[str, Any]]]:
 
 
 def _role(metric: Metric) -> str:
+    if metric.item_tolerance is not None and not metric.decides:
+        return (
+            "The verdict reads its tests of single concepts: none may exceed "
+            f"{metric.item_tolerance:g}, by our convention."
+        )
     if not metric.decides:
         return "It decides nothing; it tells more about other scores."
     if metric.is_defect_metric:

@@ -64,7 +64,9 @@ def one_by_one(
 ) -> dict[str, Any] | None:
     """The rows of the page; None if no score was had of single items."""
     deciding = [v.score for v in worst_first(verdicts) if v.score is not None]
-    axis, columns = _of_items(material, deciding, scores)
+    beside = {name for score in deciding for name in catalogue()[score.metric].judged_with}
+    read = [*deciding, *(score for score in scores if score.metric in beside)]
+    axis, columns = _of_items(material, read, scores)
     if not columns and len(models) > 1:
         axis, columns = "methods", _of_models(models, deciding)
     if not columns:

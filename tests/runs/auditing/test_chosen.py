@@ -54,11 +54,11 @@ def test_questions_that_were_not_chosen_say_so(some: theodolite.AuditResult) -> 
 def test_a_chosen_score_that_lacks_something_says_what() -> None:
     evidence = theodolite.ConceptEvidence(values=EVIDENCE.values, truth=EVIDENCE.truth)
     chosen = theodolite.audit(
-        evidence, resamples=50, metrics=["concept_existence", "predictive_task_leakage"]
+        evidence, resamples=50, metrics=["concept_existence", "joint_task_leakage"]
     )
     assert "leak_free: not evaluated; needs `labels`" in str(chosen)
     with pytest.raises(theodolite.EvidenceError, match="allows none of them; needed labels"):
-        theodolite.audit(evidence, metrics=["predictive_task_leakage"])
+        theodolite.audit(evidence, metrics=["joint_task_leakage"])
 
 
 @pytest.mark.parametrize(

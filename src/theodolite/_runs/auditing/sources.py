@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from theodolite._runs.addresses import BUCKETS
 from theodolite._verdicts.answers import by_kind
 from theodolite.errors import EvidenceError
@@ -116,6 +118,24 @@ def with_claim(source: EvidenceSource, claim: str | None) -> EvidenceSource:
     if not claim:
         return source
     return replace(source, claim=replace(source.claim or Claim(""), text=claim))
+
+
+def with_annotation_error(source: EvidenceSource | None, rate: float) -> EvidenceSource:
+    """Return the source with the rate of wrong annotations that its concept evidence has."""
+    if source is None or not any(isinstance(b, ConceptEvidence) for b in source.first):
+        where = "a model" if source is None else repr(source.name)
+        got = f"no concept evidence in memory in {where}"
+        raise EvidenceError(
+            "--annotation-error", got, "concept evidence of a file",
+            "Sharded evidence declares it as `annotation_error` when it is written.",
+        )  # fmt: skip
+
+    def declare(bundle: Evidence) -> Evidence:
+        if not isinstance(bundle, ConceptEvidence):
+            return bundle
+        return replace(bundle, annotation_error=np.full(np.shape(bundle.values)[1], rate))
+
+    return replace(source, evidence=[[declare(b) for b in bundles] for bundles in source.evidence])
 
 
 def _joint_subject(parts: Sequence[EvidenceSource]) -> Subject | None:

@@ -117,8 +117,10 @@ def concepts(verdicts: Sequence[Verdict], scores: Sequence[Score]) -> list[Judge
 
 
 def _per_concept(score: Score) -> bool:
-    over_concepts = score.detail is not None and score.detail.over == "concepts"
-    return over_concepts and find_metric(score.metric).decides and not np.isnan(line_of(score)[0])
+    if score.detail is None or score.detail.over != "concepts" or np.isnan(line_of(score)[0]):
+        return False
+    metric = find_metric(score.metric)
+    return metric.decides or metric.item_tolerance is not None
 
 
 def matched(first: JudgedItems, second: JudgedItems) -> tuple[list[str], np.ndarray, np.ndarray]:

@@ -14,7 +14,12 @@ from theodolite._runs.auditing.model_answers import with_model_answers
 from theodolite._runs.auditing.reading import read_sources
 from theodolite._runs.auditing.result import answer_source, check_any
 from theodolite._runs.auditing.saving import begin_folder, write_audited
-from theodolite._runs.auditing.sources import EvidenceSource, together, with_claim
+from theodolite._runs.auditing.sources import (
+    EvidenceSource,
+    together,
+    with_annotation_error,
+    with_claim,
+)
 from theodolite._runs.engine.base import Engine
 from theodolite._runs.folder.folder import check_folder, check_outside, lock_folder
 from theodolite._runs.folder.spec import RunSpec
@@ -79,6 +84,9 @@ def audit(
     predicted: Annotated[str | None, _column("Predicted class of each row")] = None,
     ids: Annotated[str | None, _column("Identifier of each row")] = None,
     clusters: Annotated[str | None, _column("Group of dependent rows, such as a patient")] = None,
+    annotation_error: Annotated[
+        float | None, option("Share of wrong true concepts. Default: 0.05", min=0, max=0.49)
+    ] = None,
     model_answers: Annotated[Path | None, option("Model outputs for a plan (.npz)")] = None,
     cache: opt.Cache = None,
     thresholds: Annotated[Path | None, option("Thresholds (YAML); exit code 6 if not met")] = None,
@@ -115,6 +123,8 @@ def audit(
         source = None if job else _read(evidence or [], settings, patterns)
         if model_answers is not None:
             source = with_model_answers(source, model_answers)
+        if annotation_error is not None:
+            source = with_annotation_error(source, annotation_error)
         if source and patterns:  # before the first score: which columns are a pair
             typer.echo("\n".join(printable(note, 2000) for note in source.notes), err=as_json)
         job = _sharded_job(source, settings) if source and source.stored else job
